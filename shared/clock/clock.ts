@@ -1,0 +1,40 @@
+/** Time and timers as a parameter, so that a simulation can own them. */
+export interface Clock {
+  /** Wall clock, milliseconds since 1970. */
+  nowMs(): number;
+  /** Wall clock, nanoseconds since 1970. */
+  nowNs(): bigint;
+  /** Milliseconds that never go back; for durations. */
+  monotonicMs(): number;
+  /** Calls `run` once after `delayMs`; the timer does not keep the process alive. */
+  after(delayMs: number, run: () => void): Timer;
+  /** Resolves after `delayMs`, or at once when `signal` aborts. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  nowNs: () => BigInt(Date.now()) * 1_000_000n,
+  monotonicMs: () => performance.now(),
+  after(delayMs, run) {
+    const timer = setTimeout(run, delayMs);
+    timer.unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+  sleep(delayMs, signal) {
+    return new Promise((resolve) => {
+      if (signal?.aborted === true) return resolve();
+      const timer = setTimeout(done, delayMs);
+      function done(): void {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      }
+      signal?.addEventListener('abort', done, { once: true });
+    });
+  },
+};
