@@ -1,0 +1,20 @@
+/** Character codes that byte parsers compare with. */
+export const NUL = 0x00;
+export const TAB = 0x09;
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const SPACE = 0x20;
+export const QUOTE = 0x22;
+export const HASH = 0x23;
+export const PLUS = 0x2b;
+export const COMMA = 0x2c;
+export const MINUS = 0x2d;
+export const DOT = 0x2e;
+export const DIGIT_0 = 0x30;
+export const DIGIT_9 = 0x39;
+export const EQUALS = 0x3d;
+export const BACKSLASH = 0x5c;
+export const LOWER_E = 0x65;
+export const UPPER_E = 0x45;
+export const LOWER_I = 0x69;
+export const LOWER_U = 0x75;

@@ -1,0 +1,55 @@
+// Generated from proto/almanac/v1/admin.proto by `npm run generate`. Do not edit.
+
+import type { Call } from '../call.js';
+import type { Empty } from './common.js';
+
+export interface AdminService {
+  status(request: Empty, call: Call): Promise<StatusResponse>;
+  /** Metrics in Prometheus's text format. */
+  metrics(request: MetricsRequest, call: Call): Promise<MetricsResponse>;
+  /** Effective configuration as TOML, secrets masked. */
+  config(request: Empty, call: Call): Promise<ConfigResponse>;
+  /** Changes the log filter and answers the one before. */
+  setLogFilter(request: SetLogFilterRequest, call: Call): Promise<SetLogFilterResponse>;
+}
+
+export interface StatusResponse {
+  readonly role: string;
+  readonly nodeId: number;
+  readonly version: string;
+  readonly commit: string;
+  readonly branch: string;
+  readonly hostname: string;
+  readonly nodeVersion: string;
+  readonly startedMs: number;
+  /** `starting`, `ready` or `draining`. */
+  readonly state: string;
+  /** While starting: what it waits for, in words. */
+  readonly waiting: readonly string[];
+  /** While starting: share of the log that is replayed, 0 to 1. */
+  readonly progress: number;
+}
+
+export interface MetricsRequest {
+  /** True: OpenMetrics instead of the classic text. */
+  readonly openMetrics: boolean;
+}
+
+export interface MetricsResponse {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export interface ConfigResponse {
+  readonly toml: string;
+}
+
+export interface SetLogFilterRequest {
+  /** Empty: only read. */
+  readonly filter: string;
+}
+
+export interface SetLogFilterResponse {
+  readonly previous: string;
+  readonly current: string;
+}

@@ -1,0 +1,101 @@
+// Generated from proto/almanac/v1/ingester.proto by `npm run generate`. Do not edit.
+
+import type { Call } from '../call.js';
+import type { RegionManifest } from './common.js';
+
+export interface IngesterService {
+  /**
+   * Makes one batch durable, then visible. A batch id that was applied before is answered again, not applied again.
+   * Errors: region_not_ready (another owner, or none), region_busy (memory stays full), request_outdated (the id is too
+   * old to be known), table_not_found, storage_unavailable.
+   */
+  write(request: WriteRequest, call: Call): Promise<WriteResponse>;
+  /**
+   * Rows after the caller's watermark that it lacks, as row batches, oldest first; the last chunk has `complete`.
+   * Errors: region_not_ready, table_not_found.
+   */
+  scan(request: ScanRequest, call: Call): AsyncIterable<ScanChunk>;
+  /** Makes all rows that were acknowledged before the call durable as segments. Errors: table_not_found. */
+  flushTable(request: FlushTableRequest, call: Call): Promise<FlushTableResponse>;
+  /** Flushes, then hides every row acknowledged before the call. Errors: table_not_found. */
+  truncateTable(request: TruncateRequest, call: Call): Promise<TruncateResponse>;
+}
+
+export interface WriteRequest {
+  readonly tableId: number;
+  readonly regionId: number;
+  readonly epoch: number;
+  readonly schemaVersion: number;
+  /** 16 bytes: incarnation of the sender and a counter, or a hash of the client's idempotency key. */
+  readonly batchId: Uint8Array;
+  /** One Arrow IPC stream (docs/formats/row-batch.md). */
+  readonly batch: Uint8Array;
+  /** Definitions of series (docs/formats/row-batch.md); may be empty. */
+  readonly definitions: Uint8Array;
+}
+
+export interface WriteResponse {
+  /**
+   * Positions in the batch's list of series that the owner does not know: send again with their definitions. When this
+   * is not empty, nothing was applied.
+   */
+  readonly unknownSeries: readonly number[];
+  /** Which life of the owner answered; what a sender believes to be known there holds only for it. */
+  readonly incarnation: bigint;
+}
+
+export interface ScanRequest {
+  readonly tableId: number;
+  readonly regionId: number;
+  /** Manifest version and watermark that the caller reads segments by. */
+  readonly manifestVersion: bigint;
+  readonly watermark: bigint;
+  /** What the caller already holds: rows (have_from, have_to] of `have_incarnation`, and series below `have_series`. */
+  readonly haveIncarnation: bigint;
+  readonly haveFrom: bigint;
+  readonly haveTo: bigint;
+  readonly haveSeries: number;
+}
+
+export interface ScanBatch {
+  readonly sequenceFrom: bigint;
+  readonly sequenceTo: bigint;
+  /** One Arrow IPC stream. */
+  readonly batch: Uint8Array;
+  /** Series number of each entry of the batch's list of series. */
+  readonly sids: readonly number[];
+  /** Time range of rows that may be versions of older rows; absent means none. */
+  readonly hasLate: boolean;
+  readonly lateFirst: bigint;
+  readonly lateLast: bigint;
+  readonly timeFirst: bigint;
+  readonly timeLast: bigint;
+}
+
+export interface ScanChunk {
+  /** Set, and alone, when the caller's watermark is behind what is still held: read again with this manifest. */
+  readonly newerManifest?: RegionManifest | undefined;
+  readonly batches: readonly ScanBatch[];
+  /** Definitions of series [series_from, series_to), in order of their numbers. */
+  readonly seriesFrom: number;
+  readonly seriesTo: number;
+  readonly definitions: Uint8Array;
+  readonly incarnation: bigint;
+  /** Set on the last chunk: the rows are all those up to `sequence_to`. */
+  readonly complete: boolean;
+  readonly sequenceTo: bigint;
+}
+
+export interface FlushTableRequest {
+  readonly tableId: number;
+}
+
+export interface FlushTableResponse {
+  readonly segments: number;
+}
+
+export interface TruncateRequest {
+  readonly tableId: number;
+}
+
+export type TruncateResponse = Readonly<Record<string, never>>;

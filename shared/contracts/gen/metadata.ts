@@ -1,0 +1,243 @@
+// Generated from proto/almanac/v1/metadata.proto by `npm run generate`. Do not edit.
+
+import type { Call } from '../call.js';
+import type { Database, Empty, RegionManifest, Segment, SeriesFile, Table } from './common.js';
+
+export interface MetadataService {
+  /** Errors: database_already_exists, invalid_arguments. */
+  createDatabase(request: CreateDatabaseRequest, call: Call): Promise<CreateDatabaseResponse>;
+  /** Drops the database with all its tables. Errors: database_not_found. */
+  dropDatabase(request: DropDatabaseRequest, call: Call): Promise<DropDatabaseResponse>;
+  listDatabases(request: Empty, call: Call): Promise<ListDatabasesResponse>;
+  /** Errors: database_not_found, table_already_exists, invalid_arguments. */
+  createTable(request: CreateTableRequest, call: Call): Promise<CreateTableResponse>;
+  /**
+   * Creates missing tables and adds missing columns; the first type of a column wins. Idempotent.
+   * Errors: database_not_found, table_not_found (creation not wanted), invalid_arguments.
+   */
+  ensureTables(request: EnsureTablesRequest, call: Call): Promise<EnsureTablesResponse>;
+  /** Errors: database_not_found, table_not_found. */
+  getTable(request: GetTableRequest, call: Call): Promise<Table>;
+  /** Errors: database_not_found. */
+  listTables(request: ListTablesRequest, call: Call): Promise<ListTablesResponse>;
+  /** Retires the table id; its files are collected after a grace time. Errors: table_not_found. */
+  dropTable(request: DropTableRequest, call: Call): Promise<DropTableResponse>;
+  /** Hides all rows up to the given sequence of each region. Errors: table_not_found, illegal_state (a segment straddles). */
+  truncateTable(request: TruncateTableRequest, call: Call): Promise<TruncateTableResponse>;
+  /** Errors: region_not_found. */
+  getManifest(request: GetManifestRequest, call: Call): Promise<RegionManifest>;
+  /**
+   * One transaction: segments, series files and the region's new watermark. Accepted only under the open grant and from
+   * the present watermark; a repeated commit of the same paths is answered again.
+   * Errors: region_not_found, illegal_state (grant or watermark moved).
+   */
+  commitSegments(request: CommitSegmentsRequest, call: Call): Promise<RegionManifest>;
+  /** Makes the node known, or known again; its id is stable per slot. */
+  registerNode(request: RegisterNodeRequest, call: Call): Promise<RegisterNodeResponse>;
+  /** The node's open grants, with those tables. */
+  listGrants(request: ListGrantsRequest, call: Call): Promise<ListGrantsResponse>;
+  listNodes(request: Empty, call: Call): Promise<ListNodesResponse>;
+  /** All changes after the given catalog version, then each new one as it happens. */
+  watch(request: WatchRequest, call: Call): AsyncIterable<WatchEvent>;
+  /** Paths that may be deleted: removed from the manifest longer ago than the grace time. */
+  listGarbage(request: ListGarbageRequest, call: Call): Promise<ListGarbageResponse>;
+  /** Forgets garbage after its files are deleted. */
+  forgetGarbage(request: ForgetGarbageRequest, call: Call): Promise<Empty>;
+}
+
+export interface CreateDatabaseRequest {
+  readonly name: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly ifNotExists: boolean;
+}
+
+export interface CreateDatabaseResponse {
+  readonly database?: Database | undefined;
+  readonly created: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface DropDatabaseRequest {
+  readonly name: string;
+  readonly ifExists: boolean;
+}
+
+export interface DropDatabaseResponse {
+  readonly dropped: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface ListDatabasesResponse {
+  readonly databases: readonly Database[];
+  readonly catalogVersion: bigint;
+}
+
+/** A column that shall exist; ids are given by metadata. */
+export interface ColumnSpec {
+  readonly name: string;
+  readonly type: string;
+  readonly kind: string;
+  readonly nullable: boolean;
+  readonly defaultSql: string;
+  readonly comment: string;
+}
+
+export interface CreateTableRequest {
+  readonly database: string;
+  readonly name: string;
+  readonly columns: readonly ColumnSpec[];
+  readonly options: Readonly<Record<string, string>>;
+  readonly ifNotExists: boolean;
+  /** Zero: the configured default. */
+  readonly regions: number;
+  readonly primaryKey: readonly string[];
+}
+
+export interface CreateTableResponse {
+  readonly table?: Table | undefined;
+  readonly created: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface EnsureTable {
+  readonly name: string;
+  /** In the order in which a new table shall show them. */
+  readonly columns: readonly ColumnSpec[];
+  /** Only used when the table is made. */
+  readonly options: Readonly<Record<string, string>>;
+}
+
+export interface EnsureTablesRequest {
+  readonly database: string;
+  readonly tables: readonly EnsureTable[];
+  /** False: a missing table is an error; columns are still added. */
+  readonly create: boolean;
+}
+
+export interface EnsureTablesResponse {
+  readonly tables: readonly Table[];
+  readonly catalogVersion: bigint;
+}
+
+export interface GetTableRequest {
+  readonly database: string;
+  readonly name: string;
+}
+
+export interface ListTablesRequest {
+  readonly database: string;
+}
+
+export interface ListTablesResponse {
+  readonly tables: readonly Table[];
+}
+
+export interface DropTableRequest {
+  readonly database: string;
+  readonly name: string;
+  readonly ifExists: boolean;
+}
+
+export interface DropTableResponse {
+  readonly dropped: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface TruncatePoint {
+  readonly regionId: number;
+  readonly sequence: bigint;
+}
+
+export interface TruncateTableRequest {
+  readonly tableId: number;
+  readonly points: readonly TruncatePoint[];
+}
+
+export interface TruncateTableResponse {
+  readonly catalogVersion: bigint;
+  /** One a region, as it stands after the statement. */
+  readonly regions: readonly RegionManifest[];
+}
+
+export interface GetManifestRequest {
+  readonly regionId: number;
+}
+
+export interface CommitSegmentsRequest {
+  readonly regionId: number;
+  readonly epoch: number;
+  readonly watermarkFrom: bigint;
+  readonly watermarkTo: bigint;
+  readonly segments: readonly Segment[];
+  readonly seriesFiles: readonly SeriesFile[];
+}
+
+export interface RegisterNodeRequest {
+  /** `gateway`, `ingester`, `querier`, `metadata` or `standalone`. */
+  readonly role: string;
+  /** Address that others reach it at; empty in one process. */
+  readonly addr: string;
+  /** Identity of an ingester's slot; empty for roles without state. */
+  readonly slot: string;
+  readonly version: string;
+}
+
+export interface RegisterNodeResponse {
+  readonly nodeId: number;
+}
+
+export interface NodeInfo {
+  readonly nodeId: number;
+  readonly role: string;
+  readonly addr: string;
+  readonly version: string;
+  readonly registeredMs: number;
+}
+
+export interface ListNodesResponse {
+  readonly nodes: readonly NodeInfo[];
+}
+
+export interface ListGrantsRequest {
+  readonly nodeId: number;
+}
+
+export interface ListGrantsResponse {
+  readonly tables: readonly Table[];
+  /** Present watermark of each granted region, in the order of `region_ids`. */
+  readonly regionIds: readonly number[];
+  readonly watermarks: readonly bigint[];
+}
+
+export interface WatchRequest {
+  readonly afterVersion: bigint;
+}
+
+/** One change. Exactly one of `table`, `database`, `manifest` or a dropped id is set. */
+export interface WatchEvent {
+  readonly catalogVersion: bigint;
+  /** `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`. */
+  readonly kind: string;
+  readonly table?: Table | undefined;
+  readonly database?: Database | undefined;
+  readonly manifest?: RegionManifest | undefined;
+  readonly droppedTableId: number;
+  readonly droppedDatabase: string;
+  /** Names of what a `table_dropped` event removed. */
+  readonly droppedTableDatabase: string;
+  readonly droppedTableName: string;
+  readonly droppedRegionIds: readonly number[];
+}
+
+export interface ListGarbageRequest {
+  readonly removedBeforeMs: number;
+  readonly limit: number;
+}
+
+export interface ListGarbageResponse {
+  readonly paths: readonly string[];
+}
+
+export interface ForgetGarbageRequest {
+  readonly paths: readonly string[];
+}
