@@ -1,0 +1,33 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { Call } from '#shared/contracts/call';
+
+/** What a query needs of one table. Everything that narrows it is a hint: the query still filters by itself. */
+export interface BindRequest {
+  readonly table: Table;
+  /** Names of the columns that the query reads; undefined means all. */
+  readonly columns: ReadonlySet<string> | undefined;
+  /** Time index bounds `[from, to)` in the column's unit that the query is known to imply; undefined: unbounded. */
+  readonly timeFrom: bigint | undefined;
+  readonly timeTo: bigint | undefined;
+  /** Tag column -> values of which one must match, where the query implies that. */
+  readonly tagValues: ReadonlyMap<string, readonly string[]>;
+}
+
+/** One consistent view of the tables of a query: all that was acknowledged before it was taken, each row once. */
+export interface Snapshot {
+  /**
+   * For each request, in order: a parenthesised SELECT that gives the table's rows with the columns' own names and
+   * engine types (`DataType.duckdb`), to stand in a FROM clause.
+   */
+  readonly relations: readonly string[];
+  /** For EXPLAIN: how many segments each request considered, and how many were left after pruning. */
+  readonly segmentsConsidered: readonly number[];
+  readonly segmentsRead: readonly number[];
+  /** Lets go of files and fresh rows; must be called when the query has ended. */
+  release(): void;
+}
+
+export interface Snapshots {
+  /** @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short. */
+  take(requests: readonly BindRequest[], call: Call): Promise<Snapshot>;
+}
