@@ -1,0 +1,38 @@
+/**
+ * The only door to the disk, so that tests can put faults behind it.
+ *
+ * Paths are absolute or relative to the process; directories are made with `makeFolder`. All errors are Node's own
+ * (`code` = ENOENT, ENOSPC ..); callers translate them with `storageError`.
+ */
+export interface FileSystem {
+  open(path: string, mode: OpenMode): Promise<OpenFile>;
+  readFile(path: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Names in the folder, sorted; empty if the folder does not exist. */
+  list(folder: string): Promise<string[]>;
+  /** Size in bytes; undefined if there is no such file. */
+  size(path: string): Promise<number | undefined>;
+  makeFolder(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** Removes a file; no error if it is gone. */
+  remove(path: string): Promise<void>;
+  /** Removes a folder with all in it; no error if it is gone. */
+  removeFolder(path: string): Promise<void>;
+  /** Makes the names in a folder durable (created, renamed and removed files). */
+  syncFolder(path: string): Promise<void>;
+}
+
+/** `append` creates the file if needed and writes at its end; `update` needs the file and writes where it is told. */
+export type OpenMode = 'read' | 'append' | 'update';
+
+export interface OpenFile {
+  /** Writes all parts one after the other at the file's end (`append`). A short write is an error. */
+  append(parts: readonly Uint8Array[]): Promise<void>;
+  /** Reads up to `target.length` bytes at `position`; fewer only at the end of the file. @returns bytes read. */
+  read(target: Uint8Array, position: number): Promise<number>;
+  /** Makes the contents durable, not necessarily times (fdatasync). */
+  syncData(): Promise<void>;
+  /** Makes contents and all attributes durable (fsync). */
+  sync(): Promise<void>;
+  truncate(bytes: number): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,101 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem, OpenFile, OpenMode } from './file-system.js';
+
+const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', append: 'a', update: 'r+' };
+
+/** The disk of the machine. */
+export const nodeFileSystem: FileSystem = {
+  open: async (path, mode) => new NodeFile(await open(path, FLAGS[mode])),
+  readFile: async (path) => new Uint8Array(await readFile(path)),
+  async list(folder) {
+    try {
+      return (await readdir(folder)).sort();
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return [];
+      throw error;
+    }
+  },
+  async size(path) {
+    try {
+      return (await stat(path)).size;
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return undefined;
+      throw error;
+    }
+  },
+  makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
+  rename,
+  async remove(path) {
+    try {
+      await unlink(path);
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') throw error;
+    }
+  },
+  removeFolder: (path) => rm(path, { recursive: true, force: true }),
+  async syncFolder(path) {
+    const folder = await open(path, 'r');
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  },
+};
+
+class NodeFile implements OpenFile {
+  readonly #handle: FileHandle;
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  async append(parts: readonly Uint8Array[]): Promise<void> {
+    let expected = 0;
+    for (const part of parts) expected += part.byteLength;
+    const { bytesWritten } = await this.#handle.writev(parts as Uint8Array[]);
+    // A disk that runs full can take a part of it; the rest is not retried, because the log's tail is then unknown.
+    if (bytesWritten !== expected) {
+      throw new AlmanacError('storage_unavailable', `wrote ${bytesWritten} of ${expected} bytes`);
+    }
+  }
+
+  async read(target: Uint8Array, position: number): Promise<number> {
+    let done = 0;
+    while (done < target.length) {
+      const { bytesRead } = await this.#handle.read(target, done, target.length - done, position + done);
+      if (bytesRead === 0) break;
+      done += bytesRead;
+    }
+    return done;
+  }
+
+  syncData(): Promise<void> {
+    return this.#handle.datasync();
+  }
+
+  sync(): Promise<void> {
+    return this.#handle.sync();
+  }
+
+  truncate(bytes: number): Promise<void> {
+    return this.#handle.truncate(bytes);
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
+
+/** Node's code of a system error, for example `ENOENT`. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** What a failed disk operation is to callers of a service. */
+export function storageError(error: unknown, what: string): AlmanacError {
+  if (error instanceof AlmanacError) return error;
+  const code = errorCode(error) ?? 'unknown error';
+  return new AlmanacError('storage_unavailable', `${what}: ${code}`, { cause: error, retryAfterSeconds: 5 });
+}

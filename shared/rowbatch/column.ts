@@ -1,0 +1,47 @@
+import type { Storage } from '#shared/schema/data-type';
+
+/** Values of fixed width; integers are stored in the narrowest array that holds them all. */
+export type FixedValues =
+  | Int8Array<ArrayBuffer>
+  | Int16Array<ArrayBuffer>
+  | Int32Array<ArrayBuffer>
+  | BigInt64Array<ArrayBuffer>
+  | BigUint64Array<ArrayBuffer>
+  | Float32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>
+  | Uint8Array<ArrayBuffer>;
+
+interface ColumnBase {
+  /** The table's column id. */
+  readonly columnId: number;
+  /** Native type name. */
+  readonly type: string;
+  readonly nullCount: number;
+  /** One bit a row, least significant first, 1 = has a value; undefined if all rows have one. */
+  readonly validity: Uint8Array<ArrayBuffer> | undefined;
+}
+
+export interface FixedColumn extends ColumnBase {
+  readonly kind: 'fixed';
+  /** One entry a row; 0 where null. Booleans are 0 or 1. */
+  readonly values: FixedValues;
+}
+
+export interface BytesColumn extends ColumnBase {
+  readonly kind: 'bytes';
+  /** Row i is `bytes[offsets[i], offsets[i + 1])`; one more entry than rows. */
+  readonly offsets: Int32Array<ArrayBuffer>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export type Column = FixedColumn | BytesColumn;
+
+/** Whether a storage keeps its values as offsets and bytes. */
+export function isBytes(storage: Storage): boolean {
+  return storage === 'text' || storage === 'binary';
+}
+
+/** Whether row `row` has a value. */
+export function hasValue(column: Column, row: number): boolean {
+  return column.validity === undefined || (column.validity[row >> 3] & (1 << (row & 7))) !== 0;
+}

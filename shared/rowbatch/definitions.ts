@@ -1,0 +1,80 @@
+/**
+ * Series definitions as bytes, as they stand in write requests, log records and scans.
+ *
+ *   u32 count | count x definition
+ *   definition: u32 length of the rest | u32 tsid low | u32 tsid high | tags
+ *   tags: for each present tag, ascending column id: varint column id | varint length | value (UTF-8 or raw bytes)
+ *
+ * Integers are little-endian.
+ */
+import { ByteReader, varintLength, writeVarint } from '#shared/bytes/varint';
+
+export interface SeriesTag {
+  readonly columnId: number;
+  readonly value: Uint8Array;
+}
+
+export interface SeriesDefinition {
+  readonly tsid: bigint;
+  /** Present tags, ascending column ids; encoded as in the format above. */
+  readonly tags: Uint8Array;
+}
+
+export const NO_DEFINITIONS: Uint8Array = new Uint8Array(4);
+
+/** Encodes the tags of one series. @param tags ascending column ids. */
+export function encodeTags(tags: readonly SeriesTag[]): Uint8Array {
+  let length = 0;
+  for (const { columnId, value } of tags) {
+    length += varintLength(columnId) + varintLength(value.length) + value.length;
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const { columnId, value } of tags) {
+    at = writeVarint(bytes, at, columnId);
+    at = writeVarint(bytes, at, value.length);
+    bytes.set(value, at);
+    at += value.length;
+  }
+  return bytes;
+}
+
+/** The tags of one series; values are views. @throws `invalid_arguments` if the bytes are cut short. */
+export function decodeTags(bytes: Uint8Array): SeriesTag[] {
+  const reader = new ByteReader(bytes);
+  const tags: SeriesTag[] = [];
+  while (!reader.done) tags.push({ columnId: reader.varint(), value: reader.slice(reader.varint()) });
+  return tags;
+}
+
+export function encodeDefinitions(definitions: readonly SeriesDefinition[]): Uint8Array {
+  if (definitions.length === 0) return NO_DEFINITIONS;
+  let length = 4;
+  for (const { tags } of definitions) length += 12 + tags.length;
+  const bytes = new Uint8Array(length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, definitions.length, true);
+  let at = 4;
+  for (const { tsid, tags } of definitions) {
+    view.setUint32(at, 8 + tags.length, true);
+    view.setBigUint64(at + 4, tsid, true);
+    bytes.set(tags, at + 12);
+    at += 12 + tags.length;
+  }
+  return bytes;
+}
+
+/** The definitions; tags are views. @throws `invalid_arguments` if the bytes are cut short. */
+export function decodeDefinitions(bytes: Uint8Array): SeriesDefinition[] {
+  if (bytes.length === 0) return [];
+  const reader = new ByteReader(bytes);
+  const count = reader.uint32();
+  const definitions: SeriesDefinition[] = [];
+  for (let i = 0; i < count; i++) {
+    const length = reader.uint32();
+    const low = reader.uint32();
+    const high = reader.uint32();
+    definitions.push({ tsid: (BigInt(high) << 32n) | BigInt(low), tags: reader.slice(length - 8) });
+  }
+  return definitions;
+}

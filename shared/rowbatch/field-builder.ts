@@ -1,0 +1,213 @@
+import { dataType, type DataType } from '#shared/schema/data-type';
+import { isBytes, type Column, type FixedValues } from './column.js';
+
+const FIRST_CAPACITY = 256;
+
+/**
+ * One growing field column. Rows that are not set are null.
+ *
+ * Fixed values are collected as doubles (integers beyond 2^53 aside, in `#wide`) and leave in the narrowest array that
+ * holds them: most counters and gauges fit one or two bytes, which makes the log and the memtable several times smaller.
+ */
+export class FieldBuilder {
+  readonly name: string;
+  readonly type: DataType;
+  /** Rows up to here are decided: set, or null. */
+  filled = 0;
+  /** Rows that have a value. */
+  setCount = 0;
+
+  numbers: Float64Array<ArrayBuffer>;
+  #wide: Map<number, bigint> | undefined;
+  #offsets: Int32Array<ArrayBuffer>;
+  #bytes: Uint8Array<ArrayBuffer>;
+  /** One byte a row, made at the first null. */
+  #present: Uint8Array<ArrayBuffer> | undefined;
+  readonly #isBytes: boolean;
+
+  constructor(name: string, type: string) {
+    this.name = name;
+    this.type = dataType(type);
+    this.#isBytes = isBytes(this.type.storage);
+    this.numbers = new Float64Array(this.#isBytes ? 0 : FIRST_CAPACITY);
+    this.#offsets = new Int32Array(this.#isBytes ? FIRST_CAPACITY + 1 : 0);
+    this.#bytes = new Uint8Array(this.#isBytes ? FIRST_CAPACITY * 16 : 0);
+  }
+
+  /** Sets a number, a boolean as 0 or 1, or an integer that a double holds exactly. The last call for a row wins. */
+  setNumber(row: number, value: number): void {
+    if (this.filled !== row) this.#reach(row);
+    if (row >= this.numbers.length) this.#growNumbers(row + 1);
+    this.numbers[row] = value;
+    if (this.#present !== undefined) this.#mark(row);
+    this.filled = row + 1;
+    this.setCount++;
+  }
+
+  /** Sets an integer of any size. */
+  setBigInt(row: number, value: bigint): void {
+    const near = Number(value);
+    this.setNumber(row, near);
+    if (Number.isSafeInteger(near)) this.#wide?.delete(row);
+    else (this.#wide ??= new Map<number, bigint>()).set(row, value);
+  }
+
+  /** Sets text or binary to a copy of `source[from, to)`. */
+  setBytes(row: number, source: Uint8Array, from: number, to: number): void {
+    if (this.filled !== row) this.#reach(row);
+    const start = this.#offsets[row];
+    const end = start + (to - from);
+    if (row + 2 > this.#offsets.length) this.#growOffsets(row + 2);
+    if (end > this.#bytes.length) this.#growBytes(end);
+    if (to - from < 32) for (let i = from, at = start; i < to; i++, at++) this.#bytes[at] = source[i];
+    else this.#bytes.set(source.subarray(from, to), start);
+    this.#offsets[row + 1] = end;
+    if (this.#present !== undefined) this.#mark(row);
+    this.filled = row + 1;
+    this.setCount++;
+  }
+
+  /** Takes the value of `row`, the last row, back. */
+  undo(row: number): void {
+    if (this.filled <= row) return;
+    this.filled = row;
+    this.setCount--;
+    this.#wide?.delete(row);
+  }
+
+  /** The column over `rowCount` rows; undefined if no row has a value. The builder can be reset and used again after. */
+  finish(columnId: number, rowCount: number): Column | undefined {
+    if (this.setCount === 0) return undefined;
+    if (this.filled < rowCount) this.#reach(rowCount);
+    const validity = this.#packValidity(rowCount);
+    const nullCount = validity === undefined ? 0 : countNulls(validity, rowCount);
+    const base = { columnId, type: this.type.name, nullCount, validity };
+    if (!this.#isBytes) return { ...base, kind: 'fixed', values: this.#finishNumbers(rowCount) };
+    const offsets = this.#offsets.slice(0, rowCount + 1);
+    return { ...base, kind: 'bytes', offsets, bytes: this.#bytes.slice(0, offsets[rowCount]) };
+  }
+
+  reset(): void {
+    this.filled = 0;
+    this.setCount = 0;
+    this.#wide = undefined;
+    this.#present = undefined;
+  }
+
+  #finishNumbers(rowCount: number): FixedValues {
+    const { storage } = this.type;
+    if (storage === 'float64') return this.numbers.slice(0, rowCount);
+    if (storage === 'float32') return Float32Array.from(this.numbers.subarray(0, rowCount));
+    if (storage === 'bool') return Uint8Array.from(this.numbers.subarray(0, rowCount));
+    return narrowIntegers(this.numbers, rowCount, this.#wide);
+  }
+
+  /** Makes the rows between the last decided one and `row` null. */
+  #reach(row: number): void {
+    if (row < this.filled) {
+      // The row's value is replaced: the same field twice in one row.
+      this.setCount--;
+      this.#wide?.delete(row);
+      return;
+    }
+    this.#present ??= new Uint8Array(Math.max(row + 1, FIRST_CAPACITY)).fill(1, 0, this.filled);
+    if (row > this.#present.length) this.#growPresent(row);
+    this.#present.fill(0, this.filled, row);
+    if (this.#isBytes) {
+      if (row + 2 > this.#offsets.length) this.#growOffsets(row + 2);
+      this.#offsets.fill(this.#offsets[this.filled], this.filled + 1, row + 1);
+    } else {
+      if (row > this.numbers.length) this.#growNumbers(row);
+      this.numbers.fill(0, this.filled, row);
+    }
+    this.filled = row;
+  }
+
+  #mark(row: number): void {
+    if (this.#present === undefined) return;
+    if (row >= this.#present.length) this.#growPresent(row + 1);
+    this.#present[row] = 1;
+  }
+
+  #packValidity(rowCount: number): Uint8Array<ArrayBuffer> | undefined {
+    const present = this.#present;
+    if (present === undefined) return undefined;
+    const packed = new Uint8Array((rowCount + 7) >> 3);
+    for (let row = 0; row < rowCount; row++) if (present[row] === 1) packed[row >> 3] |= 1 << (row & 7);
+    return packed;
+  }
+
+  #growNumbers(least: number): void {
+    const grown = new Float64Array(Math.max(least, this.numbers.length * 2));
+    grown.set(this.numbers);
+    this.numbers = grown;
+  }
+
+  #growOffsets(least: number): void {
+    const grown = new Int32Array(Math.max(least, this.#offsets.length * 2));
+    grown.set(this.#offsets);
+    this.#offsets = grown;
+  }
+
+  #growBytes(least: number): void {
+    const grown = new Uint8Array(Math.max(least, this.#bytes.length * 2));
+    grown.set(this.#bytes);
+    this.#bytes = grown;
+  }
+
+  #growPresent(least: number): void {
+    const present = this.#present ?? new Uint8Array(0);
+    const grown = new Uint8Array(Math.max(least, present.length * 2));
+    grown.set(present);
+    this.#present = grown;
+  }
+}
+
+/** The narrowest array that holds `numbers[0, count)`, `wide` rows being replaced by their exact values. */
+function narrowIntegers(
+  numbers: Float64Array,
+  count: number,
+  wide: ReadonlyMap<number, bigint> | undefined,
+): FixedValues {
+  let min = 0;
+  let max = 0;
+  for (let row = 0; row < count; row++) {
+    const value = numbers[row];
+    if (value < min) min = value;
+    else if (value > max) max = value;
+  }
+  if (min >= -128 && max <= 127) return copyInto(new Int8Array(count), numbers, count);
+  if (min >= -32768 && max <= 32767) return copyInto(new Int16Array(count), numbers, count);
+  if (min >= -2147483648 && max <= 2147483647) return copyInto(new Int32Array(count), numbers, count);
+  return widenIntegers(numbers, count, wide);
+}
+
+function copyInto<T extends Int8Array | Int16Array | Int32Array>(target: T, numbers: Float64Array, count: number): T {
+  for (let row = 0; row < count; row++) target[row] = numbers[row];
+  return target;
+}
+
+/** 64-bit integers, written as two words each so that no BigInt is made. */
+function widenIntegers(
+  numbers: Float64Array,
+  count: number,
+  wide: ReadonlyMap<number, bigint> | undefined,
+): BigInt64Array<ArrayBuffer> {
+  const values = new BigInt64Array(count);
+  const words = new Int32Array(values.buffer);
+  for (let row = 0; row < count; row++) {
+    const value = numbers[row];
+    const high = Math.floor(value / 4294967296);
+    words[2 * row] = value - high * 4294967296;
+    words[2 * row + 1] = high;
+  }
+  // An unsigned value above 2^63 keeps its bits.
+  if (wide !== undefined) for (const [row, value] of wide) values[row] = BigInt.asIntN(64, value);
+  return values;
+}
+
+function countNulls(validity: Uint8Array, rowCount: number): number {
+  let present = 0;
+  for (let row = 0; row < rowCount; row++) present += (validity[row >> 3] >> (row & 7)) & 1;
+  return rowCount - present;
+}
