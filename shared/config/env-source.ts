@@ -1,0 +1,72 @@
+import type { Environment } from './env.js';
+import { suggestion } from './nearest.js';
+import { ENTRIES, ROLES, type Entry, type Role } from './schema.js';
+import { emptyReading, type ReadText, type SourceReading } from './source.js';
+
+const PREFIX = 'ALMANAC_';
+
+interface Target {
+  readonly entry: Entry;
+  readonly role: Role | undefined;
+}
+
+/** Every name that means something: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
+const TARGETS: ReadonlyMap<string, Target> = new Map([
+  // Names for a role come first: where one is spelled like a key for all roles, the key for all wins.
+  ...ROLES.flatMap((role) =>
+    ENTRIES.map((entry): [string, Target] => [`${PREFIX}${upper(role)}__${levels(entry)}`, { entry, role }]),
+  ),
+  ...ENTRIES.map((entry): [string, Target] => [environmentName(entry), { entry, role: undefined }]),
+]);
+
+/** The environment name of a key for all roles. */
+export function environmentName(entry: Entry): string {
+  return entry.section === 'top' ? `${PREFIX}_${levels(entry)}` : `${PREFIX}${levels(entry)}`;
+}
+
+/**
+ * Reads the environment against the schema.
+ *
+ * Names without `__` are ignored: an orchestrator may inject `ALMANAC_PORT` for a service of that name.
+ */
+export function readEnvironmentSource(environment: Environment, role: Role, readText: ReadText): SourceReading {
+  const reading = emptyReading();
+  for (const [name, value] of Object.entries(environment).sort()) {
+    if (value === undefined || !name.startsWith(PREFIX) || !name.includes('__')) continue;
+    const direct = TARGETS.get(name);
+    const target = direct ?? secretTarget(name);
+    if (target === undefined) {
+      reading.problems.push(`environment ${name}: unknown key${suggestion(name, [...TARGETS.keys()])}`);
+      continue;
+    }
+    if (target.role !== undefined && target.role !== role) continue;
+    const raw = direct === undefined ? readSecret(value, readText) : value;
+    if (raw === undefined) {
+      reading.problems.push(`environment ${name}: there is no file "${value}"`);
+      continue;
+    }
+    const kind = target.role === undefined ? 'environment' : 'role environment';
+    const origin = { kind, place: `environment ${name}`, isSecret: direct === undefined } as const;
+    reading.assignments.push({ path: target.entry.path, raw, origin });
+  }
+  return reading;
+}
+
+/** The text in a secret's file, without one line break at its end. */
+export function readSecret(path: string, readText: ReadText): string | undefined {
+  return readText(path)?.replace(/\r?\n$/, '');
+}
+
+function secretTarget(name: string): Target | undefined {
+  if (!name.endsWith('_FILE')) return undefined;
+  const target = TARGETS.get(name.slice(0, -'_FILE'.length));
+  return target?.entry.key.isText === true ? target : undefined;
+}
+
+function levels(entry: Entry): string {
+  return upper(entry.path).replace('.', '__');
+}
+
+function upper(name: string): string {
+  return name.toUpperCase();
+}

@@ -1,0 +1,234 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { parseByteSize, printByteSize } from '#shared/time/byte-size';
+import { parseDurationMs, printDurationMs } from '#shared/time/duration';
+
+/** What the defaults of some keys depend on. */
+export interface Machine {
+  readonly memoryBytes: number;
+  /** The limit of the container around this process, if there is one. */
+  readonly containerMemoryBytes: number | undefined;
+}
+
+/** How a value comes in: from a file it has a type of its own, from a flag or the environment it is text. */
+export type RawValue = string | number | boolean | readonly string[];
+
+/**
+ * One configuration key: its type, default, range and description, declared once.
+ *
+ * `T` is the type of the value in `Config`, `Unit` the unit that its property name ends with.
+ */
+export interface Key<T, Unit extends string = ''> {
+  readonly unit: Unit;
+  readonly defaultValue: (machine: Machine) => T;
+  readonly doc: string;
+  /** What may stand there, for messages and the reference: `a duration such as "30s"`. */
+  readonly allowed: string;
+  /** May the value come from a file of its own, as secrets do? */
+  readonly isText: boolean;
+  /** @throws `invalid_arguments` if the value is not allowed. */
+  readonly parse: (raw: RawValue, machine: Machine) => T;
+  /** The value as TOML; never called for a key that is not set. */
+  readonly print: (value: NonNullable<T>) => string;
+}
+
+interface Shared<T> {
+  readonly default: T;
+  readonly doc: string;
+}
+
+export function duration(options: Shared<string> & { min?: string; max?: string }): Key<number, 'Ms'> {
+  const min = parseDurationMs(options.min ?? '0s');
+  const max = parseDurationMs(options.max ?? '100years');
+  const range = rangeText(options.min, options.max);
+  return {
+    unit: 'Ms',
+    defaultValue: () => parseDurationMs(options.default),
+    doc: options.doc,
+    allowed: `a duration such as "30s" or "1h 30m"${range}`,
+    isText: false,
+    parse: (raw) => inRange(parseDurationMs(textOf(raw)), min, max),
+    print: (value) => quote(printDurationMs(value)),
+  };
+}
+
+export function size(options: Shared<string> & { min?: string; max?: string }): Key<number, 'Bytes'> {
+  const min = parseByteSize(options.min ?? '0');
+  const max = options.max === undefined ? Number.MAX_SAFE_INTEGER : parseByteSize(options.max);
+  const range = rangeText(options.min, options.max);
+  return {
+    unit: 'Bytes',
+    defaultValue: () => parseByteSize(options.default),
+    doc: options.doc,
+    allowed: `a size such as "64MiB"${range}`,
+    isText: false,
+    parse: (raw) => inRange(parseByteSize(typeof raw === 'number' ? `${raw}` : textOf(raw)), min, max),
+    print: (value) => quote(printByteSize(value)),
+  };
+}
+
+/** A size, or a share of the memory that this process may use at most. */
+export function percentOrSize(options: {
+  readonly default: (machine: Machine) => number;
+  readonly min: string;
+  readonly doc: string;
+}): Key<number, 'Bytes'> {
+  const min = parseByteSize(options.min);
+  return {
+    unit: 'Bytes',
+    defaultValue: options.default,
+    doc: options.doc,
+    allowed: `a size such as "4GiB" or a share of the memory such as "50%", at least ${options.min}`,
+    isText: false,
+    parse: (raw, machine) => {
+      const percent = typeof raw === 'string' ? /^\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*$/.exec(raw) : null;
+      if (percent === null) return inRange(parseByteSize(typeof raw === 'number' ? `${raw}` : textOf(raw)), min);
+      if (Number(percent[1]) > 100) throw refusal('more than all of the memory');
+      const whole = machine.containerMemoryBytes ?? machine.memoryBytes;
+      return inRange(Math.floor((whole * Number(percent[1])) / 100), min);
+    },
+    print: (value) => quote(printByteSize(value)),
+  };
+}
+
+export function flag(options: Shared<boolean>): Key<boolean> {
+  return {
+    unit: '',
+    defaultValue: () => options.default,
+    doc: options.doc,
+    allowed: 'true or false',
+    isText: false,
+    parse: (raw) => {
+      if (raw === true || raw === 'true') return true;
+      if (raw === false || raw === 'false') return false;
+      throw refusal('not a truth value');
+    },
+    print: (value) => `${value}`,
+  };
+}
+
+export function integer(options: Shared<number> & { min: number; max: number }): Key<number> {
+  return {
+    unit: '',
+    defaultValue: () => options.default,
+    doc: options.doc,
+    allowed: `a whole number from ${options.min} to ${options.max}`,
+    isText: false,
+    parse: (raw) => {
+      const isNumber = typeof raw === 'number' ? Number.isInteger(raw) : /^-?[0-9]+$/.test(textOf(raw));
+      if (!isNumber) throw refusal('not a whole number');
+      return inRange(Number(raw), options.min, options.max);
+    },
+    print: (value) => `${value}`,
+  };
+}
+
+export function oneOf<T extends string>(values: readonly T[], options: Shared<NoInfer<T>>): Key<T> {
+  return {
+    unit: '',
+    defaultValue: () => options.default,
+    doc: options.doc,
+    allowed: `one of ${values.map(quote).join(', ')}`,
+    isText: false,
+    parse: (raw) => {
+      const found = values.find((value) => value === raw);
+      if (found === undefined) throw refusal('not one of the choices');
+      return found;
+    },
+    print: quote,
+  };
+}
+
+interface TextRules {
+  readonly pattern?: RegExp;
+  readonly allowed?: string;
+  readonly doc: string;
+}
+
+export function text(options: TextRules & { default: string }): Key<string> {
+  return { ...anyText(options), defaultValue: () => options.default };
+}
+
+/** A text that may be missing; then it is not printed. */
+export function optionalText(options: TextRules): Key<string | undefined> {
+  return { ...anyText(options), defaultValue: () => undefined };
+}
+
+/** `host:port`; port 0 lets the system choose. */
+export function address(options: Shared<string>): Key<string> {
+  return {
+    ...text({ ...options, allowed: 'an address such as "127.0.0.1:4000" or "[::]:4000"' }),
+    parse: (raw) => {
+      const value = textOf(raw);
+      const match = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:[\]/]+):([0-9]{1,5})$/.exec(value);
+      if (match === null || Number(match[1]) > 65_535) throw refusal('not host:port');
+      return value;
+    },
+  };
+}
+
+export function textList(options: Shared<readonly string[]>): Key<readonly string[]> {
+  return {
+    unit: '',
+    defaultValue: () => options.default,
+    doc: options.doc,
+    allowed: 'a list of texts such as ["a", "b"], separated by commas in the environment',
+    isText: false,
+    parse: (raw) => {
+      if (typeof raw === 'string') return splitList(raw);
+      if (typeof raw === 'object') return raw;
+      throw refusal('not a list of texts');
+    },
+    print: (value) => `[${value.map(quote).join(', ')}]`,
+  };
+}
+
+/** A TOML basic string. */
+export function quote(value: string): string {
+  // JSON's escapes are a subset of TOML's, except that JSON leaves DEL as it is and TOML does not allow it.
+  return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
+}
+
+function anyText(rules: TextRules): Omit<Key<string>, 'defaultValue'> {
+  return {
+    unit: '',
+    doc: rules.doc,
+    allowed: rules.allowed ?? 'a text',
+    isText: true,
+    parse: (raw) => {
+      const value = textOf(raw);
+      if (rules.pattern?.test(value) === false) throw refusal('malformed');
+      return value;
+    },
+    print: quote,
+  };
+}
+
+/** `a,b\,c` is the list of `a` and `b,c`; an empty text is the empty list. */
+function splitList(value: string): readonly string[] {
+  if (value === '') return [];
+  return value
+    .split(/(?<!\\),/)
+    .map((item) => item.replaceAll('\\,', ',').trim())
+    .filter((item) => item !== '');
+}
+
+function textOf(raw: RawValue): string {
+  if (typeof raw !== 'string') throw refusal('not a text in quotes');
+  return raw;
+}
+
+function inRange(value: number, min: number, max = Infinity): number {
+  if (value < min) throw refusal('too small');
+  if (value > max) throw refusal('too large');
+  return value;
+}
+
+function rangeText(min: string | undefined, max: string | undefined): string {
+  if (min !== undefined && max !== undefined) return `, from ${min} to ${max}`;
+  if (min !== undefined) return `, at least ${min}`;
+  return max === undefined ? '' : `, at most ${max}`;
+}
+
+function refusal(why: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', why);
+}

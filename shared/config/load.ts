@@ -1,0 +1,150 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { readEnvironmentSource, readSecret } from './env-source.js';
+import type { Environment } from './env.js';
+import { readFileSource } from './file-source.js';
+import { quote, type Machine } from './key.js';
+import { ENTRIES, type Config, type Entry, type Role } from './schema.js';
+import {
+  DEFAULT_ORIGIN,
+  emptyReading,
+  ORIGIN_KINDS,
+  type Assignment,
+  type Origin,
+  type ReadText,
+  type SourceReading,
+} from './source.js';
+
+/** Where a file is looked for when neither a flag nor the environment names one. */
+const FILE_PLACES = ['./almanac.toml', '/etc/almanac/almanac.toml'];
+
+export interface FlagValue {
+  /** As the user wrote it: `--http-addr`. */
+  readonly flag: string;
+  /** The key that it sets: `http.addr`. */
+  readonly path: string;
+  readonly value: string;
+}
+
+export interface ConfigSources {
+  readonly role: Role;
+  readonly flags: readonly FlagValue[];
+  /** The file of `--config-file`. */
+  readonly configFile: string | undefined;
+  readonly environment: Environment;
+  readonly machine: Machine;
+  readonly readText: ReadText;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** By the path of the key; every key has one. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  /** The file that was read, if any. */
+  readonly file: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads, checks and joins all sources: flags win over the environment, the environment over the file, the
+ * file over defaults.
+ *
+ * @throws `invalid_arguments` with every problem of every source, one a line.
+ */
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const { file, reading: fileReading } = readConfigFile(sources);
+  const readings = [
+    fileReading,
+    readEnvironmentSource(sources.environment, sources.role, sources.readText),
+    readFlags(sources.flags),
+  ];
+  const problems = readings.flatMap((reading) => reading.problems);
+  const winners = strongest(readings.flatMap((reading) => reading.assignments));
+  const origins = new Map<string, Origin>();
+  const sections: Record<string, Record<string, unknown>> = {};
+  for (const entry of ENTRIES) {
+    const { value, origin } = settle(entry, winners.get(entry.path), sources, problems);
+    origins.set(entry.path, origin);
+    sections[entry.section] ??= {};
+    sections[entry.section][entry.property] = value;
+  }
+  const { top, ...others } = sections;
+  // The schema has just produced every property of `Config`; the compiler cannot follow the loop.
+  const config = { ...top, ...others } as unknown as Config;
+  if (problems.length === 0) problems.push(...contradictions(config));
+  if (problems.length > 0) throw new AlmanacError('invalid_arguments', problems.join('\n'));
+  return { config, origins, file, warnings: readings.flatMap((reading) => reading.warnings) };
+}
+
+/** The first file that exists; one that was named must exist. */
+function readConfigFile(sources: ConfigSources): { file: string | undefined; reading: SourceReading } {
+  const named = sources.configFile ?? sources.environment['ALMANAC_CONFIG_FILE'];
+  for (const file of named === undefined ? FILE_PLACES : [named]) {
+    const text = sources.readText(file);
+    if (text !== undefined) return { file, reading: readFileSource(text, file) };
+  }
+  const reading = emptyReading();
+  if (named !== undefined) reading.problems.push(`there is no configuration file "${named}"`);
+  return { file: undefined, reading };
+}
+
+function readFlags(flags: readonly FlagValue[]): SourceReading {
+  const reading = emptyReading();
+  for (const { flag, path, value } of flags) {
+    reading.assignments.push({ path, raw: value, origin: { kind: 'flag', place: `flag ${flag}`, isSecret: false } });
+  }
+  return reading;
+}
+
+function strongest(assignments: readonly Assignment[]): ReadonlyMap<string, Assignment> {
+  const strength = (assignment: Assignment): number => ORIGIN_KINDS.indexOf(assignment.origin.kind);
+  const winners = new Map<string, Assignment>();
+  for (const assignment of [...assignments].sort((a, b) => strength(a) - strength(b))) {
+    winners.set(assignment.path, assignment);
+  }
+  return winners;
+}
+
+/** The value of one key, checked; a problem is noted and answered with the default, so that all are found. */
+function settle(
+  entry: Entry,
+  assignment: Assignment | undefined,
+  sources: ConfigSources,
+  problems: string[],
+): { value: unknown; origin: Origin } {
+  const fallback = { value: entry.key.defaultValue(sources.machine), origin: DEFAULT_ORIGIN };
+  if (assignment === undefined) return fallback;
+  let { raw, origin } = assignment;
+  if (entry.key.isText && typeof raw === 'string' && raw.startsWith('file:')) {
+    const path = raw.slice('file:'.length);
+    const secret = readSecret(path, sources.readText);
+    if (secret === undefined) {
+      problems.push(`${origin.place}: ${entry.path}: there is no file "${path}"`);
+      return fallback;
+    }
+    raw = secret;
+    origin = { ...origin, isSecret: true };
+  }
+  try {
+    return { value: entry.key.parse(raw, sources.machine), origin };
+  } catch (error) {
+    const shown = origin.isSecret ? '***' : typeof raw === 'string' ? quote(raw) : JSON.stringify(raw);
+    const reason = AlmanacError.from(error).message;
+    problems.push(`${origin.place}: ${entry.path} = ${shown}: ${reason}; allowed: ${entry.key.allowed}`);
+    return fallback;
+  }
+}
+
+/** Rules between keys. */
+function contradictions(config: Config): string[] {
+  const problems: string[] = [];
+  const { memory, query, storage } = config;
+  const shares =
+    memory.memtablePercent + memory.queryPercent + memory.enginePercent + memory.cachePercent + memory.bodyPercent;
+  if (shares > 100) problems.push(`the shares of memory.limit add up to ${shares} percent; allowed: at most 100`);
+  if (query.timeoutMs > query.maxTimeoutMs) problems.push('query.timeout is longer than query.max_timeout');
+  if (storage.gcGraceMs <= query.maxTimeoutMs) {
+    problems.push('storage.gc_grace must be longer than query.max_timeout, or files could vanish under a query');
+  }
+  return problems;
+}

@@ -1,0 +1,33 @@
+/** The candidate that differs from `name` by the fewest letters, unless all differ by more than a third. */
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(name, candidate);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** `; did you mean "x"?`, or nothing. */
+export function suggestion(name: string, candidates: readonly string[]): string {
+  const found = nearest(name, candidates);
+  return found === undefined ? '' : `; did you mean "${found}"?`;
+}
+
+/** Levenshtein's distance, row by row. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let k = 1; k <= b.length; k++) {
+      const change = row[k - 1] + (a[i - 1] === b[k - 1] ? 0 : 1);
+      next.push(Math.min(change, row[k] + 1, next[k - 1] + 1));
+    }
+    row = next;
+  }
+  return row[b.length];
+}

@@ -1,0 +1,192 @@
+import {
+  address,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  optionalText,
+  percentOrSize,
+  size,
+  text,
+  textList,
+  type Key,
+  type Machine,
+  type RawValue,
+} from './key.js';
+
+/** What a process can be; an environment name may hold for one role only. */
+export const ROLES = ['standalone', 'gateway', 'ingester', 'querier', 'metadata'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * Every configuration key, in the order in which they are printed. The section `top` stands for keys
+ * above the first `[section]` of a file.
+ */
+export const SCHEMA = {
+  top: {
+    enable_telemetry: flag({
+      default: false,
+      doc: 'Send anonymous usage figures. Nothing is sent unless this is true.',
+    }),
+    default_timezone: text({ default: 'UTC', doc: 'Time zone of sessions that name none: an IANA name or an offset.' }),
+    naming: oneOf(['almanac', 'greptime'], {
+      default: 'almanac',
+      doc: 'Names that the database makes up (catalog, columns, headers): its own, or those of a product that users move from.',
+    }),
+    default_column_prefix: text({
+      default: '',
+      doc: 'Prefix of the columns that writes make: "x" gives x_timestamp and x_value. Empty: as `naming` says.',
+    }),
+    auto_create_table: flag({ default: true, doc: 'Create tables and columns that a write names and that do not exist yet.' }),
+  },
+  http: {
+    addr: address({ default: '127.0.0.1:4000', doc: 'Main listener: every endpoint. Port 0 takes a free one.' }),
+    timeout: duration({ default: '30s', doc: 'Longest time for one request that names none. 0s: no limit.' }),
+    body_limit: size({ default: '64MiB', doc: 'Largest request body, before and after decompression. 0: no limit.' }),
+    is_strict_mode: flag({
+      default: true,
+      doc: 'Refuse remote writes with labels that are not valid UTF-8. False replaces the bad bytes.',
+    }),
+    cors_allowed_origins: textList({ default: [], doc: 'Origins that browsers may call from. Empty: any.' }),
+    enable_cors: flag({ default: true, doc: 'Answer cross-origin requests of browsers.' }),
+    max_concurrent_requests: integer({ default: 1024, min: 1, max: 1_000_000, doc: 'Requests in work at once; more get 503.' }),
+    max_result_bytes: size({ default: '1GiB', min: '1KiB', doc: 'Largest result of one query.' }),
+    enable_api_server: flag({
+      default: false,
+      doc: 'Also open the public listener: data and dashboard only, no administration.',
+    }),
+    api_server_addr: address({ default: '127.0.0.1:4006', doc: 'Public listener.' }),
+  },
+  storage: {
+    data_home: text({ default: './almanac-data', doc: 'Data folder. One process at a time may use it.' }),
+    window: duration({ default: '1d', min: '1m', max: '1y', doc: 'Time window of a segment.' }),
+    gc_grace: duration({
+      default: '15m',
+      min: '1s',
+      doc: 'How long files stay after they were replaced. Must be longer than query.max_timeout.',
+    }),
+  },
+  wal: {
+    dir: optionalText({ doc: 'Folder of the write-ahead log. Unset: inside the data folder.' }),
+    sync: oneOf(['group', 'interval', 'none'], {
+      default: 'group',
+      doc: 'When a write counts as kept: after a disk sync that it shares with others, or before one.',
+    }),
+    sync_interval: duration({ default: '1s', min: '1ms', max: '1h', doc: 'Time between syncs when sync = "interval".' }),
+    recover: oneOf(['strict', 'skip-corrupt'], {
+      default: 'strict',
+      doc: 'At a damaged record in the middle of the log: refuse to start, or leave it out.',
+    }),
+    file_size: size({ default: '64MiB', min: '64KiB', max: '4GiB', doc: 'Size at which a new log file begins.' }),
+    purge_threshold: size({ default: '1GiB', min: '1MiB', doc: 'Size of the log above which tables are flushed early.' }),
+    retry_window: duration({
+      default: '5m',
+      min: '1s',
+      max: '1d',
+      doc: 'How long a write that is sent again is recognised and not applied twice.',
+    }),
+  },
+  ingester: {
+    flush_bytes: size({ default: '64MiB', min: '64KiB', doc: 'Memory of a region at which its rows go to a segment.' }),
+    flush_interval: duration({ default: '10m', min: '1s', doc: 'Age of rows in memory at which they go to a segment.' }),
+  },
+  influxdb: {
+    enable: flag({ default: true, doc: 'Accept line protocol.' }),
+    default_merge_mode: oneOf(['last_non_null', 'last_row'], {
+      default: 'last_non_null',
+      doc: 'How tables that line protocol creates treat a second row with the same tags and time.',
+    }),
+  },
+  query: {
+    timeout: duration({ default: '60s', min: '1ms', doc: 'Longest time for one query that names none.' }),
+    max_timeout: duration({ default: '10m', min: '1ms', doc: 'Longest time that a query may ask for.' }),
+    max_concurrent: integer({ default: 4, min: 1, max: 1_000, doc: 'Queries that run at once.' }),
+    queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Queries that wait; more get 429.' }),
+    parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: as many as cores.' }),
+    plan_cache_entries: integer({ default: 1_000, min: 0, max: 1_000_000, doc: 'Query plans that are kept for reuse.' }),
+  },
+  memory: {
+    limit: percentOrSize({
+      default: defaultMemoryLimit,
+      min: '128MiB',
+      doc: "Memory that is shared out below. Unset: 80% of a container's limit, or else half of the machine.",
+    }),
+    memtable_percent: percent(25, 'Rows that are not in a segment yet.'),
+    query_percent: percent(40, 'Query engine.'),
+    engine_percent: percent(15, 'Flush and compaction engine.'),
+    cache_percent: percent(10, 'Caches.'),
+    body_percent: percent(10, 'Request bodies in work.'),
+  },
+  logging: {
+    level: text({
+      default: 'info',
+      pattern: /^\s*[a-z0-9_.=-]+(\s*,\s*[a-z0-9_.=-]+)*\s*$/i,
+      allowed: 'a level filter such as "info" or "info,gateway=debug"',
+      doc: 'trace, debug, info, warn, error or off; and for parts of the program, `part=level`.',
+    }),
+    log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
+  },
+  metrics: {
+    unprefixed_process: flag({ default: false, doc: 'Show process metrics also without the product prefix, for stock dashboards.' }),
+  },
+  dashboard: {
+    enable: flag({ default: true, doc: 'Serve the dashboard under /dashboard/.' }),
+    upstream: optionalText({
+      pattern: /^https?:\/\/\S+$/,
+      allowed: 'an http or https URL',
+      doc: 'Take the dashboard from this URL instead of the built-in one.',
+    }),
+  },
+} as const;
+
+type Schema = typeof SCHEMA;
+export type SectionName = keyof Schema;
+
+/** A key of any type, for code that treats all keys alike. */
+export type AnyKey = Key<RawValue | undefined, string>;
+
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
+type WithUnit<Name extends string, Unit extends string> = Name extends `${string}${Unit}` ? Name : `${Name}${Unit}`;
+type PropertyName<Name, K> = K extends Key<infer _T, infer Unit> ? WithUnit<Camel<Name & string>, Unit> : never;
+type Value<K> = K extends Key<infer T, infer _Unit> ? T : never;
+type Section<S> = { readonly [Name in keyof S as PropertyName<Name, S[Name]>]: Value<S[Name]> };
+
+/** The whole configuration, typed by the schema: `config.http.bodyLimitBytes`, `config.naming`. */
+export type Config = Section<Schema['top']> & { readonly [Name in Exclude<SectionName, 'top'>]: Section<Schema[Name]> };
+
+/** One key with its place. */
+export interface Entry {
+  readonly section: SectionName;
+  readonly name: string;
+  /** `http.addr`; a top-level key is its name alone. */
+  readonly path: string;
+  /** Name of the property in its part of `Config`. */
+  readonly property: string;
+  readonly key: AnyKey;
+}
+
+/** All keys in the order of the schema. */
+export const ENTRIES: readonly Entry[] = Object.entries(SCHEMA).flatMap(([section, keys]) =>
+  Object.entries(keys).map(([name, key]) => ({
+    section: section as SectionName,
+    name,
+    path: section === 'top' ? name : `${section}.${name}`,
+    property: propertyName(name, key.unit),
+    // Each key prints only what it parsed itself, which the type of a list of all keys cannot say.
+    key: key as unknown as AnyKey,
+  })),
+);
+
+function propertyName(name: string, unit: string): string {
+  const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return camel.endsWith(unit) ? camel : `${camel}${unit}`;
+}
+
+function defaultMemoryLimit(machine: Machine): number {
+  const { containerMemoryBytes, memoryBytes } = machine;
+  return containerMemoryBytes === undefined ? Math.floor(memoryBytes / 2) : Math.floor(containerMemoryBytes * 0.8);
+}
+
+function percent(share: number, doc: string): Key<number> {
+  return integer({ default: share, min: 1, max: 100, doc: `Percent of memory.limit: ${doc}` });
+}

@@ -1,0 +1,84 @@
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  Registry,
+  type CounterConfiguration,
+  type GaugeConfiguration,
+  type HistogramConfiguration,
+} from 'prom-client';
+
+import { invariant } from '#shared/errors/invariant';
+
+/** Every name begins with this; owners of metrics leave it out. */
+const PREFIX = 'almanac_';
+const PROCESS_LINE = new RegExp(`^(# (?:HELP|TYPE) )?${PREFIX}(process_.*)$`);
+
+export interface MetricsOptions {
+  /** Adds copies of the process metrics without the prefix. */
+  readonly unprefixedProcess: boolean;
+}
+
+/** All metrics of one process. */
+export class Metrics {
+  readonly contentType = 'text/plain; version=0.0.4; charset=utf-8';
+  readonly #registry = new Registry();
+  readonly #unprefixedProcess: boolean;
+
+  constructor(options: MetricsOptions) {
+    this.#unprefixedProcess = options.unprefixedProcess;
+    collectDefaultMetrics({ register: this.#registry, prefix: PREFIX });
+  }
+
+  /** The counter of this name; made at the first call. */
+  counter<Label extends string = never>(options: Omit<CounterConfiguration<Label>, 'registers'>): Counter<Label> {
+    const name = PREFIX + options.name;
+    const known = this.#registry.getSingleMetric(name);
+    if (known === undefined) return new Counter({ ...options, name, registers: [this.#registry] });
+    invariant(known instanceof Counter, `metric ${name} is not a counter`);
+    return known as Counter<Label>;
+  }
+
+  /** The gauge of this name; made at the first call. */
+  gauge<Label extends string = never>(options: Omit<GaugeConfiguration<Label>, 'registers'>): Gauge<Label> {
+    const name = PREFIX + options.name;
+    const known = this.#registry.getSingleMetric(name);
+    if (known === undefined) return new Gauge({ ...options, name, registers: [this.#registry] });
+    invariant(known instanceof Gauge, `metric ${name} is not a gauge`);
+    return known as Gauge<Label>;
+  }
+
+  /** The histogram of this name; made at the first call. */
+  histogram<Label extends string = never>(options: Omit<HistogramConfiguration<Label>, 'registers'>): Histogram<Label> {
+    const name = PREFIX + options.name;
+    const known = this.#registry.getSingleMetric(name);
+    if (known === undefined) return new Histogram({ ...options, name, registers: [this.#registry] });
+    invariant(known instanceof Histogram, `metric ${name} is not a histogram`);
+    return known as Histogram<Label>;
+  }
+
+  /** All metrics in the Prometheus text format. */
+  async print(): Promise<string> {
+    const printed = await this.#registry.metrics();
+    return this.#unprefixedProcess ? printed + withoutPrefix(printed) : printed;
+  }
+}
+
+/** Counts log lines; give it to the log as `onLine`. */
+export function countLogLines(metrics: Metrics): (level: string, component: string) => void {
+  const lines = metrics.counter({
+    name: 'log_lines_total',
+    help: 'log lines by level and component',
+    labelNames: ['level', 'component'],
+  });
+  return (level, component) => lines.inc({ level, component });
+}
+
+function withoutPrefix(printed: string): string {
+  const lines = printed.split('\n').flatMap((line) => {
+    const match = PROCESS_LINE.exec(line);
+    return match === null ? [] : [`${match[1] ?? ''}${match[2]}`];
+  });
+  return `\n${lines.join('\n')}\n`;
+}

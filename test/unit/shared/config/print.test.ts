@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+
+import { loadConfig, type LoadedConfig } from '#shared/config/load';
+import { printConfig, printDefaults } from '#shared/config/print';
+import { ENTRIES } from '#shared/config/schema';
+
+function load(files: Record<string, string>, environment: Record<string, string> = {}): LoadedConfig {
+  return loadConfig({
+    role: 'standalone',
+    flags: [],
+    configFile: undefined,
+    environment,
+    machine: { memoryBytes: 2 ** 33, containerMemoryBytes: undefined },
+    readText: (path) => files[path],
+  });
+}
+
+describe('printConfig', () => {
+  it('prints what it read back to the same configuration', () => {
+    const first = load({ './almanac.toml': '[http]\ntimeout = "1m 30s"\ncors_allowed_origins = ["https://a"]\n[wal]\ndir = "/x"' });
+    const printed = printConfig(first, { withSources: false });
+    expect(load({ './almanac.toml': printed }).config).to.deep.equal(first.config);
+    expect(printed).to.contain('timeout = "1m 30s"\n');
+    expect(printed).to.contain('limit = "4GiB"\n');
+    expect(printed).to.match(/^enable_telemetry = false\n/);
+  });
+
+  it('leaves keys without a value out', () => {
+    expect(printConfig(load({}), { withSources: false })).not.to.contain('upstream');
+  });
+
+  it('names the source of each value', () => {
+    const printed = printConfig(load({}, { ALMANAC_HTTP__ADDR: '127.0.0.1:0' }), { withSources: true });
+    expect(printed).to.contain('addr = "127.0.0.1:0" # environment ALMANAC_HTTP__ADDR\n');
+    expect(printed).to.contain('naming = "almanac" # default\n');
+  });
+
+  it('masks what came from secret files, and passwords in URLs', () => {
+    const environment = { ALMANAC_WAL__DIR_FILE: '/s', ALMANAC_DASHBOARD__UPSTREAM: 'http://me:hush@host/x' };
+    const printed = printConfig(load({ '/s': 'hush' }, environment), { withSources: true });
+    expect(printed).not.to.contain('hush');
+    expect(printed).to.contain('dir = "***"');
+    expect(printed).to.contain('upstream = "http://me:***@host/x"');
+  });
+});
+
+describe('printDefaults', () => {
+  it('shows each key once, commented out', () => {
+    const printed = printDefaults();
+    const keys = printed.split('\n').filter((line) => /^# [a-z_]+ = /.test(line));
+    expect(keys).to.have.length(ENTRIES.length);
+    expect(load({ './almanac.toml': printed }).config).to.deep.equal(load({}).config);
+  });
+
+  it('is a file that works when the comment signs of its keys are taken away', () => {
+    const active = printDefaults().replace(/^# ([a-z_]+ = (?!"")[^\n]*)$/gm, '$1');
+    expect(load({ './almanac.toml': active }).config).to.deep.equal(load({}).config);
+  });
+});

@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+
+import { systemClock } from '#shared/clock/clock';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { BoundedQueue } from '#shared/limits/bounded-queue';
+import { MemoryBudget } from '#shared/limits/memory-budget';
+
+const LONG_MS = 60_000;
+
+async function failure(work: Promise<unknown>): Promise<AlmanacError> {
+  try {
+    await work;
+  } catch (error) {
+    expect(error).to.be.instanceOf(AlmanacError);
+    return AlmanacError.from(error);
+  }
+  return expect.fail('it did not fail');
+}
+
+/** Notes the name of each admission in the order in which they happen. */
+function noted(order: string[], name: string, work: Promise<void>): Promise<void> {
+  return work.then(() => void order.push(name));
+}
+
+describe('MemoryBudget', () => {
+  function budget(limitBytes: number): MemoryBudget {
+    return new MemoryBudget({ name: 'test', limitBytes, clock: systemClock });
+  }
+
+  it('admits up to its limit at once', async () => {
+    const memory = budget(10);
+    await memory.admit(4, undefined, 0);
+    await memory.admit(6, undefined, 0);
+    expect(memory.usedBytes).to.equal(10);
+    memory.release(10);
+    expect(memory.usedBytes).to.equal(0);
+  });
+
+  it('refuses as busy when nothing is released in time, and takes nothing then', async () => {
+    const memory = budget(10);
+    await memory.admit(10, undefined, 0);
+    const error = await failure(memory.admit(1, undefined, 1));
+    expect(error.code).to.equal('region_busy');
+    expect(error.retryAfterSeconds).to.equal(1);
+    expect(error.message).to.equal('test memory is full: 10 of 10 bytes are in use');
+    expect(memory.usedBytes).to.equal(10);
+    expect(memory.waitingCount).to.equal(0);
+  });
+
+  it('serves in order: a small one does not overtake a big one', async () => {
+    const memory = budget(10);
+    const order: string[] = [];
+    await memory.admit(6, undefined, 0);
+    const big = noted(order, 'big', memory.admit(8, undefined, LONG_MS));
+    const small = noted(order, 'small', memory.admit(2, undefined, LONG_MS));
+    expect(memory.waitingCount).to.equal(2);
+    memory.release(6);
+    await Promise.all([big, small]);
+    expect(order).to.deep.equal(['big', 'small']);
+    expect(memory.usedBytes).to.equal(10);
+  });
+
+  it('lets those behind go when the first one gives up', async () => {
+    const memory = budget(10);
+    const abort = new AbortController();
+    await memory.admit(6, undefined, 0);
+    const big = failure(memory.admit(8, abort.signal, LONG_MS));
+    const small = memory.admit(2, undefined, LONG_MS);
+    abort.abort();
+    expect((await big).code).to.equal('cancelled');
+    await small;
+    expect(memory.usedBytes).to.equal(8);
+  });
+
+  it('passes on the reason of an aborted signal if it is one of ours', async () => {
+    const memory = budget(1);
+    await memory.admit(1, undefined, 0);
+    const signal = AbortSignal.abort(new AlmanacError('deadline_exceeded', 'too late'));
+    expect((await failure(memory.admit(1, signal, LONG_MS))).message).to.equal('too late');
+  });
+
+  it('lets more than everything in alone', async () => {
+    const memory = budget(10);
+    await memory.admit(1, undefined, 0);
+    const huge = memory.admit(50, undefined, LONG_MS);
+    expect(memory.waitingCount).to.equal(1);
+    memory.release(1);
+    await huge;
+    expect(memory.usedBytes).to.equal(50);
+  });
+
+  it('accounts for what is there already', async () => {
+    const memory = budget(10);
+    memory.charge(10);
+    expect((await failure(memory.admit(1, undefined, 0))).code).to.equal('region_busy');
+  });
+
+  it('notices a double release', () => {
+    expect(() => budget(10).release(1)).to.throw('released twice');
+  });
+});
+
+describe('BoundedQueue', () => {
+  function queue(runningMax: number, waitingMax: number): BoundedQueue {
+    return new BoundedQueue({ name: 'queries', runningMax, waitingMax, clock: systemClock });
+  }
+
+  /** Work that ends when it is told to. */
+  function held(): { work: () => Promise<string>; end: (value: string) => void } {
+    let end: (value: string) => void = () => undefined;
+    const promise = new Promise<string>((resolve) => (end = resolve));
+    return { work: () => promise, end: (value) => end(value) };
+  }
+
+  it('runs so many at once, lets the rest wait in order and refuses more', async () => {
+    const running = queue(1, 1);
+    const first = held();
+    const one = running.run(first.work, { waitMs: LONG_MS });
+    const two = running.run(() => Promise.resolve('second'), { waitMs: LONG_MS });
+    const refused = await failure(running.run(() => Promise.resolve('third'), { waitMs: LONG_MS }));
+    expect(refused.code).to.equal('rate_limited');
+    expect(refused.message).to.equal('too many queries: 1 are running and 1 are waiting');
+    expect([running.runningCount, running.waitingCount]).to.deep.equal([1, 1]);
+    first.end('first');
+    expect(await Promise.all([one, two])).to.deep.equal(['first', 'second']);
+    expect([running.runningCount, running.waitingCount]).to.deep.equal([0, 0]);
+  });
+
+  it('frees the place of work that fails', async () => {
+    const running = queue(1, 0);
+    expect((await failure(running.run(() => Promise.reject(new AlmanacError('unsupported', 'no')), { waitMs: 0 }))).code).to.equal(
+      'unsupported',
+    );
+    expect(await running.run(() => Promise.resolve(1), { waitMs: 0 })).to.equal(1);
+  });
+
+  it('gives up waiting at the deadline and when the signal aborts', async () => {
+    const running = queue(1, 2);
+    const first = held();
+    const abort = new AbortController();
+    const one = running.run(first.work, { waitMs: LONG_MS });
+    const late = failure(running.run(first.work, { waitMs: 1 }));
+    const aborted = failure(running.run(first.work, { waitMs: LONG_MS, signal: abort.signal }));
+    abort.abort();
+    expect((await aborted).code).to.equal('cancelled');
+    expect((await late).code).to.equal('deadline_exceeded');
+    first.end('done');
+    await one;
+    expect((await failure(running.run(first.work, { waitMs: 0, signal: abort.signal }))).code).to.equal('cancelled');
+  });
+});
