@@ -70,6 +70,8 @@ export interface ScanBatch {
   readonly lateLast: bigint;
   readonly timeFirst: bigint;
   readonly timeLast: bigint;
+  /** Batches of one generation become segments together: a watermark never falls inside a generation. */
+  readonly generation: number;
 }
 
 export interface ScanChunk {

@@ -119,9 +119,11 @@ export interface EnsureTablesResponse {
   readonly catalogVersion: bigint;
 }
 
+/** By id if `table_id` is not zero, else by name. */
 export interface GetTableRequest {
   readonly database: string;
   readonly name: string;
+  readonly tableId: number;
 }
 
 export interface ListTablesRequest {

@@ -1,0 +1,107 @@
+/**
+ * Bytes of one log record (docs/formats/wal.md). Integers are little-endian; the length is a multiple of 8, so that
+ * the Arrow bytes of every record of a file are aligned and decode without a copy.
+ *
+ *   0  u32 length of the whole record
+ *   4  u32 CRC32C of all that follows
+ *   8  16 bytes batch id
+ *  24  u32 table id
+ *  28  u32 region id
+ *  32  u32 epoch
+ *  36  u32 schema version
+ *  40  u64 sequence before the first row
+ *  48  u32 row count
+ *  52  u32 first sid of the definitions
+ *  56  u32 bytes of the definitions
+ *  60  u32 bytes of the Arrow stream
+ *  64  definitions, padded to 8
+ *   .  Arrow stream, a multiple of 8
+ */
+import { crc32c } from '#shared/bytes/crc32c';
+import { invariant } from '#shared/errors/invariant';
+
+export const RECORD_HEADER_BYTES = 64;
+/** A length above this is a damaged record: bodies are limited far below it. */
+export const RECORD_BYTES_MAX = 1 << 30;
+
+export interface RecordHeader {
+  readonly batchId: Uint8Array;
+  readonly tableId: number;
+  readonly regionId: number;
+  readonly epoch: number;
+  readonly schemaVersion: number;
+  /** The rows are those after this sequence. */
+  readonly sequenceFrom: bigint;
+  readonly rowCount: number;
+  readonly firstSid: number;
+}
+
+export interface LogRecord extends RecordHeader {
+  readonly definitions: Uint8Array;
+  /** A view into the log's bytes, aligned to 8. */
+  readonly batch: Uint8Array;
+}
+
+/** The record as parts to be written one after the other; the Arrow bytes are not copied. */
+export function encodeRecord(header: RecordHeader, definitions: Uint8Array, batch: Uint8Array): Uint8Array[] {
+  invariant(batch.length % 8 === 0, 'wal record: batch is not padded');
+  const definitionBytes = padded(definitions.length);
+  const head = new Uint8Array(RECORD_HEADER_BYTES + definitionBytes);
+  const view = new DataView(head.buffer);
+  view.setUint32(0, head.length + batch.length, true);
+  head.set(header.batchId, 8);
+  view.setUint32(24, header.tableId, true);
+  view.setUint32(28, header.regionId, true);
+  view.setUint32(32, header.epoch, true);
+  view.setUint32(36, header.schemaVersion, true);
+  view.setBigUint64(40, header.sequenceFrom, true);
+  view.setUint32(48, header.rowCount, true);
+  view.setUint32(52, header.firstSid, true);
+  view.setUint32(56, definitions.length, true);
+  view.setUint32(60, batch.length, true);
+  head.set(definitions, RECORD_HEADER_BYTES);
+  view.setUint32(4, crc32c(batch, crc32c(head.subarray(8))), true);
+  return [head, batch];
+}
+
+/** What stands at a place of the log. */
+export type RecordAt =
+  | { readonly kind: 'record'; readonly length: number; readonly record: LogRecord }
+  /** The bytes end before the record does. */
+  | { readonly kind: 'short'; readonly length: number }
+  /** The length is impossible, or the checksum does not match; `length` is 0 if it cannot be trusted. */
+  | { readonly kind: 'damaged'; readonly length: number };
+
+/** Reads the record at `at`. @param bytes aligned to 8, as `at` is. */
+export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
+  const rest = bytes.length - at;
+  if (rest < 8) return { kind: 'short', length: RECORD_HEADER_BYTES };
+  const view = new DataView(bytes.buffer, bytes.byteOffset + at, Math.min(rest, RECORD_HEADER_BYTES));
+  const length = view.getUint32(0, true);
+  if (length < RECORD_HEADER_BYTES || length > RECORD_BYTES_MAX || length % 8 !== 0) {
+    return { kind: 'damaged', length: 0 };
+  }
+  if (rest < length) return { kind: 'short', length };
+  if (view.getUint32(4, true) !== crc32c(bytes.subarray(at + 8, at + length))) return { kind: 'damaged', length };
+  const definitionBytes = view.getUint32(56, true);
+  const batchBytes = view.getUint32(60, true);
+  const batchAt = at + RECORD_HEADER_BYTES + padded(definitionBytes);
+  if (batchAt + batchBytes !== at + length) return { kind: 'damaged', length };
+  const record: LogRecord = {
+    batchId: bytes.slice(at + 8, at + 24),
+    tableId: view.getUint32(24, true),
+    regionId: view.getUint32(28, true),
+    epoch: view.getUint32(32, true),
+    schemaVersion: view.getUint32(36, true),
+    sequenceFrom: view.getBigUint64(40, true),
+    rowCount: view.getUint32(48, true),
+    firstSid: view.getUint32(52, true),
+    definitions: bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + definitionBytes),
+    batch: bytes.subarray(batchAt, at + length),
+  };
+  return { kind: 'record', length, record };
+}
+
+function padded(bytes: number): number {
+  return (bytes + 7) & ~7;
+}

@@ -1,0 +1,155 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { WatchEvent } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { DatabaseStore } from './store/databases.js';
+import { NodeStore } from './store/nodes.js';
+import { openStore, storeError, type Connection } from './store/open.js';
+import { RegionStore } from './store/regions.js';
+import { SegmentStore } from './store/segments.js';
+import { TableStore } from './store/tables.js';
+import { WatchHub } from './watch-hub.js';
+
+/** What a change tells watchers, without the version, which the catalog adds. */
+export type Change = Omit<WatchEvent, 'catalogVersion'>;
+
+const NO_CHANGE = {
+  droppedTableId: 0,
+  droppedDatabase: '',
+  droppedTableDatabase: '',
+  droppedTableName: '',
+  droppedRegionIds: [],
+} as const;
+
+/** The stores over one SQLite file, transactions over them, and who is told of changes. */
+export class Catalog {
+  readonly clock: Clock;
+  readonly databases: DatabaseStore;
+  readonly tables: TableStore;
+  readonly regions: RegionStore;
+  readonly segments: SegmentStore;
+  readonly nodes: NodeStore;
+  readonly hub: WatchHub;
+  readonly #connection: Connection;
+  readonly #nextVersion;
+  #version: bigint;
+
+  private constructor(connection: Connection, clock: Clock) {
+    this.clock = clock;
+    this.#connection = connection;
+    this.databases = new DatabaseStore(connection);
+    this.tables = new TableStore(connection);
+    this.regions = new RegionStore(connection);
+    this.segments = new SegmentStore(connection);
+    this.nodes = new NodeStore(connection);
+    this.#nextVersion = connection.prepare<[], { value: bigint }>(
+      `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,
+    );
+    const present = connection
+      .prepare<[], { value: bigint }>(`SELECT value FROM facts WHERE name = 'catalog_version'`)
+      .get();
+    this.#version = present?.value ?? 0n;
+    this.hub = new WatchHub(this.#version);
+  }
+
+  static async open(path: string, fs: FileSystem, clock: Clock): Promise<Catalog> {
+    return new Catalog(await openStore(path, fs), clock);
+  }
+
+  get version(): bigint {
+    return this.#version;
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  /**
+   * Runs `work` as one transaction and tells watchers what it notes, in order, once it is durable.
+   *
+   * @param work adds each change by `note`; if it throws, nothing happened.
+   */
+  change<T>(work: (note: (change: Change) => void) => T): T {
+    const events: WatchEvent[] = [];
+    const before = this.#version;
+    const transaction = this.#connection.transaction(() =>
+      work((change) => {
+        this.#version = this.#nextVersion.get()?.value ?? this.#version;
+        events.push({ ...change, catalogVersion: this.#version });
+      }),
+    );
+    let result: T;
+    try {
+      result = transaction.immediate();
+    } catch (error) {
+      this.#version = before;
+      throw storeError(error, 'change failed');
+    }
+    for (const event of events) this.hub.publish(event);
+    return result;
+  }
+
+  /** @throws `database_not_found`. */
+  database(name: string): Database {
+    const database = this.databases.find(name);
+    if (database === undefined) throw new AlmanacError('database_not_found', `Database not found: ${name}`);
+    return database;
+  }
+
+  /** @throws `database_not_found`, `table_not_found`. */
+  table(databaseName: string, name: string): Table {
+    const table = this.tables.find(this.database(databaseName), name);
+    if (table === undefined) throw new AlmanacError('table_not_found', `Table not found: ${databaseName}.${name}`);
+    return table;
+  }
+
+  /** What is durable of a region. @throws `region_not_found`. */
+  manifest(regionId: number): RegionManifest {
+    const region = this.regions.find(regionId);
+    if (region === undefined) throw new AlmanacError('region_not_found', `region ${regionId} not found`);
+    const { tableId, epoch, watermark, truncatedSequence, version } = region;
+    const segments = this.segments.ofRegion(regionId);
+    const seriesFiles = this.segments.seriesFilesOf(regionId);
+    return { regionId, tableId, epoch, watermark, truncatedSequence, version, segments, seriesFiles };
+  }
+
+  /** The whole catalog as events, for watchers that know nothing yet. */
+  everything(): WatchEvent[] {
+    const events: WatchEvent[] = [];
+    for (const database of this.databases.list()) {
+      events.push({ ...databaseCreated(database), catalogVersion: this.#version });
+      for (const table of this.tables.list(database)) {
+        events.push({ ...tableChanged(table), catalogVersion: this.#version });
+      }
+    }
+    return events;
+  }
+}
+
+export function databaseCreated(database: Database): Change {
+  return { ...NO_CHANGE, kind: 'database_created', database };
+}
+
+export function databaseDropped(name: string): Change {
+  return { ...NO_CHANGE, kind: 'database_dropped', droppedDatabase: name };
+}
+
+export function tableChanged(table: Table): Change {
+  return { ...NO_CHANGE, kind: 'table_changed', table };
+}
+
+export function tableDropped(table: Table): Change {
+  return {
+    ...NO_CHANGE,
+    kind: 'table_dropped',
+    droppedTableId: table.tableId,
+    droppedTableDatabase: table.database,
+    droppedTableName: table.name,
+    droppedRegionIds: table.regions.map((region) => region.regionId),
+  };
+}
+
+export function manifestChanged(manifest: RegionManifest): Change {
+  return { ...NO_CHANGE, kind: 'manifest_changed', manifest };
+}

@@ -1,0 +1,55 @@
+import type { Empty } from '#shared/contracts/gen/common';
+import type {
+  CreateDatabaseRequest,
+  CreateDatabaseResponse,
+  DropDatabaseRequest,
+  DropDatabaseResponse,
+  ListDatabasesResponse,
+} from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { checkDatabaseName } from '#shared/schema/names';
+import { databaseCreated, databaseDropped, tableDropped, type Catalog } from '../catalog.js';
+
+/** Always there; it cannot be dropped. */
+const DEFAULT_DATABASE = 'public';
+
+export function createDatabase(catalog: Catalog, request: CreateDatabaseRequest): CreateDatabaseResponse {
+  checkDatabaseName(request.name);
+  return catalog.change((note) => {
+    const existing = catalog.databases.find(request.name);
+    if (existing !== undefined) {
+      if (request.ifNotExists) return { database: existing, created: false, catalogVersion: catalog.version };
+      throw new AlmanacError('database_already_exists', `Schema ${request.name} already exists`, {
+        details: { database: request.name },
+      });
+    }
+    const database = catalog.databases.insert(request.name, request.options);
+    note(databaseCreated(database));
+    return { database, created: true, catalogVersion: catalog.version };
+  });
+}
+
+export function dropDatabase(catalog: Catalog, request: DropDatabaseRequest): DropDatabaseResponse {
+  return catalog.change((note) => {
+    const database = catalog.databases.find(request.name);
+    if (database === undefined) {
+      if (request.ifExists) return { dropped: false, catalogVersion: catalog.version };
+      throw new AlmanacError('database_not_found', `Database not found: ${request.name}`);
+    }
+    if (request.name === DEFAULT_DATABASE) {
+      throw new AlmanacError('unsupported', `database "${DEFAULT_DATABASE}" is always there and cannot be dropped`);
+    }
+    for (const table of catalog.tables.list(database)) {
+      catalog.segments.discardTable(table.tableId, catalog.clock.nowMs());
+      catalog.tables.delete(table.tableId);
+      note(tableDropped(table));
+    }
+    catalog.databases.delete(database.databaseId);
+    note(databaseDropped(database.name));
+    return { dropped: true, catalogVersion: catalog.version };
+  });
+}
+
+export function listDatabases(catalog: Catalog, _request: Empty): ListDatabasesResponse {
+  return { databases: catalog.databases.list(), catalogVersion: catalog.version };
+}

@@ -1,0 +1,173 @@
+import type { Column, Database, Table } from '#shared/contracts/gen/common';
+import type {
+  ColumnSpec,
+  CreateTableRequest,
+  CreateTableResponse,
+  DropTableRequest,
+  DropTableResponse,
+  EnsureTable,
+  EnsureTablesRequest,
+  EnsureTablesResponse,
+  GetTableRequest,
+  ListTablesRequest,
+  ListTablesResponse,
+} from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import { dataType, isTimestamp } from '#shared/schema/data-type';
+import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
+import { tableChanged, tableDropped, type Catalog } from '../catalog.js';
+import { leastLoadedNode } from '../placement.js';
+
+const REGIONS_MAX = 256;
+
+export interface TableDefaults {
+  /** Regions of a table that names no number. */
+  readonly regions: number;
+}
+
+export function createTable(
+  catalog: Catalog,
+  request: CreateTableRequest,
+  defaults: TableDefaults,
+): CreateTableResponse {
+  checkTableName(request.name);
+  checkNewColumns(request.columns);
+  return catalog.change((note) => {
+    const database = catalog.database(request.database);
+    const existing = catalog.tables.find(database, request.name);
+    if (existing !== undefined) {
+      if (request.ifNotExists) return { table: existing, created: false, catalogVersion: catalog.version };
+      throw new AlmanacError('table_already_exists', `table "${request.name}" already exists`, {
+        details: { database: request.database, table: request.name },
+      });
+    }
+    const regions = request.regions === 0 ? defaults.regions : request.regions;
+    if (regions > REGIONS_MAX) {
+      throw new AlmanacError('invalid_arguments', `a table has at most ${REGIONS_MAX} regions, not ${regions}`);
+    }
+    const table = insertTable(catalog, database, { ...request, regions });
+    note(tableChanged(table));
+    return { table, created: true, catalogVersion: catalog.version };
+  });
+}
+
+export function ensureTables(
+  catalog: Catalog,
+  request: EnsureTablesRequest,
+  defaults: TableDefaults,
+): EnsureTablesResponse {
+  return catalog.change((note) => {
+    const database = catalog.database(request.database);
+    const tables = request.tables.map((wanted) => {
+      const existing = catalog.tables.find(database, wanted.name);
+      if (existing === undefined && !request.create) throw notCreated(wanted.name);
+      const table =
+        existing === undefined ? makeTable(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
+      if (table !== existing) note(tableChanged(table));
+      return table;
+    });
+    return { tables, catalogVersion: catalog.version };
+  });
+}
+
+export function getTable(catalog: Catalog, request: GetTableRequest): Table {
+  if (request.tableId === 0) return catalog.table(request.database, request.name);
+  const table = catalog.tables.findById(request.tableId);
+  if (table === undefined) throw new AlmanacError('table_not_found', `table ${request.tableId} not found`);
+  return table;
+}
+
+export function listTables(catalog: Catalog, request: ListTablesRequest): ListTablesResponse {
+  return { tables: catalog.tables.list(catalog.database(request.database)) };
+}
+
+export function dropTable(catalog: Catalog, request: DropTableRequest): DropTableResponse {
+  return catalog.change((note) => {
+    const table = catalog.tables.find(catalog.database(request.database), request.name);
+    if (table === undefined) {
+      if (request.ifExists) return { dropped: false, catalogVersion: catalog.version };
+      throw new AlmanacError('table_not_found', `Table not found: ${request.database}.${request.name}`);
+    }
+    catalog.segments.discardTable(table.tableId, catalog.clock.nowMs());
+    catalog.tables.delete(table.tableId);
+    note(tableDropped(table));
+    return { dropped: true, catalogVersion: catalog.version };
+  });
+}
+
+function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, defaults: TableDefaults): Table {
+  checkTableName(wanted.name);
+  checkNewColumns(wanted.columns);
+  const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);
+  const { name, columns, options } = wanted;
+  return insertTable(catalog, database, { name, columns, options, primaryKey, regions: defaults.regions });
+}
+
+/** Adds the columns that the table lacks. Columns that exist stay as they are, whatever type was wanted. */
+function widen(catalog: Catalog, table: Table, wanted: EnsureTable): Table {
+  const names = new Set(table.columns.map((column) => column.name));
+  const missing = wanted.columns.filter((column) => !names.has(column.name) && column.kind !== 'time');
+  if (missing.length === 0) return table;
+  checkColumns([...table.columns, ...missing]);
+  for (const column of missing) catalog.tables.addColumn(table.tableId, { ...column, nullable: true });
+  const newTags = missing.filter((column) => column.kind === 'tag').map((column) => column.name);
+  catalog.tables.bumpSchema(table.tableId, [...table.primaryKey, ...newTags]);
+  return existingTable(catalog, table.tableId);
+}
+
+interface TableSpec {
+  readonly name: string;
+  readonly columns: readonly ColumnSpec[];
+  readonly options: Readonly<Record<string, string>>;
+  readonly primaryKey: readonly string[];
+  readonly regions: number;
+}
+
+function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Table {
+  const { name, options, primaryKey } = spec;
+  const createdMs = catalog.clock.nowMs();
+  const tableId = catalog.tables.insert({ database, name, options, primaryKey, createdMs });
+  for (const column of spec.columns) catalog.tables.addColumn(tableId, column);
+  for (let index = 0; index < spec.regions; index++) {
+    catalog.regions.insert(tableId, index, leastLoadedNode(catalog));
+  }
+  return existingTable(catalog, tableId);
+}
+
+function existingTable(catalog: Catalog, tableId: number): Table {
+  const table = catalog.tables.findById(tableId);
+  invariant(table !== undefined, 'a table that was just written is missing');
+  return table;
+}
+
+function checkNewColumns(columns: readonly ColumnSpec[]): void {
+  const times = columns.filter((column) => column.kind === 'time');
+  if (times.length !== 1 || !isTimestamp(times[0].type)) {
+    throw new AlmanacError('invalid_arguments', 'a table needs exactly one time index column of a timestamp type');
+  }
+  checkColumns(columns);
+}
+
+/** The engine folds letter case, so two columns may not differ by case alone. */
+function checkColumns(columns: readonly (ColumnSpec | Column)[]): void {
+  if (columns.length > COLUMNS_MAX) {
+    throw new AlmanacError('invalid_arguments', `a table has at most ${COLUMNS_MAX} columns, not ${columns.length}`);
+  }
+  const folded = new Map<string, string>();
+  for (const { name, type } of columns) {
+    checkColumnName(name);
+    dataType(type);
+    const other = folded.get(name.toLowerCase());
+    if (other === name) throw new AlmanacError('invalid_arguments', `column "${name}" is named twice`);
+    if (other !== undefined) {
+      throw new AlmanacError('invalid_arguments', `columns "${other}" and "${name}" differ only by letter case`);
+    }
+    folded.set(name.toLowerCase(), name);
+  }
+}
+
+function notCreated(name: string): AlmanacError {
+  const text = `Table \`${name}\` does not exist, and \`auto_create_table\` hint is disabled`;
+  return new AlmanacError('table_not_found', text);
+}

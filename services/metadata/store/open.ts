@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import type { FileSystem } from '#shared/fs/file-system';
+
+export type Connection = Database.Database;
+
+/** Migrations lie beside the source, not in the compiled tree. */
+const MIGRATIONS = fileURLToPath(new URL('../../../../services/metadata/store/migrations', import.meta.url));
+
+/**
+ * Opens the catalog file and brings it to the newest format.
+ *
+ * Write-ahead journal, every commit synced: what a statement acknowledged survives power loss.
+ *
+ * @throws `illegal_state` if the file was written by a newer release, or a migration is missing.
+ */
+export async function openStore(path: string, fs: FileSystem): Promise<Connection> {
+  const connection = openConnection(path);
+  connection.pragma('journal_mode = WAL');
+  connection.pragma('synchronous = FULL');
+  connection.pragma('foreign_keys = ON');
+  connection.defaultSafeIntegers(true);
+  try {
+    await migrate(connection, fs);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  return connection;
+}
+
+function openConnection(path: string): Connection {
+  try {
+    return new Database(path);
+  } catch (error) {
+    throw storeError(error, `cannot open "${path}"`);
+  }
+}
+
+async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
+  const present = Number(connection.pragma('user_version', { simple: true }));
+  const files = (await fs.list(MIGRATIONS)).filter((name) => name.endsWith('.sql'));
+  invariant(files.length > 0, 'metadata migrations are missing');
+  if (present > files.length) {
+    const text = `the catalog has format ${present}, this release knows up to ${files.length}: use a newer release`;
+    throw new AlmanacError('illegal_state', text);
+  }
+  for (const [index, file] of files.entries()) {
+    const version = index + 1;
+    invariant(Number(file.slice(0, 4)) === version, `metadata migration ${file} is out of order`);
+    if (version <= present) continue;
+    const sql = new TextDecoder().decode(await fs.readFile(`${MIGRATIONS}/${file}`));
+    connection.transaction(() => {
+      connection.exec(sql);
+      connection.pragma(`user_version = ${version}`);
+    })();
+  }
+}
+
+/** The one translator of SQLite's errors. */
+export function storeError(error: unknown, what: string): AlmanacError {
+  if (error instanceof AlmanacError) return error;
+  const code = error instanceof Database.SqliteError ? error.code : 'unknown error';
+  return new AlmanacError('storage_unavailable', `metadata: ${what}: ${code}`, { cause: error, retryAfterSeconds: 5 });
+}

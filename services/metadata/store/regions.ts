@@ -1,0 +1,98 @@
+import type { Connection } from './open.js';
+
+/** What metadata knows of a region besides its files. */
+export interface RegionRecord {
+  readonly regionId: number;
+  readonly tableId: number;
+  readonly epoch: number;
+  readonly nodeId: number;
+  readonly watermark: bigint;
+  readonly truncatedSequence: bigint;
+  readonly version: bigint;
+}
+
+interface Row {
+  region_id: bigint;
+  table_id: bigint;
+  epoch: bigint;
+  node_id: bigint;
+  watermark: bigint;
+  truncated_sequence: bigint;
+  version: bigint;
+}
+
+/** SQL of the `regions` table: grants and watermarks. */
+export class RegionStore {
+  readonly #byId;
+  readonly #ofNode;
+  readonly #insert;
+  readonly #advance;
+  readonly #truncate;
+  readonly #load;
+  readonly #grantFree;
+
+  constructor(connection: Connection) {
+    this.#byId = connection.prepare<[number], Row>('SELECT * FROM regions WHERE region_id = ?');
+    this.#ofNode = connection.prepare<[number], Row>('SELECT * FROM regions WHERE node_id = ? ORDER BY region_id');
+    this.#insert = connection.prepare<[number, number, number, number]>(
+      `INSERT INTO regions (table_id, position, epoch, node_id, watermark, truncated_sequence, version)
+       VALUES (?, ?, ?, ?, 0, 0, 1)`,
+    );
+    this.#advance = connection.prepare<[bigint, number]>(
+      'UPDATE regions SET watermark = ?, version = version + 1 WHERE region_id = ?',
+    );
+    this.#truncate = connection.prepare<[bigint, number]>(
+      'UPDATE regions SET truncated_sequence = ?, version = version + 1 WHERE region_id = ?',
+    );
+    this.#load = connection.prepare<[number], { regions: bigint }>(
+      'SELECT count(*) AS regions FROM regions WHERE node_id = ?',
+    );
+    this.#grantFree = connection.prepare<[number], { table_id: bigint }>(
+      'UPDATE regions SET node_id = ?, epoch = epoch + 1 WHERE node_id = 0 RETURNING table_id',
+    );
+  }
+
+  find(regionId: number): RegionRecord | undefined {
+    const row = this.#byId.get(regionId);
+    return row === undefined ? undefined : fromRow(row);
+  }
+
+  ofNode(nodeId: number): RegionRecord[] {
+    return this.#ofNode.all(nodeId).map(fromRow);
+  }
+
+  /** @param nodeId 0 leaves the region without an owner. */
+  insert(tableId: number, position: number, nodeId: number): void {
+    this.#insert.run(tableId, position, nodeId === 0 ? 0 : 1, nodeId);
+  }
+
+  advance(regionId: number, watermark: bigint): void {
+    this.#advance.run(watermark, regionId);
+  }
+
+  truncate(regionId: number, sequence: bigint): void {
+    this.#truncate.run(sequence, regionId);
+  }
+
+  /** How many regions a node owns. */
+  load(nodeId: number): number {
+    return Number(this.#load.get(nodeId)?.regions ?? 0n);
+  }
+
+  /** Grants all regions without an owner to a node; the ids of their tables. */
+  grantFree(nodeId: number): number[] {
+    return [...new Set(this.#grantFree.all(nodeId).map((row) => Number(row.table_id)))];
+  }
+}
+
+function fromRow(row: Row): RegionRecord {
+  return {
+    regionId: Number(row.region_id),
+    tableId: Number(row.table_id),
+    epoch: Number(row.epoch),
+    nodeId: Number(row.node_id),
+    watermark: row.watermark,
+    truncatedSequence: row.truncated_sequence,
+    version: row.version,
+  };
+}

@@ -1,0 +1,139 @@
+import type { Segment, SeriesFile } from '#shared/contracts/gen/common';
+import type { Connection } from './open.js';
+
+interface SegmentRow {
+  path: string;
+  schema_version: bigint;
+  time_first: bigint;
+  time_last: bigint;
+  row_count: bigint;
+  bytes: bigint;
+  sid_first: bigint;
+  sid_last: bigint;
+  sequence_from: bigint;
+  sequence_to: bigint;
+  late_first: bigint | null;
+  late_last: bigint | null;
+  crc32c: bigint;
+}
+
+interface SeriesFileRow {
+  path: string;
+  sid_first: bigint;
+  sid_last: bigint;
+  bytes: bigint;
+  crc32c: bigint;
+}
+
+/** SQL of the manifest: `segments`, `series_files`, and the `garbage` they become. */
+export class SegmentStore {
+  readonly #ofRegion;
+  readonly #seriesOfRegion;
+  readonly #insert;
+  readonly #insertSeries;
+  readonly #discardUpTo;
+  readonly #deleteUpTo;
+  readonly #discardAll;
+  readonly #discardSeries;
+  readonly #garbage;
+  readonly #forget;
+
+  constructor(connection: Connection) {
+    this.#ofRegion = connection.prepare<[number], SegmentRow>(
+      'SELECT * FROM segments WHERE region_id = ? ORDER BY sequence_to, path',
+    );
+    this.#seriesOfRegion = connection.prepare<[number], SeriesFileRow>(
+      'SELECT * FROM series_files WHERE region_id = ? ORDER BY sid_first',
+    );
+    this.#insert = connection.prepare(
+      `INSERT INTO segments VALUES (@path, @regionId, @schemaVersion, @timeFirst, @timeLast, @rowCount, @bytes,
+       @sidFirst, @sidLast, @sequenceFrom, @sequenceTo, @lateFirst, @lateLast, @crc32c)`,
+    );
+    this.#insertSeries = connection.prepare(
+      'INSERT INTO series_files VALUES (@path, @regionId, @sidFirst, @sidLast, @bytes, @crc32c)',
+    );
+    this.#discardUpTo = connection.prepare<[number, number, bigint]>(
+      `INSERT INTO garbage SELECT path, ? FROM segments WHERE region_id = ? AND sequence_to <= ?`,
+    );
+    this.#deleteUpTo = connection.prepare<[number, bigint]>(
+      'DELETE FROM segments WHERE region_id = ? AND sequence_to <= ?',
+    );
+    this.#discardAll = connection.prepare<[number, number]>(
+      'INSERT INTO garbage SELECT path, ? FROM segments JOIN regions USING (region_id) WHERE table_id = ?',
+    );
+    this.#discardSeries = connection.prepare<[number, number]>(
+      'INSERT INTO garbage SELECT path, ? FROM series_files JOIN regions USING (region_id) WHERE table_id = ?',
+    );
+    this.#garbage = connection.prepare<[number, number], { path: string }>(
+      'SELECT path FROM garbage WHERE removed_ms <= ? ORDER BY removed_ms LIMIT ?',
+    );
+    this.#forget = connection.prepare<[string]>('DELETE FROM garbage WHERE path = ?');
+  }
+
+  ofRegion(regionId: number): Segment[] {
+    return this.#ofRegion.all(regionId).map(segmentFromRow);
+  }
+
+  seriesFilesOf(regionId: number): SeriesFile[] {
+    return this.#seriesOfRegion.all(regionId).map((row) => ({
+      path: row.path,
+      sidFirst: Number(row.sid_first),
+      sidLast: Number(row.sid_last),
+      bytes: Number(row.bytes),
+      crc32c: Number(row.crc32c),
+    }));
+  }
+
+  insert(regionId: number, segment: Segment): void {
+    const { path, schemaVersion, timeFirst, timeLast, rowCount, bytes, sidFirst, sidLast } = segment;
+    const { sequenceFrom, sequenceTo, crc32c } = segment;
+    const lateFirst = segment.hasLate ? segment.lateFirst : null;
+    const lateLast = segment.hasLate ? segment.lateLast : null;
+    const bounds = { timeFirst, timeLast, sidFirst, sidLast, sequenceFrom, sequenceTo, lateFirst, lateLast };
+    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, ...bounds });
+  }
+
+  insertSeriesFile(regionId: number, file: SeriesFile): void {
+    const { path, sidFirst, sidLast, bytes, crc32c } = file;
+    this.#insertSeries.run({ path, regionId, sidFirst, sidLast, bytes, crc32c });
+  }
+
+  /** Moves the region's segments up to a sequence to the garbage. */
+  discardUpTo(regionId: number, sequence: bigint, nowMs: number): void {
+    this.#discardUpTo.run(nowMs, regionId, sequence);
+    this.#deleteUpTo.run(regionId, sequence);
+  }
+
+  /** Moves all files of a table to the garbage; their manifest entries go with the table. */
+  discardTable(tableId: number, nowMs: number): void {
+    this.#discardAll.run(nowMs, tableId);
+    this.#discardSeries.run(nowMs, tableId);
+  }
+
+  garbage(removedBeforeMs: number, limit: number): string[] {
+    return this.#garbage.all(removedBeforeMs, limit).map((row) => row.path);
+  }
+
+  forgetGarbage(path: string): void {
+    this.#forget.run(path);
+  }
+}
+
+function segmentFromRow(row: SegmentRow): Segment {
+  return {
+    path: row.path,
+    schemaVersion: Number(row.schema_version),
+    timeFirst: row.time_first,
+    timeLast: row.time_last,
+    rowCount: Number(row.row_count),
+    bytes: Number(row.bytes),
+    sidFirst: Number(row.sid_first),
+    sidLast: Number(row.sid_last),
+    sequenceFrom: row.sequence_from,
+    sequenceTo: row.sequence_to,
+    hasLate: row.late_first !== null,
+    lateFirst: row.late_first ?? 0n,
+    lateLast: row.late_last ?? 0n,
+    crc32c: Number(row.crc32c),
+  };
+}

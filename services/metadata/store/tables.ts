@@ -1,0 +1,168 @@
+import type { Column, Database, RegionInfo, Table } from '#shared/contracts/gen/common';
+import type { Connection } from './open.js';
+
+interface TableRow {
+  table_id: bigint;
+  database_id: bigint;
+  database: string;
+  name: string;
+  schema_version: bigint;
+  options: string;
+  primary_key: string;
+  created_ms: bigint;
+}
+
+interface ColumnRow {
+  column_id: bigint;
+  name: string;
+  type: string;
+  kind: string;
+  nullable: bigint;
+  default_sql: string;
+  comment: string;
+}
+
+interface RegionRow {
+  region_id: bigint;
+  position: bigint;
+  epoch: bigint;
+  node_id: bigint;
+}
+
+export interface NewTable {
+  readonly database: Database;
+  readonly name: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly primaryKey: readonly string[];
+  readonly createdMs: number;
+}
+
+const SELECT_TABLE = `
+  SELECT t.table_id, t.database_id, d.name AS database, t.name, t.schema_version, t.options, t.primary_key, t.created_ms
+  FROM tables t JOIN databases d USING (database_id)`;
+
+/** SQL of the `tables`, `columns` tables, and of a table's `regions`. */
+export class TableStore {
+  readonly #byName;
+  readonly #byId;
+  readonly #ofDatabase;
+  readonly #columns;
+  readonly #regions;
+  readonly #insert;
+  readonly #insertColumn;
+  readonly #takeColumnId;
+  readonly #bump;
+  readonly #delete;
+
+  constructor(connection: Connection) {
+    this.#byName = connection.prepare<[number, string], TableRow>(
+      `${SELECT_TABLE} WHERE t.database_id = ? AND t.name = ?`,
+    );
+    this.#byId = connection.prepare<[number], TableRow>(`${SELECT_TABLE} WHERE t.table_id = ?`);
+    this.#ofDatabase = connection.prepare<[number], TableRow>(
+      `${SELECT_TABLE} WHERE t.database_id = ? ORDER BY t.name`,
+    );
+    this.#columns = connection.prepare<[number], ColumnRow>(
+      'SELECT * FROM columns WHERE table_id = ? ORDER BY position',
+    );
+    this.#regions = connection.prepare<[number], RegionRow>(
+      'SELECT region_id, position, epoch, node_id FROM regions WHERE table_id = ? ORDER BY position',
+    );
+    this.#insert = connection.prepare<[number, string, string, string, number]>(
+      `INSERT INTO tables (database_id, name, schema_version, options, primary_key, created_ms, next_column_id)
+       VALUES (?, ?, 1, ?, ?, ?, 1)`,
+    );
+    this.#insertColumn = connection.prepare(
+      `INSERT INTO columns (table_id, column_id, position, name, type, kind, nullable, default_sql, comment)
+       VALUES (@tableId, @id, @id, @name, @type, @kind, @nullable, @defaultSql, @comment)`,
+    );
+    this.#takeColumnId = connection.prepare<[number], { id: bigint }>(
+      'UPDATE tables SET next_column_id = next_column_id + 1 WHERE table_id = ? RETURNING next_column_id - 1 AS id',
+    );
+    this.#bump = connection.prepare<[string, number]>(
+      'UPDATE tables SET schema_version = schema_version + 1, primary_key = ? WHERE table_id = ?',
+    );
+    this.#delete = connection.prepare<[number]>('DELETE FROM tables WHERE table_id = ?');
+  }
+
+  find(database: Database, name: string): Table | undefined {
+    const row = this.#byName.get(database.databaseId, name);
+    return row === undefined ? undefined : this.#fromRow(row);
+  }
+
+  findById(tableId: number): Table | undefined {
+    const row = this.#byId.get(tableId);
+    return row === undefined ? undefined : this.#fromRow(row);
+  }
+
+  list(database: Database): Table[] {
+    return this.#ofDatabase.all(database.databaseId).map((row) => this.#fromRow(row));
+  }
+
+  /** @returns the new table's id; it has no columns and regions yet. */
+  insert(table: NewTable): number {
+    const { database, name, options, primaryKey, createdMs } = table;
+    const { lastInsertRowid } = this.#insert.run(
+      database.databaseId,
+      name,
+      JSON.stringify(options),
+      JSON.stringify(primaryKey),
+      createdMs,
+    );
+    return Number(lastInsertRowid);
+  }
+
+  /** Adds a column behind the others, with an id that the table never had. */
+  addColumn(tableId: number, column: Omit<Column, 'id'>): void {
+    const id = this.#takeColumnId.get(tableId)?.id;
+    const { name, type, kind, defaultSql, comment } = column;
+    this.#insertColumn.run({ tableId, id, name, type, kind, nullable: column.nullable ? 1 : 0, defaultSql, comment });
+  }
+
+  /** Notes that the columns changed. */
+  bumpSchema(tableId: number, primaryKey: readonly string[]): void {
+    this.#bump.run(JSON.stringify(primaryKey), tableId);
+  }
+
+  /** Deletes the row and, by cascade, columns, regions and manifest entries. */
+  delete(tableId: number): void {
+    this.#delete.run(tableId);
+  }
+
+  #fromRow(row: TableRow): Table {
+    const tableId = Number(row.table_id);
+    return {
+      tableId,
+      databaseId: Number(row.database_id),
+      database: row.database,
+      name: row.name,
+      schemaVersion: Number(row.schema_version),
+      columns: this.#columns.all(tableId).map(columnFromRow),
+      options: JSON.parse(row.options) as Record<string, string>,
+      regions: this.#regions.all(tableId).map(regionFromRow),
+      createdMs: Number(row.created_ms),
+      primaryKey: JSON.parse(row.primary_key) as string[],
+    };
+  }
+}
+
+function columnFromRow(row: ColumnRow): Column {
+  return {
+    id: Number(row.column_id),
+    name: row.name,
+    type: row.type,
+    kind: row.kind,
+    nullable: row.nullable !== 0n,
+    defaultSql: row.default_sql,
+    comment: row.comment,
+  };
+}
+
+function regionFromRow(row: RegionRow): RegionInfo {
+  return {
+    regionId: Number(row.region_id),
+    index: Number(row.position),
+    epoch: Number(row.epoch),
+    nodeId: Number(row.node_id),
+  };
+}
