@@ -14,13 +14,15 @@
  *  52  u32 first sid of the definitions
  *  56  u32 bytes of the definitions
  *  60  u32 bytes of the Arrow stream
- *  64  definitions, padded to 8
+ *  64  u32 place in the file where the group of records begins that was written and synced together
+ *  68  u32 0
+ *  72  definitions, padded to 8
  *   .  Arrow stream, a multiple of 8
  */
 import { crc32c } from '#shared/bytes/crc32c';
 import { invariant } from '#shared/errors/invariant';
 
-export const RECORD_HEADER_BYTES = 64;
+export const RECORD_HEADER_BYTES = 72;
 /** A length above this is a damaged record: bodies are limited far below it. */
 export const RECORD_BYTES_MAX = 1 << 30;
 
@@ -37,12 +39,15 @@ export interface RecordHeader {
 }
 
 export interface LogRecord extends RecordHeader {
+  readonly groupAt: number;
   readonly definitions: Uint8Array;
   /** A view into the log's bytes, aligned to 8. */
   readonly batch: Uint8Array;
 }
 
-/** The record as parts to be written one after the other; the Arrow bytes are not copied. */
+/**
+ * The record as parts to be written one after the other; the Arrow bytes are not copied. `sealRecord` must follow.
+ */
 export function encodeRecord(header: RecordHeader, definitions: Uint8Array, batch: Uint8Array): Uint8Array[] {
   invariant(batch.length % 8 === 0, 'wal record: batch is not padded');
   const definitionBytes = padded(definitions.length);
@@ -60,8 +65,15 @@ export function encodeRecord(header: RecordHeader, definitions: Uint8Array, batc
   view.setUint32(56, definitions.length, true);
   view.setUint32(60, batch.length, true);
   head.set(definitions, RECORD_HEADER_BYTES);
-  view.setUint32(4, crc32c(batch, crc32c(head.subarray(8))), true);
   return [head, batch];
+}
+
+/** Completes the parts of `encodeRecord` with what is known only when they are written. */
+export function sealRecord(parts: readonly Uint8Array[], groupAt: number): void {
+  const [head, batch] = parts;
+  const view = new DataView(head.buffer);
+  view.setUint32(64, groupAt, true);
+  view.setUint32(4, crc32c(batch, crc32c(head.subarray(8))), true);
 }
 
 /** What stands at a place of the log. */
@@ -96,6 +108,7 @@ export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
     sequenceFrom: view.getBigUint64(40, true),
     rowCount: view.getUint32(48, true),
     firstSid: view.getUint32(52, true),
+    groupAt: view.getUint32(64, true),
     definitions: bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + definitionBytes),
     batch: bytes.subarray(batchAt, at + length),
   };

@@ -81,7 +81,7 @@ interface Place {
 }
 
 /** Hands out the records of a chunk. @returns bytes used; 0 if the log cannot be read on from here. */
-async function replayChunk(chunk: Uint8Array, base: number, { file, options, isLast }: Place): Promise<number> {
+async function replayChunk(chunk: Uint8Array, base: number, { file, options }: Place): Promise<number> {
   let at = 0;
   for (;;) {
     if (at === chunk.length) return at;
@@ -94,8 +94,9 @@ async function replayChunk(chunk: Uint8Array, base: number, { file, options, isL
     } else if (found.kind === 'short') {
       return at;
     } else {
-      const isTail = isLast && (found.length === 0 || base + at + found.length >= file.bytes);
-      if (isTail || found.length === 0 || options.recover === 'strict') return at;
+      if (found.length === 0 || options.recover === 'strict') {
+        return at;
+      }
       options.log.error({ file: file.path, at: base + at, lostBytes: found.length }, 'damaged log record left out');
     }
     at += found.length;
@@ -122,14 +123,16 @@ async function endOfLog(handle: OpenFile, at: number, { file, isLast, options }:
 }
 
 /**
- * Whether nothing intact stands behind `at`: then the bytes are what a crash left of the last group of writes, none of
- * which was acknowledged. An intact record behind it means that acknowledged data was damaged.
+ * Whether the bytes from `at` on are what a crash left of the last group of writes, of which nothing was acknowledged.
+ * Pages reach the disk in any order, so records of that group may be intact behind the torn one. An intact record of a
+ * group that began later means that acknowledged data was damaged.
  */
 async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Promise<boolean> {
   const rest = new Uint8Array(fileBytes - at);
   await handle.read(rest, at);
   for (let next = 8; next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
-    if (decodeRecord(rest, next).kind === 'record') return false;
+    const found = decodeRecord(rest, next);
+    if (found.kind === 'record' && found.record.groupAt > at) return false;
   }
   return true;
 }

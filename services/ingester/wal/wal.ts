@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
+import { sealRecord } from './record.js';
 import { createWalFile, type WalFile } from './wal-files.js';
 
 export type SyncMode = 'group' | 'interval' | 'none';
@@ -74,7 +75,7 @@ export class Wal {
   /**
    * Appends one record.
    *
-   * @param parts written one after the other; they must not change until the record is durable.
+   * @param record `parts` are those of `encodeRecord`; they must not change until the record is durable.
    * @param onDurable called in the order of the appends, once the record is as durable as `sync` promises.
    * @param onBroken called instead if the log fails; the outcome is unknown then.
    */
@@ -143,6 +144,7 @@ export class Wal {
     const parts: Uint8Array[] = [];
     let bytes = 0;
     for (const record of group) {
+      sealRecord(record.parts, current.bytes);
       parts.push(...record.parts);
       bytes += record.bytes;
     }

@@ -1,0 +1,157 @@
+/**
+ * Rows into a table of the engine by data chunk: arrays are copied, not values (0.2 us a row of 12 columns).
+ *
+ * Integers may come in narrower arrays than the table's column: the engine widens them.
+ */
+import {
+  BIGINT, BLOB, BOOLEAN, DATE, DOUBLE, DuckDBDataChunk, FLOAT, INTEGER, SMALLINT, TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_NS,
+  TIMESTAMP_S, TINYINT, UBIGINT, UINTEGER, VARCHAR, type DuckDBAppender, type DuckDBConnection, type DuckDBType,
+} from '@duckdb/node-api';
+import duckdb from '@duckdb/node-bindings';
+import { invariant } from '#shared/errors/invariant';
+import type { Column } from '#shared/rowbatch/column';
+import { dataType } from '#shared/schema/data-type';
+
+/** Rows of one chunk: the engine's vector size. */
+export const CHUNK_ROWS = 2048;
+
+const TIMES: Readonly<Record<string, DuckDBType>> = { s: TIMESTAMP_S, ms: TIMESTAMP_MS, us: TIMESTAMP, ns: TIMESTAMP_NS };
+
+/** One column of a block of rows. `undefined` in a column list stands for a column of nulls. */
+export type ChunkColumn =
+  | { readonly kind: 'u32'; readonly values: Uint32Array<ArrayBuffer> }
+  | { readonly kind: 'u64'; readonly values: BigUint64Array<ArrayBuffer> }
+  | { readonly kind: 'time'; readonly unit: string; readonly values: BigInt64Array<ArrayBuffer> }
+  | { readonly kind: 'column'; readonly column: Column }
+  | { readonly kind: 'null' };
+
+/** Appends blocks of rows to one table. Its rows are visible after `flush`. */
+export class ChunkWriter {
+  readonly #appender: DuckDBAppender;
+  #types: readonly DuckDBType[] = [];
+  #chunk: DuckDBDataChunk | undefined;
+
+  private constructor(appender: DuckDBAppender) {
+    this.#appender = appender;
+  }
+
+  static async open(connection: DuckDBConnection, table: string): Promise<ChunkWriter> {
+    return new ChunkWriter(await connection.createAppender(table));
+  }
+
+  /**
+   * Appends rows [from, to) of the columns, at most `CHUNK_ROWS`; `from` is a multiple of 8 (validity is copied by
+   * bytes). Columns are those of the table, in order.
+   */
+  append(columns: readonly ChunkColumn[], from: number, to: number): void {
+    invariant(to - from <= CHUNK_ROWS && from % 8 === 0, 'chunk writer: block of rows');
+    const types = columns.map(chunkType);
+    const chunk = this.#chunkOf(types);
+    for (const [index, column] of columns.entries()) {
+      writeVector(duckdb.data_chunk_get_vector(chunk.chunk, index), column, from, to);
+    }
+    duckdb.data_chunk_set_size(chunk.chunk, to - from);
+    this.#appender.appendDataChunk(chunk);
+  }
+
+  /** Makes the appended rows visible. */
+  flush(): void {
+    this.#appender.flushSync();
+  }
+
+  /** Flushes and gives the appender back. */
+  close(): void {
+    this.#appender.closeSync();
+  }
+
+  /** A clean chunk of the types; the last one is used again while the types stay. */
+  #chunkOf(types: readonly DuckDBType[]): DuckDBDataChunk {
+    const isSame = types.length === this.#types.length && types.every((type, i) => type === this.#types[i]);
+    if (this.#chunk !== undefined && isSame) {
+      this.#chunk.reset();
+      return this.#chunk;
+    }
+    this.#types = types;
+    this.#chunk = DuckDBDataChunk.create(types);
+    return this.#chunk;
+  }
+}
+
+function chunkType(column: ChunkColumn): DuckDBType {
+  switch (column.kind) {
+    case 'u32':
+      return UINTEGER;
+    case 'u64':
+      return UBIGINT;
+    case 'time':
+      return TIMES[column.unit];
+    case 'null':
+      return BOOLEAN;
+    case 'column':
+      return columnType(column.column);
+  }
+}
+
+function columnType(column: Column): DuckDBType {
+  const type = dataType(column.type);
+  if (column.kind === 'bytes') return type.storage === 'binary' ? BLOB : VARCHAR;
+  if (type.timeUnit !== undefined) return TIMES[type.timeUnit];
+  if (type.name === 'Date') return DATE;
+  const { values } = column;
+  if (values instanceof Float64Array) return DOUBLE;
+  if (values instanceof Float32Array) return FLOAT;
+  if (values instanceof Int8Array) return TINYINT;
+  if (values instanceof Int16Array) return SMALLINT;
+  if (values instanceof Int32Array) return INTEGER;
+  if (values instanceof Uint8Array) return BOOLEAN;
+  return type.name === 'UInt64' ? UBIGINT : BIGINT;
+}
+
+function writeVector(vector: duckdb.Vector, column: ChunkColumn, from: number, to: number): void {
+  if (column.kind === 'null') {
+    setValidity(vector, NO_VALUES, 0, to - from);
+    return;
+  }
+  if (column.kind !== 'column') {
+    copyValues(vector, column.values, from, to);
+    return;
+  }
+  const { validity } = column.column;
+  if (validity !== undefined) setValidity(vector, validity, from, to - from);
+  if (column.column.kind === 'bytes') assignBytes(vector, column.column, from, to);
+  else copyValues(vector, storedValues(column.column), from, to);
+}
+
+const NO_VALUES = new Uint8Array(CHUNK_ROWS / 8);
+
+type Values = ArrayBufferView<ArrayBuffer> & { readonly BYTES_PER_ELEMENT: number };
+
+/** Dates and timestamps have one stored width; the engine does not cast integers to them, so that is done here. */
+function storedValues(column: Column & { kind: 'fixed' }): Values {
+  const type = dataType(column.type);
+  const { values } = column;
+  if (type.timeUnit !== undefined && !(values instanceof BigInt64Array)) {
+    return BigInt64Array.from(values as Int32Array, (value) => BigInt(value));
+  }
+  if (type.name === 'Date' && !(values instanceof Int32Array)) return Int32Array.from(values as Int8Array);
+  return values;
+}
+
+function copyValues(vector: duckdb.Vector, values: Values, from: number, to: number): void {
+  const width = values.BYTES_PER_ELEMENT;
+  duckdb.copy_data_to_vector(vector, 0, values.buffer, values.byteOffset + from * width, (to - from) * width);
+}
+
+function setValidity(vector: duckdb.Vector, validity: Uint8Array<ArrayBuffer>, from: number, count: number): void {
+  duckdb.vector_ensure_validity_writable(vector);
+  const bytes = (count + 7) >> 3;
+  duckdb.copy_data_to_vector_validity(vector, 0, validity.buffer, validity.byteOffset + (from >> 3), bytes);
+}
+
+function assignBytes(vector: duckdb.Vector, column: Column & { kind: 'bytes' }, from: number, to: number): void {
+  const { offsets, bytes, validity } = column;
+  for (let row = from; row < to; row++) {
+    if (validity !== undefined && (validity[row >> 3] & (1 << (row & 7))) === 0) continue;
+    duckdb.vector_assign_string_element_len(vector, row - from, bytes.subarray(offsets[row], offsets[row + 1]));
+  }
+}

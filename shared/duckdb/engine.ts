@@ -1,0 +1,74 @@
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { quoteText } from './quote.js';
+
+export type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+
+export interface EngineOptions {
+  readonly threads: number;
+  readonly memoryBytes: number;
+  /** Folder that intermediate results spill to; made and emptied by the caller. */
+  readonly spillFolder: string;
+}
+
+/** Statements that hold for the whole instance; after the lock of a sandbox every SET fails. */
+const SETTINGS = [
+  `SET TimeZone = 'UTC'`,
+  // Descending order shows nulls first, as users of the dialect expect (spec/sql.md 8).
+  `SET default_null_order = 'nulls_last_on_asc_first_on_desc'`,
+  'SET integer_division = true',
+  'SET preserve_insertion_order = true',
+  'SET autoinstall_known_extensions = false',
+  'SET autoload_known_extensions = false',
+];
+
+/**
+ * An instance for our own work (flush, compaction). It may read and write files, so no text of a client ever reaches it.
+ */
+export async function openEngine(options: EngineOptions): Promise<DuckDBInstance> {
+  const instance = await createInstance(options);
+  await configure(instance, SETTINGS);
+  return instance;
+}
+
+/**
+ * An instance for queries: it reads files below `segmentsFolder` and nothing else, and its settings are locked.
+ *
+ * @param prepare installs macros and the like, before the lock.
+ */
+export async function openSandbox(
+  options: EngineOptions,
+  segmentsFolder: string,
+  prepare: (connection: DuckDBConnection) => Promise<void>,
+): Promise<DuckDBInstance> {
+  const instance = await createInstance(options);
+  await configure(instance, SETTINGS);
+  const connection = await instance.connect();
+  try {
+    await prepare(connection);
+  } finally {
+    connection.closeSync();
+  }
+  await configure(instance, [
+    `SET allowed_directories = [${quoteText(segmentsFolder)}]`,
+    'SET enable_external_access = false',
+    'SET lock_configuration = true',
+  ]);
+  return instance;
+}
+
+async function createInstance({ threads, memoryBytes, spillFolder }: EngineOptions): Promise<DuckDBInstance> {
+  return DuckDBInstance.create(':memory:', {
+    threads: String(Math.max(1, threads)),
+    memory_limit: `${Math.ceil(memoryBytes / 1024)}KiB`,
+    temp_directory: spillFolder,
+  });
+}
+
+async function configure(instance: DuckDBInstance, statements: readonly string[]): Promise<void> {
+  const connection = await instance.connect();
+  try {
+    for (const statement of statements) await connection.run(statement);
+  } finally {
+    connection.closeSync();
+  }
+}

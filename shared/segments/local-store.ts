@@ -1,0 +1,96 @@
+import { crc32c } from '#shared/bytes/crc32c';
+import type { FileSystem } from '#shared/fs/file-system';
+
+const READ_BYTES = 1 << 20;
+
+/** A file that was published: its size and checksum as the manifest keeps them. */
+export interface PublishedFile {
+  readonly bytes: number;
+  readonly crc32c: number;
+}
+
+/** Segments in a folder of this machine. Paths of segments are relative to it and unique for ever. */
+export class LocalStore {
+  readonly root: string;
+  readonly #fs: FileSystem;
+  /** Folders whose names are durable. */
+  readonly #madeFolders = new Set<string>();
+
+  constructor(root: string, fs: FileSystem) {
+    this.root = root;
+    this.#fs = fs;
+  }
+
+  /** Where a segment lies on the disk. */
+  absolute(path: string): string {
+    return `${this.root}/${path}`;
+  }
+
+  /**
+   * Moves a finished file into the store. When this resolves, contents and name are durable.
+   *
+   * @param scratchPath a file on the same disk; the engine that wrote it does not sync (storage.md 4).
+   */
+  async publish(scratchPath: string, path: string): Promise<PublishedFile> {
+    const published = await this.#syncAndSum(scratchPath);
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    await this.#makeFolder(folder);
+    await this.#fs.rename(scratchPath, this.absolute(path));
+    await this.#fs.syncFolder(this.absolute(folder));
+    return published;
+  }
+
+  /** Size and checksum of a segment as it lies on the disk. */
+  async sum(path: string): Promise<PublishedFile> {
+    const file = await this.#fs.open(this.absolute(path), 'read');
+    try {
+      return await sumFile(file);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Deletes a segment; no error if it is gone. */
+  remove(path: string): Promise<void> {
+    return this.#fs.remove(this.absolute(path));
+  }
+
+  /** Paths of the files in a folder of the store. */
+  async list(folder: string): Promise<string[]> {
+    return (await this.#fs.list(this.absolute(folder))).map((name) => `${folder}/${name}`);
+  }
+
+  async #syncAndSum(path: string): Promise<PublishedFile> {
+    const file = await this.#fs.open(path, 'update');
+    try {
+      await file.sync();
+      return await sumFile(file);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #makeFolder(folder: string): Promise<void> {
+    if (this.#madeFolders.has(folder)) return;
+    await this.#fs.makeFolder(this.absolute(folder));
+    // Each level's name must be durable before a segment below it is committed.
+    for (let at = folder.lastIndexOf('/'); at >= 0; at = folder.lastIndexOf('/', at - 1)) {
+      await this.#fs.syncFolder(this.absolute(folder.slice(0, at)));
+      if (at === 0) break;
+    }
+    await this.#fs.syncFolder(this.root);
+    this.#madeFolders.add(folder);
+  }
+}
+
+async function sumFile(file: { read(target: Uint8Array, at: number): Promise<number> }): Promise<PublishedFile> {
+  const block = new Uint8Array(READ_BYTES);
+  let bytes = 0;
+  let sum = 0;
+  for (;;) {
+    const read = await file.read(block, bytes);
+    if (read === 0) return { bytes, crc32c: sum };
+    sum = crc32c(block.subarray(0, read), sum);
+    bytes += read;
+  }
+}

@@ -1,0 +1,22 @@
+/** Folder of a region's files in the segment store. */
+export function regionFolder(databaseId: number, tableId: number, regionId: number): string {
+  return `${databaseId}/${tableId}/${regionId}`;
+}
+
+/**
+ * Path of a new segment: unique for ever, because the sequence before its rows is, and `unique` tells attempts apart.
+ *
+ * @param unique lower-case letters and digits.
+ */
+export function segmentPath(folder: string, sequenceFrom: bigint, part: number, unique: string): string {
+  return `${folder}/${hex(sequenceFrom)}-${String(part).padStart(3, '0')}-${unique}.parquet`;
+}
+
+/** Path of a new file of series definitions. */
+export function seriesPath(folder: string, firstSid: number, unique: string): string {
+  return `${folder}/series-${String(firstSid).padStart(10, '0')}-${unique}.parquet`;
+}
+
+function hex(sequence: bigint): string {
+  return sequence.toString(16).padStart(16, '0');
+}
