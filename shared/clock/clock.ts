@@ -10,6 +10,8 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
   /** Resolves after `delayMs`, or at once when `signal` aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+  /** Resolves after the events that wait now were served: for long work in slices. */
+  turn(): Promise<void>;
 }
 
 export interface Timer {
@@ -25,6 +27,7 @@ export const systemClock: Clock = {
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },
+  turn: () => new Promise((resolve) => setImmediate(resolve)),
   sleep(delayMs, signal) {
     return new Promise((resolve) => {
       if (signal?.aborted === true) return resolve();

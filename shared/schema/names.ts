@@ -1,4 +1,5 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isReservedColumn } from './segment-columns.js';
 
 /** Longest name of a database, table or column, in bytes of UTF-8. */
 export const NAME_BYTES_MAX = 255;
@@ -29,6 +30,7 @@ export function checkColumnName(name: string): void {
     const text = `invalid column name "${printable(name)}": it must have 1 to ${NAME_BYTES_MAX} bytes`;
     throw new AlmanacError('invalid_arguments', text);
   }
+  if (isReservedColumn(name)) throw new AlmanacError('invalid_arguments', `column name "${name}" is reserved`);
 }
 
 /** A name for a message: no control characters, at most 80 characters. */

@@ -1,5 +1,6 @@
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { batchBytes } from '#shared/rowbatch/row-batch';
+import { dataType } from '#shared/schema/data-type';
 import type { SeriesRegistry } from './series-registry.js';
 
 /** A range of time index values, both ends included. */
@@ -31,6 +32,8 @@ export class Generation {
   rowCount = 0;
   /** Bytes of its arrays. */
   heldBytes = 0;
+  /** Bytes of its rows in the engine, where columns have their full width; what flush is measured by. */
+  engineBytes = 0;
   /** Series below this number have rows in it or in an earlier one. */
   seriesCount = 0;
   /** Where rows may be newer versions of rows of this or an earlier generation. */
@@ -64,12 +67,26 @@ export class Generation {
     this.sequenceTo = held.sequenceTo;
     this.rowCount += batch.rowCount;
     this.heldBytes += batchBytes(batch) + sids.byteLength;
+    this.engineBytes += engineBytes(batch);
     for (let i = 0; i < sids.length; i++) if (sids[i] >= this.seriesCount) this.seriesCount = sids[i] + 1;
     this.late = union(this.late, held.late);
     this.lateToSealed = union(this.lateToSealed, lateBand(batch, lateness.lateToSealed));
     return held;
   }
 }
+
+function engineBytes(batch: RowBatch): number {
+  let rowBytes = KEY_BYTES;
+  let textBytes = 0;
+  for (const column of batch.columns) {
+    rowBytes += dataType(column.type).widthBytes;
+    if (column.kind === 'bytes') textBytes += column.bytes.length;
+  }
+  return batch.rowCount * rowBytes + textBytes;
+}
+
+/** Series number and time. */
+const KEY_BYTES = 12;
 
 interface Lateness {
   /** Rows with the least and the greatest time. */

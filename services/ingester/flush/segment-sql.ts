@@ -1,0 +1,108 @@
+import type { Column, Table } from '#shared/contracts/gen/common';
+import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
+import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
+import type { TimeBand } from '../memtable/generation.js';
+import type { TimeWindow } from './windows.js';
+
+/**
+ * Parquet settings of segments (storage.md 2): without dictionaries the engine keeps NaN payloads and the sign of zero,
+ * and V2 encodings make integers small.
+ */
+const PARQUET = `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 122880`;
+
+/** Columns of the table that a generation is filled into: `sid`, `time`, and a column `f<id>` for each field. */
+export function generationColumns(table: Table): string {
+  const fields = fieldsOf(table).map((column) => `${fieldName(column)} ${dataType(column.type).duckdb}`);
+  return ['sid UINTEGER', `time ${dataType(timeIndexOf(table).type).duckdb}`, ...fields].join(', ');
+}
+
+/** Columns of the table that definitions of new series are filled into. */
+export function seriesColumns(table: Table): string {
+  const tags = tagsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
+  return ['sid UINTEGER', 'tsid UBIGINT', ...tags].join(', ');
+}
+
+export interface SegmentSource {
+  /** Engine table of the generation. */
+  readonly relation: string;
+  readonly table: Table;
+  /** Where the generation may hold several versions of a row. */
+  readonly late: TimeBand | undefined;
+  /** Undefined: all rows. */
+  readonly window: TimeWindow | undefined;
+}
+
+/** Writes the rows of a window, each once, sorted by series and time. */
+export function copySegment(source: SegmentSource, path: string): string {
+  const { table } = source;
+  const columns = [
+    `sid AS ${SID}`,
+    `time AS ${quoteName(timeIndexOf(table).name)}`,
+    ...fieldsOf(table).map((column) => `${fieldName(column)} AS ${quoteName(column.name)}`),
+  ];
+  const ids = [`${SID}: ${SID_FIELD_ID}`, ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId)];
+  return (
+    `COPY (SELECT ${columns.join(', ')} FROM (${versionedRows(source)}) ORDER BY sid, time) ` +
+    `TO ${quoteText(path)} (${PARQUET}, FIELD_IDS {${ids.join(', ')}})`
+  );
+}
+
+/** Writes new definitions in order of their numbers. */
+export function copySeries(relation: string, table: Table, path: string): string {
+  const tags = tagsOf(table);
+  const columns = tags.map((column) => `${fieldName(column)} AS ${quoteName(column.name)}`);
+  const ids = [`${SID}: ${SID_FIELD_ID}`, `${TSID}: ${TSID_FIELD_ID}`, ...tags.map(fieldId)];
+  return (
+    `COPY (SELECT ${[`sid AS ${SID}`, `tsid AS ${TSID}`, ...columns].join(', ')} FROM ${relation} ORDER BY sid) ` +
+    `TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, FIELD_IDS {${ids.join(', ')}})`
+  );
+}
+
+/** Number of rows and the ends of series numbers and times of a window, before versions are merged. */
+export function segmentBounds({ relation, table, window }: SegmentSource): string {
+  const where = window === undefined ? '' : ` WHERE ${inWindow(window, unitOf(table))}`;
+  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${relation}${where}`;
+}
+
+/**
+ * The rows of a window, each key once. Versions are merged only in the late band: everywhere else keys are unique, and
+ * plain rows cost a sixth.
+ */
+function versionedRows({ relation, table, late, window }: SegmentSource): string {
+  const unit = unitOf(table);
+  const within = window === undefined ? 'true' : inWindow(window, unit);
+  const fields = fieldsOf(table).map(fieldName);
+  const columns = ['sid', 'time', ...fields].join(', ');
+  if (late === undefined || isAppendOnly(table)) return `SELECT ${columns} FROM ${relation} WHERE ${within}`;
+  const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
+  const plain = `SELECT ${columns} FROM ${relation} WHERE ${within} AND NOT (${band})`;
+  const banded = `SELECT ${columns}, rowid AS version FROM ${relation} WHERE ${within} AND ${band}`;
+  return `${plain} UNION ALL ${mergeVersions(banded, fields, table)}`;
+}
+
+function mergeVersions(rows: string, fields: readonly string[], table: Table): string {
+  if (mergeModeOf(table) === 'last_row' || fields.length === 0) {
+    const columns = ['sid', 'time', ...fields].join(', ');
+    return `SELECT ${columns} FROM (${rows}) QUALIFY row_number() OVER (PARTITION BY sid, time ORDER BY version DESC) = 1`;
+  }
+  const merged = fields.map((field) => `arg_max(${field}, version) AS ${field}`);
+  return `SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${rows}) GROUP BY sid, time`;
+}
+
+function inWindow(window: TimeWindow, unit: TimeUnit): string {
+  return `time >= ${timeLiteral(window.from, unit)} AND time < ${timeLiteral(window.to, unit)}`;
+}
+
+function unitOf(table: Table): TimeUnit {
+  return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+}
+
+function fieldName(column: Column): string {
+  return `f${column.id}`;
+}
+
+function fieldId(column: Column): string {
+  return `${quoteName(column.name)}: ${column.id}`;
+}

@@ -1,0 +1,191 @@
+import type { RegionManifest, Table } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+import type { SeriesDefinition } from '#shared/rowbatch/definitions';
+import { Generation } from '../memtable/generation.js';
+import { SeriesRegistry } from '../memtable/series-registry.js';
+import { AppliedIds } from './applied-ids.js';
+
+/** What a batch got in `Region.take`: numbers for its rows and series. */
+export interface Turn {
+  readonly sequenceFrom: bigint;
+  readonly sequenceTo: bigint;
+  /** Series number of each entry of the batch's list. */
+  readonly sids: Uint32Array<ArrayBuffer>;
+  /** Definitions that became new series, numbered from `firstSid`. */
+  readonly newDefinitions: readonly SeriesDefinition[];
+  readonly firstSid: number;
+}
+
+/**
+ * The rows of one region that are not in a segment yet, and the numbers that rows and series get.
+ *
+ * `take` and `put` are synchronous; between them stands the log. Batches are put in the order in which they were taken.
+ */
+export class Region {
+  readonly regionId: number;
+  readonly epoch: number;
+  readonly registry = new SeriesRegistry();
+  readonly applied = new AppliedIds();
+  /** Batches between log and memtable, by id: a copy that arrives meanwhile waits for the same outcome. */
+  readonly underWay = new Map<string, Promise<void>>();
+  /** Oldest first. */
+  readonly frozen: Generation[] = [];
+  #table: Table;
+  #manifest: RegionManifest;
+  #open: Generation;
+  #nextGeneration = 2;
+  /** Greatest sequence that was given away. */
+  #lastTaken: bigint;
+  #load: Promise<void> | undefined;
+  isDropped = false;
+  /** Bytes of requests that the memory budget holds for the open generation. */
+  readonly admitted = new Map<Generation, number>();
+
+  constructor(table: Table, manifest: RegionManifest, nowMs: number) {
+    this.#table = table;
+    this.#manifest = manifest;
+    this.regionId = manifest.regionId;
+    this.epoch = manifest.epoch;
+    const start = BigInt(manifest.epoch) << 40n;
+    this.#lastTaken = manifest.watermark > start ? manifest.watermark : start;
+    this.#open = new Generation(1, this.#lastTaken, nowMs);
+  }
+
+  get table(): Table {
+    return this.#table;
+  }
+
+  get manifest(): RegionManifest {
+    return this.#manifest;
+  }
+
+  get open(): Generation {
+    return this.#open;
+  }
+
+  /** All generations with rows, oldest first. */
+  get generations(): readonly Generation[] {
+    return this.#open.rowCount > 0 ? [...this.frozen, this.#open] : this.frozen;
+  }
+
+  /** Everything up to here is put: what scans may see. */
+  get visibleTo(): bigint {
+    return this.#open.sequenceTo;
+  }
+
+  /** Takes over a newer form of the table. */
+  adopt(table: Table): void {
+    if (table.schemaVersion > this.#table.schemaVersion) this.#table = table;
+  }
+
+  /** Loads the registry, once, whoever asks first. */
+  loaded(load: (region: Region) => Promise<void>): Promise<void> {
+    this.#load ??= load(this).catch((error: unknown) => {
+      this.#load = undefined;
+      throw error;
+    });
+    return this.#load;
+  }
+
+  /**
+   * Gives a batch its sequence numbers and series numbers, or tells which series are not known.
+   *
+   * @throws `invalid_arguments` if a definition contradicts the one that is there.
+   */
+  take(batch: RowBatch, definitions: readonly SeriesDefinition[]): Turn | { readonly unknown: number[] } {
+    const halves = new Uint32Array(batch.tsids.buffer, batch.tsids.byteOffset, batch.tsids.length * 2);
+    const byTsid = definitions.length === 0 ? undefined : new Map(definitions.map((it) => [it.tsid, it]));
+    const sids = new Uint32Array(batch.tsids.length);
+    const unknown: number[] = [];
+    const fresh: number[] = [];
+    for (let i = 0; i < sids.length; i++) {
+      const sid = this.registry.find(halves[2 * i], halves[2 * i + 1]);
+      if (sid >= 0) {
+        sids[i] = sid;
+      } else if (byTsid?.has(batch.tsids[i]) === true) {
+        fresh.push(i);
+      } else {
+        unknown.push(i);
+      }
+    }
+    if (unknown.length > 0) return { unknown };
+    const firstSid = this.registry.count;
+    const newDefinitions: SeriesDefinition[] = [];
+    for (const i of fresh) {
+      const definition = byTsid?.get(batch.tsids[i]);
+      invariant(definition !== undefined, 'definition of a new series is missing');
+      sids[i] = this.#define(definition, newDefinitions);
+    }
+    const sequenceFrom = this.#lastTaken;
+    this.#lastTaken += BigInt(batch.rowCount);
+    return { sequenceFrom, sequenceTo: this.#lastTaken, sids, newDefinitions, firstSid };
+  }
+
+  /** Takes a batch that the log gives back: its numbers are those of its first life. */
+  retake(batch: RowBatch, sequenceFrom: bigint, firstSid: number, definitions: readonly SeriesDefinition[]): Turn {
+    for (const [i, { tsid, tags }] of definitions.entries()) {
+      const low = Number(tsid & 0xffffffffn);
+      const high = Number(tsid >> 32n);
+      const known = this.registry.find(low, high);
+      // A flush after this record may have published the definition already.
+      const sid = known >= 0 ? known : this.registry.define(low, high, tags.slice());
+      invariant(sid === firstSid + i, `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`);
+    }
+    invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
+    this.#lastTaken = sequenceFrom;
+    const turn = this.take(batch, []);
+    invariant('sids' in turn, `log of region ${this.regionId} names a series that it does not define`);
+    return turn;
+  }
+
+  /** Makes a durable batch visible. */
+  put(batch: RowBatch, turn: Turn, admittedBytes: number): void {
+    invariant(
+      turn.sequenceFrom >= this.#open.sequenceTo,
+      `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,
+    );
+    this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
+    this.admitted.set(this.#open, (this.admitted.get(this.#open) ?? 0) + admittedBytes);
+  }
+
+  /** Ends the open generation, if it has rows; what is put from now on goes to the next. */
+  freeze(nowMs: number): void {
+    if (this.#open.rowCount === 0) return;
+    this.frozen.push(this.#open);
+    this.registry.sealTimes();
+    this.#open = new Generation(this.#nextGeneration++, this.#open.sequenceTo, nowMs);
+  }
+
+  /** Notes that the oldest frozen generation is in segments now. @returns the bytes that its requests held. */
+  committed(manifest: RegionManifest, seriesCount: number): number {
+    this.#manifest = manifest;
+    this.registry.published(seriesCount);
+    const generation = this.frozen.shift();
+    if (generation === undefined) return 0;
+    const bytes = this.admitted.get(generation) ?? 0;
+    this.admitted.delete(generation);
+    return bytes;
+  }
+
+  /** Takes over a manifest that changed by other ways than a flush. */
+  replaceManifest(manifest: RegionManifest): void {
+    if (manifest.version > this.#manifest.version) this.#manifest = manifest;
+  }
+
+  #define(definition: SeriesDefinition, added: SeriesDefinition[]): number {
+    const low = Number(definition.tsid & 0xffffffffn);
+    const high = Number(definition.tsid >> 32n);
+    // The batch may list an id twice.
+    const known = this.registry.find(low, high);
+    if (known >= 0) return known;
+    added.push(definition);
+    return this.registry.define(low, high, definition.tags.slice());
+  }
+}
+
+/** A region that is not here (any more). */
+export function notHere(regionId: number): AlmanacError {
+  return new AlmanacError('region_not_ready', `region ${regionId} is not served here`, { retryAfterSeconds: 1 });
+}
