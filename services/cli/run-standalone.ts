@@ -44,9 +44,9 @@ export async function runStandalone(loaded: LoadedConfig, context: CommandContex
     if (config.dashboard.enable) log.logger.info({ url: `${httpUrl}/dashboard/` }, 'dashboard');
     log.logger.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
   } catch (error) {
-    const { message } = AlmanacError.from(error);
-    log.logger.error({ error }, 'start failed');
-    context.stderr.write(`almanac: ${message}\n`);
+    // An expected failure, such as a port in use, needs no stack.
+    const fields = error instanceof AlmanacError ? { code: error.code, reason: error.message } : { error };
+    log.logger.error(fields, 'start failed');
     // Parts that were open already may keep the process alive.
     process.exit(EXIT.failed);
   }

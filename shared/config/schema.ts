@@ -9,6 +9,7 @@ import {
   size,
   text,
   textList,
+  wholeMebibytes,
   type Key,
   type Machine,
   type RawValue,
@@ -215,7 +216,7 @@ function propertyName(name: string, unit: string): string {
 
 function defaultMemoryLimit(machine: Machine): number {
   const { containerMemoryBytes, memoryBytes } = machine;
-  return containerMemoryBytes === undefined ? Math.floor(memoryBytes / 2) : Math.floor(containerMemoryBytes * 0.8);
+  return wholeMebibytes(containerMemoryBytes === undefined ? memoryBytes / 2 : containerMemoryBytes * 0.8);
 }
 
 function percent(share: number, doc: string): Key<number> {

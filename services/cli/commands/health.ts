@@ -1,7 +1,9 @@
 import { Argument, Option } from 'commander';
-import { get } from 'node:http';
+import { get as getPlain } from 'node:http';
+import { get as getSecure } from 'node:https';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
+import { serverUrl } from '../server-url.js';
 import { EXIT, type CliCommand } from './command.js';
 
 const TIMEOUT_MS = 3_000;
@@ -22,7 +24,7 @@ export const health: CliCommand = {
       )
       .addOption(new Option('--host <url>', 'server (default: the configured http.addr)').env('ALMANAC_HOST'))
       .action(async (role: 'standalone' | 'gateway', { host, ...flags }: HealthOptions) => {
-        const url = host ?? reachableUrl(loadConfigFor(role, flags, context).config.http.addr);
+        const url = serverUrl(host ?? reachableAddress(loadConfigFor(role, flags, context).config.http.addr));
         const problem = await askReady(url);
         if (problem === undefined) stdout.write('ready\n');
         else stderr.write(`not ready: ${problem}\n`);
@@ -31,13 +33,14 @@ export const health: CliCommand = {
   },
 };
 
-/** The URL under which this machine reaches a listener, also one that is bound to all addresses. */
-function reachableUrl(address: string): string {
-  return `http://${address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')}`;
+/** The address under which this machine reaches a listener, also one that is bound to all addresses. */
+function reachableAddress(address: string): string {
+  return address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
 }
 
 /** Why the server is not ready; `undefined` if it is. */
 function askReady(url: string): Promise<string | undefined> {
+  const get = url.startsWith('https:') ? getSecure : getPlain;
   return new Promise((resolve) => {
     const request = get(new URL('/ready', url), { timeout: TIMEOUT_MS }, (response) => {
       let body = '';

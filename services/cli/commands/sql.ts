@@ -2,6 +2,7 @@ import { Option } from 'commander';
 
 import { readTextFile } from '#shared/fs/text-file';
 
+import { serverUrl } from '../server-url.js';
 import { Connection } from '../sql/connection.js';
 import { OUTPUTS, runStatement, type Output } from '../sql/run-statement.js';
 import { runShell } from '../sql/shell.js';
@@ -44,7 +45,7 @@ export const sql: CliCommand = {
         const text = await statementText(statements, options.file, context);
         const { host, database, user } = options;
         const password = context.environment['ALMANAC_PASSWORD'];
-        const connection = new Connection({ host: baseUrl(host), database, user, password });
+        const connection = new Connection({ host: serverUrl(host), database, user, password });
         if (text === undefined) await runShell(connection, context);
         else await runAll(connection, text, options.output, context);
         context.finish(EXIT.done);
@@ -90,11 +91,4 @@ async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** `127.0.0.1:4000` is taken for a URL of kind http. */
-function baseUrl(host: string): string {
-  const url = /^https?:\/\//.test(host) ? host : `http://${host}`;
-  if (!URL.canParse(url)) throw new CommandFailure(EXIT.usage, `error: "${host}" is no URL of a server`);
-  return url.replace(/\/+$/, '');
 }

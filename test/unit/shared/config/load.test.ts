@@ -49,7 +49,7 @@ describe('loadConfig', () => {
 
   it('takes 80 percent of a container for its memory limit, and shares of it where asked', () => {
     const machine = { memoryBytes: 8 * GIB, containerMemoryBytes: 2 * GIB };
-    expect(load({ machine }).config.memory.limitBytes).to.equal(Math.floor(2 * GIB * 0.8));
+    expect(load({ machine }).config.memory.limitBytes).to.equal(1638 * 1024 * 1024);
     const half = load({ machine, environment: { ALMANAC_MEMORY__LIMIT: '50%' } });
     expect(half.config.memory.limitBytes).to.equal(GIB);
   });
