@@ -34,7 +34,8 @@ export function readFileSource(text: string, file: string): SourceReading {
   if (root === undefined) return reading;
 
   const positions = findPositions(text);
-  const place = (path: string): string => `${file}:${positions.get(path) ?? positions.get(path.split('.')[0]) ?? '1:1'}`;
+  const place = (path: string): string =>
+    `${file}:${positions.get(path) ?? positions.get(path.split('.')[0]) ?? '1:1'}`;
   for (const [name, value] of Object.entries(root)) {
     if (FOREIGN_SECTIONS.has(name)) {
       reading.warnings.push(`${place(name)}: "${name}" has no meaning here and is ignored`);
@@ -68,7 +69,11 @@ function parseToml(text: string, file: string, reading: SourceReading): Table | 
 
 /** The parser tells a place in two ways: syntax errors have a `location`, errors of meaning `line` and `column`. */
 function describeTomlError(error: unknown): { line: number; column: number; reason: string } {
-  const thrown = error as Error & { line?: number; column?: number; location?: { start: { line: number; column: number } } };
+  const thrown = error as Error & {
+    line?: number;
+    column?: number;
+    location?: { start: { line: number; column: number } };
+  };
   return {
     line: thrown.location?.start.line ?? thrown.line ?? 1,
     column: thrown.location?.start.column ?? thrown.column ?? 1,

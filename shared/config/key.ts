@@ -2,6 +2,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseByteSize, printByteSize } from '#shared/time/byte-size';
 import { parseDurationMs, printDurationMs } from '#shared/time/duration';
 
+const MEBIBYTE = 1024 * 1024;
+
 /** What the defaults of some keys depend on. */
 export interface Machine {
   readonly memoryBytes: number;
@@ -84,7 +86,7 @@ export function percentOrSize(options: {
       if (percent === null) return inRange(parseByteSize(typeof raw === 'number' ? `${raw}` : textOf(raw)), min);
       if (Number(percent[1]) > 100) throw refusal('more than all of the memory');
       const whole = machine.containerMemoryBytes ?? machine.memoryBytes;
-      return inRange(Math.floor((whole * Number(percent[1])) / 100), min);
+      return inRange(wholeMebibytes((whole * Number(percent[1])) / 100), min);
     },
     print: (value) => quote(printByteSize(value)),
   };
@@ -180,6 +182,11 @@ export function textList(options: Shared<readonly string[]>): Key<readonly strin
     },
     print: (value) => `[${value.map(quote).join(', ')}]`,
   };
+}
+
+/** Rounded down, so that a share of the memory prints as a short number. */
+export function wholeMebibytes(bytes: number): number {
+  return Math.floor(bytes / MEBIBYTE) * MEBIBYTE;
 }
 
 /** A TOML basic string. */

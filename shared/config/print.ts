@@ -22,7 +22,10 @@ export function printConfig(loaded: LoadedConfig, options: { readonly withSource
 
 /** A file with every key commented out and described. */
 export function printDefaults(): string {
-  return printSections((entry) => [...described(entry), `# ${entry.name} = ${defaultText(entry)}`, '']).replace(/\n+$/, '\n');
+  return printSections((entry) => [...described(entry), `# ${entry.name} = ${defaultText(entry)}`, '']).replace(
+    /\n+$/,
+    '\n',
+  );
 }
 
 /** The reference page of all keys, in Markdown. */
@@ -33,7 +36,14 @@ export function printReference(): string {
         `| \`${entry.name}\` | \`${defaultText(entry)}\` | ${cell(entry.key.allowed)} | ${cell(entry.key.doc)} | \`${environmentName(entry)}\` |`,
     );
     const title = section === 'top' ? '## Top level' : `## \`[${section}]\``;
-    return [title, '', '| Key | Default | Allowed | Meaning | Environment |', '| --- | --- | --- | --- | --- |', ...rows, ''].join('\n');
+    return [
+      title,
+      '',
+      '| Key | Default | Allowed | Meaning | Environment |',
+      '| --- | --- | --- | --- | --- |',
+      ...rows,
+      '',
+    ].join('\n');
   });
   return `${REFERENCE_HEAD}\n${sections.join('\n')}`;
 }

@@ -9,6 +9,7 @@ import {
   size,
   text,
   textList,
+  wholeMebibytes,
   type Key,
   type Machine,
   type RawValue,
@@ -37,7 +38,10 @@ export const SCHEMA = {
       default: '',
       doc: 'Prefix of the columns that writes make: "x" gives x_timestamp and x_value. Empty: as `naming` says.',
     }),
-    auto_create_table: flag({ default: true, doc: 'Create tables and columns that a write names and that do not exist yet.' }),
+    auto_create_table: flag({
+      default: true,
+      doc: 'Create tables and columns that a write names and that do not exist yet.',
+    }),
   },
   http: {
     addr: address({ default: '127.0.0.1:4000', doc: 'Main listener: every endpoint. Port 0 takes a free one.' }),
@@ -49,7 +53,12 @@ export const SCHEMA = {
     }),
     cors_allowed_origins: textList({ default: [], doc: 'Origins that browsers may call from. Empty: any.' }),
     enable_cors: flag({ default: true, doc: 'Answer cross-origin requests of browsers.' }),
-    max_concurrent_requests: integer({ default: 1024, min: 1, max: 1_000_000, doc: 'Requests in work at once; more get 503.' }),
+    max_concurrent_requests: integer({
+      default: 1024,
+      min: 1,
+      max: 1_000_000,
+      doc: 'Requests in work at once; more get 503.',
+    }),
     max_result_bytes: size({ default: '1GiB', min: '1KiB', doc: 'Largest result of one query.' }),
     enable_api_server: flag({
       default: false,
@@ -72,13 +81,22 @@ export const SCHEMA = {
       default: 'group',
       doc: 'When a write counts as kept: after a disk sync that it shares with others, or before one.',
     }),
-    sync_interval: duration({ default: '1s', min: '1ms', max: '1h', doc: 'Time between syncs when sync = "interval".' }),
+    sync_interval: duration({
+      default: '1s',
+      min: '1ms',
+      max: '1h',
+      doc: 'Time between syncs when sync = "interval".',
+    }),
     recover: oneOf(['strict', 'skip-corrupt'], {
       default: 'strict',
       doc: 'At a damaged record in the middle of the log: refuse to start, or leave it out.',
     }),
     file_size: size({ default: '64MiB', min: '64KiB', max: '4GiB', doc: 'Size at which a new log file begins.' }),
-    purge_threshold: size({ default: '1GiB', min: '1MiB', doc: 'Size of the log above which tables are flushed early.' }),
+    purge_threshold: size({
+      default: '1GiB',
+      min: '1MiB',
+      doc: 'Size of the log above which tables are flushed early.',
+    }),
     retry_window: duration({
       default: '5m',
       min: '1s',
@@ -88,7 +106,11 @@ export const SCHEMA = {
   },
   ingester: {
     flush_bytes: size({ default: '64MiB', min: '64KiB', doc: 'Memory of a region at which its rows go to a segment.' }),
-    flush_interval: duration({ default: '10m', min: '1s', doc: 'Age of rows in memory at which they go to a segment.' }),
+    flush_interval: duration({
+      default: '10m',
+      min: '1s',
+      doc: 'Age of rows in memory at which they go to a segment.',
+    }),
   },
   influxdb: {
     enable: flag({ default: true, doc: 'Accept line protocol.' }),
@@ -103,7 +125,12 @@ export const SCHEMA = {
     max_concurrent: integer({ default: 4, min: 1, max: 1_000, doc: 'Queries that run at once.' }),
     queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Queries that wait; more get 429.' }),
     parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: as many as cores.' }),
-    plan_cache_entries: integer({ default: 1_000, min: 0, max: 1_000_000, doc: 'Query plans that are kept for reuse.' }),
+    plan_cache_entries: integer({
+      default: 1_000,
+      min: 0,
+      max: 1_000_000,
+      doc: 'Query plans that are kept for reuse.',
+    }),
   },
   memory: {
     limit: percentOrSize({
@@ -127,7 +154,10 @@ export const SCHEMA = {
     log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
   },
   metrics: {
-    unprefixed_process: flag({ default: false, doc: 'Show process metrics also without the product prefix, for stock dashboards.' }),
+    unprefixed_process: flag({
+      default: false,
+      doc: 'Show process metrics also without the product prefix, for stock dashboards.',
+    }),
   },
   dashboard: {
     enable: flag({ default: true, doc: 'Serve the dashboard under /dashboard/.' }),
@@ -145,7 +175,9 @@ export type SectionName = keyof Schema;
 /** A key of any type, for code that treats all keys alike. */
 export type AnyKey = Key<RawValue | undefined, string>;
 
-type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
 type WithUnit<Name extends string, Unit extends string> = Name extends `${string}${Unit}` ? Name : `${Name}${Unit}`;
 type PropertyName<Name, K> = K extends Key<infer _T, infer Unit> ? WithUnit<Camel<Name & string>, Unit> : never;
 type Value<K> = K extends Key<infer T, infer _Unit> ? T : never;
@@ -167,13 +199,13 @@ export interface Entry {
 
 /** All keys in the order of the schema. */
 export const ENTRIES: readonly Entry[] = Object.entries(SCHEMA).flatMap(([section, keys]) =>
-  Object.entries(keys).map(([name, key]) => ({
+  // Each key prints only what it parsed itself, which the type of a list of all keys cannot say.
+  Object.entries(keys as unknown as Readonly<Record<string, AnyKey>>).map(([name, key]) => ({
     section: section as SectionName,
     name,
     path: section === 'top' ? name : `${section}.${name}`,
     property: propertyName(name, key.unit),
-    // Each key prints only what it parsed itself, which the type of a list of all keys cannot say.
-    key: key as unknown as AnyKey,
+    key,
   })),
 );
 
@@ -184,7 +216,7 @@ function propertyName(name: string, unit: string): string {
 
 function defaultMemoryLimit(machine: Machine): number {
   const { containerMemoryBytes, memoryBytes } = machine;
-  return containerMemoryBytes === undefined ? Math.floor(memoryBytes / 2) : Math.floor(containerMemoryBytes * 0.8);
+  return wholeMebibytes(containerMemoryBytes === undefined ? memoryBytes / 2 : containerMemoryBytes * 0.8);
 }
 
 function percent(share: number, doc: string): Key<number> {

@@ -67,6 +67,9 @@ export class BoundedQueue {
   }
 
   #late(waitMs: number): AlmanacError {
-    return new AlmanacError('deadline_exceeded', `no place among the running ${this.#options.name} became free in ${waitMs} ms`);
+    return new AlmanacError(
+      'deadline_exceeded',
+      `no place among the running ${this.#options.name} became free in ${waitMs} ms`,
+    );
   }
 }

@@ -62,5 +62,7 @@ export class Waiters {
 /** What an aborted signal means to a caller. */
 export function abortError(signal: AbortSignal | undefined): AlmanacError {
   const reason: unknown = signal?.reason;
-  return reason instanceof AlmanacError ? reason : new AlmanacError('cancelled', 'request cancelled', { cause: reason });
+  return reason instanceof AlmanacError
+    ? reason
+    : new AlmanacError('cancelled', 'request cancelled', { cause: reason });
 }

@@ -15,9 +15,21 @@ export interface Tag {
 
 /** Type bytes of the hashed form; part of the storage format. */
 const TYPE_BYTES: Readonly<Record<string, number>> = {
-  String: 1, Binary: 2, Json: 3, Boolean: 4,
-  Int8: 5, Int16: 5, Int32: 5, Int64: 5, UInt8: 5, UInt16: 5, UInt32: 5, UInt64: 5,
-  Float32: 6, Float64: 7, Date: 8,
+  String: 1,
+  Binary: 2,
+  Json: 3,
+  Boolean: 4,
+  Int8: 5,
+  Int16: 5,
+  Int32: 5,
+  Int64: 5,
+  UInt8: 5,
+  UInt16: 5,
+  UInt32: 5,
+  UInt64: 5,
+  Float32: 6,
+  Float64: 7,
+  Date: 8,
 };
 const OTHER_TYPE_BYTE = 15;
 

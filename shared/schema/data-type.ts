@@ -62,29 +62,66 @@ const TYPES: readonly DataType[] = [
 const BY_NAME = new Map(TYPES.map((type) => [type.name, type]));
 
 const SQL_NAMES: Readonly<Record<string, string>> = {
-  STRING: 'String', TEXT: 'String', TINYTEXT: 'String', MEDIUMTEXT: 'String', LONGTEXT: 'String',
-  VARCHAR: 'String', CHAR: 'String',
-  BINARY: 'Binary', VARBINARY: 'Binary', BLOB: 'Binary', BYTEA: 'Binary',
-  BOOLEAN: 'Boolean', BOOL: 'Boolean', JSON: 'Json',
-  TINYINT: 'Int8', SMALLINT: 'Int16', INT2: 'Int16', INT16: 'Int16',
-  INT: 'Int32', INTEGER: 'Int32', INT4: 'Int32', INT32: 'Int32',
-  BIGINT: 'Int64', INT8: 'Int64', INT64: 'Int64',
-  'TINYINT UNSIGNED': 'UInt8', UINT8: 'UInt8', 'SMALLINT UNSIGNED': 'UInt16', UINT16: 'UInt16',
-  'INT UNSIGNED': 'UInt32', 'INTEGER UNSIGNED': 'UInt32', UINT32: 'UInt32',
-  'BIGINT UNSIGNED': 'UInt64', UINT64: 'UInt64',
-  FLOAT: 'Float32', REAL: 'Float32', FLOAT4: 'Float32', FLOAT32: 'Float32',
-  DOUBLE: 'Float64', FLOAT8: 'Float64', FLOAT64: 'Float64',
+  STRING: 'String',
+  TEXT: 'String',
+  TINYTEXT: 'String',
+  MEDIUMTEXT: 'String',
+  LONGTEXT: 'String',
+  VARCHAR: 'String',
+  CHAR: 'String',
+  BINARY: 'Binary',
+  VARBINARY: 'Binary',
+  BLOB: 'Binary',
+  BYTEA: 'Binary',
+  BOOLEAN: 'Boolean',
+  BOOL: 'Boolean',
+  JSON: 'Json',
+  TINYINT: 'Int8',
+  SMALLINT: 'Int16',
+  INT2: 'Int16',
+  INT16: 'Int16',
+  INT: 'Int32',
+  INTEGER: 'Int32',
+  INT4: 'Int32',
+  INT32: 'Int32',
+  BIGINT: 'Int64',
+  INT8: 'Int64',
+  INT64: 'Int64',
+  'TINYINT UNSIGNED': 'UInt8',
+  UINT8: 'UInt8',
+  'SMALLINT UNSIGNED': 'UInt16',
+  UINT16: 'UInt16',
+  'INT UNSIGNED': 'UInt32',
+  'INTEGER UNSIGNED': 'UInt32',
+  UINT32: 'UInt32',
+  'BIGINT UNSIGNED': 'UInt64',
+  UINT64: 'UInt64',
+  FLOAT: 'Float32',
+  REAL: 'Float32',
+  FLOAT4: 'Float32',
+  FLOAT32: 'Float32',
+  DOUBLE: 'Float64',
+  FLOAT8: 'Float64',
+  FLOAT64: 'Float64',
   DATE: 'Date',
-  TIMESTAMP_S: 'TimestampSecond', TIMESTAMP_SEC: 'TimestampSecond', TIMESTAMPSECOND: 'TimestampSecond',
-  TIMESTAMP: 'TimestampMillisecond', TIMESTAMP_MS: 'TimestampMillisecond',
+  TIMESTAMP_S: 'TimestampSecond',
+  TIMESTAMP_SEC: 'TimestampSecond',
+  TIMESTAMPSECOND: 'TimestampSecond',
+  TIMESTAMP: 'TimestampMillisecond',
+  TIMESTAMP_MS: 'TimestampMillisecond',
   TIMESTAMPMILLISECOND: 'TimestampMillisecond',
-  TIMESTAMP_US: 'TimestampMicrosecond', TIMESTAMPMICROSECOND: 'TimestampMicrosecond',
+  TIMESTAMP_US: 'TimestampMicrosecond',
+  TIMESTAMPMICROSECOND: 'TimestampMicrosecond',
   DATETIME: 'TimestampMicrosecond',
-  TIMESTAMP_NS: 'TimestampNanosecond', TIMESTAMPNANOSECOND: 'TimestampNanosecond',
+  TIMESTAMP_NS: 'TimestampNanosecond',
+  TIMESTAMPNANOSECOND: 'TimestampNanosecond',
 };
 
 const TIMESTAMP_BY_PRECISION: Readonly<Record<number, string>> = {
-  0: 'TimestampSecond', 3: 'TimestampMillisecond', 6: 'TimestampMicrosecond', 9: 'TimestampNanosecond',
+  0: 'TimestampSecond',
+  3: 'TimestampMillisecond',
+  6: 'TimestampMicrosecond',
+  9: 'TimestampNanosecond',
 };
 
 /** Nanoseconds of one step of a unit. */
@@ -107,12 +144,7 @@ export function dataType(name: string): DataType {
  * @returns undefined if there is no such type.
  */
 export function dataTypeFromSql(name: string, args: readonly number[]): DataType | undefined {
-  if (name === 'DECIMAL' || name === 'NUMERIC') {
-    const precision = args[0] ?? 38;
-    const scale = args[1] ?? (args.length === 0 ? 10 : 0);
-    if (precision < 1 || precision > 38 || scale > precision) return undefined;
-    return decimalType(precision, scale);
-  }
+  if (name === 'DECIMAL' || name === 'NUMERIC') return decimalFromSql(args);
   if (name === 'TIMESTAMP' && args.length === 1) {
     const native = TIMESTAMP_BY_PRECISION[args[0]];
     return native === undefined ? undefined : dataType(native);
@@ -125,6 +157,13 @@ export function dataTypeFromSql(name: string, args: readonly number[]): DataType
 
 export function isTimestamp(name: string): boolean {
   return dataType(name).timeUnit !== undefined;
+}
+
+function decimalFromSql(args: readonly number[]): DataType | undefined {
+  const precision = args[0] ?? 38;
+  const scale = args[1] ?? (args.length === 0 ? 10 : 0);
+  if (precision < 1 || precision > 38 || scale > precision) return undefined;
+  return decimalType(precision, scale);
 }
 
 function decimalType(precision: number, scale: number): DataType {

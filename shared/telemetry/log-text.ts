@@ -1,15 +1,22 @@
 const COLOURS: Readonly<Record<string, number>> = { error: 31, warn: 33, info: 32, debug: 36, trace: 90 };
 
+interface JsonLine extends Readonly<Record<string, unknown>> {
+  readonly time: string;
+  readonly level: string;
+  readonly component: string;
+  readonly msg?: string;
+}
+
 /**
  * One JSON log line as a line for people:
  * `2026-01-02T03:04:05.678Z INFO  gateway.http: listening url=http://127.0.0.1:4000`.
  */
 export function formatLogLine(json: string, coloured: boolean): string {
-  const { time, level, component, msg, error, ...fields } = JSON.parse(json) as Readonly<Record<string, unknown>>;
-  const name = String(level).toUpperCase().padEnd(5);
-  const shownLevel = coloured ? `\u001b[${COLOURS[String(level)] ?? 0}m${name}\u001b[0m` : name;
+  const { time, level, component, msg, error, ...fields } = JSON.parse(json) as JsonLine;
+  const name = level.toUpperCase().padEnd(5);
+  const shownLevel = coloured ? `\u001b[${COLOURS[level] ?? 0}m${name}\u001b[0m` : name;
   const shownFields = Object.entries(fields).map(([key, value]) => ` ${key}=${shownValue(value)}`);
-  return `${String(time)} ${shownLevel} ${String(component)}: ${String(msg ?? '')}${shownFields.join('')}${shownError(error)}\n`;
+  return `${time} ${shownLevel} ${component}: ${msg ?? ''}${shownFields.join('')}${shownError(error)}\n`;
 }
 
 /** Bare where that is unambiguous, in quotes otherwise. */

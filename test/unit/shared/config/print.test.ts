@@ -17,7 +17,9 @@ function load(files: Record<string, string>, environment: Record<string, string>
 
 describe('printConfig', () => {
   it('prints what it read back to the same configuration', () => {
-    const first = load({ './almanac.toml': '[http]\ntimeout = "1m 30s"\ncors_allowed_origins = ["https://a"]\n[wal]\ndir = "/x"' });
+    const first = load({
+      './almanac.toml': '[http]\ntimeout = "1m 30s"\ncors_allowed_origins = ["https://a"]\n[wal]\ndir = "/x"',
+    });
     const printed = printConfig(first, { withSources: false });
     expect(load({ './almanac.toml': printed }).config).to.deep.equal(first.config);
     expect(printed).to.contain('timeout = "1m 30s"\n');

@@ -16,7 +16,14 @@ function openTestLog(): { log: ReturnType<typeof openLog>['logger']; lines: stri
 
 function options(intervalMs: number): ConstructorParameters<typeof Loop>[0] & { lines: string[] } {
   const { log, lines } = openTestLog();
-  return { name: 'test', intervalMs, clock: systemClock, log, lines, metrics: new Metrics({ unprefixedProcess: false }) };
+  return {
+    name: 'test',
+    intervalMs,
+    clock: systemClock,
+    log,
+    lines,
+    metrics: new Metrics({ unprefixedProcess: false }),
+  };
 }
 
 describe('Loop', () => {

@@ -128,9 +128,9 @@ describe('BoundedQueue', () => {
 
   it('frees the place of work that fails', async () => {
     const running = queue(1, 0);
-    expect((await failure(running.run(() => Promise.reject(new AlmanacError('unsupported', 'no')), { waitMs: 0 }))).code).to.equal(
-      'unsupported',
-    );
+    expect(
+      (await failure(running.run(() => Promise.reject(new AlmanacError('unsupported', 'no')), { waitMs: 0 }))).code,
+    ).to.equal('unsupported');
     expect(await running.run(() => Promise.resolve(1), { waitMs: 0 })).to.equal(1);
   });
 

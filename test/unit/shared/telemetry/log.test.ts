@@ -57,7 +57,9 @@ describe('openLog', () => {
   it('writes text for people, with the stack of an error indented', () => {
     const { log, lines } = open({ format: 'text' });
     log.logger.child({ component: 'x' }).warn({ path: 'a b', count: 2, error: new RangeError('odd') }, 'it broke');
-    expect(lines[0]).to.match(/^2026-01-02T03:04:05\.678Z WARN {2}x: it broke path="a b" count=2\n {4}RangeError: odd\n {8}at /);
+    expect(lines[0]).to.match(
+      /^2026-01-02T03:04:05\.678Z WARN {2}x: it broke path="a b" count=2\n {4}RangeError: odd\n {8}at /,
+    );
   });
 
   it('changes what is written while it runs, for loggers that exist too', () => {

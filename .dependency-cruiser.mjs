@@ -1,0 +1,143 @@
+/** The dependency rules of ARCHITECTURE.md, checked for every import, type imports included. */
+
+const LAYERS = [
+  'errors',
+  'bytes|time|clock',
+  'config|fs|schema|telemetry',
+  'lifecycle|limits|rowbatch|segments|profiling',
+  'duckdb|contracts',
+  'discovery',
+];
+
+const rule = (name, from, to) => ({ name, severity: 'error', from, to });
+const notTo = (name, from, to, except = []) => rule(name, { path: from }, { path: to, pathNot: except });
+
+/** A folder of `shared/` imports lower layers and itself, no neighbour. */
+const layers = LAYERS.map((names, level) =>
+  rule(
+    `shared-layer-${level}`,
+    { path: `^shared/(${names})/` },
+    { path: '^shared/', pathNot: ['^shared/$1/', ...LAYERS.slice(0, level).map((lower) => `^shared/(${lower})/`)] },
+  ),
+);
+
+/** A library is imported in one place only. Tests may use it to look from outside. */
+const door = (library, where) =>
+  rule(`door-${library}`, { pathNot: [...where, '^test/'] }, { path: `node_modules/(@types/)?${library}/` });
+
+/** Folders beside each other do not know each other. */
+const strangers = (folder, except = []) =>
+  rule(
+    `strangers-${folder}`,
+    { path: `^services/${folder}/([^/]+)/` },
+    { path: `^services/${folder}/[^/]+/`, pathNot: [`^services/${folder}/$1/`, ...except] },
+  );
+
+/** Entries of a registry import the file of their shape, never each other. */
+const entries = (folder, shape) =>
+  rule(
+    `entries-${folder}`,
+    { path: `^services/${folder}/[^/]+\\.ts$`, pathNot: [`^services/${folder}/(registry|${shape})\\.ts$`] },
+    { path: `^services/${folder}/[^/]+\\.ts$`, pathNot: [`^services/${folder}/(${shape})\\.ts$`] },
+  );
+
+export default {
+  forbidden: [
+    rule('no-cycles', {}, { circular: true }),
+    rule('no-orphans', { orphan: true, pathNot: ['^test/', 'main\\.ts$', '\\.d\\.ts$', '\\.(mjs|cjs)$'] }, {}),
+    rule('resolves', {}, { couldNotResolve: true }),
+    rule('is-declared', {}, { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] }),
+    rule(
+      'product-needs-no-dev-package',
+      { path: '^(services|shared)/' },
+      {
+        dependencyTypes: ['npm-dev'],
+        dependencyTypesNot: ['type-only'],
+        pathNot: ['node_modules/@types/'],
+      },
+    ),
+
+    notTo('shared-imports-no-service', '^shared/', '^(services|test)/'),
+    notTo('product-imports-no-test', '^(services|shared)/', '^test/'),
+    ...layers,
+
+    rule(
+      'services-are-strangers',
+      { path: '^services/(gateway|ingester|querier|metadata)/' },
+      { path: '^services/', pathNot: ['^services/$1/'] },
+    ),
+    notTo('one-face', '^services/(standalone|cli)/', '^services/(gateway|ingester|querier|metadata)/', [
+      '^services/[^/]+/index\\.ts$',
+    ]),
+
+    strangers('gateway/protocols', ['^services/gateway/protocols/common/']),
+    entries('gateway/pipelines/processors', 'processor'),
+    entries('gateway/query/prometheus-api', 'endpoint'),
+    entries('gateway/admin', 'endpoint'),
+    entries('querier/promql/functions', 'function'),
+    entries('querier/promql/aggregations', 'aggregation'),
+    entries('querier/sql/statements', 'statement'),
+    entries('querier/formats', 'format'),
+    entries('cli/commands', 'command'),
+
+    notTo('http-is-top', '^services/gateway/(?!http/|index\\.ts$)', '^services/gateway/http/'),
+    notTo(
+      'write-is-bottom',
+      '^services/gateway/write/',
+      '^services/gateway/(protocols|query|admin|dashboard|pipelines)/',
+    ),
+    notTo(
+      'pipelines-above-write',
+      '^services/gateway/pipelines/',
+      '^services/gateway/(protocols|query|admin|dashboard)/',
+    ),
+
+    notTo(
+      'memtable-is-bottom',
+      '^services/ingester/memtable/',
+      '^services/ingester/(rpc|region|wal|flush|compaction|retention)/',
+    ),
+    notTo(
+      'wal-is-bottom',
+      '^services/ingester/wal/',
+      '^services/ingester/(rpc|region|memtable|flush|compaction|retention)/',
+    ),
+    notTo(
+      'background-below-region',
+      '^services/ingester/(flush|compaction|retention)/',
+      '^services/ingester/(rpc|region)/',
+    ),
+    notTo('region-below-rpc', '^services/ingester/region/', '^services/ingester/rpc/'),
+
+    notTo('run-is-bottom', '^services/querier/run/', '^services/querier/(rpc|sql|promql|snapshot|formats)/'),
+    notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql|formats)/'),
+    notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/rpc/'),
+    notTo('promql-knows-no-sql', '^services/querier/promql/', '^services/querier/(rpc|sql)/'),
+    notTo('tql-is-the-bridge', '^services/querier/sql/(?!statements/tql\\.ts$)', '^services/querier/promql/'),
+
+    door('express', ['^services/gateway/']),
+    door('http-proxy-middleware', ['^services/gateway/']),
+    door('better-sqlite3', ['^services/metadata/store/']),
+    door('@duckdb/node-api', ['^shared/duckdb/']),
+    door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^services/querier/formats/arrow\\.ts$']),
+    door('@grpc/[^/]+', ['^shared/contracts/']),
+    door('protobufjs', ['^shared/contracts/']),
+    door('pino', ['^shared/telemetry/']),
+    door('prom-client', ['^shared/telemetry/', '^services/[^/]+/metrics\\.ts$']),
+    door('toml', ['^shared/config/']),
+    door('commander', ['^services/cli/']),
+    door('@node-rs/crc32', ['^shared/bytes/']),
+    rule(
+      'door-fs',
+      { pathNot: ['^shared/fs/', '^test/'] },
+      { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
+    ),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^dist/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['types', 'import', 'node', 'default'] },
+  },
+};

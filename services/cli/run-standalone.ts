@@ -1,0 +1,79 @@
+import { startStandalone } from '#services/standalone/index';
+import { systemClock } from '#shared/clock/clock';
+import type { LoadedConfig } from '#shared/config/load';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
+import { handleStopSignals } from '#shared/lifecycle/signals';
+import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
+import { countLogLines, Metrics } from '#shared/telemetry/metrics';
+import { printByteSize } from '#shared/time/byte-size';
+
+import { isColoured } from './colour.js';
+import { EXIT, type CommandContext } from './commands/command.js';
+
+/** Runs the server until a signal ends it. Resolves when it is ready, or when its start has failed. */
+export async function runStandalone(loaded: LoadedConfig, context: CommandContext): Promise<void> {
+  const { config } = loaded;
+  const startedMs = systemClock.monotonicMs();
+  const metrics = new Metrics(config.metrics);
+  const log = openLog({
+    filter: config.logging.level,
+    format: logFormat(config.logging.logFormat, context),
+    coloured: isColoured(context.stderr, context.environment),
+    clock: systemClock,
+    write: writeToStandardError(),
+    onLine: countLogLines(metrics),
+  });
+  stopAtBugs(log.logger);
+  logSources(log.logger, loaded);
+
+  const starting = startStandalone({ config, log: log.logger, metrics });
+  handleStopSignals({
+    log: log.logger,
+    process,
+    drain: async () => {
+      const server = await starting;
+      await server.drain();
+      await server.stop();
+    },
+  });
+  try {
+    const { httpUrl, publicUrl } = await starting;
+    if (publicUrl !== undefined) log.logger.info({ url: publicUrl }, 'public listener is open');
+    log.logger.info({ url: httpUrl }, 'main listener is open');
+    if (config.dashboard.enable) log.logger.info({ url: `${httpUrl}/dashboard/` }, 'dashboard');
+    log.logger.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
+  } catch (error) {
+    // An expected failure, such as a port in use, needs no stack.
+    const fields = error instanceof AlmanacError ? { code: error.code, reason: error.message } : { error };
+    log.logger.error(fields, 'start failed');
+    // Parts that were open already may keep the process alive.
+    process.exit(EXIT.failed);
+  }
+}
+
+function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void {
+  const { version, commit } = readBuildInfo();
+  log.info({ version, commit: commit.slice(0, 7), node: process.version }, 'almanac starts');
+  log.info({ file: file ?? 'none', dataHome: config.storage.dataHome }, 'configuration is read');
+  log.info(
+    { limitBytes: config.memory.limitBytes, limit: printByteSize(config.memory.limitBytes) },
+    'memory is shared out',
+  );
+  for (const warning of warnings) log.warn({ warning }, 'configuration');
+}
+
+/** A bug that nobody caught leaves an unknown state behind: recovery at the next start is the tested path. */
+function stopAtBugs(log: Logger): void {
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    process.on(event, (error: unknown) => {
+      log.error({ error }, 'stopped by an unexpected error');
+      process.exit(EXIT.failed);
+    });
+  }
+}
+
+function logFormat(chosen: 'auto' | 'text' | 'json', { stderr }: CommandContext): 'text' | 'json' {
+  if (chosen !== 'auto') return chosen;
+  return stderr.isTTY ? 'text' : 'json';
+}

@@ -1,0 +1,72 @@
+import { CommandFailure, EXIT } from '../commands/command.js';
+
+export interface ConnectionOptions {
+  /** `http://127.0.0.1:4000` */
+  readonly host: string;
+  readonly database: string;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+}
+
+/** The SQL endpoint of a server. */
+export class Connection {
+  /** Where the next statement runs; `USE` changes it. */
+  database: string;
+  readonly host: string;
+  readonly #authorization: string | undefined;
+
+  constructor({ host, database, user, password }: ConnectionOptions) {
+    this.host = host;
+    this.database = database;
+    if (user !== undefined) {
+      this.#authorization = `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}`;
+    }
+  }
+
+  /**
+   * Runs one statement.
+   *
+   * @returns the answer's text in the server's own pieces, so that a large one needs no memory.
+   * @throws `CommandFailure` if the server cannot be reached or refuses.
+   */
+  async run(sql: string, format: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const response = await this.#post(new URLSearchParams({ sql, db: this.database, format }), signal);
+    if (response.ok) return response.body ?? nothing();
+    const text = await response.text();
+    const code = response.status === 401 || response.status === 403 ? EXIT.refused : EXIT.failed;
+    throw new CommandFailure(code, `error: ${errorText(text) ?? `HTTP status ${response.status}`}`);
+  }
+
+  async #post(body: URLSearchParams, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' };
+    if (this.#authorization !== undefined) headers['authorization'] = this.#authorization;
+    try {
+      return await fetch(new URL('/v1/sql', this.host), { method: 'POST', headers, body, signal });
+    } catch (error) {
+      if (signal.aborted) throw new CommandFailure(EXIT.failed, 'cancelled', { cause: error });
+      throw new CommandFailure(EXIT.failed, `error: cannot reach ${this.host}: ${reason(error)}`, { cause: error });
+    }
+  }
+}
+
+async function* nothing(): AsyncIterable<Uint8Array> {
+  // An answer without a body.
+}
+
+/** `fetch` hides what happened one or two causes deep. */
+function reason(error: unknown): string {
+  const { cause, message } = error as Error;
+  if (cause === undefined) return message;
+  const { code } = cause as NodeJS.ErrnoException;
+  return code ?? (cause as Error).message;
+}
+
+/** The text of an error answer, with its code. */
+function errorText(body: string): string | undefined {
+  try {
+    const { error, code } = JSON.parse(body) as { readonly error?: string; readonly code?: number };
+    return error === undefined ? undefined : `${error}${code === undefined ? '' : ` (${code})`}`;
+  } catch {
+    return body.trim() === '' ? undefined : body.trim();
+  }
+}

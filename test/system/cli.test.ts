@@ -1,0 +1,210 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { runAlmanac, type ProgramEnd, type ProgramOptions } from '#test/support/program';
+
+describe('almanac', () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'almanac-cli-'));
+  });
+
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Runs in a folder of its own, so that no configuration file lies around. */
+  function run(args: readonly string[], options: ProgramOptions = {}): Promise<ProgramEnd> {
+    return runAlmanac(args, { folder, ...options });
+  }
+
+  describe('help and version', () => {
+    it('prints help and exits with 2 when there is no command', async () => {
+      const { code, stdout, stderr } = await run([]);
+      expect(code).to.equal(2);
+      expect(stdout + stderr)
+        .to.contain('Usage: almanac')
+        .and.to.contain('standalone');
+    });
+
+    it('prints help to standard output for every command, at most 80 columns wide, examples first', async () => {
+      for (const args of [[], ['standalone'], ['sql'], ['config'], ['config', 'print'], ['health'], ['version']]) {
+        const { code, stdout } = await run([...args, '--help']);
+        expect(code, args.join(' ')).to.equal(0);
+        expect(stdout, args.join(' ')).to.contain('Usage: almanac');
+        const wide = stdout.split('\n').filter((line) => line.length > 80);
+        expect(wide).to.deep.equal([]);
+      }
+      expect((await run(['sql', '-h'])).stdout).to.match(/^Examples:/);
+    });
+
+    it('prints its version in both forms', async () => {
+      const text = /^almanac \d+\.\d+\.\d+ \(commit \w{7}, node v\d+\.\d+\.\d+, \w+-\w+\)\n$/;
+      expect((await run(['--version'])).stdout).to.match(text);
+      expect((await run(['-V'])).stdout).to.match(text);
+      expect((await run(['version'])).stdout).to.match(text);
+      const parsed = JSON.parse((await run(['version', '--json'])).stdout) as Record<string, unknown>;
+      expect(parsed).to.have.all.keys('version', 'commit', 'branch', 'node', 'platform', 'arch');
+    });
+
+    it('refuses unknown flags and commands with the nearest name', async () => {
+      const flag = await run(['standalone', '--http-adr', 'x']);
+      expect(flag.code).to.equal(2);
+      expect(flag.stderr).to.contain("unknown option '--http-adr'").and.to.contain('--http-addr');
+      const command = await run(['standalon']);
+      expect(command.code).to.equal(2);
+      expect(command.stderr).to.contain('Did you mean standalone?');
+      expect((await run(['standalone', 'stop'])).code).to.equal(2);
+    });
+  });
+
+  describe('config', () => {
+    it('prints a default file that it accepts itself', async () => {
+      const { code, stdout } = await run(['config', 'default']);
+      expect(code).to.equal(0);
+      writeFileSync(join(folder, 'a.toml'), stdout);
+      expect(await run(['config', 'check', 'a.toml'])).to.deep.equal({ code: 0, stdout: 'ok: a.toml\n', stderr: '' });
+    });
+
+    it('reports all problems and exits with 2', async () => {
+      writeFileSync(join(folder, 'bad.toml'), '[http]\naddr = "x"\n[wal]\nsyncc = "none"\n');
+      const { code, stdout, stderr } = await run(['config', 'check', 'bad.toml']);
+      expect(code).to.equal(2);
+      expect(stdout).to.equal('');
+      expect(stderr).to.contain('bad.toml:2:1: http.addr = "x"').and.to.contain('did you mean "wal.sync"?');
+      expect((await run(['config', 'check', 'none.toml'])).code).to.equal(2);
+    });
+
+    it('prints where each value came from', async () => {
+      writeFileSync(join(folder, 'almanac.toml'), '[http]\ntimeout = "1s"\n');
+      const { stdout } = await run(['config', 'print', '--sources', '--http-addr', '127.0.0.1:4101'], {
+        environment: { ALMANAC_WAL__SYNC: 'none' },
+      });
+      expect(stdout).to.contain('addr = "127.0.0.1:4101" # flag --http-addr\n');
+      expect(stdout).to.contain('sync = "none" # environment ALMANAC_WAL__SYNC\n');
+      expect(stdout).to.contain('timeout = "1s" # ./almanac.toml:2:1\n');
+    });
+
+    it('refuses to start a server with a bad configuration', async () => {
+      const { code, stderr } = await run(['standalone', 'start', '--http-addr', 'nowhere']);
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('flag --http-addr: http.addr = "nowhere": not host:port');
+    });
+  });
+
+  it('ends quietly when the reader of its output leaves', () => {
+    const program = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
+    const { stdout, stderr } = spawnSync(
+      'sh',
+      ['-c', `"${process.execPath}" "${program}" config default | head -n 1`],
+      {
+        cwd: folder,
+        encoding: 'utf8',
+      },
+    );
+    expect(stdout.split('\n')).to.have.length(2);
+    expect(stderr).to.equal('');
+  });
+
+  describe('against a server', () => {
+    let server: Server;
+    let url: string;
+    let requests: { path: string; body: URLSearchParams; authorization: string | undefined }[];
+    let answer: { status: number; body: string };
+
+    beforeEach(async () => {
+      requests = [];
+      answer = { status: 200, body: '' };
+      server = createServer((request, response) => {
+        let body = '';
+        request.setEncoding('utf8').on('data', (text: string) => (body += text));
+        request.on('end', () => {
+          const { authorization } = request.headers;
+          requests.push({ path: request.url ?? '', body: new URLSearchParams(body), authorization });
+          response.writeHead(answer.status).end(answer.body);
+        });
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+
+    afterEach(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+
+    it('health is 0 when /ready answers 200 and 3 otherwise', async () => {
+      expect(await run(['health', '--host', url])).to.deep.equal({ code: 0, stdout: 'ready\n', stderr: '' });
+      expect(requests[0].path).to.equal('/ready');
+      answer = { status: 503, body: '{"status":"starting","waiting":["wal replay"]}' };
+      const waiting = await run(['health', 'gateway'], {
+        environment: { ALMANAC_HTTP__ADDR: url.slice('http://'.length) },
+      });
+      expect(waiting.code).to.equal(3);
+      expect(waiting.stderr).to.equal('not ready: 503 {"status":"starting","waiting":["wal replay"]}\n');
+      server.closeAllConnections();
+      server.close();
+      expect((await run(['health', '--host', url])).code).to.equal(3);
+    });
+
+    it('sql takes statements from arguments, a file and standard input', async () => {
+      answer = { status: 200, body: 'n\r\n1\r\n' };
+      const host = ['--host', url];
+      expect(await run(['sql', ...host, 'SELECT 1; SELECT 2'])).to.deep.equal({
+        code: 0,
+        stdout: 'n\r\n1\r\nn\r\n1\r\n',
+        stderr: '',
+      });
+      writeFileSync(join(folder, 'a.sql'), '-- all\nSELECT 3;\n');
+      await run(['sql', ...host, '-f', 'a.sql']);
+      await run(['sql', ...host], { input: 'USE metrics; SELECT 4' });
+      await run(['sql', ...host, '-d', 'logs', '-'], { input: 'SELECT 5' });
+      expect(requests.map(({ body }) => `${body.get('db') ?? ''}: ${body.get('sql') ?? ''}`)).to.deep.equal([
+        'public: SELECT 1',
+        'public: SELECT 2',
+        'public: -- all\nSELECT 3',
+        'public: USE metrics',
+        'metrics: SELECT 4',
+        'logs: SELECT 5',
+      ]);
+      expect(requests[0].body.get('format')).to.equal('csvWithNames');
+    });
+
+    it('sql writes the form that was asked for', async () => {
+      answer = { status: 200, body: '{"data":[{"ts":1700000000123456789},{"ts":2}],"execution_time_ms":4}' };
+      const { stdout } = await run(['sql', '--host', url, '-o', 'ndjson', 'SELECT ts FROM t']);
+      expect(stdout).to.equal('{"ts":1700000000123456789}\n{"ts":2}\n');
+      expect((await run(['sql', '--host', url, '-o', 'json', 'SELECT 1'])).stdout).to.equal(`${answer.body}\n`);
+      expect((await run(['sql', '--host', url, '-o', 'xml', 'SELECT 1'])).code).to.equal(2);
+    });
+
+    it('sql tells what the server refused: 1 for a failure, 4 for missing rights', async () => {
+      answer = { status: 400, body: '{"code":2000,"error":"sql parser error","execution_time_ms":0}' };
+      const failed = await run(['sql', '--host', url, 'SELEC 1']);
+      expect(failed).to.deep.equal({ code: 1, stdout: '', stderr: 'error: sql parser error (2000)\n' });
+      answer = { status: 401, body: '{"code":7002,"error":"wrong password"}' };
+      const environment = { ALMANAC_USER: 'me', ALMANAC_PASSWORD: 'hush' };
+      expect((await run(['sql', '--host', url, 'SELECT 1'], { environment })).code).to.equal(4);
+      expect(requests.at(-1)?.authorization).to.equal(`Basic ${Buffer.from('me:hush').toString('base64')}`);
+    });
+
+    it('sql says when no server is there, and when there is no statement', async () => {
+      server.closeAllConnections();
+      server.close();
+      const { code, stderr } = await run(['sql', '--host', url, 'SELECT 1']);
+      expect(code).to.equal(1);
+      expect(stderr).to.equal(`error: cannot reach ${url}: ECONNREFUSED\n`);
+      expect((await run(['sql', '--host', url])).code).to.equal(2);
+      expect((await run(['sql', '-f', 'none.sql'])).code).to.equal(2);
+    });
+  });
+});
