@@ -4,8 +4,26 @@
  * Integers may come in narrower arrays than the table's column: the engine widens them.
  */
 import {
-  BIGINT, BLOB, BOOLEAN, DATE, DOUBLE, DuckDBDataChunk, FLOAT, INTEGER, SMALLINT, TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_NS,
-  TIMESTAMP_S, TINYINT, UBIGINT, UINTEGER, VARCHAR, type DuckDBAppender, type DuckDBConnection, type DuckDBType,
+  BIGINT,
+  BLOB,
+  BOOLEAN,
+  DATE,
+  DOUBLE,
+  DuckDBDataChunk,
+  FLOAT,
+  INTEGER,
+  SMALLINT,
+  TIMESTAMP,
+  TIMESTAMP_MS,
+  TIMESTAMP_NS,
+  TIMESTAMP_S,
+  TINYINT,
+  UBIGINT,
+  UINTEGER,
+  VARCHAR,
+  type DuckDBAppender,
+  type DuckDBConnection,
+  type DuckDBType,
 } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 import { invariant } from '#shared/errors/invariant';
@@ -15,7 +33,12 @@ import { dataType } from '#shared/schema/data-type';
 /** Rows of one chunk: the engine's vector size. */
 export const CHUNK_ROWS = 2048;
 
-const TIMES: Readonly<Record<string, DuckDBType>> = { s: TIMESTAMP_S, ms: TIMESTAMP_MS, us: TIMESTAMP, ns: TIMESTAMP_NS };
+const TIMES: Readonly<Record<string, DuckDBType>> = {
+  s: TIMESTAMP_S,
+  ms: TIMESTAMP_MS,
+  us: TIMESTAMP,
+  ns: TIMESTAMP_NS,
+};
 
 /** One column of a block of rows. `undefined` in a column list stands for a column of nulls. */
 export type ChunkColumn =

@@ -7,13 +7,15 @@ export const NAME_BYTES_MAX = 255;
 export const COLUMNS_MAX = 4096;
 
 const DATABASE_NAME = /^[A-Za-z_:-][A-Za-z0-9_:\-.@#]*$/;
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** @throws `unexpected` if the name cannot be a database's. */
 export function checkDatabaseName(name: string): void {
   if (!DATABASE_NAME.test(name) || Buffer.byteLength(name) > NAME_BYTES_MAX) {
-    throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${printable(name)}`, { http: 400 });
+    throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${printable(name)}`, {
+      http: 400,
+    });
   }
 }
 
