@@ -46,9 +46,10 @@ export class HttpConnection {
     return this.send(requestHead('GET', path, this.#address));
   }
 
-  post(path: string, contentType: string, text: string): Promise<HttpAnswer> {
-    const body = Buffer.from(text);
-    return this.send(requestHead('POST', path, this.#address, { contentType, bytes: body.length }), body);
+  postForm(path: string, form: Readonly<Record<string, string>>): Promise<HttpAnswer> {
+    const body = Buffer.from(new URLSearchParams(form).toString());
+    const content = { contentType: 'application/x-www-form-urlencoded', bytes: body.length };
+    return this.send(requestHead('POST', path, this.#address, content), body);
   }
 
   close(): void {

@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { invariant } from '#shared/errors/invariant';
 import type { HttpConnection } from './http-connection.js';
 import type { ServerKind } from './server.js';
+import { checkQuery } from './tsbs/check.js';
+import { checkInflux, checkMetrics, toInfluxQl, toMetricsQl } from './tsbs/peer-queries.js';
+import { toSql } from './tsbs/queries.js';
 
 /** The repository's root, seen from `dist/test/bench`. */
 export const REPOSITORY_ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -22,11 +25,12 @@ export const almanac: ServerKind = {
   storeFolders: ['store', 'metadata'],
   prepare: async () => {},
   async flush(connection) {
-    const sql = `sql=${encodeURIComponent("ADMIN flush_table('cpu')")}`;
-    const answer = await connection.post('/v1/sql?db=public', 'application/x-www-form-urlencoded', sql);
+    const answer = await connection.postForm('/v1/sql?db=public', { sql: "ADMIN flush_table('cpu')" });
     invariant(answer.status === 200, `flush was refused: ${answer.body.toString()}`);
   },
   settles: false,
+  question: (query) => ({ path: '/v1/sql?db=public', form: { sql: toSql(query) } }),
+  check: checkQuery,
 };
 
 /** Debian's VictoriaMetrics. It does not sync what it acknowledges. */
@@ -49,6 +53,8 @@ export const victoriaMetrics: ServerKind = {
     await expectSuccess(connection, '/internal/force_merge');
   },
   settles: true,
+  question: toMetricsQl,
+  check: checkMetrics,
 };
 
 /** Debian's InfluxDB 1.x. It syncs its log before it acknowledges, as Almanac does. */
@@ -89,12 +95,13 @@ export const influxdb: ServerKind = {
   writePath: '/write?db=bench&precision=ns',
   storeFolders: ['data'],
   async prepare(connection) {
-    const statement = `q=${encodeURIComponent('CREATE DATABASE bench')}`;
-    const answer = await connection.post('/query', 'application/x-www-form-urlencoded', statement);
+    const answer = await connection.postForm('/query', { q: 'CREATE DATABASE bench' });
     invariant(answer.status === 200, `database was not made: ${answer.body.toString()}`);
   },
   flush: async () => {},
   settles: true,
+  question: toInfluxQl,
+  check: checkInflux,
 };
 
 async function expectSuccess(connection: HttpConnection, path: string): Promise<void> {

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
 import { HttpConnection } from './http-connection.js';
+import type { TsbsData, TsbsShape } from './tsbs/generator.js';
 import { BENCH_FOLDER } from './tsbs/lines-file.js';
+import type { TsbsQuery } from './tsbs/queries.js';
 
 /** A kind of server under test: what differs between Almanac and its peers, as data. */
 export interface ServerKind {
@@ -23,6 +25,16 @@ export interface ServerKind {
   flush(connection: HttpConnection): Promise<void>;
   /** True if `flush` only asks for it, so that the size on disk has to come to rest. */
   readonly settles: boolean;
+  /** The question in the server's own language, or nothing if it has no sensible form there. */
+  question(query: TsbsQuery, shape: TsbsShape): Question | undefined;
+  /** Looks at an answer; returns '' if it is right as far as can be told, else what is wrong. */
+  check(query: TsbsQuery, data: TsbsData, answerText: string): string;
+}
+
+/** A form that is posted. */
+export interface Question {
+  readonly path: string;
+  readonly form: Readonly<Record<string, string>>;
 }
 
 const READY_WITHIN_MS = 60_000;

@@ -98,7 +98,11 @@ const SQL_OF_SHAPE: Readonly<Record<QuestionShape, (query: TsbsQuery) => string>
     `SELECT date_trunc('hour', almanac_timestamp) AS hour, hostname, ${aggregates('avg', 'mean', query)} FROM cpu` +
     ` WHERE ${inRange(query)} GROUP BY hour, hostname ORDER BY hour, hostname`,
   'high-cpu': (query) => `SELECT * FROM cpu WHERE usage_user > ${HIGH_CPU_ABOVE} AND ${onHosts(query)}${inRange(query)}`,
-  'last-row': () => 'SELECT DISTINCT ON (hostname) * FROM cpu ORDER BY hostname, almanac_timestamp DESC',
+  // Over the join of facts and series, 2.16 million rows: 54 ms so, 184 by row_number, 188 by arg_max of the
+  // whole row, 490 by arg_max of each field, 1,050 by DISTINCT ON.
+  'last-row': () =>
+    'SELECT * FROM cpu WHERE (hostname, almanac_timestamp) IN' +
+    ' (SELECT hostname, max(almanac_timestamp) FROM cpu GROUP BY hostname)',
   'last-five-minutes': (query) =>
     `SELECT date_trunc('minute', almanac_timestamp) AS minute, ${aggregates('max', 'max', query)} FROM cpu` +
     ` WHERE almanac_timestamp < ${timeLiteral(query.to)} GROUP BY minute ORDER BY minute DESC LIMIT ${LAST_MINUTES}`,
