@@ -113,7 +113,9 @@ class LoadJob {
   /** Returns '' when the body was taken, else the reason why not. */
   async #sendUntilTaken(connection: HttpConnection, index: number): Promise<string> {
     for (let retry = 0; ; retry++) {
-      const answer = await connection.send(this.#heads[index], this.#bodies[index]).catch((cause: unknown) => String(cause));
+      const answer = await connection
+        .send(this.#heads[index], this.#bodies[index])
+        .catch((cause: unknown) => String(cause));
       if (typeof answer === 'string') return answer;
       if (answer.status < 300) return '';
       const isBusy = answer.status === 429 || answer.status === 503;

@@ -108,11 +108,15 @@ function readOptions(): Options | undefined {
   const scenarios = isAll ? [...Object.keys(LOADS), 'query'] : named.length > 0 ? named : ['ingest', 'query'];
   const wanted = values.servers?.split(',');
   const withPeers = isAll || positionals.includes('peers');
-  const servers = SERVERS.filter((kind) => (wanted === undefined ? withPeers || kind === almanac : wanted.includes(kind.name)));
+  const servers = SERVERS.filter((kind) =>
+    wanted === undefined ? withPeers || kind === almanac : wanted.includes(kind.name),
+  );
   const state = STATES.find((candidate) => candidate === (values.state ?? 'flushed'));
   invariant(servers.length > 0 && state !== undefined, 'unknown server or state, see --help');
   const sizes = Object.fromEntries(
-    (['hosts', 'hours', 'batch'] as const).flatMap((key) => (values[key] === undefined ? [] : [[key, Number(values[key])]])),
+    (['hosts', 'hours', 'batch'] as const).flatMap((key) =>
+      values[key] === undefined ? [] : [[key, Number(values[key])]],
+    ),
   );
   return {
     scenarios,
@@ -151,7 +155,13 @@ async function loadAndQuery(kind: ServerKind, scenario: Scenario, options: Optio
   const server = await RunningServer.start(kind, options.port);
   const rows = rowCount(shape);
   const load = async (from: number, to: number): Promise<void> => {
-    const { errors, firstError } = await runLoader(server, { file, from, to, ...scenario, connections: options.connections });
+    const { errors, firstError } = await runLoader(server, {
+      file,
+      from,
+      to,
+      ...scenario,
+      connections: options.connections,
+    });
     invariant(errors === 0, `rows were refused: ${firstError}`);
   };
   try {

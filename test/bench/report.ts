@@ -24,7 +24,10 @@ const INGEST_COLUMNS: readonly (readonly [title: string, cell: (figures: IngestF
 ];
 
 export function printIngest(title: string, all: readonly IngestFigures[]): void {
-  const table = [INGEST_COLUMNS.map(([name]) => name), ...all.map((figures) => INGEST_COLUMNS.map(([, cell]) => cell(figures)))];
+  const table = [
+    INGEST_COLUMNS.map(([name]) => name),
+    ...all.map((figures) => INGEST_COLUMNS.map(([, cell]) => cell(figures))),
+  ];
   printTable(title, table);
   for (const { server, firstError } of all) if (firstError !== '') print(`${server}: ${firstError}`);
   const [first, ...peers] = all;
@@ -43,11 +46,17 @@ export function printIngest(title: string, all: readonly IngestFigures[]): void 
 export function printQueries(title: string, all: ReadonlyMap<string, readonly QueryFigures[]>): void {
   const servers = [...all.keys()];
   const [first, ...peers] = servers;
-  const head = ['kind', ...servers.map((name) => `${name} p50/p95/max ms`), ...peers.map((name) => `p50 ${first}/${name}`)];
+  const head = [
+    'kind',
+    ...servers.map((name) => `${name} p50/p95/max ms`),
+    ...peers.map((name) => `p50 ${first}/${name}`),
+  ];
   const kinds = [...new Set([...all.values()].flat().map((figures) => figures.kind))];
   const rows = kinds.map((kind) => {
     const [own, ...others] = servers.map((name) => all.get(name)?.find((figures) => figures.kind === kind));
-    const cells = [own, ...others].map((f) => (f === undefined ? '-' : `${ms(f.p50Ms)} / ${ms(f.p95Ms)} / ${ms(f.maxMs)}`));
+    const cells = [own, ...others].map((f) =>
+      f === undefined ? '-' : `${ms(f.p50Ms)} / ${ms(f.p95Ms)} / ${ms(f.maxMs)}`,
+    );
     const ratios = others.map((f) => (f === undefined || own === undefined ? '-' : ratio(own.p50Ms, f.p50Ms)));
     return [kind, ...cells, ...ratios];
   });

@@ -23,7 +23,6 @@ export const almanac: ServerKind = {
   readyPath: '/ready',
   writePath: '/v1/lineproto/write?db=public&precision=ns',
   storeFolders: ['store', 'metadata'],
-  prepare: async () => {},
   async flush(connection) {
     const answer = await connection.postForm('/v1/sql?db=public', { sql: "ADMIN flush_table('cpu')" });
     invariant(answer.status === 200, `flush was refused: ${answer.body.toString()}`);
@@ -47,7 +46,6 @@ export const victoriaMetrics: ServerKind = {
   readyPath: '/health',
   writePath: '/write?db=bench',
   storeFolders: ['data/data', 'data/indexdb'],
-  prepare: async () => {},
   async flush(connection) {
     await expectSuccess(connection, '/internal/force_flush');
     await expectSuccess(connection, '/internal/force_merge');
@@ -98,7 +96,6 @@ export const influxdb: ServerKind = {
     const answer = await connection.postForm('/query', { q: 'CREATE DATABASE bench' });
     invariant(answer.status === 200, `database was not made: ${answer.body.toString()}`);
   },
-  flush: async () => {},
   settles: true,
   question: toInfluxQl,
   check: checkInflux,

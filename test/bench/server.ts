@@ -20,13 +20,13 @@ export interface ServerKind {
   /** Folders below the data folder that hold stored data: neither logs of unflushed rows nor scratch. */
   readonly storeFolders: readonly string[];
   /** Runs once after the start, for example to make the database. */
-  prepare(connection: HttpConnection): Promise<void>;
-  /** Makes written rows part of the stored data; returns when they are. */
-  flush(connection: HttpConnection): Promise<void>;
-  /** True if `flush` only asks for it, so that the size on disk has to come to rest. */
+  prepare?(connection: HttpConnection): Promise<void>;
+  /** Makes written rows part of the stored data, or only asks for it; absent where the server does so by itself. */
+  flush?(connection: HttpConnection): Promise<void>;
+  /** True if the size on disk has to come to rest after `flush`. */
   readonly settles: boolean;
-  /** The question in the server's own language, or nothing if it has no sensible form there. */
-  question(query: TsbsQuery, shape: TsbsShape): Question | undefined;
+  /** The question in the server's own language. */
+  question(query: TsbsQuery, shape: TsbsShape): Question;
   /** Looks at an answer; returns '' if it is right as far as can be told, else what is wrong. */
   check(query: TsbsQuery, data: TsbsData, answerText: string): string;
 }
@@ -83,7 +83,7 @@ export class RunningServer {
       throw cause;
     }
     const server = new RunningServer(kind, port, dataFolder, child, systemClock.monotonicMs() - startedMs);
-    await kind.prepare(server.#connection);
+    await kind.prepare?.(server.#connection);
     return server;
   }
 
@@ -103,7 +103,7 @@ export class RunningServer {
 
   /** Flushes, and waits until the stored size rests where the server merges afterwards. */
   async flush(): Promise<void> {
-    await this.kind.flush(this.#connection);
+    await this.kind.flush?.(this.#connection);
     if (!this.kind.settles) return;
     let size = -1;
     let rested = 0;

@@ -9,8 +9,10 @@ export function toInfluxQl(query: TsbsQuery): Question {
 }
 
 const INFLUXQL_OF_SHAPE: Readonly<Record<QuestionShape, (query: TsbsQuery) => string>> = {
-  'max-per-minute': (query) => `SELECT ${calls('max', query)} FROM cpu WHERE ${influxWhere(query)} GROUP BY time(1m) fill(none)`,
-  'max-per-hour': (query) => `SELECT ${calls('max', query)} FROM cpu WHERE ${influxWhere(query)} GROUP BY time(1h) fill(none)`,
+  'max-per-minute': (query) =>
+    `SELECT ${calls('max', query)} FROM cpu WHERE ${influxWhere(query)} GROUP BY time(1m) fill(none)`,
+  'max-per-hour': (query) =>
+    `SELECT ${calls('max', query)} FROM cpu WHERE ${influxWhere(query)} GROUP BY time(1h) fill(none)`,
   'mean-per-host-and-hour': (query) =>
     `SELECT ${calls('mean', query)} FROM cpu WHERE ${influxWhere(query)} GROUP BY time(1h), hostname fill(none)`,
   'high-cpu': (query) => `SELECT * FROM cpu WHERE usage_user > ${HIGH_CPU_ABOVE} AND ${influxWhere(query)}`,

@@ -58,7 +58,10 @@ function meanPerHostAndHour(query: TsbsQuery, data: TsbsData): ExpectedAnswer {
   const { hosts } = data.shape;
   const hours = new Map<number, { steps: number; sums: Float64Array }>();
   for (let step = firstStep(query.from); step < endStep(query.to, data); step++) {
-    const hour = bucketOf(hours, truncate(timeOf(step), 3600), () => ({ steps: 0, sums: new Float64Array(hosts * fields) }));
+    const hour = bucketOf(hours, truncate(timeOf(step), 3600), () => ({
+      steps: 0,
+      sums: new Float64Array(hosts * fields),
+    }));
     hour.steps++;
     for (let host = 0; host < hosts; host++) {
       const first = (step * hosts + host) * FIELD_COUNT;

@@ -43,7 +43,7 @@ export function drawHostTags(host: number, random: SeededRandom): HostTags {
   return [
     `host_${host}`,
     region,
-    `${region}${random.pick([...datacenters])}`,
+    `${region}${datacenters[random.below(datacenters.length)]}`,
     String(random.below(RACK_COUNT)),
     random.pick(OPERATING_SYSTEMS),
     random.pick(ARCHITECTURES),

@@ -5,7 +5,9 @@ import { FIELD_COUNT, generate, LineEncoder, rowCount, type TsbsData } from '#te
 describe('TSBS generator', () => {
   it('makes the same bytes for the same seed, wherever it runs', () => {
     const lines = linesOf(generate({ hosts: 20, steps: 50, seed: 1 }));
-    expect(createHash('sha256').update(lines).digest('hex')).to.equal('9694c92dff7296e8093e432834f9513fe045e2fe9c23c3ca8619ac38ea4ed340');
+    expect(createHash('sha256').update(lines).digest('hex')).to.equal(
+      '9694c92dff7296e8093e432834f9513fe045e2fe9c23c3ca8619ac38ea4ed340',
+    );
   });
 
   it('makes other values for another seed', () => {
@@ -26,7 +28,9 @@ describe('TSBS generator', () => {
   });
 
   it('writes all hosts of a time before the next time', () => {
-    const lines = linesOf(generate({ hosts: 2, steps: 2, seed: 1 })).trimEnd().split('\n');
+    const lines = linesOf(generate({ hosts: 2, steps: 2, seed: 1 }))
+      .trimEnd()
+      .split('\n');
     const order = lines.map((line) => [/hostname=(\w+)/.exec(line)?.[1], line.split(' ')[2]]);
     expect(order).to.deep.equal([
       ['host_0', '1451606400000000000'],

@@ -78,7 +78,9 @@ const DATA_TYPES: Readonly<Record<string, string>> = {
 /** Answers as `/v1/sql` does. */
 async function ask(connection: DuckDBConnection, sql: string): Promise<string> {
   const result = await connection.runAndReadAll(sql);
-  const columns = result.columnNames().map((name, i) => ({ name, data_type: DATA_TYPES[String(result.columnType(i))] }));
+  const columns = result
+    .columnNames()
+    .map((name, i) => ({ name, data_type: DATA_TYPES[String(result.columnType(i))] }));
   const rows = result.getRowsJson().map((row) => {
     const cells = row.map((cell, i) => cellText(columns[i].data_type, cell));
     return `[${cells.join(',')}]`;

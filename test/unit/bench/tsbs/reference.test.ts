@@ -101,7 +101,15 @@ describe('checkAnswer', () => {
   });
 
   it('takes columns in any order', () => {
-    expect(checkAnswer(expected, body(columns.toReversed(), rows.map((row) => row.toReversed())))).to.equal('');
+    expect(
+      checkAnswer(
+        expected,
+        body(
+          columns.toReversed(),
+          rows.map((row) => row.toReversed()),
+        ),
+      ),
+    ).to.equal('');
   });
 
   it('tells a missing row, a missing column, a wrong number and an error', () => {
