@@ -18,6 +18,11 @@ export interface LoadPlan {
   readonly connections: number;
 }
 
+export interface LoadTarget {
+  readonly port: number;
+  readonly path: string;
+}
+
 export interface IngestFigures extends LoadResult {
   readonly server: string;
   readonly batch: number;
@@ -40,7 +45,7 @@ export interface IngestFigures extends LoadResult {
 /** Loads rows into a server, flushes, and tells what both cost. */
 export async function measureIngest(server: RunningServer, plan: LoadPlan): Promise<IngestFigures> {
   const cpuAtStart = server.cpuSeconds();
-  const load = await runLoader(server, plan);
+  const load = await runLoader({ port: server.port, path: server.kind.writePath }, plan);
   const serverCpuSeconds = server.cpuSeconds() - cpuAtStart;
   const peakMemoryMiB = server.peakMemoryMiB();
 
@@ -68,11 +73,10 @@ export async function measureIngest(server: RunningServer, plan: LoadPlan): Prom
   };
 }
 
-/** Runs the loader in its own process. */
-export async function runLoader(server: RunningServer, plan: LoadPlan): Promise<LoadResult> {
+/** Runs the loader in its own process against a path on the loopback interface. */
+export async function runLoader(target: LoadTarget, plan: LoadPlan): Promise<LoadResult> {
   const options = {
-    port: server.port,
-    path: server.kind.writePath,
+    ...target,
     lines: plan.file.linesPath,
     ends: plan.file.endsPath,
     from: plan.from,

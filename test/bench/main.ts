@@ -154,8 +154,9 @@ async function loadAndQuery(kind: ServerKind, scenario: Scenario, options: Optio
   const data = generate(shape);
   const server = await RunningServer.start(kind, options.port);
   const rows = rowCount(shape);
+  const target = { port: server.port, path: kind.writePath };
   const load = async (from: number, to: number): Promise<void> => {
-    const { errors, firstError } = await runLoader(server, {
+    const { errors, firstError } = await runLoader(target, {
       file,
       from,
       to,
