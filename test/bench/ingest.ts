@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '#shared/clock/clock';
+import { invariant } from '#shared/errors/invariant';
+import type { LoadResult } from './loader.js';
+import type { RunningServer } from './server.js';
+import { FIELD_COUNT } from './tsbs/generator.js';
+import type { LinesFile } from './tsbs/lines-file.js';
+
+export interface LoadPlan {
+  readonly file: LinesFile;
+  /** Rows `[from, to)` of the file. */
+  readonly from: number;
+  readonly to: number;
+  /** Lines a request. */
+  readonly batch: number;
+  readonly connections: number;
+}
+
+export interface LoadTarget {
+  readonly port: number;
+  readonly path: string;
+}
+
+export interface IngestFigures extends LoadResult {
+  readonly server: string;
+  readonly batch: number;
+  readonly connections: number;
+  readonly valuesPerSecond: number;
+  readonly serverCpuSeconds: number;
+  readonly rowsPerCpuSecond: number;
+  /** Of the flush (and of merges until the size rests) after the last answer. */
+  readonly flushSeconds: number;
+  readonly flushCpuSeconds: number;
+  /** Rows over the CPU seconds of load and flush together. */
+  readonly rowsPerCpuSecondWithFlush: number;
+  readonly peakMemoryMiB: number;
+  readonly peakMemoryWithFlushMiB: number;
+  readonly storedBytes: number;
+  readonly bytesPerValue: number;
+  readonly readyMs: number;
+}
+
+/** Loads rows into a server, flushes, and tells what both cost. */
+export async function measureIngest(server: RunningServer, plan: LoadPlan): Promise<IngestFigures> {
+  const cpuAtStart = server.cpuSeconds();
+  const load = await runLoader({ port: server.port, path: server.kind.writePath }, plan);
+  const serverCpuSeconds = server.cpuSeconds() - cpuAtStart;
+  const peakMemoryMiB = server.peakMemoryMiB();
+
+  const flushStartedMs = systemClock.monotonicMs();
+  await server.flush();
+  const flushSeconds = (systemClock.monotonicMs() - flushStartedMs) / 1000;
+  const withFlush = server.cpuSeconds() - cpuAtStart;
+  const storedBytes = server.storedBytes();
+  return {
+    server: server.kind.name,
+    batch: plan.batch,
+    connections: plan.connections,
+    ...load,
+    valuesPerSecond: load.rowsPerSecond * FIELD_COUNT,
+    serverCpuSeconds,
+    rowsPerCpuSecond: load.rows / serverCpuSeconds,
+    flushSeconds,
+    flushCpuSeconds: withFlush - serverCpuSeconds,
+    rowsPerCpuSecondWithFlush: load.rows / withFlush,
+    peakMemoryMiB,
+    peakMemoryWithFlushMiB: server.peakMemoryMiB(),
+    storedBytes,
+    bytesPerValue: storedBytes / (load.rows * FIELD_COUNT),
+    readyMs: server.readyMs,
+  };
+}
+
+/** Runs the loader in its own process against a path on the loopback interface. */
+export async function runLoader(target: LoadTarget, plan: LoadPlan): Promise<LoadResult> {
+  const options = {
+    ...target,
+    lines: plan.file.linesPath,
+    ends: plan.file.endsPath,
+    from: plan.from,
+    to: plan.to,
+    batch: plan.batch,
+    connections: plan.connections,
+  };
+  const program = join(dirname(fileURLToPath(import.meta.url)), 'loader.js');
+  const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (text: Buffer) => (output += text.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  invariant(code === 0, `loader ended with code ${code}`);
+  return JSON.parse(output) as LoadResult;
+}

@@ -1,0 +1,188 @@
+import { parseArgs } from 'node:util';
+import { invariant } from '#shared/errors/invariant';
+import { measureIngest, runLoader, type IngestFigures } from './ingest.js';
+import { measureQueries, type QueryFigures } from './query.js';
+import { print, printIngest, printQueries, writeResults } from './report.js';
+import { almanac, influxdb, victoriaMetrics } from './server-kinds.js';
+import { RunningServer, type ServerKind } from './server.js';
+import { generate, rowCount, STEP_SECONDS, type TsbsShape } from './tsbs/generator.js';
+import { ensureLinesFile } from './tsbs/lines-file.js';
+
+const USAGE = `npm run bench -- [scenario..] [flags]
+
+Scenarios (default: ingest query)
+  ingest   1,000 hosts x 6 h in requests of 5,000 lines
+  small    the same rows in requests of 100 lines
+  wide     4,000 hosts x 1 h in requests of 5,000 lines
+  query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
+  peers    runs the other scenarios on VictoriaMetrics and InfluxDB too
+  all      everything
+
+Flags
+  --hosts N --hours N --batch N --connections N   instead of the scenario's own
+  --state flushed|mixed|fresh   what the queries read (default flushed)
+  --servers a,b                 of almanac, victoria-metrics, influxdb
+  --runs N                      repeats of each load; the median is shown (default 1)
+  --port N                      first of two ports for the servers (default 4120)
+  --name NAME                   of the results file (default: the scenarios)
+`;
+
+interface Scenario {
+  readonly hosts: number;
+  readonly hours: number;
+  readonly batch: number;
+}
+
+const LOADS: Readonly<Record<string, Scenario>> = {
+  ingest: { hosts: 1000, hours: 6, batch: 5000 },
+  small: { hosts: 1000, hours: 6, batch: 100 },
+  wide: { hosts: 4000, hours: 1, batch: 5000 },
+};
+const QUERY: Scenario = { hosts: 500, hours: 12, batch: 5000 };
+const SERVERS: readonly ServerKind[] = [almanac, victoriaMetrics, influxdb];
+const STATES = ['flushed', 'mixed', 'fresh'] as const;
+type State = (typeof STATES)[number];
+const SEED = 1;
+
+interface Options {
+  readonly scenarios: readonly string[];
+  readonly servers: readonly ServerKind[];
+  readonly state: State;
+  readonly runs: number;
+  readonly port: number;
+  readonly connections: number;
+  readonly name: string;
+  /** What flags say instead of a scenario's own sizes. */
+  readonly sizes: Partial<Scenario>;
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options === undefined) {
+    print(USAGE);
+    return;
+  }
+  const loads: Record<string, readonly IngestFigures[]> = {};
+  for (const name of options.scenarios.filter((scenario) => scenario in LOADS)) {
+    const scenario = { ...LOADS[name], ...options.sizes };
+    const figures: IngestFigures[] = [];
+    for (const kind of options.servers) figures.push(await medianLoad(kind, scenario, options));
+    loads[name] = figures;
+    printIngest(`${name}: ${title(scenario)}, ${options.connections} connections`, figures);
+  }
+
+  const queries = new Map<string, readonly QueryFigures[]>();
+  if (options.scenarios.includes('query')) {
+    const scenario = { ...QUERY, ...options.sizes };
+    for (const kind of options.servers) queries.set(kind.name, await loadAndQuery(kind, scenario, options));
+    printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
+  }
+  const { servers, ...settings } = options;
+  const described = { ...settings, servers: servers.map((kind) => kind.name) };
+  writeResults(options.name, described, { loads, queries: Object.fromEntries(queries) });
+}
+
+/** @returns nothing if the usage is to be shown. */
+function readOptions(): Options | undefined {
+  const text = { type: 'string' } as const;
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean' },
+      hosts: text,
+      hours: text,
+      batch: text,
+      connections: text,
+      state: text,
+      servers: text,
+      runs: text,
+      port: text,
+      name: text,
+    },
+  });
+  if (values.help === true) return undefined;
+  const known = [...Object.keys(LOADS), 'query', 'peers', 'all'];
+  for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
+  const isAll = positionals.includes('all');
+  const named = positionals.filter((name) => name !== 'peers');
+  const scenarios = isAll ? [...Object.keys(LOADS), 'query'] : named.length > 0 ? named : ['ingest', 'query'];
+  const wanted = values.servers?.split(',');
+  const withPeers = isAll || positionals.includes('peers');
+  const servers = SERVERS.filter((kind) =>
+    wanted === undefined ? withPeers || kind === almanac : wanted.includes(kind.name),
+  );
+  const state = STATES.find((candidate) => candidate === (values.state ?? 'flushed'));
+  invariant(servers.length > 0 && state !== undefined, 'unknown server or state, see --help');
+  const sizes = Object.fromEntries(
+    (['hosts', 'hours', 'batch'] as const).flatMap((key) =>
+      values[key] === undefined ? [] : [[key, Number(values[key])]],
+    ),
+  );
+  return {
+    scenarios,
+    servers,
+    state,
+    sizes,
+    runs: Number(values.runs ?? 1),
+    port: Number(values.port ?? 4120),
+    connections: Number(values.connections ?? 4),
+    name: values.name ?? `${withPeers ? 'peers-' : ''}${isAll ? 'all' : scenarios.join('-')}`,
+  };
+}
+
+/** Loads into fresh servers, one after the other; the run with the median of rows/s stands for all. */
+async function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Promise<IngestFigures> {
+  const shape = shapeOf(scenario);
+  const file = ensureLinesFile(shape);
+  const figures: IngestFigures[] = [];
+  for (let run = 0; run < options.runs; run++) {
+    const server = await RunningServer.start(kind, options.port);
+    try {
+      const plan = { file, from: 0, to: rowCount(shape), batch: scenario.batch, connections: options.connections };
+      figures.push(await measureIngest(server, plan));
+    } finally {
+      await server.stop();
+    }
+  }
+  figures.sort((a, b) => a.rowsPerSecond - b.rowsPerSecond);
+  return figures[Math.floor(figures.length / 2)];
+}
+
+async function loadAndQuery(kind: ServerKind, scenario: Scenario, options: Options): Promise<readonly QueryFigures[]> {
+  const shape = shapeOf(scenario);
+  const file = ensureLinesFile(shape);
+  const data = generate(shape);
+  const server = await RunningServer.start(kind, options.port);
+  const rows = rowCount(shape);
+  const target = { port: server.port, path: kind.writePath };
+  const load = async (from: number, to: number): Promise<void> => {
+    const { errors, firstError } = await runLoader(target, {
+      file,
+      from,
+      to,
+      ...scenario,
+      connections: options.connections,
+    });
+    invariant(errors === 0, `rows were refused: ${firstError}`);
+  };
+  try {
+    await load(0, Math.floor(rows / 2));
+    if (options.state === 'mixed') await server.flush();
+    await load(Math.floor(rows / 2), rows);
+    if (options.state === 'flushed') await server.flush();
+    return await measureQueries(server, data);
+  } finally {
+    await server.stop();
+  }
+}
+
+function shapeOf(scenario: Scenario): TsbsShape {
+  return { hosts: scenario.hosts, steps: Math.round((scenario.hours * 3600) / STEP_SECONDS), seed: SEED };
+}
+
+function title(scenario: Scenario): string {
+  const rows = rowCount(shapeOf(scenario)).toLocaleString('en-US');
+  return `${scenario.hosts} hosts x ${scenario.hours} h (${rows} rows), ${scenario.batch} lines a request`;
+}
+
+await main();

@@ -1,0 +1,111 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '#shared/clock/clock';
+import type { IngestFigures } from './ingest.js';
+import type { QueryFigures } from './query.js';
+import { REPOSITORY_ROOT } from './server-kinds.js';
+
+/** Columns of the table of loads; the ratio of a peer is Almanac's figure over the peer's. */
+const INGEST_COLUMNS: readonly (readonly [title: string, cell: (figures: IngestFigures) => string])[] = [
+  ['server', (f) => f.server],
+  ['rows/s', (f) => whole(f.rowsPerSecond)],
+  ['values/s', (f) => whole(f.valuesPerSecond)],
+  ['rows/CPU s', (f) => whole(f.rowsPerCpuSecond)],
+  ['with flush', (f) => whole(f.rowsPerCpuSecondWithFlush)],
+  ['peak MiB', (f) => whole(f.peakMemoryMiB)],
+  ['with flush', (f) => whole(f.peakMemoryWithFlushMiB)],
+  ['bytes/value', (f) => f.bytesPerValue.toFixed(3)],
+  ['p50 ms', (f) => f.p50Ms.toFixed(1)],
+  ['p99 ms', (f) => f.p99Ms.toFixed(1)],
+  ['flush s', (f) => f.flushSeconds.toFixed(1)],
+  ['errors', (f) => whole(f.errors)],
+  ['retries', (f) => whole(f.retries)],
+];
+
+export function printIngest(title: string, all: readonly IngestFigures[]): void {
+  const table = [
+    INGEST_COLUMNS.map(([name]) => name),
+    ...all.map((figures) => INGEST_COLUMNS.map(([, cell]) => cell(figures))),
+  ];
+  printTable(title, table);
+  for (const { server, firstError } of all) if (firstError !== '') print(`${server}: ${firstError}`);
+  const [first, ...peers] = all;
+  for (const peer of peers) {
+    const ratios = [
+      `rows/s ${ratio(first.rowsPerSecond, peer.rowsPerSecond)}`,
+      `rows/CPU s ${ratio(first.rowsPerCpuSecond, peer.rowsPerCpuSecond)}`,
+      `peak memory ${ratio(first.peakMemoryWithFlushMiB, peer.peakMemoryWithFlushMiB)}`,
+      `bytes/value ${ratio(first.bytesPerValue, peer.bytesPerValue)}`,
+    ];
+    print(`${first.server} / ${peer.server}: ${ratios.join(', ')}`);
+  }
+}
+
+/** Kinds down, servers across: p50 / p95 / max of each, and the ratio of p50 to the first server's. */
+export function printQueries(title: string, all: ReadonlyMap<string, readonly QueryFigures[]>): void {
+  const servers = [...all.keys()];
+  const [first, ...peers] = servers;
+  const head = [
+    'kind',
+    ...servers.map((name) => `${name} p50/p95/max ms`),
+    ...peers.map((name) => `p50 ${first}/${name}`),
+  ];
+  const kinds = [...new Set([...all.values()].flat().map((figures) => figures.kind))];
+  const rows = kinds.map((kind) => {
+    const [own, ...others] = servers.map((name) => all.get(name)?.find((figures) => figures.kind === kind));
+    const cells = [own, ...others].map((f) =>
+      f === undefined ? '-' : `${ms(f.p50Ms)} / ${ms(f.p95Ms)} / ${ms(f.maxMs)}`,
+    );
+    const ratios = others.map((f) => (f === undefined || own === undefined ? '-' : ratio(own.p50Ms, f.p50Ms)));
+    return [kind, ...cells, ...ratios];
+  });
+  printTable(title, [head, ...rows]);
+  for (const [server, figures] of all) {
+    for (const { kind, problem } of figures) if (problem !== '') print(`WRONG ${server} ${kind}: ${problem}`);
+  }
+}
+
+/** Writes what a run measured to `test/bench/results/<name>.json`, with the machine it ran on. */
+export function writeResults(name: string, options: object, figures: object): void {
+  const folder = join(REPOSITORY_ROOT, 'test', 'bench', 'results');
+  mkdirSync(folder, { recursive: true });
+  const machine = {
+    cpu: cpus()[0].model,
+    cores: cpus().length,
+    memoryMiB: Math.round(totalmem() / 2 ** 20),
+    node: process.version,
+  };
+  const measuredAt = new Date(systemClock.nowMs()).toISOString();
+  const path = join(folder, `${name}.json`);
+  writeFileSync(path, `${JSON.stringify({ measuredAt, machine, options, ...figures }, rounded, 2)}\n`);
+  print(`\nresults: ${path}`);
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function printTable(title: string, table: readonly (readonly string[])[]): void {
+  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
+  print(`\n${title}`);
+  for (const row of table) {
+    print(row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  '));
+  }
+}
+
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(6)) : value;
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+function ms(value: number): string {
+  return value.toFixed(value < 10 ? 2 : 0);
+}
+
+function ratio(own: number, peer: number): string {
+  return `${(own / peer).toFixed(2)}x`;
+}

@@ -1,0 +1,107 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { invariant } from '#shared/errors/invariant';
+import type { HttpConnection } from './http-connection.js';
+import type { ServerKind } from './server.js';
+import { checkQuery } from './tsbs/check.js';
+import { checkInflux, checkMetrics, toInfluxQl, toMetricsQl } from './tsbs/peer-queries.js';
+import { toSql } from './tsbs/queries.js';
+
+/** The repository's root, seen from `dist/test/bench`. */
+export const REPOSITORY_ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+
+/** Almanac as it ships: the program that `bin` names, in its default (durable) mode. */
+export const almanac: ServerKind = {
+  name: 'almanac',
+  command(dataFolder, port) {
+    const manifest: unknown = JSON.parse(readFileSync(join(REPOSITORY_ROOT, 'package.json'), 'utf8'));
+    const { bin } = manifest as { bin: { almanac: string } };
+    const program = join(REPOSITORY_ROOT, bin.almanac);
+    return [process.execPath, program, 'standalone', '--data-dir', dataFolder, '--http-addr', `127.0.0.1:${port}`];
+  },
+  readyPath: '/ready',
+  writePath: '/v1/lineproto/write?db=public&precision=ns',
+  storeFolders: ['store', 'metadata'],
+  async flush(connection) {
+    const answer = await connection.postForm('/v1/sql?db=public', { sql: "ADMIN flush_table('cpu')" });
+    invariant(answer.status === 200, `flush was refused: ${answer.body.toString()}`);
+  },
+  settles: false,
+  question: (query) => ({ path: '/v1/sql?db=public', form: { sql: toSql(query) } }),
+  check: checkQuery,
+};
+
+/** Debian's VictoriaMetrics. It does not sync what it acknowledges. */
+export const victoriaMetrics: ServerKind = {
+  name: 'victoria-metrics',
+  command: (dataFolder, port) => [
+    'victoria-metrics',
+    `-storageDataPath=${join(dataFolder, 'data')}`,
+    `-httpListenAddr=127.0.0.1:${port}`,
+    // The data is of 2016; the default keeps a month.
+    '-retentionPeriod=100y',
+    '-loggerLevel=WARN',
+  ],
+  readyPath: '/health',
+  writePath: '/write?db=bench',
+  storeFolders: ['data/data', 'data/indexdb'],
+  async flush(connection) {
+    await expectSuccess(connection, '/internal/force_flush');
+    await expectSuccess(connection, '/internal/force_merge');
+  },
+  settles: true,
+  question: toMetricsQl,
+  check: checkMetrics,
+};
+
+/** Debian's InfluxDB 1.x. It syncs its log before it acknowledges, as Almanac does. */
+export const influxdb: ServerKind = {
+  name: 'influxdb',
+  command(dataFolder, port) {
+    const folder = (name: string): string => {
+      mkdirSync(join(dataFolder, name), { recursive: true });
+      return JSON.stringify(join(dataFolder, name));
+    };
+    const path = join(dataFolder, 'influxdb.conf');
+    const lines = [
+      'reporting-disabled = true',
+      `bind-address = "127.0.0.1:${port + 1}"`,
+      '[meta]',
+      `dir = ${folder('meta')}`,
+      '[data]',
+      `dir = ${folder('data')}`,
+      `wal-dir = ${folder('wal')}`,
+      'max-series-per-database = 0',
+      'query-log-enabled = false',
+      // There is no command that flushes: a shard at rest is written out and compacted after these.
+      'cache-snapshot-write-cold-duration = "3s"',
+      'compact-full-write-cold-duration = "3s"',
+      '[monitor]',
+      'store-enabled = false',
+      '[logging]',
+      'level = "error"',
+      '[http]',
+      `bind-address = "127.0.0.1:${port}"`,
+      'log-enabled = false',
+      'max-body-size = 0',
+    ];
+    writeFileSync(path, `${lines.join('\n')}\n`);
+    return ['influxd', '-config', path];
+  },
+  readyPath: '/ping',
+  writePath: '/write?db=bench&precision=ns',
+  storeFolders: ['data'],
+  async prepare(connection) {
+    const answer = await connection.postForm('/query', { q: 'CREATE DATABASE bench' });
+    invariant(answer.status === 200, `database was not made: ${answer.body.toString()}`);
+  },
+  settles: true,
+  question: toInfluxQl,
+  check: checkInflux,
+};
+
+async function expectSuccess(connection: HttpConnection, path: string): Promise<void> {
+  const answer = await connection.get(path);
+  invariant(answer.status < 300, `${path} was refused: ${answer.body.toString()}`);
+}

@@ -1,0 +1,169 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '#shared/clock/clock';
+import { invariant } from '#shared/errors/invariant';
+import { HttpConnection } from './http-connection.js';
+import type { TsbsData, TsbsShape } from './tsbs/generator.js';
+import { BENCH_FOLDER } from './tsbs/lines-file.js';
+import type { TsbsQuery } from './tsbs/queries.js';
+
+/** A kind of server under test: what differs between Almanac and its peers, as data. */
+export interface ServerKind {
+  readonly name: string;
+  /** Program and arguments; may write configuration files into the data folder. */
+  command(dataFolder: string, port: number): readonly string[];
+  /** Answers 2xx once the server takes requests. */
+  readonly readyPath: string;
+  /** Takes line protocol with nanosecond times. */
+  readonly writePath: string;
+  /** Folders below the data folder that hold stored data: neither logs of unflushed rows nor scratch. */
+  readonly storeFolders: readonly string[];
+  /** Runs once after the start, for example to make the database. */
+  prepare?(connection: HttpConnection): Promise<void>;
+  /** Makes written rows part of the stored data, or only asks for it; absent where the server does so by itself. */
+  flush?(connection: HttpConnection): Promise<void>;
+  /** True if the size on disk has to come to rest after `flush`. */
+  readonly settles: boolean;
+  /** The question in the server's own language. */
+  question(query: TsbsQuery, shape: TsbsShape): Question;
+  /** Looks at an answer; returns '' if it is right as far as can be told, else what is wrong. */
+  check(query: TsbsQuery, data: TsbsData, answerText: string): string;
+}
+
+/** A form that is posted. */
+export interface Question {
+  readonly path: string;
+  readonly form: Readonly<Record<string, string>>;
+}
+
+const READY_WITHIN_MS = 60_000;
+const STOP_WITHIN_MS = 60_000;
+const POLL_MS = 10;
+const REST_POLL_MS = 1_000;
+/** A size that did not change for so many polls is at rest. */
+const REST_POLLS = 6;
+const REST_WITHIN_POLLS = 60;
+/** Linux counts CPU time in hundredths of a second. */
+const TICKS_PER_SECOND = 100;
+/** The unit of `stat`, whatever the file system's own is. */
+const BYTES_PER_BLOCK = 512;
+
+/** A started server with a fresh data folder, and what it used so far. */
+export class RunningServer {
+  readonly kind: ServerKind;
+  readonly port: number;
+  readonly dataFolder: string;
+  /** From the start of the process until it answered. */
+  readonly readyMs: number;
+  readonly #process: ChildProcess;
+  readonly #connection: HttpConnection;
+
+  private constructor(kind: ServerKind, port: number, dataFolder: string, child: ChildProcess, readyMs: number) {
+    this.kind = kind;
+    this.port = port;
+    this.dataFolder = dataFolder;
+    this.readyMs = readyMs;
+    this.#process = child;
+    this.#connection = new HttpConnection({ host: '127.0.0.1', port });
+  }
+
+  static async start(kind: ServerKind, port: number): Promise<RunningServer> {
+    const dataFolder = mkdtempSync(join(BENCH_FOLDER, `${kind.name}-`));
+    const [program, ...args] = kind.command(dataFolder, port);
+    const log = openSync(join(dataFolder, 'output.log'), 'w');
+    const startedMs = systemClock.monotonicMs();
+    const child = spawn(program, args, { stdio: ['ignore', log, log] });
+    closeSync(log);
+    try {
+      await waitUntilReady(child, port, kind.readyPath, startedMs + READY_WITHIN_MS);
+    } catch (cause) {
+      child.kill('SIGKILL');
+      process.stderr.write(readFileSync(join(dataFolder, 'output.log'), 'utf8').slice(-2_000));
+      throw cause;
+    }
+    const server = new RunningServer(kind, port, dataFolder, child, systemClock.monotonicMs() - startedMs);
+    await kind.prepare?.(server.#connection);
+    return server;
+  }
+
+  /** User and system CPU seconds of all threads since the start. */
+  cpuSeconds(): number {
+    const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8');
+    // The name of the program stands in parentheses and may hold blanks; utime and stime are fields 14 and 15.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  }
+
+  /** The greatest resident size since the start. */
+  peakMemoryMiB(): number {
+    const status = readFileSync(`/proc/${this.#process.pid}/status`, 'utf8');
+    return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  }
+
+  /** Flushes, and waits until the stored size rests where the server merges afterwards. */
+  async flush(): Promise<void> {
+    await this.kind.flush?.(this.#connection);
+    if (!this.kind.settles) return;
+    await this.#rest();
+    // VictoriaMetrics, asked once during its own merges, rested anywhere from 0.56 to 0.93 bytes a value; asked
+    // again at rest, at 0.48 each time.
+    await this.kind.flush?.(this.#connection);
+    await this.#rest();
+  }
+
+  async #rest(): Promise<void> {
+    let size = -1;
+    let rested = 0;
+    for (let poll = 0; poll < REST_WITHIN_POLLS && rested < REST_POLLS; poll++) {
+      await systemClock.sleep(REST_POLL_MS);
+      const next = this.storedBytes();
+      rested = next === size ? rested + 1 : 0;
+      size = next;
+    }
+  }
+
+  /** Bytes on disk; holes of files that were made longer than what they hold do not count. */
+  storedBytes(): number {
+    // Blocks are given to a file only when the kernel writes it back.
+    spawnSync('sync', ['--file-system', this.dataFolder]);
+    return this.kind.storeFolders.reduce((sum, folder) => sum + folderBytes(join(this.dataFolder, folder)), 0);
+  }
+
+  /** Stops the server and removes its data. */
+  async stop(): Promise<void> {
+    this.#connection.close();
+    const exited = new Promise<void>((resolve) => this.#process.once('exit', () => resolve()));
+    this.#process.kill('SIGTERM');
+    const late = systemClock.after(STOP_WITHIN_MS, () => this.#process.kill('SIGKILL'));
+    if (this.#process.exitCode === null && this.#process.signalCode === null) await exited;
+    late.cancel();
+    rmSync(this.dataFolder, { recursive: true, force: true });
+  }
+}
+
+async function waitUntilReady(child: ChildProcess, port: number, path: string, deadlineMs: number): Promise<void> {
+  const connection = new HttpConnection({ host: '127.0.0.1', port });
+  for (;;) {
+    const status = await connection.get(path).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    if (status >= 200 && status < 300) break;
+    invariant(child.exitCode === null, `server ended with code ${child.exitCode} before it was ready`);
+    invariant(systemClock.monotonicMs() < deadlineMs, 'server is not ready in time');
+    await systemClock.sleep(POLL_MS);
+  }
+  connection.close();
+}
+
+function folderBytes(folder: string): number {
+  let sum = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    // A merge may remove a file between listing and looking.
+    const status = statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false });
+    if (status !== undefined) sum += Math.min(status.size, status.blocks * BYTES_PER_BLOCK);
+  }
+  return sum;
+}
