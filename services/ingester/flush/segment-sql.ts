@@ -1,5 +1,6 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { timeCondition, timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
@@ -62,7 +63,7 @@ export function copySeries(relation: string, table: Table, path: string): string
 
 /** Number of rows and the ends of series numbers and times of a window, before versions are merged. */
 export function segmentBounds({ relation, table, window }: SegmentSource): string {
-  const where = window === undefined ? '' : ` WHERE ${inWindow(window, unitOf(table))}`;
+  const where = window === undefined ? '' : ` WHERE ${timeCondition('time', unitOf(table), window)}`;
   return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${relation}${where}`;
 }
 
@@ -72,7 +73,7 @@ export function segmentBounds({ relation, table, window }: SegmentSource): strin
  */
 function versionedRows({ relation, table, late, window }: SegmentSource): string {
   const unit = unitOf(table);
-  const within = window === undefined ? 'true' : inWindow(window, unit);
+  const within = window === undefined ? 'true' : timeCondition('time', unit, window);
   const fields = fieldsOf(table).map(fieldName);
   const columns = ['sid', 'time', ...fields].join(', ');
   if (late === undefined || isAppendOnly(table)) return `SELECT ${columns} FROM ${relation} WHERE ${within}`;
@@ -82,17 +83,11 @@ function versionedRows({ relation, table, late, window }: SegmentSource): string
   return `${plain} UNION ALL ${mergeVersions(banded, fields, table)}`;
 }
 
+/** One row of each key: the newest whole, or field by field the newest that is not null. */
 function mergeVersions(rows: string, fields: readonly string[], table: Table): string {
-  if (mergeModeOf(table) === 'last_row' || fields.length === 0) {
-    const columns = ['sid', 'time', ...fields].join(', ');
-    return `SELECT ${columns} FROM (${rows}) QUALIFY row_number() OVER (PARTITION BY sid, time ORDER BY version DESC) = 1`;
-  }
-  const merged = fields.map((field) => `arg_max(${field}, version) AS ${field}`);
+  const newest = mergeModeOf(table) === 'last_row' ? 'arg_max_null' : 'arg_max';
+  const merged = fields.map((field) => `${newest}(${field}, version) AS ${field}`);
   return `SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${rows}) GROUP BY sid, time`;
-}
-
-function inWindow(window: TimeWindow, unit: TimeUnit): string {
-  return `time >= ${timeLiteral(window.from, unit)} AND time < ${timeLiteral(window.to, unit)}`;
 }
 
 function unitOf(table: Table): TimeUnit {

@@ -1,6 +1,9 @@
+import type { Clock } from '#shared/clock/clock';
 import { UNIT_NS, dataType } from '#shared/schema/data-type';
 import type { Table } from '#shared/contracts/gen/common';
 import { timeIndexOf } from '#shared/schema/table-schema';
+
+import type { Generation } from '../memtable/generation.js';
 
 /** Most segments that one flush of a region makes. */
 export const WINDOWS_MAX = 64;
@@ -38,4 +41,26 @@ export function chooseWindows(starts: readonly bigint[], length: bigint): TimeWi
 export function floorDivide(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor;
   return value % divisor !== 0n && value < 0n !== divisor < 0n ? quotient - 1n : quotient;
+}
+
+/** The windows that the rows of a generation are cut into, each with at least one row. */
+export async function windowsOf(generation: Generation, length: bigint, clock: Clock): Promise<TimeWindow[]> {
+  const numbers = new Set<bigint>();
+  for (const { batch, times } of generation.batches) {
+    const first = floorDivide(times.first, length);
+    // The batch's range may be wider than its rows, so only one window is sure to have some.
+    if (first === floorDivide(times.last, length)) {
+      numbers.add(first);
+      continue;
+    }
+    let present: TimeWindow | undefined;
+    for (const time of batch.times) {
+      if (present !== undefined && time >= present.from && time < present.to) continue;
+      const number = floorDivide(time, length);
+      present = { from: number * length, to: (number + 1n) * length };
+      numbers.add(number);
+    }
+    await clock.turn();
+  }
+  return chooseWindows([...numbers], length);
 }

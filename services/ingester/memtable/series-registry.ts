@@ -63,6 +63,10 @@ export class SeriesRegistry {
     this.#publishedCount = this.#count;
   }
 
+  tsidOf(sid: number): bigint {
+    return (BigInt(this.#highs[sid]) << 32n) | BigInt(this.#lows[sid]);
+  }
+
   /** Encoded tags of a series that is not published yet. */
   tagsOf(sid: number): Uint8Array {
     return this.#unpublishedTags[sid - this.#publishedCount];

@@ -41,7 +41,7 @@ export class Region {
   #load: Promise<void> | undefined;
   isDropped = false;
   /** Bytes of requests that the memory budget holds for the open generation. */
-  readonly admitted = new Map<Generation, number>();
+  readonly #admitted = new Map<Generation, number>();
 
   constructor(table: Table, manifest: RegionManifest, nowMs: number) {
     this.#table = table;
@@ -147,7 +147,7 @@ export class Region {
       `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,
     );
     this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
-    this.admitted.set(this.#open, (this.admitted.get(this.#open) ?? 0) + admittedBytes);
+    this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
   }
 
   /** Ends the open generation, if it has rows; what is put from now on goes to the next. */
@@ -164,8 +164,16 @@ export class Region {
     this.registry.published(seriesCount);
     const generation = this.frozen.shift();
     if (generation === undefined) return 0;
-    const bytes = this.admitted.get(generation) ?? 0;
-    this.admitted.delete(generation);
+    const bytes = this.#admitted.get(generation) ?? 0;
+    this.#admitted.delete(generation);
+    return bytes;
+  }
+
+  /** Bytes that requests hold for all generations; they count as given back. */
+  releaseAll(): number {
+    let bytes = 0;
+    for (const held of this.#admitted.values()) bytes += held;
+    this.#admitted.clear();
     return bytes;
   }
 

@@ -1,0 +1,166 @@
+import { invariant } from '#shared/errors/invariant';
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { ownCall } from '#shared/contracts/call';
+import type { RegionManifest, Segment, SeriesFile } from '#shared/contracts/gen/common';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { ChunkWriter } from '#shared/duckdb/chunk-writer';
+import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
+import { firstRow, timeOf } from '#shared/duckdb/read';
+import type { LocalStore } from '#shared/segments/local-store';
+import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
+import { isAppendOnly } from '#shared/schema/table-schema';
+import { fillGeneration } from '../memtable/fill.js';
+import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
+import type { Generation } from '../memtable/generation.js';
+import type { Region } from '../region/region.js';
+import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns } from './segment-sql.js';
+import { windowLength, windowsOf, type TimeWindow } from './windows.js';
+
+export interface FlushDeps {
+  readonly engine: DuckDBInstance;
+  readonly store: LocalStore;
+  /** Folder on the store's disk for files under way. */
+  readonly scratch: string;
+  readonly metadata: MetadataService;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly windowMs: number;
+}
+
+export interface FlushResult {
+  readonly manifest: RegionManifest;
+  readonly segments: number;
+  readonly rowCount: number;
+  readonly bytes: number;
+}
+
+/**
+ * Turns the oldest frozen generation of a region into committed segments (storage.md 4).
+ *
+ * The generation stays as it is until the commit is known; if anything fails, the same call can be made again: files of
+ * the failed attempt have other names and are collected as orphans.
+ */
+export async function flushGeneration(region: Region, deps: FlushDeps): Promise<FlushResult> {
+  const [generation] = region.frozen;
+  const connection = await deps.engine.connect();
+  const attempt = new Attempt(region, generation, connection, deps);
+  try {
+    const segments = await attempt.writeSegments();
+    const seriesFiles = await attempt.writeSeries();
+    const manifest = await deps.metadata.commitSegments(
+      {
+        regionId: region.regionId,
+        epoch: region.epoch,
+        watermarkFrom: region.manifest.watermark,
+        watermarkTo: generation.sequenceTo,
+        segments,
+        seriesFiles,
+      },
+      ownCall(`flush-${region.regionId}-${generation.number}`),
+    );
+    const bytes = [...segments, ...seriesFiles].reduce((sum, file) => sum + file.bytes, 0);
+    return { manifest, segments: segments.length, rowCount: generation.rowCount, bytes };
+  } finally {
+    await attempt.cleanUp();
+    connection.closeSync();
+  }
+}
+
+class Attempt {
+  readonly #region: Region;
+  readonly #generation: Generation;
+  readonly #connection: DuckDBConnection;
+  readonly #deps: FlushDeps;
+  readonly #unique: string;
+  readonly #folder: string;
+  readonly #relation: string;
+  readonly #seriesRelation: string;
+
+  constructor(region: Region, generation: Generation, connection: DuckDBConnection, deps: FlushDeps) {
+    const { databaseId, tableId } = region.table;
+    this.#region = region;
+    this.#generation = generation;
+    this.#connection = connection;
+    this.#deps = deps;
+    this.#unique = Buffer.from(deps.random.bytes(6)).toString('hex');
+    this.#folder = regionFolder(databaseId, tableId, region.regionId);
+    this.#relation = `rows_${region.regionId}_${this.#unique}`;
+    this.#seriesRelation = `series_${region.regionId}_${this.#unique}`;
+  }
+
+  async writeSegments(): Promise<Segment[]> {
+    const { table } = this.#region;
+    await this.#connection.run(`CREATE TABLE ${this.#relation} (${generationColumns(table)})`);
+    const writer = await ChunkWriter.open(this.#connection, this.#relation);
+    try {
+      await fillGeneration(writer, table, this.#generation, () => this.#deps.clock.turn());
+    } finally {
+      writer.close();
+    }
+    const windows = await windowsOf(this.#generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
+    const segments: Segment[] = [];
+    for (const [part, window] of windows.entries()) {
+      segments.push(await this.#writeSegment(windows.length === 1 ? undefined : window, part));
+    }
+    return segments;
+  }
+
+  /** Publishes the definitions of series that have rows now and are in no file yet. */
+  async writeSeries(): Promise<SeriesFile[]> {
+    const { registry, table } = this.#region;
+    const from = registry.publishedCount;
+    const to = this.#generation.seriesCount;
+    if (to <= from) return [];
+    await this.#connection.run(`CREATE TABLE ${this.#seriesRelation} (${seriesColumns(table)})`);
+    const writer = await ChunkWriter.open(this.#connection, this.#seriesRelation);
+    try {
+      await fillSeries(writer, table, unpublishedRun(registry, from, to), () => this.#deps.clock.turn());
+    } finally {
+      writer.close();
+    }
+    const path = seriesPath(this.#folder, from, this.#unique);
+    const scratch = this.#scratchPath('series');
+    await this.#connection.run(copySeries(this.#seriesRelation, table, scratch));
+    const published = await this.#deps.store.publish(scratch, path);
+    return [{ path, sidFirst: from, sidLast: to - 1, ...published }];
+  }
+
+  async #writeSegment(window: TimeWindow | undefined, part: number): Promise<Segment> {
+    const { table } = this.#region;
+    const generation = this.#generation;
+    const source = { relation: this.#relation, table, late: generation.late, window };
+    const scratch = this.#scratchPath(String(part));
+    const copied = await this.#connection.run(copySegment(source, scratch));
+    const rowCount = copied.rowsChanged;
+    const [rows, sidFirst, sidLast, first, last] = await firstRow(this.#connection, segmentBounds(source));
+    invariant(rowCount > 0 && rowCount <= Number(rows), `flush wrote ${rowCount} of ${Number(rows)} rows`);
+    const path = segmentPath(this.#folder, generation.sequenceFrom, part, this.#unique);
+    const published = await this.#deps.store.publish(scratch, path);
+    const late = isAppendOnly(table) ? undefined : generation.lateToSealed;
+    return {
+      path,
+      schemaVersion: table.schemaVersion,
+      timeFirst: timeOf(first),
+      timeLast: timeOf(last),
+      rowCount,
+      sidFirst: Number(sidFirst),
+      sidLast: Number(sidLast),
+      sequenceFrom: generation.sequenceFrom,
+      sequenceTo: generation.sequenceTo,
+      hasLate: late !== undefined,
+      lateFirst: late?.first ?? 0n,
+      lateLast: late?.last ?? 0n,
+      ...published,
+    };
+  }
+
+  async cleanUp(): Promise<void> {
+    await this.#connection.run(`DROP TABLE IF EXISTS ${this.#relation}`);
+    await this.#connection.run(`DROP TABLE IF EXISTS ${this.#seriesRelation}`);
+  }
+
+  #scratchPath(part: string): string {
+    return `${this.#deps.scratch}/${this.#region.regionId}-${this.#unique}-${part}.parquet`;
+  }
+}

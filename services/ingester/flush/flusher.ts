@@ -1,0 +1,119 @@
+import type { Clock } from '#shared/clock/clock';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+import type { Logger } from '#shared/telemetry/log';
+
+import type { IngesterMetrics } from '../metrics.js';
+import type { Region } from '../region/region.js';
+import { flushGeneration, type FlushDeps } from './flush.js';
+
+/** Flushes at once: while one waits for the disk, the other sorts. */
+const FLUSHES_MAX = 2;
+const RETRY_MS = 1000;
+
+export interface FlusherOptions extends FlushDeps {
+  readonly memory: MemoryBudget;
+  readonly log: Logger;
+  readonly metrics: IngesterMetrics;
+  /** Called after each commit: log files may be needed no more. */
+  readonly onCommitted: () => void;
+}
+
+interface Job {
+  readonly region: Region;
+  /** Resolves when all that was frozen so far is committed. */
+  readonly done: Promise<void>;
+}
+
+/** Brings frozen generations into segments: regions one after the other, each in order of its generations. */
+export class Flusher {
+  readonly #options: FlusherOptions;
+  readonly #jobs = new Map<Region, Job>();
+  readonly #clock: Clock;
+  #running = 0;
+  readonly #turns: (() => void)[] = [];
+  #isStopped = false;
+
+  constructor(options: FlusherOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+  }
+
+  /** Regions that are flushed or wait for it. */
+  get busy(): number {
+    return this.#jobs.size;
+  }
+
+  /** Freezes what the region holds and flushes it in the background; a failure is tried again. */
+  start(region: Region): void {
+    region.freeze(this.#clock.nowMs());
+    void this.#job(region).done.catch((error: unknown) => {
+      this.#options.metrics.flushFailures.inc();
+      this.#options.log.error({ regionId: region.regionId, error }, 'flush failed');
+      if (!this.#isStopped) this.#clock.after(RETRY_MS, () => this.start(region));
+    });
+  }
+
+  /** Freezes what the region holds and resolves when it is committed. @throws what the flush failed with. */
+  async flush(region: Region): Promise<void> {
+    region.freeze(this.#clock.nowMs());
+    const target = region.frozen.at(-1);
+    while (target !== undefined && region.frozen.includes(target)) {
+      if (region.isDropped) throw new AlmanacError('table_not_found', 'the table was dropped');
+      await this.#job(region).done;
+    }
+  }
+
+  /** Starts no more flushes and waits for those that run. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.allSettled([...this.#jobs.values()].map((job) => job.done));
+  }
+
+  #job(region: Region): Job {
+    const running = this.#jobs.get(region);
+    if (running !== undefined) return running;
+    const done = this.#run(region).finally(() => this.#jobs.delete(region));
+    const job = { region, done };
+    this.#jobs.set(region, job);
+    return job;
+  }
+
+  async #run(region: Region): Promise<void> {
+    await this.#enter();
+    try {
+      while (region.frozen.length > 0 && !region.isDropped) {
+        if (this.#isStopped) throw new AlmanacError('cancelled', 'flushing has ended');
+        await this.#flushOldest(region);
+      }
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #flushOldest(region: Region): Promise<void> {
+    const { log, memory, metrics, onCommitted } = this.#options;
+    const startedMs = this.#clock.monotonicMs();
+    const { seriesCount } = region.frozen[0];
+    const { manifest, segments, rowCount, bytes } = await flushGeneration(region, this.#options);
+    memory.release(region.committed(manifest, seriesCount));
+    const durationMs = Math.round(this.#clock.monotonicMs() - startedMs);
+    metrics.flushes.inc();
+    metrics.flushSeconds.observe(durationMs / 1000);
+    metrics.flushedBytes.inc(bytes);
+    const { table, regionId } = region;
+    log.info({ table: table.name, regionId, rowCount, segments, segmentBytes: bytes, durationMs }, 'flushed');
+    onCommitted();
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#running >= FLUSHES_MAX) await new Promise<void>((resolve) => this.#turns.push(resolve));
+    else this.#running++;
+  }
+
+  #leave(): void {
+    const next = this.#turns.shift();
+    if (next === undefined) this.#running--;
+    else next();
+  }
+}

@@ -1,0 +1,75 @@
+import type { Clock } from '#shared/clock/clock';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+
+import type { Region } from '../region/region.js';
+import type { Regions } from '../region/regions.js';
+import { pinning } from '../region/wal-forget.js';
+import type { Wal } from '../wal/wal.js';
+import type { Flusher } from './flusher.js';
+
+export interface TriggerOptions {
+  readonly flusher: Flusher;
+  readonly regions: Regions;
+  readonly memory: MemoryBudget;
+  readonly clock: Clock;
+  /** The log, once recovery has opened it. */
+  readonly wal: () => Wal | undefined;
+  /** Size of a region's rows in the engine at which they are flushed. */
+  readonly flushBytes: number;
+  readonly flushIntervalMs: number;
+  readonly walBytesMax: number;
+}
+
+/** Share of the memory budget above which the greatest regions are flushed before their size asks for it. */
+const MEMORY_PRESSURE = 0.6;
+/** Rows of less than this are not worth a segment of their own yet; they wait this many intervals. */
+const SMALL_BYTES = 1 << 20;
+const SMALL_PATIENCE = 6;
+
+/** Decides when regions are flushed: by size at once; by age, memory and log size at each tick. */
+export class Triggers {
+  readonly #options: TriggerOptions;
+
+  constructor(options: TriggerOptions) {
+    this.#options = options;
+  }
+
+  onPut(region: Region): void {
+    if (region.open.engineBytes >= this.#options.flushBytes) this.#options.flusher.start(region);
+  }
+
+  tick(): void {
+    const { flusher, regions, clock } = this.#options;
+    for (const region of regions.open) {
+      if (region.open.rowCount > 0 && this.#isOld(region, clock.nowMs())) flusher.start(region);
+    }
+    this.#relieveMemory();
+    this.#relieveLog();
+  }
+
+  #isOld({ open }: Region, nowMs: number): boolean {
+    const ageMs = nowMs - open.openedMs;
+    const patience = open.engineBytes < SMALL_BYTES ? SMALL_PATIENCE : 1;
+    return ageMs >= this.#options.flushIntervalMs * patience;
+  }
+
+  #relieveMemory(): void {
+    const { flusher, regions, memory } = this.#options;
+    if (memory.usedBytes < memory.limitBytes * MEMORY_PRESSURE || flusher.busy > 1) return;
+    let greatest: Region | undefined;
+    for (const region of regions.open) {
+      if (region.open.heldBytes > (greatest?.open.heldBytes ?? 0)) greatest = region;
+    }
+    if (greatest !== undefined) flusher.start(greatest);
+  }
+
+  #relieveLog(): void {
+    const { flusher, regions, walBytesMax } = this.#options;
+    const wal = this.#options.wal();
+    if (wal === undefined || wal.bytes <= walBytesMax) return;
+    const [oldest] = wal.files;
+    for (const region of pinning(oldest, regions)) {
+      if (region.frozen.length === 0) flusher.start(region);
+    }
+  }
+}

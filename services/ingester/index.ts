@@ -1,0 +1,201 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { openEngine } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { Loop } from '#shared/lifecycle/loop';
+import type { Service } from '#shared/lifecycle/service';
+import { MemoryBudget } from '#shared/limits/memory-budget';
+import { LocalStore } from '#shared/segments/local-store';
+import type { Logger } from '#shared/telemetry/log';
+import type { Metrics } from '#shared/telemetry/metrics';
+
+import { Flusher } from './flush/flusher.js';
+import { Triggers } from './flush/triggers.js';
+import { newIncarnation, type Ingester } from './ingester.js';
+import { ingesterMetrics } from './metrics.js';
+import { recover } from './region/recover.js';
+import { Regions } from './region/regions.js';
+import { forgetFiles } from './region/wal-forget.js';
+import { collectGarbage } from './region/garbage.js';
+import { flushTable, truncateTable } from './rpc/maintain.js';
+import { scan } from './rpc/scan.js';
+import { write } from './rpc/write.js';
+import { Wal, type SyncMode } from './wal/wal.js';
+
+export interface IngesterConfig {
+  readonly nodeId: number;
+  readonly walFolder: string;
+  readonly scratchFolder: string;
+  readonly storeFolder: string;
+  readonly walSync: SyncMode;
+  readonly walSyncIntervalMs: number;
+  readonly walFileBytes: number;
+  readonly walBytesMax: number;
+  readonly walRecover: 'strict' | 'skip-corrupt';
+  readonly retryWindowMs: number;
+  readonly flushBytes: number;
+  readonly flushIntervalMs: number;
+  readonly windowMs: number;
+  readonly gcGraceMs: number;
+  readonly memtableBytes: number;
+  readonly engineBytes: number;
+  readonly engineThreads: number;
+}
+
+export interface IngesterDeps {
+  readonly config: IngesterConfig;
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metadata: MetadataService;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Share of the log that is replayed, 0 to 1, while the ingester starts. */
+  readonly onProgress: (fraction: number) => void;
+  /** Ends the process: the log failed, and recovery is the only way on. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export interface RunningIngester extends Service {
+  readonly service: IngesterService;
+  /** To be called when a table was dropped. */
+  tableDropped(tableId: number): void;
+}
+
+/** Longest time that a shutdown spends on flushing; the rest is in the log. */
+const SHUTDOWN_FLUSH_MS = 10_000;
+const TICK_MS = 1000;
+const GARBAGE_MS = 60_000;
+
+/** Starts an ingester: recovers its log, then serves. Resolves when it is ready. */
+export async function startIngester(deps: IngesterDeps): Promise<RunningIngester> {
+  const { config, fs, clock, random, metadata, log } = deps;
+  await prepareFolders(config, fs);
+  const engine = await openEngine({
+    threads: config.engineThreads,
+    memoryBytes: config.engineBytes,
+    spillFolder: `${config.scratchFolder}/spill`,
+  });
+  const store = new LocalStore(config.storeFolder, fs);
+  const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
+  const regions = new Regions({ nodeId: config.nodeId, metadata, engine, store, clock });
+  const metrics = ingesterMetrics(deps.metrics);
+  let wal: Wal | undefined;
+  let housekeeping: Loop | undefined;
+  const onCommitted = (): void => housekeeping?.wake();
+  const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
+  const flusher = new Flusher({
+    ...flushing,
+    memory,
+    log: log.child({ component: 'ingester.flush' }),
+    metrics,
+    onCommitted,
+  });
+  const triggers = new Triggers({ ...config, flusher, regions, memory, clock, wal: () => wal });
+
+  const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
+  const startedMs = clock.monotonicMs();
+  const recovered = await recover({ ...recovering, regions, memory, flusher, triggers });
+  const durationMs = Math.round(clock.monotonicMs() - startedMs);
+  log.info({ rowCount: recovered.rowCount, logBytes: recovered.bytes, durationMs }, 'write-ahead log is replayed');
+
+  wal = await Wal.open(
+    {
+      folder: config.walFolder,
+      fs,
+      clock,
+      sync: config.walSync,
+      fileBytesMax: config.walFileBytes,
+      onBroken: deps.onFatal,
+    },
+    recovered.files,
+  );
+  const openWal = wal;
+  const incarnation = newIncarnation(random);
+  const ingester: Ingester = {
+    nodeId: config.nodeId,
+    incarnation,
+    clock,
+    metadata,
+    regions,
+    memory,
+    wal,
+    flusher,
+    triggers,
+    metrics,
+    answered: { unknownSeries: [], incarnation },
+  };
+
+  const loop = (name: string, intervalMs: number, turn: () => Promise<void>): Loop => {
+    return new Loop({ name, intervalMs, clock, log, metrics: deps.metrics }, turn);
+  };
+  housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
+    triggers.tick();
+    const { retryWindowMs, walBytesMax } = config;
+    await forgetFiles({ wal: openWal, regions, clock, retryWindowMs, bytesMax: walBytesMax });
+    metrics.memtableBytes.set(memory.usedBytes);
+    metrics.regions.set(regions.count);
+    metrics.walBytes.set(openWal.bytes);
+    metrics.walFiles.set(openWal.files.length);
+    metrics.walSyncs.set(openWal.stats.syncs);
+  });
+  const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => openWal.syncNow());
+  const collecting = loop('ingester.garbage', GARBAGE_MS, () => {
+    return collectGarbage({ metadata, store, clock, graceMs: config.gcGraceMs });
+  });
+  housekeeping.start();
+  collecting.start();
+  if (config.walSync === 'interval') syncing.start();
+
+  return {
+    service: ingesterService(ingester),
+    tableDropped(tableId) {
+      for (const region of regions.drop(tableId)) memory.release(region.releaseAll());
+    },
+    drain: () => flushAtShutdown(ingester, log),
+    async stop() {
+      await Promise.all([housekeeping?.stop(), syncing.stop(), collecting.stop()]);
+      await flusher.stop();
+      await openWal.close();
+      engine.closeSync();
+    },
+  };
+}
+
+function ingesterService(ingester: Ingester): IngesterService {
+  return {
+    write: (request, call) => write(ingester, request, call),
+    scan: (request, call) => scan(ingester, request, call),
+    flushTable: (request, call) => flushTable(ingester, request, call),
+    truncateTable: (request, call) => truncateTable(ingester, request, call),
+  };
+}
+
+async function prepareFolders(
+  { walFolder, scratchFolder, storeFolder }: IngesterConfig,
+  fs: FileSystem,
+): Promise<void> {
+  // What lies in scratch was not published before the last end of the process.
+  await fs.removeFolder(scratchFolder);
+  for (const folder of [walFolder, scratchFolder, storeFolder]) await fs.makeFolder(folder);
+}
+
+/** Flushes the greatest regions while there is time, so that the next start has little to replay. */
+async function flushAtShutdown({ regions, flusher, clock }: Ingester, log: Logger): Promise<void> {
+  const untilMs = clock.monotonicMs() + SHUTDOWN_FLUSH_MS;
+  const bySize = [...regions.open].sort((a, b) => b.open.engineBytes - a.open.engineBytes);
+  for (const region of bySize) {
+    if (clock.monotonicMs() > untilMs) {
+      log.info({}, 'rows that are not flushed stay in the write-ahead log');
+      return;
+    }
+    try {
+      await flusher.flush(region);
+    } catch (error) {
+      log.warn({ regionId: region.regionId, error: AlmanacError.from(error) }, 'flush at shutdown failed');
+    }
+  }
+}

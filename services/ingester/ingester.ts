@@ -1,0 +1,34 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import type { WriteResponse } from '#shared/contracts/gen/ingester';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+
+import type { Flusher } from './flush/flusher.js';
+import type { Triggers } from './flush/triggers.js';
+import type { IngesterMetrics } from './metrics.js';
+import type { Regions } from './region/regions.js';
+import type { Wal } from './wal/wal.js';
+
+/** The parts of a running ingester, as its methods use them. */
+export interface Ingester {
+  readonly nodeId: number;
+  /** Which life of this ingester it is. */
+  readonly incarnation: bigint;
+  readonly clock: Clock;
+  readonly metadata: MetadataService;
+  readonly regions: Regions;
+  readonly memory: MemoryBudget;
+  readonly wal: Wal;
+  readonly flusher: Flusher;
+  readonly triggers: Triggers;
+  readonly metrics: IngesterMetrics;
+  /** The answer to a batch that was applied. */
+  readonly answered: WriteResponse;
+}
+
+/** A number that no other life of any ingester has. */
+export function newIncarnation(random: Random): bigint {
+  const bytes = random.bytes(8);
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true);
+}

@@ -1,0 +1,28 @@
+import type { Metrics } from '#shared/telemetry/metrics';
+
+/** All metrics of the ingester. */
+export function ingesterMetrics(metrics: Metrics) {
+  return {
+    writtenRows: metrics.counter({ name: 'ingester_written_rows_total', help: 'rows made durable' }),
+    repeatedBatches: metrics.counter({
+      name: 'ingester_repeated_batches_total',
+      help: 'batches that came again and were not applied again',
+    }),
+    lateRows: metrics.counter({ name: 'ingester_late_batches_total', help: 'batches with rows behind their series' }),
+    flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'generations turned into segments' }),
+    flushFailures: metrics.counter({ name: 'ingester_flush_failures_total', help: 'flushes that failed' }),
+    flushedBytes: metrics.counter({ name: 'ingester_flushed_bytes_total', help: 'bytes of segments and series files' }),
+    flushSeconds: metrics.histogram({
+      name: 'ingester_flush_seconds',
+      help: 'duration of a flush',
+      buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    }),
+    memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'bytes that unflushed writes hold' }),
+    regions: metrics.gauge({ name: 'ingester_regions', help: 'regions that are open here' }),
+    walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'bytes of the write-ahead log' }),
+    walFiles: metrics.gauge({ name: 'ingester_wal_files', help: 'files of the write-ahead log' }),
+    walSyncs: metrics.gauge({ name: 'ingester_wal_syncs', help: 'syncs of the write-ahead log since the start' }),
+  } as const;
+}
+
+export type IngesterMetrics = ReturnType<typeof ingesterMetrics>;

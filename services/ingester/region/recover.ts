@@ -1,0 +1,93 @@
+import { ownCall } from '#shared/contracts/call';
+import type { Clock } from '#shared/clock/clock';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { FileSystem } from '#shared/fs/file-system';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+import { decodeRowBatch } from '#shared/rowbatch/arrow';
+import { decodeDefinitions } from '#shared/rowbatch/definitions';
+import type { Logger } from '#shared/telemetry/log';
+
+import type { Flusher } from '../flush/flusher.js';
+import type { Triggers } from '../flush/triggers.js';
+import type { LogRecord } from '../wal/record.js';
+import { replayWal } from '../wal/replay.js';
+import type { WalFile } from '../wal/wal-files.js';
+import type { Regions } from './regions.js';
+
+export interface RecoverOptions {
+  readonly nodeId: number;
+  readonly folder: string;
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly metadata: MetadataService;
+  readonly regions: Regions;
+  readonly memory: MemoryBudget;
+  readonly flusher: Flusher;
+  readonly triggers: Triggers;
+  readonly log: Logger;
+  readonly mode: 'strict' | 'skip-corrupt';
+  readonly onProgress: (fraction: number) => void;
+}
+
+export interface Recovered {
+  readonly files: WalFile[];
+  readonly rowCount: number;
+  readonly bytes: number;
+}
+
+/**
+ * Puts every row of the log back that no segment has.
+ *
+ * Memory stays within its budget: where the rows are more than that, they are flushed on the way. Rows of tables that
+ * were dropped meanwhile are passed over.
+ */
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { metadata, nodeId } = options;
+  const granted = await metadata.listGrants({ nodeId }, ownCall('recover'));
+  const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
+  let rowCount = 0;
+  let passedOver = 0;
+  let bytes = 0;
+  const files = await replayWal({
+    ...options,
+    recover: options.mode,
+    onProgress: (done, total) => {
+      bytes = total;
+      options.onProgress(total === 0 ? 1 : done / total);
+    },
+    onRecord: async (record) => {
+      const watermark = watermarks.get(record.regionId);
+      if (watermark === undefined) passedOver += record.rowCount;
+      else rowCount += await restore(record, watermark, options);
+    },
+  });
+  if (passedOver > 0) options.log.info({ rowCount: passedOver }, 'log rows of dropped tables passed over');
+  return { files, rowCount, bytes };
+}
+
+/** @returns the rows that were put. */
+async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number> {
+  const { memory, regions, triggers } = options;
+  const { tableId, regionId, epoch, schemaVersion, rowCount } = record;
+  const region = await regions.serving({ tableId, regionId, epoch: 0, schemaVersion }, ownCall('recover'));
+  region.applied.add(record.batchId);
+  if (epoch !== region.epoch || record.sequenceFrom + BigInt(rowCount) <= watermark) return 0;
+  // The bytes of the log are read in blocks that are given back; the rows stay for long.
+  const batch = decodeRowBatch(record.batch.slice());
+  const turn = region.retake(batch, record.sequenceFrom, record.firstSid, decodeDefinitions(record.definitions));
+  const bytes = record.batch.length + record.definitions.length;
+  if (memory.usedBytes + bytes > memory.limitBytes) await relieve(options);
+  memory.charge(bytes);
+  region.put(batch, turn, bytes);
+  triggers.onPut(region);
+  return rowCount;
+}
+
+/** Flushes regions, greatest first, until half of the budget is free. */
+async function relieve({ memory, regions, flusher }: RecoverOptions): Promise<void> {
+  const bySize = [...regions.open].sort((a, b) => b.open.heldBytes - a.open.heldBytes);
+  for (const region of bySize) {
+    if (memory.usedBytes <= memory.limitBytes / 2) return;
+    await flusher.flush(region);
+  }
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '#shared/clock/clock';
+import { checkCall, ownCall, type Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { DuckDBInstance } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { LocalStore } from '#shared/segments/local-store';
+
+import { loadRegistry } from './load-registry.js';
+import { notHere, Region } from './region.js';
+
+export interface RegionsOptions {
+  readonly nodeId: number;
+  readonly metadata: MetadataService;
+  readonly engine: DuckDBInstance;
+  readonly store: LocalStore;
+  readonly clock: Clock;
+}
+
+/** What a caller believes of a region. */
+export interface RegionAddress {
+  readonly tableId: number;
+  readonly regionId: number;
+  /** 0: whichever is open. */
+  readonly epoch: number;
+  /** Version that the caller knows; a newer one than ours is fetched. */
+  readonly schemaVersion: number;
+}
+
+/** The regions that this node owns. They are opened at first use. */
+export class Regions {
+  readonly #options: RegionsOptions;
+  readonly #regions = new Map<number, Region>();
+  readonly #opening = new Map<number, Promise<Region>>();
+
+  constructor(options: RegionsOptions) {
+    this.#options = options;
+  }
+
+  get open(): Iterable<Region> {
+    return this.#regions.values();
+  }
+
+  get count(): number {
+    return this.#regions.size;
+  }
+
+  find(regionId: number): Region | undefined {
+    return this.#regions.get(regionId);
+  }
+
+  /**
+   * The region, ready for rows: open, its registry loaded, its schema as new as the caller's.
+   *
+   * @throws `region_not_ready` if its grant is not ours, or another epoch is open; `table_not_found` if it was dropped.
+   */
+  async serving(address: RegionAddress, call: Call): Promise<Region> {
+    const open = this.#regions.get(address.regionId);
+    const region = open ?? (await this.#opened(address, call));
+    if (region.isDropped || region.table.tableId !== address.tableId) throw tableGone(address.tableId);
+    if (address.epoch !== 0 && address.epoch !== region.epoch) throw notHere(address.regionId);
+    if (region.table.schemaVersion < address.schemaVersion) {
+      region.adopt(await this.#options.metadata.getTable(byId(address.tableId), call));
+    }
+    return region;
+  }
+
+  /** Forgets regions whose table was dropped. @returns them. */
+  drop(tableId: number): Region[] {
+    const dropped: Region[] = [];
+    for (const region of this.#regions.values()) {
+      if (region.table.tableId !== tableId) continue;
+      region.isDropped = true;
+      this.#regions.delete(region.regionId);
+      dropped.push(region);
+    }
+    return dropped;
+  }
+
+  async #opened(address: RegionAddress, call: Call): Promise<Region> {
+    let opening = this.#opening.get(address.regionId);
+    if (opening === undefined) {
+      opening = this.#openRegion(address).finally(() => this.#opening.delete(address.regionId));
+      this.#opening.set(address.regionId, opening);
+    }
+    const region = await opening;
+    checkCall(call);
+    return region;
+  }
+
+  async #openRegion({ tableId, regionId }: RegionAddress): Promise<Region> {
+    const { metadata, nodeId, clock } = this.#options;
+    const call = ownCall(`open-region-${regionId}`);
+    const table: Table = await metadata.getTable(byId(tableId), call);
+    const info = table.regions.find((candidate) => candidate.regionId === regionId);
+    if (info?.nodeId !== nodeId) throw notHere(regionId);
+    const manifest = await metadata.getManifest({ regionId }, call);
+    const region = new Region(table, manifest, clock.nowMs());
+    await loadRegistry(region, this.#options);
+    this.#regions.set(regionId, region);
+    return region;
+  }
+}
+
+function byId(tableId: number): { database: string; name: string; tableId: number } {
+  return { database: '', name: '', tableId };
+}
+
+function tableGone(tableId: number): AlmanacError {
+  return new AlmanacError('table_not_found', `table ${tableId} was dropped`);
+}

@@ -1,0 +1,52 @@
+import type { Call } from '#shared/contracts/call';
+import type {
+  FlushTableRequest,
+  FlushTableResponse,
+  TruncateRequest,
+  TruncateResponse,
+} from '#shared/contracts/gen/ingester';
+
+import type { Ingester } from '../ingester.js';
+import type { Region } from '../region/region.js';
+
+/** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
+export async function flushTable(
+  ingester: Ingester,
+  { tableId }: FlushTableRequest,
+  call: Call,
+): Promise<FlushTableResponse> {
+  const regions = await regionsOf(ingester, tableId, call);
+  const before = segmentCount(regions);
+  await Promise.all(regions.map((region) => ingester.flusher.flush(region)));
+  return { segments: Math.max(0, segmentCount(regions) - before) };
+}
+
+/**
+ * Ingester.TruncateTable: every row that was acknowledged before the call is gone when it ends.
+ *
+ * The point up to which rows go is a watermark, so that no segment has rows on both sides of it.
+ */
+export async function truncateTable(
+  ingester: Ingester,
+  { tableId }: TruncateRequest,
+  call: Call,
+): Promise<TruncateResponse> {
+  const regions = await regionsOf(ingester, tableId, call);
+  await Promise.all(regions.map((region) => ingester.flusher.flush(region)));
+  const points = regions.map(({ regionId, manifest }) => ({ regionId, sequence: manifest.watermark }));
+  const answer = await ingester.metadata.truncateTable({ tableId, points }, call);
+  for (const manifest of answer.regions) ingester.regions.find(manifest.regionId)?.replaceManifest(manifest);
+  return {};
+}
+
+async function regionsOf(ingester: Ingester, tableId: number, call: Call): Promise<Region[]> {
+  const table = await ingester.metadata.getTable({ database: '', name: '', tableId }, call);
+  const own = table.regions.filter((region) => region.nodeId === ingester.nodeId);
+  return Promise.all(
+    own.map(({ regionId, epoch }) => ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call)),
+  );
+}
+
+function segmentCount(regions: readonly Region[]): number {
+  return regions.reduce((sum, region) => sum + region.manifest.segments.length, 0);
+}

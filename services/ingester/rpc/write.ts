@@ -1,0 +1,97 @@
+import type { Call } from '#shared/contracts/call';
+import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { decodeRowBatch } from '#shared/rowbatch/arrow';
+import { decodeDefinitions, encodeDefinitions } from '#shared/rowbatch/definitions';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+
+import type { Ingester } from '../ingester.js';
+import { notHere, type Region, type Turn } from '../region/region.js';
+import { encodeRecord } from '../wal/record.js';
+
+/** Longest wait for memory; the client hears `region_busy` after it. */
+const ADMISSION_MS_MAX = 10_000;
+
+/**
+ * Ingester.Write: makes one batch durable, then visible. A batch id that was applied before is answered again.
+ *
+ * Order (storage.md 3): everything from the last check to the log's queue is synchronous, so that no flush, drop or move
+ * comes between; after its append a batch is never refused.
+ */
+export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
+  const region = await ingester.regions.serving(request, call);
+  const bytes = request.batch.length + request.definitions.length;
+  const waitMs = Math.min(ADMISSION_MS_MAX, call.deadlineMs - ingester.clock.nowMs());
+  await ingester.memory.admit(bytes, call.signal, Math.max(0, waitMs));
+  let isKept = false;
+  try {
+    if (region.isDropped) throw notHere(request.regionId);
+    const id = Buffer.from(request.batchId).toString('latin1');
+    const sameUnderWay = region.underWay.get(id);
+    if (sameUnderWay !== undefined) {
+      await sameUnderWay;
+      return ingester.answered;
+    }
+    if (isRepeated(ingester, region, request)) return ingester.answered;
+    const batch = decodeRowBatch(request.batch);
+    const turn = region.take(batch, decodeDefinitions(request.definitions));
+    if ('unknown' in turn) return { ...ingester.answered, unknownSeries: turn.unknown };
+    isKept = true;
+    const durable = appended(ingester, region, { request, batch, turn, bytes });
+    region.underWay.set(id, durable);
+    try {
+      await durable;
+    } finally {
+      region.underWay.delete(id);
+    }
+    return ingester.answered;
+  } finally {
+    if (!isKept) ingester.memory.release(bytes);
+  }
+}
+
+function isRepeated(ingester: Ingester, region: Region, request: WriteRequest): boolean {
+  const state = region.applied.state(request.batchId);
+  if (state === 'forgotten') {
+    throw new AlmanacError('request_outdated', 'the batch id is too old to tell whether it was applied');
+  }
+  if (state === 'applied') ingester.metrics.repeatedBatches.inc();
+  return state === 'applied';
+}
+
+interface Taken {
+  readonly request: WriteRequest;
+  readonly batch: RowBatch;
+  readonly turn: Turn;
+  readonly bytes: number;
+}
+
+/** Appends the batch to the log and puts it once it is durable. */
+function appended(ingester: Ingester, region: Region, { request, batch, turn, bytes }: Taken): Promise<void> {
+  const header = {
+    batchId: request.batchId,
+    tableId: request.tableId,
+    regionId: request.regionId,
+    epoch: region.epoch,
+    schemaVersion: request.schemaVersion,
+    sequenceFrom: turn.sequenceFrom,
+    rowCount: batch.rowCount,
+    firstSid: turn.firstSid,
+  };
+  const parts = encodeRecord(header, encodeDefinitions(turn.newDefinitions), request.batch);
+  return new Promise((resolve, reject) => {
+    ingester.wal.append(
+      { regionId: region.regionId, sequenceTo: turn.sequenceTo, parts },
+      () => {
+        // What a query can see must survive a crash, so the rows appear only now; the log calls in its own order.
+        if (region.isDropped) ingester.memory.release(bytes);
+        else region.put(batch, turn, bytes);
+        region.applied.add(request.batchId);
+        ingester.metrics.writtenRows.inc(batch.rowCount);
+        ingester.triggers.onPut(region);
+        resolve();
+      },
+      reject,
+    );
+  });
+}

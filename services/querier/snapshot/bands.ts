@@ -1,0 +1,35 @@
+/** A range of times, both ends included, in the unit of a table's time index. */
+export interface Band {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** Half-open time bounds of a query; undefined means unbounded. */
+export interface TimeBounds {
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+}
+
+export function overlaps(band: Band, { from, to }: TimeBounds): boolean {
+  return (from === undefined || band.last >= from) && (to === undefined || band.first < to);
+}
+
+export function touches(a: Band, b: Band): boolean {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+/** The bands within the bounds, joined where they overlap, ascending. */
+export function joinBands(bands: readonly Band[], bounds: TimeBounds): Band[] {
+  const sorted = bands.filter((band) => overlaps(band, bounds)).sort((a, b) => (a.first < b.first ? -1 : 1));
+  const joined: Band[] = [];
+  for (const band of sorted) {
+    const last = joined.at(-1);
+    if (last === undefined || band.first > last.last) joined.push(band);
+    else if (band.last > last.last) joined[joined.length - 1] = { first: last.first, last: band.last };
+  }
+  // Many separate bands make a long condition; one around them all reads more rows through the merge, with equal result.
+  if (joined.length <= BANDS_MAX) return joined;
+  return [{ first: joined[0].first, last: joined[joined.length - 1].last }];
+}
+
+const BANDS_MAX = 16;

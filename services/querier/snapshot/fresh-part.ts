@@ -1,0 +1,110 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { ScanBatch } from '#shared/contracts/gen/ingester';
+import { CHUNK_ROWS, ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { decodeRowBatch } from '#shared/rowbatch/arrow';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { dataType } from '#shared/schema/data-type';
+import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
+
+import type { Band } from './bands.js';
+
+const NULLS: ChunkColumn = { kind: 'null' };
+
+/**
+ * Rows of one generation of a region as a table of the query instance: `(sid, time, f<column id> ..)`, in the order of
+ * their sequences, so that `rowid` orders versions.
+ *
+ * A generation has several parts if the table was widened meanwhile: a filled table is never altered.
+ */
+export class FreshPart {
+  readonly relation: string;
+  readonly generation: number;
+  readonly fieldIds: ReadonlySet<number>;
+  readonly sequenceFrom: bigint;
+  sequenceTo: bigint;
+  /** Rows that can be read; later ones may be added while a query runs. */
+  rowCount = 0;
+  times: Band | undefined;
+  late: Band | undefined;
+  /** Snapshots that read it. */
+  pins = 0;
+  isObsolete = false;
+  readonly #writer: ChunkWriter;
+  readonly #fieldOrder: readonly number[];
+  readonly #unit: string;
+
+  private constructor(relation: string, table: Table, first: ScanBatch, writer: ChunkWriter) {
+    this.relation = relation;
+    this.generation = first.generation;
+    this.#fieldOrder = fieldsOf(table).map((column) => column.id);
+    this.fieldIds = new Set(this.#fieldOrder);
+    this.sequenceFrom = first.sequenceFrom;
+    this.sequenceTo = first.sequenceFrom;
+    this.#writer = writer;
+    this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+  }
+
+  /** Makes an empty part for `first` and what follows. @param connection is used for appending alone. */
+  static async create(
+    connection: DuckDBConnection,
+    relation: string,
+    table: Table,
+    first: ScanBatch,
+  ): Promise<FreshPart> {
+    const time = `time ${dataType(timeIndexOf(table).type).duckdb}`;
+    const fields = fieldsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
+    await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', time, ...fields].join(', ')})`);
+    return new FreshPart(relation, table, first, await ChunkWriter.open(connection, relation));
+  }
+
+  /** Whether rows of the batch can go here. */
+  takes(scanned: ScanBatch, batch: RowBatch): boolean {
+    return (
+      scanned.generation === this.generation && batch.columns.every((column) => this.fieldIds.has(column.columnId))
+    );
+  }
+
+  /** Adds rows; they can be read after `flush`. */
+  append(scanned: ScanBatch, batch: RowBatch): void {
+    const byId = new Map(batch.columns.map((column) => [column.columnId, column]));
+    const rowSids = new Uint32Array(batch.rowCount);
+    for (let row = 0; row < rowSids.length; row++) rowSids[row] = scanned.sids[batch.seriesIndex[row]];
+    const columns: ChunkColumn[] = [
+      { kind: 'u32', values: rowSids },
+      { kind: 'time', unit: this.#unit, values: batch.times },
+      ...this.#fieldOrder.map((id): ChunkColumn => {
+        const column = byId.get(id);
+        return column === undefined ? NULLS : { kind: 'column', column };
+      }),
+    ];
+    for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
+      this.#writer.append(columns, from, Math.min(from + CHUNK_ROWS, batch.rowCount));
+    }
+    this.rowCount += batch.rowCount;
+    this.sequenceTo = scanned.sequenceTo;
+    this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });
+    if (scanned.hasLate) this.late = widen(this.late, { first: scanned.lateFirst, last: scanned.lateLast });
+  }
+
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  close(): void {
+    this.#writer.close();
+  }
+}
+
+/** The batch of a scan answer. */
+export function batchOf(scanned: ScanBatch): RowBatch {
+  return decodeRowBatch(scanned.batch);
+}
+
+function widen(band: Band | undefined, other: Band): Band {
+  if (band === undefined) return other;
+  return {
+    first: band.first < other.first ? band.first : other.first,
+    last: band.last > other.last ? band.last : other.last,
+  };
+}

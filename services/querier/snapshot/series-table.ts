@@ -1,0 +1,97 @@
+import type { Column, RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { ScanChunk } from '#shared/contracts/gen/ingester';
+import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { quoteText } from '#shared/duckdb/quote';
+import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
+import { textColumn } from '#shared/rowbatch/text-column';
+import { dataType } from '#shared/schema/data-type';
+import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { tagsOf } from '#shared/schema/table-schema';
+
+/**
+ * The series of one region as a table of the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps.
+ * Rows are only added; a table that is widened by tags, or whose owner has begun a new life, gets a new one.
+ */
+export class SeriesTable {
+  readonly relation: string;
+  /** Series below this number are in it. */
+  count = 0;
+  pins = 0;
+  isObsolete = false;
+  readonly tagIds: ReadonlySet<number>;
+  readonly #tags: readonly Column[];
+
+  constructor(relation: string, table: Table) {
+    this.relation = relation;
+    this.#tags = tagsOf(table);
+    this.tagIds = new Set(this.#tags.map((tag) => tag.id));
+  }
+
+  static async create(connection: DuckDBConnection, relation: string, table: Table): Promise<SeriesTable> {
+    const series = new SeriesTable(relation, table);
+    const tags = series.#tags.map((tag) => `f${tag.id} ${dataType(tag.type).duckdb}`);
+    await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', ...tags].join(', ')})`);
+    return series;
+  }
+
+  /** Whether it has a column for every tag of the table. */
+  fits(table: Table): boolean {
+    return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
+  }
+
+  /** Adds what the manifest's series files have more. */
+  async load(
+    connection: DuckDBConnection,
+    manifest: RegionManifest,
+    absolute: (path: string) => string,
+  ): Promise<void> {
+    const files = manifest.seriesFiles.filter((file) => file.sidLast >= this.count);
+    if (files.length === 0) return;
+    const paths = files.map((file) => quoteText(absolute(file.path))).join(', ');
+    const schema = [
+      `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
+      ...this.#tags.map(
+        (tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
+      ),
+    ];
+    await connection.run(
+      `INSERT INTO ${this.relation} SELECT * FROM read_parquet([${paths}], schema = MAP {${schema.join(', ')}}) ` +
+        `WHERE sid >= ${this.count} ORDER BY sid`,
+    );
+    this.count = Math.max(...files.map((file) => file.sidLast)) + 1;
+  }
+
+  /** Adds definitions that are in no file yet. */
+  async append(connection: DuckDBConnection, chunk: ScanChunk): Promise<void> {
+    const definitions = decodeDefinitions(chunk.definitions).slice(this.count - chunk.seriesFrom);
+    if (chunk.seriesTo <= this.count) return;
+    const writer = await ChunkWriter.open(connection, this.relation);
+    try {
+      for (let at = 0; at < definitions.length; at += CHUNK_ROWS) {
+        const block = definitions.slice(at, at + CHUNK_ROWS);
+        writer.append(this.#block(block, this.count), 0, block.length);
+        this.count += block.length;
+      }
+    } finally {
+      writer.close();
+    }
+  }
+
+  #block(definitions: readonly SeriesDefinition[], firstSid: number): ChunkColumn[] {
+    const sids = Uint32Array.from(definitions, (_, i) => firstSid + i);
+    const rows = definitions.map(
+      (definition) => new Map(decodeTags(definition.tags).map((tag) => [tag.columnId, tag.value])),
+    );
+    return [
+      { kind: 'u32', values: sids },
+      ...this.#tags.map((tag): ChunkColumn => {
+        const column = textColumn(
+          tag,
+          rows.map((values) => values.get(tag.id)),
+        );
+        return column === undefined ? { kind: 'null' } : { kind: 'column', column };
+      }),
+    ];
+  }
+}

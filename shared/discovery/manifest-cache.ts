@@ -1,0 +1,34 @@
+import type { Call } from '#shared/contracts/call';
+import type { RegionManifest } from '#shared/contracts/gen/common';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+
+/** What is durable of each region, as this process last heard. */
+export class ManifestCache {
+  readonly #metadata: MetadataService;
+  readonly #manifests = new Map<number, RegionManifest>();
+
+  constructor(metadata: MetadataService) {
+    this.#metadata = metadata;
+  }
+
+  /** Takes over a manifest unless a newer one is known. */
+  apply(manifest: RegionManifest): void {
+    const known = this.#manifests.get(manifest.regionId);
+    if (known === undefined || known.version < manifest.version) this.#manifests.set(manifest.regionId, manifest);
+  }
+
+  forget(regionId: number): void {
+    this.#manifests.delete(regionId);
+  }
+
+  /** The newest manifest that is known; asks metadata if none is. @throws `region_not_found`. */
+  async of(regionId: number, call: Call): Promise<RegionManifest> {
+    return this.#manifests.get(regionId) ?? this.refresh(regionId, call);
+  }
+
+  /** Asks metadata. @throws `region_not_found`. */
+  async refresh(regionId: number, call: Call): Promise<RegionManifest> {
+    this.apply(await this.#metadata.getManifest({ regionId }, call));
+    return this.#manifests.get(regionId) ?? this.#metadata.getManifest({ regionId }, call);
+  }
+}
