@@ -36,7 +36,7 @@ export class RegionStore {
     this.#ofNode = connection.prepare<[number], Row>('SELECT * FROM regions WHERE node_id = ? ORDER BY region_id');
     this.#insert = connection.prepare<[number, number, number, number]>(
       `INSERT INTO regions (table_id, position, epoch, node_id, watermark, truncated_sequence, version)
-       VALUES (?, ?, ?, ?, 0, 0, 1)`,
+       VALUES (?1, ?2, ?3, ?4, ?3 << 40, 0, 1)`,
     );
     this.#advance = connection.prepare<[bigint, number]>(
       'UPDATE regions SET watermark = ?, version = version + 1 WHERE region_id = ?',
@@ -48,7 +48,8 @@ export class RegionStore {
       'SELECT count(*) AS regions FROM regions WHERE node_id = ?',
     );
     this.#grantFree = connection.prepare<[number], { table_id: bigint }>(
-      'UPDATE regions SET node_id = ?, epoch = epoch + 1 WHERE node_id = 0 RETURNING table_id',
+      `UPDATE regions SET node_id = ?, epoch = epoch + 1, watermark = (epoch + 1) << 40, version = version + 1
+       WHERE node_id = 0 RETURNING table_id`,
     );
   }
 

@@ -45,9 +45,9 @@ export class FreshPart {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
   }
 
-  /** Makes an empty part for `first` and what follows. @param connection is used for appending alone. */
+  /** Makes an empty part for `first` and what follows. */
   static async create(
-    connection: DuckDBConnection,
+    { connection, appending }: { readonly connection: DuckDBConnection; readonly appending: DuckDBConnection },
     relation: string,
     table: Table,
     first: ScanBatch,
@@ -55,7 +55,7 @@ export class FreshPart {
     const time = `time ${dataType(timeIndexOf(table).type).duckdb}`;
     const fields = fieldsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
     await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', time, ...fields].join(', ')})`);
-    return new FreshPart(relation, table, first, await ChunkWriter.open(connection, relation));
+    return new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
   }
 
   /** Whether rows of the batch can go here. */

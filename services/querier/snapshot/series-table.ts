@@ -1,8 +1,9 @@
-import type { Column, RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanChunk } from '#shared/contracts/gen/ingester';
 import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
+import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
 import { textColumn } from '#shared/rowbatch/text-column';
 import { dataType } from '#shared/schema/data-type';
@@ -40,13 +41,12 @@ export class SeriesTable {
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
   }
 
-  /** Adds what the manifest's series files have more. */
+  /** Adds what the files have more; they begin at or below `count`. */
   async load(
     connection: DuckDBConnection,
-    manifest: RegionManifest,
+    files: readonly SeriesFile[],
     absolute: (path: string) => string,
   ): Promise<void> {
-    const files = manifest.seriesFiles.filter((file) => file.sidLast >= this.count);
     if (files.length === 0) return;
     const paths = files.map((file) => quoteText(absolute(file.path))).join(', ');
     const schema = [
@@ -64,8 +64,9 @@ export class SeriesTable {
 
   /** Adds definitions that are in no file yet. */
   async append(connection: DuckDBConnection, chunk: ScanChunk): Promise<void> {
-    const definitions = decodeDefinitions(chunk.definitions).slice(this.count - chunk.seriesFrom);
     if (chunk.seriesTo <= this.count) return;
+    invariant(chunk.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
+    const definitions = decodeDefinitions(chunk.definitions).slice(this.count - chunk.seriesFrom);
     const writer = await ChunkWriter.open(connection, this.relation);
     try {
       for (let at = 0; at < definitions.length; at += CHUNK_ROWS) {

@@ -1,0 +1,198 @@
+import { checkCall, type Call } from '#shared/contracts/call';
+import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { IngesterService, ScanChunk } from '#shared/contracts/gen/ingester';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import type { ManifestCache } from '#shared/discovery/manifest-cache';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { batchOf, FreshPart } from './fresh-part.js';
+import { SeriesTable } from './series-table.js';
+import type { VerifiedFiles } from './verified-files.js';
+
+export interface FreshRowsDeps {
+  readonly ingesters: Ingesters;
+  readonly manifests: ManifestCache;
+  /** Makes and drops tables, and fills them from files. */
+  readonly connection: DuckDBConnection;
+  /** Appends rows. It is synchronous, so it must not wait for what runs on the other connection. */
+  readonly appending: DuckDBConnection;
+  readonly verified: VerifiedFiles;
+  /** Where a segment or series file lies on this machine. */
+  readonly absolute: (path: string) => string;
+}
+
+/** A part and the rows of it that a snapshot reads. */
+export interface PartView {
+  readonly part: FreshPart;
+  readonly rowCount: number;
+}
+
+/** One region at one moment: segments by the manifest, and everything behind its watermark. */
+export interface RegionView {
+  readonly manifest: RegionManifest;
+  readonly parts: readonly PartView[];
+  /** Undefined if the table has no tags. */
+  readonly series: SeriesTable | undefined;
+  release(): void;
+}
+
+/** Answers "newer manifest" in a row before a read gives up; each means that a flush was committed meanwhile. */
+const MANIFEST_TRIES = 8;
+
+/**
+ * The unflushed rows of one region, as tables of the query instance, brought up to date at each read.
+ *
+ * Only what is new is fetched. A part is dropped when the manifest covers it and no running read uses it.
+ */
+export class FreshRows {
+  readonly #regionId: number;
+  readonly #deps: FreshRowsDeps;
+  #parts: FreshPart[] = [];
+  #series: SeriesTable | undefined;
+  #incarnation = 0n;
+  #nextName = 1;
+  /** Reads come one after the other; the last one's end. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(regionId: number, deps: FreshRowsDeps) {
+    this.#regionId = regionId;
+    this.#deps = deps;
+  }
+
+  /** The region as of now; all that was acknowledged before the call is in it. `release` must be called. */
+  async view(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
+    const turn = this.#turn.then(() => this.#read(table, region, call));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Drops all tables; views that are held keep theirs until they are released. */
+  async close(): Promise<void> {
+    await this.#turn;
+    await this.#forgetAll();
+  }
+
+  async #read(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
+    const owner = this.#deps.ingesters.ownerOf(region);
+    for (let attempt = 0; attempt < MANIFEST_TRIES; attempt++) {
+      checkCall(call);
+      const manifest = await this.#deps.manifests.of(this.#regionId, call);
+      await this.#dropCovered(manifest.watermark);
+      // Rows between the watermark and the first part would be missed; the owner then sends everything.
+      if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
+      await this.#prepareSeries(table, manifest);
+      if (await this.#fetch(owner, table, manifest, call)) return this.#pinned(manifest);
+    }
+    throw new AlmanacError('region_not_ready', `region ${this.#regionId} changes too fast to be read`);
+  }
+
+  /** Fetches what is lacking behind the manifest's watermark. @returns false if the manifest is too old. */
+  async #fetch(owner: IngesterService, table: Table, manifest: RegionManifest, call: Call): Promise<boolean> {
+    const request = {
+      tableId: table.tableId,
+      regionId: this.#regionId,
+      manifestVersion: manifest.version,
+      watermark: manifest.watermark,
+      haveIncarnation: this.#incarnation,
+      haveFrom: this.#parts[0]?.sequenceFrom ?? 0n,
+      haveTo: this.#parts.at(-1)?.sequenceTo ?? 0n,
+      haveSeries: this.#series?.count ?? 0,
+    };
+    for await (const chunk of owner.scan(request, call)) {
+      if (chunk.newerManifest !== undefined) {
+        this.#deps.manifests.apply(chunk.newerManifest);
+        return false;
+      }
+      if (chunk.incarnation !== this.#incarnation) {
+        const isFirst = this.#incarnation === 0n;
+        this.#incarnation = chunk.incarnation;
+        // What an earlier life of the owner told may not be durable: series and rows are fetched anew.
+        if (!isFirst) {
+          await this.#forgetAll();
+          return false;
+        }
+      }
+      await this.#take(table, chunk);
+      if (chunk.complete) return true;
+    }
+    throw new AlmanacError('region_not_ready', `the owner of region ${this.#regionId} ended its answer early`);
+  }
+
+  async #take(table: Table, chunk: ScanChunk): Promise<void> {
+    for (const scanned of chunk.batches) {
+      const batch = batchOf(scanned);
+      let part = this.#parts.at(-1);
+      if (part?.takes(scanned, batch) !== true) {
+        part = await FreshPart.create(this.#deps, this.#name('fresh'), table, scanned);
+        this.#parts.push(part);
+      }
+      part.append(scanned, batch);
+    }
+    for (const part of this.#parts) part.flush();
+    if (this.#series !== undefined) await this.#series.append(this.#deps.appending, chunk);
+  }
+
+  async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
+    if (!table.columns.some((column) => column.kind === 'tag')) return;
+    if (this.#series?.fits(table) !== true) {
+      const old = this.#series;
+      this.#series = await SeriesTable.create(this.#deps.connection, this.#name('series'), table);
+      if (old !== undefined) await this.#discard(old);
+    }
+    const { connection, verified, absolute } = this.#deps;
+    const { count } = this.#series;
+    const lacking = manifest.seriesFiles.filter((file) => file.sidLast >= count);
+    await verified.check(lacking);
+    await this.#series.load(connection, lacking, absolute);
+  }
+
+  #pinned(manifest: RegionManifest): RegionView {
+    const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
+    const series = this.#series;
+    for (const { part } of parts) part.pins++;
+    if (series !== undefined) series.pins++;
+    return {
+      manifest,
+      parts,
+      series,
+      release: () => {
+        for (const { part } of parts) void this.#unpin(part);
+        if (series !== undefined) void this.#unpin(series);
+      },
+    };
+  }
+
+  async #unpin(table: FreshPart | SeriesTable): Promise<void> {
+    table.pins--;
+    if (table.isObsolete && table.pins === 0) await this.#drop(table);
+  }
+
+  async #dropCovered(watermark: bigint): Promise<void> {
+    const covered = this.#parts.filter((part) => part.sequenceTo <= watermark);
+    if (covered.length === 0) return;
+    this.#parts = this.#parts.filter((part) => part.sequenceTo > watermark);
+    for (const part of covered) await this.#discard(part);
+  }
+
+  async #forgetAll(): Promise<void> {
+    const tables = [...this.#parts, ...(this.#series === undefined ? [] : [this.#series])];
+    this.#parts = [];
+    this.#series = undefined;
+    for (const table of tables) await this.#discard(table);
+  }
+
+  async #discard(table: FreshPart | SeriesTable): Promise<void> {
+    table.isObsolete = true;
+    if (table instanceof FreshPart) table.close();
+    if (table.pins === 0) await this.#drop(table);
+  }
+
+  async #drop(table: FreshPart | SeriesTable): Promise<void> {
+    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table.relation}`);
+  }
+
+  #name(kind: string): string {
+    return `${kind}_${this.#regionId}_${this.#nextName++}`;
+  }
+}

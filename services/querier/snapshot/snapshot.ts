@@ -1,0 +1,133 @@
+import type { Call } from '#shared/contracts/call';
+import type { RegionInfo, RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import type { ManifestCache } from '#shared/discovery/manifest-cache';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { errorCode } from '#shared/fs/node-file-system';
+import type { LocalStore } from '#shared/segments/local-store';
+
+import { overlaps, type TimeBounds } from './bands.js';
+import { bindTable, type BoundRegion } from './bind.js';
+import type { BindRequest, Snapshot, Snapshots } from './binding.js';
+import { FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+import { VerifiedFiles } from './verified-files.js';
+
+export interface SnapshotDeps {
+  readonly ingesters: Ingesters;
+  readonly manifests: ManifestCache;
+  readonly store: LocalStore;
+  /** Makes and drops the tables of fresh rows. */
+  readonly connection: DuckDBConnection;
+  /** Appends to them. */
+  readonly appending: DuckDBConnection;
+}
+
+/** Takes snapshots for queries (storage.md 6): segments by the manifest, and the rows that owners hold behind it. */
+export class RegionSnapshots implements Snapshots {
+  readonly #deps: SnapshotDeps;
+  readonly #freshDeps: FreshRowsDeps;
+  readonly #fresh = new Map<number, FreshRows>();
+  readonly #verified: VerifiedFiles;
+
+  constructor(deps: SnapshotDeps) {
+    this.#deps = deps;
+    this.#verified = new VerifiedFiles(deps.store);
+    this.#freshDeps = { ...deps, verified: this.#verified, absolute: (path) => deps.store.absolute(path) };
+  }
+
+  async take(requests: readonly BindRequest[], call: Call): Promise<Snapshot> {
+    const views: RegionView[] = [];
+    const release = (): void => {
+      for (const view of views.splice(0)) view.release();
+    };
+    try {
+      const relations: string[] = [];
+      const considered: number[] = [];
+      const read: number[] = [];
+      for (const request of requests) {
+        const bound = await this.#bindRegions(request, views, call);
+        const bounds = boundsOf(request);
+        relations.push(bindTable(bound, { ...request, bounds, absolute: this.#freshDeps.absolute }));
+        considered.push(sum(bound.map(({ view }) => view.manifest.segments.length)));
+        read.push(sum(bound.map(({ segments }) => segments.length)));
+      }
+      return { relations, segmentsConsidered: considered, segmentsRead: read, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Forgets the regions of a dropped table. */
+  async dropped(regionIds: readonly number[]): Promise<void> {
+    for (const regionId of regionIds) {
+      const fresh = this.#fresh.get(regionId);
+      this.#fresh.delete(regionId);
+      this.#deps.manifests.forget(regionId);
+      await fresh?.close();
+    }
+  }
+
+  async #bindRegions(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
+    const bound: BoundRegion[] = [];
+    for (const region of request.table.regions) {
+      const { view, segments } = await this.#readRegion(request, region, call);
+      views.push(view);
+      bound.push({ view, segments });
+    }
+    return bound;
+  }
+
+  /** The region's view with files that are there and whole; a missing file means that the manifest was too old. */
+  async #readRegion(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
+    try {
+      return await this.#checkedView(request, region, call);
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') throw error;
+    }
+    await this.#deps.manifests.refresh(region.regionId, call);
+    try {
+      return await this.#checkedView(request, region, call);
+    } catch (error) {
+      throw errorCode(error) === 'ENOENT' ? missing(error) : error;
+    }
+  }
+
+  async #checkedView(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
+    const view = await this.#view(request.table, region, call);
+    try {
+      const segments = prune(view.manifest, boundsOf(request));
+      await this.#verified.check(segments);
+      return { view, segments };
+    } catch (error) {
+      view.release();
+      throw error;
+    }
+  }
+
+  #view(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
+    let fresh = this.#fresh.get(region.regionId);
+    if (fresh === undefined) {
+      fresh = new FreshRows(region.regionId, this.#freshDeps);
+      this.#fresh.set(region.regionId, fresh);
+    }
+    return fresh.view(table, region, call);
+  }
+}
+
+function boundsOf({ timeFrom, timeTo }: BindRequest): TimeBounds {
+  return { from: timeFrom, to: timeTo };
+}
+
+function prune(manifest: RegionManifest, bounds: TimeBounds): Segment[] {
+  return manifest.segments.filter((it) => overlaps({ first: it.timeFirst, last: it.timeLast }, bounds));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function missing(cause: unknown): AlmanacError {
+  return new AlmanacError('storage_unavailable', 'a segment file is missing', { cause });
+}
