@@ -34,9 +34,9 @@ export class RegionStore {
   constructor(connection: Connection) {
     this.#byId = connection.prepare<[number], Row>('SELECT * FROM regions WHERE region_id = ?');
     this.#ofNode = connection.prepare<[number], Row>('SELECT * FROM regions WHERE node_id = ? ORDER BY region_id');
-    this.#insert = connection.prepare<[number, number, number, number]>(
+    this.#insert = connection.prepare<[number, number, number, number, bigint]>(
       `INSERT INTO regions (table_id, position, epoch, node_id, watermark, truncated_sequence, version)
-       VALUES (?1, ?2, ?3, ?4, ?3 << 40, 0, 1)`,
+       VALUES (?, ?, ?, ?, ?, 0, 1)`,
     );
     this.#advance = connection.prepare<[bigint, number]>(
       'UPDATE regions SET watermark = ?, version = version + 1 WHERE region_id = ?',
@@ -64,7 +64,9 @@ export class RegionStore {
 
   /** @param nodeId 0 leaves the region without an owner. */
   insert(tableId: number, position: number, nodeId: number): void {
-    this.#insert.run(tableId, position, nodeId === 0 ? 0 : 1, nodeId);
+    const epoch = nodeId === 0 ? 0 : 1;
+    // Sequences begin at `epoch << 40`, and so does what is durable.
+    this.#insert.run(tableId, position, epoch, nodeId, BigInt(epoch) << 40n);
   }
 
   advance(regionId: number, watermark: bigint): void {
