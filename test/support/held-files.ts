@@ -1,0 +1,63 @@
+import type { FileSystem, OpenFile } from '#shared/fs/file-system';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+
+/** The real disk, with syncs that end when the test says so, and writes that fail when it says so. */
+export class HeldFiles {
+  syncCount = 0;
+  /** Thrown by the next write, then by every later one. */
+  writeError: Error | undefined;
+  #isHolding = false;
+  #held: (() => void)[] = [];
+  #arrivals: { count: number; resolve: () => void }[] = [];
+
+  readonly fileSystem: FileSystem = {
+    ...nodeFileSystem,
+    open: async (path, mode) => this.#wrap(await nodeFileSystem.open(path, mode)),
+  };
+
+  /** From now on syncs wait for `release`. */
+  hold(): void {
+    this.#isHolding = true;
+  }
+
+  /** Ends one sync that waits, as soon as there is one. */
+  async release(): Promise<void> {
+    await this.arrived(1);
+    this.#held.shift()?.();
+  }
+
+  /** Ends all syncs, those to come too. */
+  releaseAll(): void {
+    this.#isHolding = false;
+    for (const resolve of this.#held.splice(0)) resolve();
+  }
+
+  /** Resolves when `count` syncs wait. */
+  arrived(count: number): Promise<void> {
+    if (this.#held.length >= count) return Promise.resolve();
+    return new Promise((resolve) => this.#arrivals.push({ count, resolve }));
+  }
+
+  #wrap(file: OpenFile): OpenFile {
+    return {
+      append: (parts) => (this.writeError === undefined ? file.append(parts) : Promise.reject(this.writeError)),
+      read: (target, position) => file.read(target, position),
+      syncData: async () => {
+        this.syncCount++;
+        if (this.#isHolding) await this.#wait();
+        await file.syncData();
+      },
+      sync: () => file.sync(),
+      truncate: (bytes) => file.truncate(bytes),
+      close: () => file.close(),
+    };
+  }
+
+  #wait(): Promise<void> {
+    const waiting = new Promise<void>((resolve) => this.#held.push(resolve));
+    const arrived = this.#arrivals.filter(({ count }) => this.#held.length >= count);
+    this.#arrivals = this.#arrivals.filter((it) => !arrived.includes(it));
+    for (const { resolve } of arrived) resolve();
+    return waiting;
+  }
+}

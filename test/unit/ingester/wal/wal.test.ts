@@ -1,0 +1,266 @@
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+
+import { expect } from 'chai';
+
+import { encodeRecord, type LogRecord } from '#services/ingester/wal/record';
+import { replayWal } from '#services/ingester/wal/replay';
+import { Wal, type WalOptions } from '#services/ingester/wal/wal';
+import type { WalFile } from '#services/ingester/wal/wal-files';
+import { systemClock } from '#shared/clock/clock';
+import type { AlmanacError } from '#shared/errors/almanac-error';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { HeldFiles } from '#test/support/held-files';
+import { KeptLog } from '#test/support/quiet-log';
+import { tempFolder } from '#test/support/temp-folder';
+
+const REGION = 7;
+const BATCH = new Uint8Array(64).fill(0xab);
+
+describe('Wal', () => {
+  let folder = '';
+  let cleanUps: (() => void)[] = [];
+  beforeEach(() => {
+    folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+  });
+  afterEach(() => {
+    for (const cleanUp of cleanUps) cleanUp();
+    cleanUps = [];
+  });
+
+  function options(overrides: Partial<WalOptions> = {}): WalOptions {
+    return {
+      folder,
+      fs: nodeFileSystem,
+      clock: systemClock,
+      sync: 'group',
+      fileBytesMax: 1 << 20,
+      onBroken: () => undefined,
+      ...overrides,
+    };
+  }
+
+  /** A record of `rows` rows behind `sequenceFrom`. */
+  function append(wal: Wal, sequenceFrom: bigint, rows = 1, batch = BATCH): Promise<void> {
+    const batchId = new Uint8Array(16).fill(Number(sequenceFrom & 0xffn));
+    const header = {
+      batchId,
+      tableId: 1,
+      regionId: REGION,
+      epoch: 1,
+      schemaVersion: 3,
+      sequenceFrom,
+      rowCount: rows,
+      firstSid: 5,
+    };
+    const parts = encodeRecord(header, new Uint8Array([1, 2, 3]), batch);
+    return new Promise((resolve, reject) => {
+      wal.append({ regionId: REGION, sequenceTo: sequenceFrom + BigInt(rows), parts }, resolve, reject);
+    });
+  }
+
+  async function replay(
+    recover: 'strict' | 'skip-corrupt' = 'strict',
+  ): Promise<{ records: LogRecord[]; files: WalFile[]; log: KeptLog }> {
+    const log = new KeptLog();
+    const records: LogRecord[] = [];
+    const files = await replayWal({
+      folder,
+      fs: nodeFileSystem,
+      log,
+      recover,
+      onRecord: (record) =>
+        void records.push({ ...record, batch: record.batch.slice(), definitions: record.definitions.slice() }),
+      onProgress: () => undefined,
+    });
+    return { records, files, log };
+  }
+
+  function fileOf(wal: Wal): string {
+    return wal.files[wal.files.length - 1].path;
+  }
+
+  it('gives back what was appended, in order', async () => {
+    const wal = await Wal.open(options(), []);
+    await append(wal, 10n, 3);
+    await append(wal, 13n, 1, new Uint8Array(8));
+    await wal.close();
+
+    const { records } = await replay();
+    expect(records.map(({ sequenceFrom, rowCount }) => [sequenceFrom, rowCount])).to.deep.equal([
+      [10n, 3],
+      [13n, 1],
+    ]);
+    expect(records[0]).to.include({ tableId: 1, regionId: REGION, epoch: 1, schemaVersion: 3, firstSid: 5 });
+    expect([...records[0].definitions]).to.deep.equal([1, 2, 3]);
+    expect([...records[0].batch]).to.deep.equal([...BATCH]);
+  });
+
+  it('shares one sync among records that arrive while another sync runs', async () => {
+    const held = new HeldFiles();
+    const wal = await Wal.open(options({ fs: held.fileSystem }), []);
+    const before = held.syncCount;
+    held.hold();
+    const first = append(wal, 0n);
+    await held.arrived(1);
+    const others = [append(wal, 1n), append(wal, 2n), append(wal, 3n)];
+    await held.release();
+    await first;
+    await held.release();
+    await Promise.all(others);
+    expect(held.syncCount - before).to.equal(2);
+    held.releaseAll();
+    await wal.close();
+  });
+
+  it('resolves nothing before the sync has ended', async () => {
+    const held = new HeldFiles();
+    const wal = await Wal.open(options({ fs: held.fileSystem }), []);
+    held.hold();
+    let isDurable = false;
+    const appended = append(wal, 0n).then(() => (isDurable = true));
+    await held.arrived(1);
+    expect(isDurable).to.equal(false);
+    held.releaseAll();
+    await appended;
+    await wal.close();
+  });
+
+  it('refuses everything after a failed write, and says so once', async () => {
+    const held = new HeldFiles();
+    const broken: unknown[] = [];
+    const wal = await Wal.open(options({ fs: held.fileSystem, onBroken: (error) => broken.push(error) }), []);
+    await append(wal, 0n);
+    held.writeError = new Error('no space');
+    const outcomes = await Promise.allSettled([append(wal, 1n), append(wal, 2n)]);
+    held.writeError = undefined;
+    outcomes.push(...(await Promise.allSettled([append(wal, 3n)])));
+    for (const outcome of outcomes) {
+      expect(outcome.status).to.equal('rejected');
+      if (outcome.status === 'rejected') expect((outcome.reason as AlmanacError).code).to.equal('storage_unavailable');
+    }
+    expect(broken).to.have.length(1);
+  });
+
+  it('begins a new file when one is full, and forgets the oldest', async () => {
+    const wal = await Wal.open(options({ fileBytesMax: 300 }), []);
+    for (let i = 0; i < 10; i++) await append(wal, BigInt(i));
+    expect(wal.files.length).to.be.greaterThan(2);
+    expect(wal.files[0].lastSequences.get(REGION)).to.equal(1n);
+    await wal.forgetOldest();
+    await wal.close();
+    const { records } = await replay();
+    expect(records.length).to.be.greaterThan(0).and.lessThan(10);
+    expect(records.at(-1)?.sequenceFrom).to.equal(9n);
+  });
+
+  it('goes on behind the files of an earlier life', async () => {
+    const first = await Wal.open(options(), []);
+    await append(first, 0n);
+    await first.close();
+    const { files } = await replay();
+    const second = await Wal.open(options(), files);
+    await append(second, 1n);
+    await second.close();
+    const { records } = await replay();
+    expect(records.map((record) => record.sequenceFrom)).to.deep.equal([0n, 1n]);
+  });
+
+  it('syncs later in the modes that say so, and at close', async () => {
+    const held = new HeldFiles();
+    const wal = await Wal.open(options({ fs: held.fileSystem, sync: 'none' }), []);
+    const before = held.syncCount;
+    await append(wal, 0n);
+    expect(held.syncCount).to.equal(before);
+    await wal.close();
+    expect(held.syncCount).to.equal(before + 1);
+  });
+
+  describe('after a crash', () => {
+    it('cuts off a record that was torn at the end, at every byte', async () => {
+      const wal = await Wal.open(options(), []);
+      await append(wal, 0n);
+      const whole = statSync(fileOf(wal)).size;
+      await append(wal, 1n);
+      await wal.close();
+      const bytes = readFileSync(fileOf(wal));
+      for (let cut = whole + 1; cut < bytes.length; cut++) {
+        writeFileSync(fileOf(wal), bytes.subarray(0, cut));
+        const { records, log } = await replay();
+        expect(
+          records.map((record) => record.sequenceFrom),
+          `cut at ${cut}`,
+        ).to.deep.equal([0n]);
+        expect(log.messages('warn')).to.deep.equal(['cut off a torn record at the end of the log']);
+        expect(statSync(fileOf(wal)).size).to.equal(whole);
+      }
+    });
+
+    it('cuts off a group of which an early page is missing, although later records are intact', async () => {
+      const held = new HeldFiles();
+      const wal = await Wal.open(options({ fs: held.fileSystem }), []);
+      await append(wal, 0n);
+      held.hold();
+      const first = append(wal, 1n);
+      await held.arrived(1);
+      const group = [append(wal, 2n), append(wal, 3n)];
+      held.releaseAll();
+      await Promise.all([first, ...group]);
+      await wal.close();
+      const bytes = readFileSync(fileOf(wal));
+      const recordBytes = (bytes.length - 8) / 4;
+      bytes.fill(0, 8 + 2 * recordBytes, 8 + 2 * recordBytes + 40);
+      writeFileSync(fileOf(wal), bytes);
+      const { records } = await replay();
+      expect(records.map((record) => record.sequenceFrom)).to.deep.equal([0n, 1n]);
+    });
+
+    it('refuses to start at damage in front of acknowledged records, naming file and place', async () => {
+      const wal = await Wal.open(options(), []);
+      for (let i = 0; i < 3; i++) await append(wal, BigInt(i));
+      await wal.close();
+      const bytes = readFileSync(fileOf(wal));
+      bytes[8 + 100] ^= 1;
+      writeFileSync(fileOf(wal), bytes);
+      const refusal = await replay().then(
+        () => undefined,
+        (error: unknown) => error as AlmanacError,
+      );
+      expect(refusal?.code).to.equal('storage_unavailable');
+      expect(refusal?.message).to.include(fileOf(wal)).and.to.include('damaged at byte 8');
+    });
+
+    it('leaves damaged records out if told so, and reads on', async () => {
+      const wal = await Wal.open(options(), []);
+      for (let i = 0; i < 3; i++) await append(wal, BigInt(i));
+      await wal.close();
+      const bytes = readFileSync(fileOf(wal));
+      bytes[8 + 100] ^= 1;
+      writeFileSync(fileOf(wal), bytes);
+      const { records, log } = await replay('skip-corrupt');
+      expect(records.map((record) => record.sequenceFrom)).to.deep.equal([1n, 2n]);
+      expect(log.messages('error')).to.deep.equal(['damaged log record left out']);
+    });
+
+    it('refuses a cut in a file that is not the last', async () => {
+      const wal = await Wal.open(options({ fileBytesMax: 300 }), []);
+      for (let i = 0; i < 6; i++) await append(wal, BigInt(i));
+      await wal.close();
+      const [first] = wal.files;
+      truncateSync(first.path, statSync(first.path).size - 8);
+      const refusal = await replay().then(
+        () => undefined,
+        (error: unknown) => error as AlmanacError,
+      );
+      expect(refusal?.code).to.equal('storage_unavailable');
+    });
+
+    it('accepts a last file whose header was not written', async () => {
+      const wal = await Wal.open(options(), []);
+      await append(wal, 0n);
+      await wal.close();
+      writeFileSync(`${folder}/0000000002.wal`, 'ALM');
+      const { records } = await replay();
+      expect(records).to.have.length(1);
+    });
+  });
+});
