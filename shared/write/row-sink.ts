@@ -14,11 +14,12 @@ import { indexOf, type TableIndex } from './table-index.js';
 import { outsideRange, TIME_LIMITS } from './times.js';
 import { WrittenRows } from './written-rows.js';
 
-/** A block is sent when it has as many rows or bytes. */
-const BLOCK_ROWS = 50_000;
-const BLOCK_BYTES = 8 * 1024 * 1024;
+/** A batch is sent when it has as many rows or bytes. */
+const PACK_ROWS = 50_000;
+const PACK_BYTES = 8 * 1024 * 1024;
 
-export type Rows = Iterable<readonly CellValue[]> | AsyncIterable<readonly CellValue[]>;
+/** Blocks of rows, of any size. */
+export type RowBlocks = Iterable<readonly CellValue[][]> | AsyncIterable<readonly CellValue[][]>;
 
 /** Rows with typed cells in, durable rows out: what INSERT stands on. */
 export class RowSink {
@@ -34,40 +35,29 @@ export class RowSink {
   /**
    * Writes rows into an existing table; columns that are not named are null.
    *
-   * Rows that are all there (an iterable) are checked to the last before the first is written. Rows that come one by
-   * one are written in blocks, so an error leaves the blocks before it.
+   * Rows that are all there (an iterable) are checked to the last before the first is written. Rows that come in time
+   * are written as they come, so an error leaves those before it.
    *
-   * @param columns names of the cells of each row, in order.
+   * @param columns columns of the cells of each row, in order.
    * @returns how many rows were given.
    * @throws `column_not_found`; `invalid_arguments` for a cell that its column does not take; those of `RowWriter`.
    */
-  async insert(table: Table, columns: readonly string[], rows: Rows, call: Call): Promise<number> {
+  async insert(table: Table, columns: readonly Column[], blocks: RowBlocks, call: Call): Promise<number> {
     const layout = new Layout(indexOf(table), columns);
-    const blocks: Block[] = [];
-    let block = new Block(layout);
-    let rowCount = 0;
-    if (Symbol.asyncIterator in rows) {
-      for await (const row of rows) {
-        block.add(row);
-        rowCount++;
-        if (!block.isFull) continue;
-        await this.#send(block, call);
-        block = new Block(layout);
+    const packer = new Packer(layout);
+    if (Symbol.asyncIterator in blocks) {
+      for await (const rows of blocks) {
+        packer.add(rows);
+        for (const pack of packer.takeFull()) await this.#send(pack, call);
       }
     } else {
-      for (const row of rows) {
-        block.add(row);
-        rowCount++;
-        if (!block.isFull) continue;
-        blocks.push(block);
-        block = new Block(layout);
-      }
+      for (const rows of blocks) packer.add(rows);
     }
-    for (const whole of [...blocks, block]) await this.#send(whole, call);
-    return rowCount;
+    for (const pack of packer.takeAll()) await this.#send(pack, call);
+    return packer.rowCount;
   }
 
-  async #send({ builder, layout }: Block, call: Call): Promise<void> {
+  async #send({ builder, layout }: Pack, call: Call): Promise<void> {
     const { index } = layout;
     const batch = builder.finish((name) => index.byName.get(name)?.id ?? 0);
     const parts = splitRows(index, batch, builder.series, this.#turn++);
@@ -90,8 +80,9 @@ class Layout {
   readonly fields: readonly CellPlace[];
   readonly time: CellPlace;
 
-  constructor(index: TableIndex, names: readonly string[]) {
+  constructor(index: TableIndex, columns: readonly Column[]) {
     this.index = index;
+    const names = columns.map((column) => column.name);
     for (const name of names) {
       if (!index.byName.has(name)) throw new AlmanacError('column_not_found', `Column not found: ${name}`);
     }
@@ -110,8 +101,43 @@ class Layout {
   typeOf = (name: string): string => this.index.byName.get(name)?.type ?? 'String';
 }
 
+/** Packs rows into batches of a size that is worth a log record. */
+class Packer {
+  rowCount = 0;
+  readonly #layout: Layout;
+  #full: Pack[] = [];
+  #open: Pack;
+
+  constructor(layout: Layout) {
+    this.#layout = layout;
+    this.#open = new Pack(layout);
+  }
+
+  add(rows: readonly CellValue[][]): void {
+    for (const row of rows) {
+      this.#open.add(row);
+      this.rowCount++;
+      if (!this.#open.isFull) continue;
+      this.#full.push(this.#open);
+      this.#open = new Pack(this.#layout);
+    }
+  }
+
+  takeFull(): Pack[] {
+    const full = this.#full;
+    this.#full = [];
+    return full;
+  }
+
+  takeAll(): Pack[] {
+    const all = [...this.takeFull(), this.#open];
+    this.#open = new Pack(this.#layout);
+    return all;
+  }
+}
+
 /** Rows that are sent together. */
-class Block {
+class Pack {
   readonly layout: Layout;
   readonly builder: TableBuilder;
   readonly #series = new Map<string, SeriesEntry>();
@@ -125,7 +151,7 @@ class Block {
   }
 
   get isFull(): boolean {
-    return this.builder.rowCount >= BLOCK_ROWS || this.#bytes >= BLOCK_BYTES;
+    return this.builder.rowCount >= PACK_ROWS || this.#bytes >= PACK_BYTES;
   }
 
   add(row: readonly CellValue[]): void {
