@@ -7,6 +7,7 @@ const LAYERS = [
   'lifecycle|limits|rowbatch|segments|profiling',
   'duckdb|contracts',
   'discovery',
+  'write',
 ];
 
 const rule = (name, from, to) => ({ name, severity: 'error', from, to });

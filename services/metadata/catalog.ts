@@ -61,7 +61,9 @@ export class Catalog {
     return this.#version;
   }
 
+  /** Ends all watches, then the connection. May be called twice. */
   close(): void {
+    this.hub.close();
     this.#connection.close();
   }
 
@@ -90,6 +92,16 @@ export class Catalog {
     return result;
   }
 
+  /** Runs one method over the open file. @throws `external` after `close`, `storage_unavailable` if reading fails. */
+  run<T>(method: () => T): T {
+    if (!this.#connection.open) throw new AlmanacError('external', 'metadata is stopped', { retryAfterSeconds: 1 });
+    try {
+      return method();
+    } catch (error) {
+      throw storeError(error, 'call failed');
+    }
+  }
+
   /** @throws `database_not_found`. */
   database(name: string): Database {
     const database = this.databases.find(name);
@@ -114,16 +126,14 @@ export class Catalog {
     return { regionId, tableId, epoch, watermark, truncatedSequence, version, segments, seriesFiles };
   }
 
-  /** The whole catalog as events, for watchers that know nothing yet. */
+  /** The whole catalog as events, for watchers whose version is too old to catch up change by change. */
   everything(): WatchEvent[] {
-    const events: WatchEvent[] = [];
+    const changes: Change[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
     for (const database of this.databases.list()) {
-      events.push({ ...databaseCreated(database), catalogVersion: this.#version });
-      for (const table of this.tables.list(database)) {
-        events.push({ ...tableChanged(table), catalogVersion: this.#version });
-      }
+      changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
     }
-    return events;
+    changes.push({ ...NO_CHANGE, kind: 'state_end' });
+    return changes.map((change) => ({ ...change, catalogVersion: this.#version }));
   }
 }
 

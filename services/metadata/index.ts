@@ -25,13 +25,11 @@ export interface RunningMetadata extends Service {
 /** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
 export async function startMetadata({ folder, fs, clock, defaults }: MetadataOptions): Promise<RunningMetadata> {
   const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock);
-  let isClosed = false;
   return {
     service: metadataService(catalog, defaults),
     drain: () => Promise.resolve(),
     stop() {
-      if (!isClosed) catalog.close();
-      isClosed = true;
+      catalog.close();
       return Promise.resolve();
     },
   };
@@ -39,24 +37,24 @@ export async function startMetadata({ folder, fs, clock, defaults }: MetadataOpt
 
 function metadataService(catalog: Catalog, defaults: TableDefaults): MetadataService {
   return {
-    createDatabase: async (request, call) => answer(call, () => createDatabase(catalog, request)),
-    dropDatabase: async (request, call) => answer(call, () => dropDatabase(catalog, request)),
-    listDatabases: async (request, call) => answer(call, () => listDatabases(catalog, request)),
-    createTable: async (request, call) => answer(call, () => createTable(catalog, request, defaults)),
-    ensureTables: async (request, call) => answer(call, () => ensureTables(catalog, request, defaults)),
-    getTable: async (request, call) => answer(call, () => getTable(catalog, request)),
-    listTables: async (request, call) => answer(call, () => listTables(catalog, request)),
-    dropTable: async (request, call) => answer(call, () => dropTable(catalog, request)),
-    truncateTable: async (request, call) => answer(call, () => truncateTable(catalog, request)),
-    getManifest: async (request, call) => answer(call, () => getManifest(catalog, request.regionId)),
-    commitSegments: async (request, call) => answer(call, () => commitSegments(catalog, request)),
-    registerNode: async (request, call) => answer(call, () => registerNode(catalog, request)),
-    listGrants: async (request, call) => answer(call, () => listGrants(catalog, request)),
-    listNodes: async (_request, call) => answer(call, () => listNodes(catalog)),
+    createDatabase: async (request, call) => answer(catalog, call, () => createDatabase(catalog, request)),
+    dropDatabase: async (request, call) => answer(catalog, call, () => dropDatabase(catalog, request)),
+    listDatabases: async (request, call) => answer(catalog, call, () => listDatabases(catalog, request)),
+    createTable: async (request, call) => answer(catalog, call, () => createTable(catalog, request, defaults)),
+    ensureTables: async (request, call) => answer(catalog, call, () => ensureTables(catalog, request, defaults)),
+    getTable: async (request, call) => answer(catalog, call, () => getTable(catalog, request)),
+    listTables: async (request, call) => answer(catalog, call, () => listTables(catalog, request)),
+    dropTable: async (request, call) => answer(catalog, call, () => dropTable(catalog, request)),
+    truncateTable: async (request, call) => answer(catalog, call, () => truncateTable(catalog, request)),
+    getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
+    commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),
+    registerNode: async (request, call) => answer(catalog, call, () => registerNode(catalog, request)),
+    listGrants: async (request, call) => answer(catalog, call, () => listGrants(catalog, request)),
+    listNodes: async (_request, call) => answer(catalog, call, () => listNodes(catalog)),
     watch: (request, call) => catalog.hub.watch(request.afterVersion, () => catalog.everything(), call),
-    listGarbage: async (request, call) => answer(call, () => listGarbage(catalog, request)),
+    listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
     forgetGarbage: async (request, call) =>
-      answer(call, () => {
+      answer(catalog, call, () => {
         forgetGarbage(catalog, request);
         return {};
       }),
@@ -64,7 +62,7 @@ function metadataService(catalog: Catalog, defaults: TableDefaults): MetadataSer
 }
 
 /** Runs one method, unless its caller gave up already. */
-function answer<T>(call: Call, method: () => T): Promise<T> {
+function answer<T>(catalog: Catalog, call: Call, method: () => T): Promise<T> {
   checkCall(call);
-  return Promise.resolve(method());
+  return Promise.resolve(catalog.run(method));
 }

@@ -1,4 +1,4 @@
-import type { Call } from '#shared/contracts/call';
+import { callError, type Call } from '#shared/contracts/call';
 import type { WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -13,12 +13,16 @@ export class WatchHub {
   readonly #watchers = new Set<Watcher>();
   /** Versions above this one are in the history. */
   #historyFrom: bigint;
+  #version: bigint;
+  #isClosed = false;
 
   constructor(catalogVersion: bigint) {
     this.#historyFrom = catalogVersion;
+    this.#version = catalogVersion;
   }
 
   publish(event: WatchEvent): void {
+    this.#version = event.catalogVersion;
     this.#history.push(event);
     if (this.#history.length > HISTORY_MAX) {
       const dropped = this.#history.splice(0, HISTORY_MAX / 2);
@@ -30,19 +34,29 @@ export class WatchHub {
   /**
    * All events after `afterVersion`, then new ones until the call is cancelled.
    *
-   * @param everything the state as events, for a watcher whose version is no longer in the history.
-   * @throws `resources_exhausted` if the watcher falls too far behind.
+   * @param everything the state as events, for a watcher whose version is no longer in the history, or not yet: the
+   *   file may have been replaced by an older copy.
+   * @throws `resources_exhausted` if the watcher falls too far behind; `external` when the hub closes; the call's error.
    */
   async *watch(afterVersion: bigint, everything: () => WatchEvent[], call: Call): AsyncIterable<WatchEvent> {
+    if (this.#isClosed) throw stopped();
+    const isInHistory = afterVersion >= this.#historyFrom && afterVersion <= this.#version;
+    const missed = isInHistory ? this.#history.filter((event) => event.catalogVersion > afterVersion) : everything();
     const watcher = new Watcher(call.signal);
-    const missed = this.#history.filter((event) => event.catalogVersion > afterVersion);
-    for (const event of afterVersion < this.#historyFrom ? everything() : missed) watcher.push(event);
     this.#watchers.add(watcher);
     try {
+      // What happens meanwhile waits in the watcher.
+      yield* missed;
       yield* watcher.events();
     } finally {
       this.#watchers.delete(watcher);
     }
+  }
+
+  /** Ends all watches, and those to come. */
+  close(): void {
+    this.#isClosed = true;
+    for (const watcher of this.#watchers) watcher.end(stopped());
   }
 }
 
@@ -50,7 +64,7 @@ class Watcher {
   readonly #signal: AbortSignal;
   #pending: WatchEvent[] = [];
   #wake: (() => void) | undefined;
-  #isBehind = false;
+  #end: AlmanacError | undefined;
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
@@ -58,20 +72,36 @@ class Watcher {
   }
 
   push(event: WatchEvent): void {
-    if (this.#pending.length >= BACKLOG_MAX) this.#isBehind = true;
-    else this.#pending.push(event);
+    if (this.#pending.length >= BACKLOG_MAX) {
+      this.end(new AlmanacError('resources_exhausted', 'watch fell behind; start again'));
+    } else {
+      this.#pending.push(event);
+      this.#wake?.();
+    }
+  }
+
+  /** Ends the watch with an error, behind the events that wait. */
+  end(error: AlmanacError): void {
+    this.#end ??= error;
     this.#wake?.();
   }
 
+  /** Waiting events, then each new one; ends only by an error. */
   async *events(): AsyncIterable<WatchEvent> {
-    while (!this.#signal.aborted) {
+    for (;;) {
+      if (this.#signal.aborted) throw callError(this.#signal);
       const events = this.#pending;
       this.#pending = [];
       yield* events;
-      if (this.#isBehind) throw new AlmanacError('resources_exhausted', 'watch fell behind; start again');
-      if (this.#pending.length > 0 || this.#signal.aborted) continue;
+      if (this.#pending.length > 0) continue;
+      if (this.#end !== undefined) throw this.#end;
+      if (this.#signal.aborted) continue;
       await new Promise<void>((resolve) => (this.#wake = resolve));
       this.#wake = undefined;
     }
   }
+}
+
+function stopped(): AlmanacError {
+  return new AlmanacError('external', 'metadata is stopped', { retryAfterSeconds: 1 });
 }

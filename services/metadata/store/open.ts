@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { invariant } from '#shared/errors/invariant';
+import { invariant, InvariantError } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
 
 export type Connection = Database.Database;
@@ -60,8 +60,8 @@ async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
 }
 
 /** The one translator of SQLite's errors. */
-export function storeError(error: unknown, what: string): AlmanacError {
-  if (error instanceof AlmanacError) return error;
+export function storeError(error: unknown, what: string): AlmanacError | InvariantError {
+  if (error instanceof AlmanacError || error instanceof InvariantError) return error;
   const code = error instanceof Database.SqliteError ? error.code : 'unknown error';
   return new AlmanacError('storage_unavailable', `metadata: ${what}: ${code}`, { cause: error, retryAfterSeconds: 5 });
 }

@@ -37,7 +37,10 @@ export interface MetadataService {
   /** The node's open grants, with those tables. */
   listGrants(request: ListGrantsRequest, call: Call): Promise<ListGrantsResponse>;
   listNodes(request: Empty, call: Call): Promise<ListNodesResponse>;
-  /** All changes after the given catalog version, then each new one as it happens. */
+  /**
+   * All changes after the given catalog version, or the whole state if they are no longer known, then each new one as
+   * it happens. Errors: resources_exhausted (the watcher is too slow; watch again), external (metadata stops).
+   */
   watch(request: WatchRequest, call: Call): AsyncIterable<WatchEvent>;
   /** Paths that may be deleted: removed from the manifest longer ago than the grace time. */
   listGarbage(request: ListGarbageRequest, call: Call): Promise<ListGarbageResponse>;
@@ -215,10 +218,16 @@ export interface WatchRequest {
   readonly afterVersion: bigint;
 }
 
-/** One change. Exactly one of `table`, `database`, `manifest` or a dropped id is set. */
+/**
+ * One change. Exactly one of `table`, `database`, `manifest` or a dropped id is set. A watcher whose version is older
+ * than the history gets all databases and tables between `state_begin` and `state_end`: what it knows beside them is gone.
+ */
 export interface WatchEvent {
   readonly catalogVersion: bigint;
-  /** `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`. */
+  /**
+   * `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`,
+   * `state_begin`, `state_end`.
+   */
   readonly kind: string;
   readonly table?: Table | undefined;
   readonly database?: Database | undefined;

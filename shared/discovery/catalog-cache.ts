@@ -1,0 +1,267 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { callError, checkCall, ownCall, type Call } from '#shared/contracts/call';
+import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { MetadataService, WatchEvent } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import type { Logger } from '#shared/telemetry/log';
+import type { Catalog } from './catalog.js';
+import { Listeners } from './listeners.js';
+import { TableMap, type DroppedTable } from './table-map.js';
+
+/** Rest before a watch that ended is started again; doubled at each failure in a row. */
+const RETRY_MS = 100;
+const RETRY_MS_MAX = 5_000;
+
+export interface CatalogCacheOptions {
+  readonly metadata: MetadataService;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/**
+ * The catalog of this process, kept warm by metadata's watch.
+ *
+ * What is known is answered without metadata, so its absence stops neither reads nor writes of known tables. What is
+ * not known is asked for once per call.
+ */
+export class CatalogCache implements Catalog {
+  readonly #options: CatalogCacheOptions;
+  readonly #databases = new Map<string, Database>();
+  readonly #tables = new TableMap();
+  readonly #tableListeners = new Listeners<Table>();
+  readonly #droppedListeners = new Listeners<DroppedTable>();
+  readonly #manifestListeners = new Listeners<RegionManifest>();
+  readonly #resetListeners = new Listeners<bigint>();
+  readonly #waiters = new Set<{ readonly version: bigint; readonly resolve: () => void }>();
+  readonly #stopping = new AbortController();
+  #following: Promise<void> | undefined;
+  /** Everything up to here was seen by the watch; 0 until the first state is complete. */
+  #watched = 0n;
+  #changeCount = 0n;
+  /** What a state that is being received has named so far. */
+  #state: { readonly tableIds: Set<number>; readonly databases: Set<string> } | undefined;
+
+  constructor(options: CatalogCacheOptions) {
+    this.#options = options;
+  }
+
+  get version(): bigint {
+    return this.#changeCount;
+  }
+
+  /** Begins to watch; `reached(1n)` resolves when the whole catalog is here. A second call changes nothing. */
+  start(): void {
+    this.#following ??= this.#followForever();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#following;
+  }
+
+  async database(name: string, call: Call): Promise<Database> {
+    const known = this.#databases.get(name) ?? (await this.#listDatabases(call)).find((it) => it.name === name);
+    if (known === undefined) throw new AlmanacError('database_not_found', `Database not found: ${name}`);
+    return known;
+  }
+
+  async databases(call: Call): Promise<readonly Database[]> {
+    if (this.#watched === 0n) return this.#listDatabases(call);
+    return [...this.#databases.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async table(database: string, name: string, call: Call): Promise<Table> {
+    const known = this.#tables.find(database, name);
+    if (known !== undefined) return known;
+    const table = await this.#options.metadata.getTable({ database, name, tableId: 0 }, call);
+    this.apply(table);
+    return table;
+  }
+
+  async tables(database: string, call: Call): Promise<readonly Table[]> {
+    if (this.#watched > 0n && this.#databases.has(database)) return this.#tables.ofDatabase(database);
+    const { tables } = await this.#options.metadata.listTables({ database }, call);
+    for (const table of tables) this.apply(table);
+    return tables;
+  }
+
+  /** The table if it is known here; nobody is asked. */
+  known(database: string, name: string): Table | undefined {
+    return this.#tables.find(database, name);
+  }
+
+  /** The table if it is known here; nobody is asked. */
+  knownById(tableId: number): Table | undefined {
+    return this.#tables.byId(tableId);
+  }
+
+  reached(version: bigint, call: Call): Promise<void> {
+    if (version <= this.#watched) return Promise.resolve();
+    if (call.signal.aborted) return Promise.reject(callError(call.signal));
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#waiters.delete(waiter);
+        reject(callError(call.signal));
+      };
+      const waiter = {
+        version,
+        resolve: () => {
+          call.signal.removeEventListener('abort', giveUp);
+          resolve();
+        },
+      };
+      this.#waiters.add(waiter);
+      call.signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  /** Takes over a table from an answer of metadata, before the watch brings it. An older form changes nothing. */
+  apply(table: Table): void {
+    if (!this.#tables.put(table)) return;
+    this.#changeCount++;
+    this.#tableListeners.tell(table);
+  }
+
+  /** Called with each new form of a table, in order. @returns a function that ends it. */
+  onTable(listener: (table: Table) => void): () => void {
+    return this.#tableListeners.add(listener);
+  }
+
+  /** Called once for each table that is gone. @returns a function that ends it. */
+  onDropped(listener: (table: DroppedTable) => void): () => void {
+    return this.#droppedListeners.add(listener);
+  }
+
+  /** Called with each manifest that metadata commits while the watch runs. @returns a function that ends it. */
+  onManifest(listener: (manifest: RegionManifest) => void): () => void {
+    return this.#manifestListeners.add(listener);
+  }
+
+  /** Called when changes of manifests may have been missed: older ones must be asked for again. */
+  onReset(listener: (version: bigint) => void): () => void {
+    return this.#resetListeners.add(listener);
+  }
+
+  async #listDatabases(call: Call): Promise<readonly Database[]> {
+    const { databases, catalogVersion } = await this.#options.metadata.listDatabases({}, call);
+    // An answer that the watch has overtaken may name a database that is gone.
+    if (catalogVersion < this.#watched) return databases;
+    for (const database of databases) this.#databases.set(database.name, database);
+    return databases;
+  }
+
+  async #followForever(): Promise<void> {
+    const { clock, random, log } = this.#options;
+    const { signal } = this.#stopping;
+    let restMs = RETRY_MS;
+    while (!signal.aborted) {
+      const before = this.#watched;
+      try {
+        await this.#follow(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (this.#watched > before) restMs = RETRY_MS;
+        log.warn({ error, watchedVersion: this.#watched, restMs }, 'catalog watch ended');
+      }
+      await clock.sleep(restMs * (0.5 + random.fraction()), signal);
+      restMs = Math.min(restMs * 2, RETRY_MS_MAX);
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const call = ownCall('catalog-watch', signal);
+    this.#state = undefined;
+    for await (const event of this.#options.metadata.watch({ afterVersion: this.#watched }, call)) {
+      checkCall(call);
+      if (event.kind === 'state_end') await this.#endState(event.catalogVersion, call);
+      else this.#take(event);
+      // The events of a state all have its version: it is reached only with the last.
+      if (this.#state === undefined) this.#advance(event.catalogVersion);
+    }
+  }
+
+  #take(event: WatchEvent): void {
+    switch (event.kind) {
+      case 'state_begin':
+        this.#state = { tableIds: new Set(), databases: new Set() };
+        break;
+      case 'database_created':
+        invariant(event.database !== undefined, 'watch event without its database');
+        this.#databases.set(event.database.name, event.database);
+        this.#state?.databases.add(event.database.name);
+        this.#changeCount++;
+        break;
+      case 'database_dropped':
+        this.#databases.delete(event.droppedDatabase);
+        this.#changeCount++;
+        break;
+      case 'table_changed':
+        invariant(event.table !== undefined, 'watch event without its table');
+        this.apply(event.table);
+        this.#state?.tableIds.add(event.table.tableId);
+        break;
+      case 'table_dropped':
+        this.#drop({
+          tableId: event.droppedTableId,
+          database: event.droppedTableDatabase,
+          name: event.droppedTableName,
+          regionIds: event.droppedRegionIds,
+        });
+        break;
+      case 'manifest_changed':
+        invariant(event.manifest !== undefined, 'watch event without its manifest');
+        this.#manifestListeners.tell(event.manifest);
+        break;
+      default:
+        // A newer metadata may tell of things that this release does not know.
+        this.#options.log.debug({ kind: event.kind }, 'unknown catalog event');
+    }
+  }
+
+  /** Drops what a complete state does not name. */
+  async #endState(version: bigint, call: Call): Promise<void> {
+    const state = this.#state;
+    invariant(state !== undefined, 'watch: end of a state that did not begin');
+    for (const table of this.#tables.all()) {
+      // Metadata's answer to another call may have brought a table that is younger than the state: ask before dropping.
+      if (!state.tableIds.has(table.tableId) && !(await this.#exists(table.tableId, call))) this.#drop(dropped(table));
+    }
+    for (const name of this.#databases.keys()) if (!state.databases.has(name)) this.#databases.delete(name);
+    this.#state = undefined;
+    this.#changeCount++;
+    this.#resetListeners.tell(version);
+  }
+
+  async #exists(tableId: number, call: Call): Promise<boolean> {
+    try {
+      await this.#options.metadata.getTable({ database: '', name: '', tableId }, call);
+      return true;
+    } catch (error) {
+      if (error instanceof AlmanacError && error.code === 'table_not_found') return false;
+      throw error;
+    }
+  }
+
+  #drop(table: DroppedTable): void {
+    if (!this.#tables.drop(table.tableId)) return;
+    this.#changeCount++;
+    this.#droppedListeners.tell(table);
+  }
+
+  #advance(version: bigint): void {
+    // A state may be older than what was watched: the catalog was restored from a copy.
+    this.#watched = version;
+    for (const waiter of this.#waiters) {
+      if (waiter.version > version) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+}
+
+function dropped({ tableId, database, name, regions }: Table): DroppedTable {
+  return { tableId, database, name, regionIds: regions.map((region) => region.regionId) };
+}

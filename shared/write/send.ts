@@ -1,0 +1,167 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { callError, checkCall, type Call } from '#shared/contracts/call';
+import type { RegionInfo } from '#shared/contracts/gen/common';
+import type { WriteRequest } from '#shared/contracts/gen/ingester';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import { encodeRowBatch } from '#shared/rowbatch/arrow';
+import type { SeriesEntry } from '#shared/rowbatch/builder';
+import { encodeDefinitions, encodeTags, NO_DEFINITIONS, type SeriesTag } from '#shared/rowbatch/definitions';
+import type { Metrics } from '#shared/telemetry/metrics';
+import { RegionLinks } from './known-series.js';
+import type { RegionPart } from './split.js';
+import type { TableIndex } from './table-index.js';
+import type { WriteCatalog } from './tables.js';
+
+/** Rest before the second attempt; doubled at each one after it. */
+const RETRY_MS = 10;
+const RETRY_MS_MAX = 1_000;
+
+export interface SenderOptions {
+  readonly catalog: WriteCatalog;
+  readonly ingesters: Ingesters;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+}
+
+/** One batch on its way to one region. */
+interface Delivery {
+  readonly part: RegionPart;
+  readonly batchId: Uint8Array;
+  readonly bytes: Uint8Array;
+  /** Positions of series whose definitions go with it. */
+  readonly defined: Set<number>;
+  /** The region as it was at the last attempt. */
+  region: RegionInfo;
+  /** Whether an attempt ended without an answer, so that its rows may be kept. */
+  isUncertain: boolean;
+}
+
+/** Brings batches to the owners of their regions, each exactly once while owners answer. */
+export class RegionSender {
+  readonly links = new RegionLinks();
+  readonly #options: SenderOptions;
+  readonly #incarnation: Uint8Array;
+  readonly #retries;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+    this.#incarnation = options.random.bytes(8);
+    this.#retries = options.metrics.counter({
+      name: 'writer_retries_total',
+      help: 'batches that were sent to a region again, by cause',
+      labelNames: ['cause'],
+    });
+  }
+
+  /**
+   * Resolves when the region keeps the rows.
+   *
+   * An owner that is not ready or does not answer is tried again within the call's deadline, under the same batch id.
+   *
+   * @throws `region_not_found` or `table_not_found` if the table is gone: nothing is kept. All other errors with
+   *   `retry`: the outcome is unknown.
+   */
+  async send(part: RegionPart, call: Call): Promise<void> {
+    const { region, batch } = part;
+    const batchId = this.#batchId(this.links.link(region).nextCounter());
+    const bytes = encodeRowBatch(batch);
+    const delivery: Delivery = { part, batchId, bytes, defined: new Set(), region, isUncertain: false };
+    for (let attempt = 0; ; attempt++) {
+      checkCall(call);
+      try {
+        await this.#deliver(delivery, call);
+        return;
+      } catch (error) {
+        const failure = AlmanacError.from(error);
+        if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
+        if (failure.code === 'external') delivery.isUncertain = true;
+        this.#retries.inc({ cause: failure.code });
+        await this.#rest(attempt, failure, call);
+        this.#refresh(delivery, failure);
+      }
+    }
+  }
+
+  /** One attempt; once more if the owner lacks definitions. */
+  async #deliver(delivery: Delivery, call: Call): Promise<void> {
+    const { part, defined, region } = delivery;
+    const link = this.links.link(region);
+    const token = link.tokenAt(region.epoch);
+    for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
+    const owner = this.#options.ingesters.ownerOf(region);
+    for (;;) {
+      const response = await owner.write(writeRequest(delivery), call);
+      const answered = link.tokenOf(response.incarnation);
+      if (response.unknownSeries.length === 0) {
+        for (const series of part.series) series.knownBy = answered;
+        return;
+      }
+      this.#retries.inc({ cause: 'unknown_series' });
+      // The definitions that were sent were not taken over either, so they go along again.
+      const before = defined.size;
+      for (const position of response.unknownSeries) defined.add(position);
+      invariant(defined.size > before, `region ${region.regionId} does not take the definitions of its series`);
+    }
+  }
+
+  async #rest(attempt: number, failure: AlmanacError, call: Call): Promise<void> {
+    const { clock, random } = this.#options;
+    const restMs = Math.min(RETRY_MS * 2 ** attempt, RETRY_MS_MAX) * (0.5 + random.fraction());
+    if (clock.nowMs() + restMs >= call.deadlineMs) throw failure;
+    await clock.sleep(restMs, call.signal);
+    if (call.signal.aborted) throw callError(call.signal);
+  }
+
+  /** Looks whether the region has another owner by now. */
+  #refresh(delivery: Delivery, failure: AlmanacError): void {
+    const { database, name, tableId } = delivery.part.index.table;
+    const table = this.#options.catalog.known(database, name);
+    const region = table?.regions.find((it) => it.regionId === delivery.region.regionId);
+    if (table?.tableId !== tableId || region === undefined) {
+      throw new AlmanacError('region_not_found', `region ${delivery.region.regionId} of table "${name}" is gone`);
+    }
+    // The next owner may or may not have the batch: sending it there could double the rows.
+    if (delivery.isUncertain && region.epoch !== delivery.region.epoch) throw failure;
+    delivery.region = region;
+  }
+
+  #batchId(counter: number): Uint8Array {
+    const batchId = new Uint8Array(16);
+    batchId.set(this.#incarnation, 0);
+    new DataView(batchId.buffer).setBigUint64(8, BigInt(counter), true);
+    return batchId;
+  }
+}
+
+function writeRequest({ part, batchId, bytes, defined, region }: Delivery): WriteRequest {
+  const { table } = part.index;
+  return {
+    tableId: table.tableId,
+    regionId: region.regionId,
+    epoch: region.epoch,
+    schemaVersion: table.schemaVersion,
+    batchId,
+    batch: bytes,
+    definitions: definitionsOf(part, defined),
+  };
+}
+
+function definitionsOf({ index, series }: RegionPart, positions: ReadonlySet<number>): Uint8Array {
+  if (positions.size === 0) return NO_DEFINITIONS;
+  return encodeDefinitions(
+    Array.from(positions, (position) => ({ tsid: series[position].tsid, tags: tagBytes(series[position], index) })),
+  );
+}
+
+function tagBytes(series: SeriesEntry, index: TableIndex): Uint8Array {
+  const tags: SeriesTag[] = series.tags.map(({ name, value }) => {
+    const column = index.byName.get(name);
+    invariant(column !== undefined, `table "${index.table.name}" has no column for a tag of its series`);
+    return { columnId: column.id, value };
+  });
+  return encodeTags(tags.sort((a, b) => a.columnId - b.columnId));
+}

@@ -1,0 +1,34 @@
+import type { Column, RegionInfo, Table } from '#shared/contracts/gen/common';
+import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
+
+/** What writing looks up in a table. */
+export interface TableIndex {
+  readonly table: Table;
+  readonly byName: ReadonlyMap<string, Column>;
+  readonly timeIndex: Column;
+  readonly timeUnit: TimeUnit;
+  /** In order of `RegionInfo.index`. */
+  readonly regions: readonly RegionInfo[];
+  readonly isAppendOnly: boolean;
+}
+
+const indexes = new WeakMap<Table, TableIndex>();
+
+/** The index of this form of a table; made once. */
+export function indexOf(table: Table): TableIndex {
+  let index = indexes.get(table);
+  if (index === undefined) {
+    const timeIndex = timeIndexOf(table);
+    index = {
+      table,
+      byName: new Map(table.columns.map((column) => [column.name, column])),
+      timeIndex,
+      timeUnit: dataType(timeIndex.type).timeUnit ?? 'ns',
+      regions: [...table.regions].sort((a, b) => a.index - b.index),
+      isAppendOnly: isAppendOnly(table),
+    };
+    indexes.set(table, index);
+  }
+  return index;
+}

@@ -1,0 +1,121 @@
+import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
+import { invariant } from '#shared/errors/invariant';
+import type { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
+import { indexOf, type TableIndex } from './table-index.js';
+import type { WriteOptions } from './writer-types.js';
+
+/** What the writer needs of the catalog; `CatalogCache` has it. */
+export interface WriteCatalog {
+  known(database: string, name: string): Table | undefined;
+  apply(table: Table): void;
+}
+
+/** A batch and the table that it goes to. */
+export interface ResolvedTable {
+  readonly builder: TableBuilder;
+  readonly index: TableIndex;
+  /** Whether each column of the batch is in the table with the same type and use. */
+  readonly fits: boolean;
+}
+
+/** How the columns of a batch stand to those of a table. */
+type Fit = 'fits' | 'conflicts' | 'lacks';
+
+/** A table that was made by somebody else may have another time index than was asked for: then it takes a second. */
+const ROUNDS_MAX = 4;
+
+/**
+ * Finds the table of each batch, and makes what is missing by one call for all of them.
+ *
+ * For tables and series that are known, this costs one lookup per field and a comparison per series.
+ *
+ * @param isDoubted asks metadata in any case: a region said that its table is gone.
+ * @throws `database_not_found`, `table_not_found`, `invalid_arguments`.
+ */
+export async function resolveTables(
+  { catalog, metadata }: { readonly catalog: WriteCatalog; readonly metadata: MetadataService },
+  builders: readonly TableBuilder[],
+  options: WriteOptions,
+  isDoubted: boolean,
+  call: Call,
+): Promise<ResolvedTable[]> {
+  const found = builders.map((builder) => catalog.known(options.database, builder.table));
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const fits = builders.map((builder, i) => {
+      const table = found[i];
+      return table === undefined ? 'lacks' : fit(builder, indexOf(table));
+    });
+    const lacking = [...builders.keys()].filter((i) => fits[i] === 'lacks' || (isDoubted && round === 0));
+    if (lacking.length === 0) return builders.map((builder, i) => resolved(builder, found[i], fits[i]));
+    const wanted = lacking.map((i) => {
+      // A table that is in doubt may be made anew, with all its columns.
+      return ensureTable(builders[i], isDoubted && round === 0 ? undefined : found[i], options);
+    });
+    const answer = await metadata.ensureTables(
+      { database: options.database, tables: wanted, create: options.create },
+      call,
+    );
+    for (const [k, i] of lacking.entries()) {
+      found[i] = answer.tables[k];
+      catalog.apply(answer.tables[k]);
+    }
+  }
+  invariant(false, 'metadata does not add the columns that a write asks for');
+}
+
+function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): ResolvedTable {
+  invariant(table !== undefined, 'table that was resolved is missing');
+  return { builder, index: indexOf(table), fits: fits === 'fits' };
+}
+
+function fit(builder: TableBuilder, index: TableIndex): Fit {
+  let found: Fit = 'fits';
+  for (const field of builder.fields) {
+    if (field.setCount === 0) continue;
+    const column = index.byName.get(field.name);
+    if (column === undefined) return 'lacks';
+    if (column.kind !== 'field' || column.type !== field.type.name) found = 'conflicts';
+  }
+  const { tableId } = index.table;
+  for (const series of builder.series) {
+    if (series.columnsIn === tableId) continue;
+    const tags = fitTags(series, index);
+    if (tags === 'lacks') return 'lacks';
+    if (tags === 'conflicts') found = 'conflicts';
+    else series.columnsIn = tableId;
+  }
+  return found;
+}
+
+function fitTags(series: SeriesEntry, index: TableIndex): Fit {
+  let found: Fit = 'fits';
+  for (const { name } of series.tags) {
+    const column = index.byName.get(name);
+    if (column === undefined) return 'lacks';
+    if (column.kind !== 'tag' || column.type !== 'String') found = 'conflicts';
+  }
+  return found;
+}
+
+/** All columns of a batch: tags, then fields, each in order of first appearance, then the time index. */
+function ensureTable(builder: TableBuilder, known: Table | undefined, options: WriteOptions): EnsureTable {
+  const timeName = known === undefined ? options.timeIndex.name : indexOf(known).timeIndex.name;
+  const columns = new Map<string, ColumnSpec>();
+  const add = (name: string, type: string, kind: string): void => {
+    // Rows with such a name are refused one by one.
+    if (name !== timeName && !columns.has(name)) columns.set(name, columnSpec(name, type, kind));
+  };
+  for (const series of builder.series) {
+    if (series.columnsIn === known?.tableId) continue;
+    for (const tag of series.tags) add(tag.name, 'String', 'tag');
+  }
+  for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');
+  columns.set(timeName, columnSpec(timeName, options.timeIndex.type, 'time'));
+  return { name: builder.table, columns: [...columns.values()], options: options.tableOptions };
+}
+
+function columnSpec(name: string, type: string, kind: string): ColumnSpec {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+}
