@@ -8,7 +8,7 @@ import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api'
 
 /** How the values of a result column are to be written. */
 export type ValueKind =
-  | 'null' | 'bool' | 'int' | 'float32' | 'float64' | 'text' | 'decimal' | 'binary' | 'interval' | 'list' | 'struct' | 'map';
+  | 'null' | 'bool' | 'int' | 'float32' | 'float64' | 'text' | 'decimal' | 'binary' | 'json' | 'interval' | 'list' | 'struct' | 'map';
 
 /** Type of a result column, in the engine-independent words of the native types. */
 export interface ValueType {

@@ -80,8 +80,8 @@ export class QueryConnection {
   }
 
   /** Streams a query whose columns are known by number; see `streamRows`. */
-  stream(sql: string, columnCount: number, signal: AbortSignal, onBlock: (block: RowBlock) => void | Promise<void>): Promise<void> {
-    return streamRows(this.#connection, { sql, columnCount, signal }, (chunk, rowCount) => onBlock(blockOf(chunk, rowCount)));
+  async *stream(sql: string, columnCount: number, signal: AbortSignal): AsyncGenerator<RowBlock> {
+    for await (const { chunk, rowCount } of streamRows(this.#connection, { sql, columnCount, signal })) yield blockOf(chunk, rowCount);
   }
 
   /** Columns that a query would give. */

@@ -11,19 +11,27 @@ import { fromDuckDb } from './errors.js';
  * chunk and no exception. So one more row follows the query's own, marked in one more column at the end; a stream that
  * ends without that row was cut short. The order of the rows is kept (the instance has `preserve_insertion_order`).
  *
- * @param columnCount columns of the query. Chunks have one more, which callers leave alone.
- * @param signal aborting it interrupts the engine.
- * @param onChunk gets each chunk that has rows of the query, and how many. The chunk is only valid during the call.
+ * Each chunk is valid until the next is asked for. Its last column, and rows from `rowCount` on, are not the query's.
+ *
  * @throws the reason of the signal if that is an `AlmanacError`, else `cancelled`; otherwise what the engine's error
  * means, which is found by running the query again without streaming where the stream kept it to itself.
  */
-export async function streamRows(connection: DuckDBConnection, query: StreamQuery, onChunk: OnChunk): Promise<void> {
+export async function* streamRows(connection: DuckDBConnection, query: StreamQuery): AsyncGenerator<StreamedChunk> {
   const { sql, columnCount, signal } = query;
+  throwIfAborted(signal);
   const release = interruptOnAbort(connection, signal);
   try {
     const nulls = 'NULL, '.repeat(columnCount);
     const result = await connection.stream(`SELECT *, false FROM (${sql}) UNION ALL SELECT ${nulls}true`);
-    if (await drain(result, columnCount, onChunk, signal)) return;
+    for (;;) {
+      throwIfAborted(signal);
+      const chunk = await result.fetchChunk();
+      if (chunk === null || chunk.rowCount === 0) break;
+      const isLast = chunk.getColumnVector(columnCount).getItem(chunk.rowCount - 1) === true;
+      const rowCount = isLast ? chunk.rowCount - 1 : chunk.rowCount;
+      if (rowCount > 0) yield { chunk, rowCount };
+      if (isLast) return;
+    }
     throwIfAborted(signal);
     throw await causeOf(connection, sql);
   } catch (error) {
@@ -38,10 +46,14 @@ export interface StreamQuery {
   /** A SELECT without a closing semicolon. */
   readonly sql: string;
   readonly columnCount: number;
+  /** Aborting it interrupts the engine. */
   readonly signal: AbortSignal;
 }
 
-export type OnChunk = (chunk: DuckDBDataChunk, rowCount: number) => void | Promise<void>;
+export interface StreamedChunk {
+  readonly chunk: DuckDBDataChunk;
+  readonly rowCount: number;
+}
 
 /** Runs `connection.interrupt()` when the signal aborts; returns how to stop listening. */
 export function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): () => void {
@@ -55,24 +67,6 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (!signal.aborted) return;
   const reason: unknown = signal.reason;
   throw reason instanceof AlmanacError ? reason : new AlmanacError('cancelled', 'query was cancelled', { cause: reason });
-}
-
-interface Fetching {
-  fetchChunk(): Promise<DuckDBDataChunk | null>;
-}
-
-/** Whether the closing row was seen. */
-async function drain(result: Fetching, columnCount: number, onChunk: OnChunk, signal: AbortSignal): Promise<boolean> {
-  for (;;) {
-    throwIfAborted(signal);
-    const chunk = await result.fetchChunk();
-    if (chunk === null || chunk.rowCount === 0) return false;
-    const rowCount = chunk.rowCount;
-    const isLast = chunk.getColumnVector(columnCount).getItem(rowCount - 1) === true;
-    const ownRows = isLast ? rowCount - 1 : rowCount;
-    if (ownRows > 0) await onChunk(chunk, ownRows);
-    if (isLast) return true;
-  }
 }
 
 /** The stream does not say why it ended; the same query without streaming does. Its rows are only hashed, so that every value is made. */
