@@ -105,6 +105,13 @@ export class Planner {
     if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
   }
 
+  /** Columns of the tables of a query that was just planned, as messages list them; at most 100. */
+  fieldsOf(query: QueryText, database: string): string[] {
+    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    const tables = this.#cache.get(key)?.plan.tables ?? [];
+    return tables.flatMap(({ table }) => table.columns.map((column) => `${table.name}.${column.name}`)).slice(0, 100);
+  }
+
   /** Looks again whether the plan's tables are the same, if anything changed since; takes over their present state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
