@@ -1,0 +1,139 @@
+import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
+
+import type { Format, OutputColumn } from './format.js';
+import { intervalText } from './interval-text.js';
+
+type Encoder = (cell: Cell) => string;
+
+/** Rows as JSON arrays (spec/http-query-admin.md 3.4): exact integers, floats that read back equal, no NaN. */
+export const json: Format = {
+  names: ['greptimedb_v1', 'almanac_v1', 'json_v1'],
+  separator: ',',
+
+  encodeRows(columns, cells, rowCount) {
+    const encoders = columns.map((column) => encoderOf(column.type));
+    let out = '';
+    for (let row = 0; row < rowCount; row++) {
+      out += row === 0 ? '[' : ',[';
+      for (let i = 0; i < encoders.length; i++) {
+        const cell = cells[i][row];
+        if (i > 0) out += ',';
+        out += cell === null ? 'null' : encoders[i](cell);
+      }
+      out += ']';
+    }
+    return out;
+  },
+
+  rowSql(columns, names) {
+    const parts: string[] = [];
+    for (const [i, column] of columns.entries()) {
+      const sql = valueSql(column, names[i]);
+      if (sql === undefined) return undefined;
+      parts.push(`coalesce(${sql}, 'null')`);
+    }
+    return `concat('[', ${parts.join(`, ',', `)}, ']')`;
+  },
+};
+
+function encoderOf(type: ValueType): Encoder {
+  switch (type.kind) {
+    case 'text':
+      return (cell) => JSON.stringify(cell);
+    case 'decimal':
+      return (cell) => `"${String(cell as string)}"`;
+    case 'float64':
+      return (cell) => float64Text(cell as number);
+    case 'float32':
+      return (cell) => float32Text(cell as number);
+    case 'binary':
+      return (cell) => `[${(cell as Uint8Array).join(',')}]`;
+    case 'interval':
+      return (cell) => `"${intervalText(cell as IntervalCell)}"`;
+    case 'list':
+      return listEncoder(type);
+    case 'struct':
+      return structEncoder(type);
+    case 'map':
+      return mapEncoder(type);
+    default:
+      return (cell) => String(cell as bigint); // integers, booleans, and JSON texts as they stand
+  }
+}
+
+function nullable(type: ValueType | undefined): Encoder {
+  const encoder = type === undefined ? String : encoderOf(type);
+  return (cell) => (cell === null ? 'null' : (encoder as Encoder)(cell));
+}
+
+function listEncoder(type: ValueType): Encoder {
+  const item = nullable(type.child);
+  return (cell) => `[${(cell as readonly Cell[]).map(item).join(',')}]`;
+}
+
+function structEncoder(type: ValueType): Encoder {
+  const fields = (type.fields ?? []).map((field) => ({ key: JSON.stringify(field.name), encode: nullable(field.type) }));
+  return (cell) => {
+    const { members } = cell as { readonly members: readonly Cell[] };
+    return `{${fields.map((field, i) => `${field.key}:${field.encode(members[i])}`).join(',')}}`;
+  };
+}
+
+function mapEncoder(type: ValueType): Encoder {
+  const key = nullable(type.fields?.[0].type);
+  const value = nullable(type.fields?.[1].type);
+  const quoted = (text: string): string => (text.startsWith('"') ? text : JSON.stringify(text));
+  return (cell) => `{${(cell as readonly (readonly Cell[])[]).map((pair) => `${quoted(key(pair[0]))}:${value(pair[1])}`).join(',')}}`;
+}
+
+/** Shortest text that reads back equal, always with a point or an exponent. */
+function float64Text(value: number): string {
+  if (!Number.isFinite(value)) return 'null';
+  if (Object.is(value, -0)) return '-0.0';
+  return withPoint(String(value));
+}
+
+/** Shortest text that gives the same single-precision number: `1.99`, not `1.9900000095367432`. */
+function float32Text(value: number): string {
+  if (!Number.isFinite(value)) return 'null';
+  if (Object.is(value, -0)) return '-0.0';
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return withPoint(String(short));
+  }
+  return withPoint(String(Number(value.toPrecision(9))));
+}
+
+function withPoint(text: string): string {
+  return text.includes('.') || text.includes('e') ? text : `${text}.0`;
+}
+
+const TIME_SQL: Readonly<Record<string, (name: string) => string>> = {
+  Date: (name) => `(${name} - DATE '1970-01-01')`,
+  TimestampSecond: (name) => `epoch_us(${name}) // 1000000`,
+  TimestampMillisecond: (name) => `epoch_ms(${name})`,
+  TimestampMicrosecond: (name) => `epoch_us(${name})`,
+  TimestampNanosecond: (name) => `epoch_ns(${name})`,
+};
+
+/** SQL that makes the JSON text of one value, NULL for null. */
+function valueSql({ type }: OutputColumn, name: string): string | undefined {
+  switch (type.kind) {
+    case 'bool':
+      return `CAST(${name} AS VARCHAR)`;
+    case 'int':
+      if (type.name.startsWith('TimeM')) return undefined;
+      return `CAST(${TIME_SQL[type.name]?.(name) ?? name} AS VARCHAR)`;
+    case 'float32':
+    case 'float64':
+      return `CASE WHEN isfinite(${name}) THEN CAST(${name} AS VARCHAR) END`;
+    case 'text':
+      return `CAST(to_json(CAST(${name} AS VARCHAR)) AS VARCHAR)`;
+    case 'json':
+      return name;
+    case 'decimal':
+      return `'"' || CAST(${name} AS VARCHAR) || '"'`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,177 @@
+import type { DuckDBInstance } from '@duckdb/node-api';
+
+import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { QuerierService, ResultColumn, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import { QueryConnections } from '#shared/duckdb/query-connection';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Logger } from '#shared/telemetry/log';
+
+import { formatNamed } from '../formats/registry.js';
+import type { QuerierMetrics } from '../metrics.js';
+import { Admission } from '../run/admission.js';
+import { withDeadline } from '../run/deadline.js';
+import type { Snapshots } from '../snapshot/binding.js';
+import { lex } from '../sql/lex.js';
+import { Planner } from '../sql/plan.js';
+import { splitStatements } from '../sql/split.js';
+import { parseStatement } from '../sql/statements/registry.js';
+import type { RowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/statements/statement.js';
+import { TableNames } from '../sql/table-names.js';
+import { parseZone } from '../sql/zone.js';
+
+export interface SqlLimits {
+  /** Longest time that a request may take, whatever deadline it brings. */
+  readonly maxTimeoutMs: number;
+  /** Queries that run at once, and that wait. */
+  readonly concurrent: number;
+  readonly queue: number;
+  readonly planCacheEntries: number;
+}
+
+export interface SqlDeps {
+  readonly metadata: MetadataService;
+  readonly catalog: Catalog;
+  readonly ingesters: Ingesters;
+  readonly snapshots: Snapshots;
+  readonly insert: RowSink;
+  /** The query instance: sandboxed and locked. */
+  readonly duckdb: DuckDBInstance;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: QuerierMetrics;
+  readonly limits: SqlLimits;
+  /** Names that Almanac makes up: the catalog, in messages. */
+  readonly names: { readonly catalog: string };
+}
+
+const TEXT_CHARS_MAX = 16 * 1024 * 1024;
+const STATEMENTS_MAX = 1000;
+const NO_TEXT = new Uint8Array(0);
+const NO_COLUMNS: readonly ResultColumn[] = [];
+
+/**
+ * Querier.Sql: runs the statements of a text in order. All are parsed before the first one runs; the first failure ends
+ * the stream with its error, whose details say which statement it was, and effects of earlier ones stay.
+ */
+export function sql(deps: SqlDeps): QuerierService['sql'] {
+  const runner = new SqlRunner(deps);
+  return (request, call) => runner.run(request, call);
+}
+
+class SqlRunner {
+  readonly #deps: SqlDeps;
+  readonly #admission: Admission;
+  readonly #statementDeps: StatementDeps;
+
+  constructor(deps: SqlDeps) {
+    const { catalog, limits, clock } = deps;
+    const names = new TableNames(catalog, deps.names.catalog);
+    this.#deps = deps;
+    this.#admission = new Admission({ concurrent: limits.concurrent, queue: limits.queue, clock });
+    this.#statementDeps = {
+      metadata: deps.metadata, catalog, ingesters: deps.ingesters, snapshots: deps.snapshots, insert: deps.insert, names,
+      connections: new QueryConnections(deps.duckdb),
+      planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
+    };
+  }
+
+  async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
+    const timed = withDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
+    try {
+      const context = await this.#context(request, timed.call);
+      const statements = parse(request.sql);
+      if (statements.length > 1) for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
+      for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context);
+    } finally {
+      timed.close();
+    }
+  }
+
+  async #context(request: SqlRequest, call: Call): Promise<StatementContext> {
+    const database = request.database === '' ? 'public' : request.database;
+    await this.#deps.catalog.database(database, call);
+    return {
+      deps: this.#statementDeps,
+      session: { database, zone: parseZone(request.timezone) },
+      call,
+      format: formatNamed(request.format),
+      limit: request.limit,
+      nowNs: this.#deps.clock.nowNs(),
+    };
+  }
+
+  async *#statement(index: number, statement: Statement, shared: StatementContext): AsyncIterable<SqlEvent> {
+    const { clock, metrics } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const context = index === 0 ? shared : { ...shared, nowNs: clock.nowNs() };
+    let outcome = 'cancelled';
+    try {
+      const events = statement.isQuery ? this.#admission.hold(context.call, () => statement.run(context)) : statement.run(context);
+      yield* this.#encode(index, events);
+      outcome = 'ok';
+    } catch (error) {
+      const known = withIndex(error, index);
+      outcome = known.code;
+      throw known;
+    } finally {
+      metrics.statementEnded((clock.monotonicMs() - startMs) / 1000, outcome);
+    }
+  }
+
+  async *#encode(statement: number, events: AsyncIterable<StatementEvent>): AsyncIterable<SqlEvent> {
+    let rows = 0;
+    let isResult = false;
+    for await (const event of events) {
+      if (event.kind === 'affected') {
+        yield { statement, kind: 'affected', schema: NO_COLUMNS, text: NO_TEXT, rows: 0, affectedRows: event.rows };
+      } else if (event.kind === 'schema') {
+        isResult = true;
+        yield { statement, kind: 'schema', schema: event.columns, text: NO_TEXT, rows: 0, affectedRows: 0 };
+      } else {
+        rows += event.rows;
+        yield { statement, kind: 'text', schema: NO_COLUMNS, text: Buffer.from(event.text), rows: event.rows, affectedRows: 0 };
+      }
+    }
+    if (!isResult) return;
+    this.#deps.metrics.rowsSent(rows);
+    yield { statement, kind: 'end', schema: NO_COLUMNS, text: NO_TEXT, rows, affectedRows: 0 };
+  }
+}
+
+/** @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the number of the statement in the details. */
+function parse(text: string): Statement[] {
+  if (text.length > TEXT_CHARS_MAX) {
+    throw new AlmanacError('invalid_arguments', `SQL text is ${text.length} characters long, the limit is ${TEXT_CHARS_MAX}`);
+  }
+  const cursors = splitStatements(lex(text));
+  if (cursors.length === 0) throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: empty statements');
+  if (cursors.length > STATEMENTS_MAX) throw new AlmanacError('invalid_arguments', `request has ${cursors.length} statements, the limit is ${STATEMENTS_MAX}`);
+  return cursors.map((cursor, i) => {
+    try {
+      return parseStatement(cursor);
+    } catch (error) {
+      throw withIndex(error, i);
+    }
+  });
+}
+
+async function numbered(index: number, work: Promise<void> | undefined): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    throw withIndex(error, index);
+  }
+}
+
+/** The error, with the position of its statement among those of the request. */
+function withIndex(thrown: unknown, index: number): AlmanacError {
+  const error = AlmanacError.from(thrown);
+  const details = { ...error.details, statement_index: String(index) };
+  const retryAfterSeconds = error.retryAfterSeconds;
+  const http = error.httpStatus;
+  return new AlmanacError(error.code, error.message, { cause: thrown, details, http, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) });
+}

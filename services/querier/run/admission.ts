@@ -1,0 +1,44 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
+import { BoundedQueue } from '#shared/limits/bounded-queue';
+
+/** Places for queries: so many run at once, so many wait, the rest are refused. */
+export class Admission {
+  readonly #queue: BoundedQueue;
+  readonly #clock: Clock;
+
+  constructor(options: { readonly concurrent: number; readonly queue: number; readonly clock: Clock }) {
+    this.#queue = new BoundedQueue({ name: 'queries', runningMax: options.concurrent, waitingMax: options.queue, clock: options.clock });
+    this.#clock = options.clock;
+  }
+
+  get runningCount(): number {
+    return this.#queue.runningCount;
+  }
+
+  get waitingCount(): number {
+    return this.#queue.waitingCount;
+  }
+
+  /**
+   * Waits for a place, then passes the items on; the place is held until the last was taken.
+   *
+   * @throws `rate_limited` if too many wait; what the call's signal aborted with while waiting.
+   */
+  async *hold<T>(call: Call, items: () => AsyncIterable<T>): AsyncIterable<T> {
+    const leave = await this.#enter(call);
+    try {
+      yield* items();
+    } finally {
+      leave();
+    }
+  }
+
+  /** Resolves, once there is a place, with the way to give it back. */
+  #enter(call: Call): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const work = (): Promise<void> => new Promise((done) => resolve(done));
+      this.#queue.run(work, { signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) }).catch(reject);
+    });
+  }
+}

@@ -1,0 +1,179 @@
+import type { Column } from '#shared/contracts/gen/common';
+import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { dataType, UNIT_NS, type DataType, type TimeUnit } from '#shared/schema/data-type';
+
+import { compactJson } from './compact-json.js';
+import { floorDivide, type Literal } from './literals.js';
+import { parseTimestampText } from './timestamp-text.js';
+import type { CellValue } from './statements/statement.js';
+import { UTC, type Zone } from './zone.js';
+
+/** Puts values of one column into its storage form. */
+export interface CellConverter {
+  readonly column: Column;
+  /** @param isNegative whether a minus stood before the number. @throws `invalid_syntax`, `invalid_arguments`. */
+  literal(literal: Literal, isNegative: boolean): CellValue;
+  bool(value: boolean): CellValue;
+  /** A point in time, as `now()` gives it. */
+  time(ns: bigint): CellValue;
+  /** A value that a query gave. */
+  cell(value: Cell, from: ValueType): CellValue;
+}
+
+export function converterOf(column: Column, zone: Zone): CellConverter {
+  const type = dataType(column.type);
+  const target = new Target(column, type, zone);
+  return {
+    column,
+    literal: (literal, isNegative) => target.literal(literal, isNegative),
+    bool: (value) => target.bool(value),
+    time: (ns) => target.time(ns),
+    cell: (value, from) => target.cell(value, from),
+  };
+}
+
+class Target {
+  readonly #column: Column;
+  readonly #type: DataType;
+  readonly #zone: Zone;
+
+  constructor(column: Column, type: DataType, zone: Zone) {
+    this.#column = column;
+    this.#type = type;
+    this.#zone = zone;
+  }
+
+  literal(literal: Literal, isNegative: boolean): CellValue {
+    if (literal.kind === 'text') return this.text(literal.value);
+    if (literal.kind === 'binary') {
+      if (this.#type.storage !== 'binary') throw this.#refused(`0x${literal.value.slice(0, 40)}`);
+      return Buffer.from(literal.value, 'hex');
+    }
+    return this.number((isNegative ? '-' : '') + literal.value);
+  }
+
+  bool(value: boolean): CellValue {
+    if (this.#type.storage === 'bool') return value;
+    if (this.#type.storage === 'text' && this.#type.name === 'String') return String(value);
+    throw this.#refused(String(value));
+  }
+
+  time(ns: bigint): CellValue {
+    const unit = this.#type.timeUnit;
+    if (unit === undefined) throw this.#refused('timestamp');
+    return this.#ranged(floorDivide(ns, UNIT_NS[unit]), 'timestamp');
+  }
+
+  number(text: string): CellValue {
+    switch (this.#type.storage) {
+      case 'int':
+        return this.#integer(text);
+      case 'float64':
+        return Number(text);
+      case 'float32':
+        return Math.fround(Number(text));
+      case 'text':
+        if (this.#type.name.startsWith('Decimal')) return this.#decimal(text);
+        throw this.#notNumber(text);
+      default:
+        throw this.#notNumber(text);
+    }
+  }
+
+  text(text: string): CellValue {
+    const { storage, name, timeUnit } = this.#type;
+    if (timeUnit !== undefined) return this.#timeText(text, timeUnit);
+    if (name === 'Date') return this.#dateText(text);
+    if (name === 'Json') return compactJson(text);
+    if (name.startsWith('Decimal')) return this.#decimal(text.trim());
+    if (storage === 'text') return text;
+    if (storage === 'binary') return Buffer.from(text);
+    if (storage === 'bool') return this.#boolText(text);
+    return this.#numberText(text.trim());
+  }
+
+  cell(value: Cell, from: ValueType): CellValue {
+    if (value === null) return null;
+    if (this.#type.timeUnit !== undefined && typeof value === 'bigint' && from.name.startsWith('Timestamp')) {
+      return this.time(value * UNIT_NS[unitOf(from.name)]);
+    }
+    if (this.#type.name === 'Date' && typeof value === 'bigint' && from.name.startsWith('Timestamp')) return Number(floorDivide(value * UNIT_NS[unitOf(from.name)], 86_400_000_000_000n));
+    if (this.#type.timeUnit !== undefined && from.name === 'Date') return this.time(BigInt(Number(value)) * 86_400_000_000_000n);
+    if (typeof value === 'string') return from.kind === 'decimal' ? this.number(value) : this.text(value);
+    if (typeof value === 'boolean') return this.#type.storage === 'int' && this.#type.timeUnit === undefined ? Number(value) : this.bool(value);
+    if (value instanceof Uint8Array) return this.#type.storage === 'binary' ? value : this.text(Buffer.from(value).toString());
+    if (typeof value === 'object') throw this.#refused(from.name);
+    if (this.#type.storage === 'text' && this.#type.name === 'String') return String(value);
+    if (this.#type.storage === 'int' && typeof value === 'number' && !Number.isInteger(value)) return this.#integer(String(Math.trunc(value)));
+    if (this.#type.storage === 'bool') return Number(value) !== 0;
+    return this.number(typeof value === 'number' && Number.isInteger(value) ? BigInt(value).toString() : String(value));
+  }
+
+  #integer(text: string): CellValue {
+    if (!/^-?\d+$/.test(text)) throw this.#notNumber(text);
+    return this.#ranged(BigInt(text), text);
+  }
+
+  #ranged(value: bigint, text: string): CellValue {
+    const { min = value, max = value } = this.#type;
+    if (value < min || value > max) {
+      throw new AlmanacError('invalid_syntax', `Failed to parse value: ${text} is out of the range of ${this.#type.name}, column: ${this.#column.name}`);
+    }
+    return this.#type.widthBytes === 8 ? value : Number(value);
+  }
+
+  #timeText(text: string, unit: TimeUnit): CellValue {
+    const ns = parseTimestampText(text, this.#zone);
+    if (ns === undefined) throw new AlmanacError('invalid_syntax', `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Timestamp value`);
+    return this.#ranged(floorDivide(ns, UNIT_NS[unit]), text);
+  }
+
+  #dateText(text: string): CellValue {
+    const ns = parseTimestampText(text, UTC);
+    if (ns === undefined) throw new AlmanacError('invalid_syntax', `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Date value`);
+    return Number(floorDivide(ns, 86_400_000_000_000n));
+  }
+
+  #boolText(text: string): CellValue {
+    if (/^(true|t|1)$/i.test(text)) return true;
+    if (/^(false|f|0)$/i.test(text)) return false;
+    throw this.#refused(text);
+  }
+
+  #numberText(text: string): CellValue {
+    if (this.#type.storage !== 'int') {
+      const special = /^([+-]?)(nan|inf|infinity)$/i.exec(text);
+      if (special !== null) return special[2].toLowerCase() === 'nan' ? NaN : special[1] === '-' ? -Infinity : Infinity;
+    }
+    if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw this.#refused(text);
+    return this.number(text.replace(/^\+/, ''));
+  }
+
+  /** Text of fixed scale; digits beyond it are rounded half up. */
+  #decimal(text: string): CellValue {
+    const [, precision, scale] = /\((\d+), (\d+)\)/.exec(this.#type.name) ?? [];
+    const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
+    if (match === null || match[2] + match[3] === '') throw this.#refused(text);
+    const shift = Number(scale) - match[3].length + Number(match[4] ?? 0);
+    const digits = BigInt(match[2] + match[3]);
+    const unscaled = shift >= 0 ? digits * 10n ** BigInt(shift) : (digits + 5n * 10n ** BigInt(-shift - 1)) / 10n ** BigInt(-shift);
+    const padded = String(unscaled).padStart(Number(scale) + 1, '0');
+    if (padded.length > Math.max(Number(precision), Number(scale) + 1)) throw this.#refused(text);
+    const sign = match[1] === '-' && unscaled !== 0n ? '-' : '';
+    const whole = padded.slice(0, padded.length - Number(scale));
+    return scale === '0' ? sign + padded : `${sign}${whole}.${padded.slice(-Number(scale))}`;
+  }
+
+  #notNumber(text: string): AlmanacError {
+    return new AlmanacError('invalid_syntax', `Fail to parse number ${text.slice(0, 60)}, invalid column type: ${this.#type.name}, column: ${this.#column.name}`);
+  }
+
+  #refused(text: string): AlmanacError {
+    return new AlmanacError('invalid_syntax', `Failed to parse value: Failed to parse ${text.slice(0, 100)} to ${this.#type.name} value, column: ${this.#column.name}`);
+  }
+}
+
+function unitOf(nativeName: string): TimeUnit {
+  return dataType(nativeName).timeUnit ?? 'ns';
+}

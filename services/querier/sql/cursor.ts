@@ -1,0 +1,107 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { Kind, type Tokens } from './lex.js';
+
+/** A name in up to three parts; parts that were not given are empty. */
+export interface ObjectName {
+  readonly catalog: string;
+  readonly schema: string;
+  readonly name: string;
+}
+
+/** Reads the tokens of one statement from left to right. */
+export class Cursor {
+  readonly tokens: Tokens;
+  readonly from: number;
+  readonly to: number;
+  at: number;
+
+  constructor(tokens: Tokens, from: number, to: number) {
+    this.tokens = tokens;
+    this.from = from;
+    this.to = to;
+    this.at = from;
+  }
+
+  get done(): boolean {
+    return this.at >= this.to;
+  }
+
+  /** Whether these words come next, without reading them. */
+  sees(...words: string[]): boolean {
+    return words.every((word, i) => this.at + i < this.to && this.tokens.isWord(this.at + i, word));
+  }
+
+  seesSymbol(symbol: string): boolean {
+    return !this.done && this.tokens.isSymbol(this.at, symbol);
+  }
+
+  /** Reads these words if all of them come next. */
+  accept(...words: string[]): boolean {
+    if (!this.sees(...words)) return false;
+    this.at += words.length;
+    return true;
+  }
+
+  acceptSymbol(symbol: string): boolean {
+    if (!this.seesSymbol(symbol)) return false;
+    this.at++;
+    return true;
+  }
+
+  expect(...words: string[]): void {
+    for (const word of words) if (!this.accept(word)) throw this.unexpected(word);
+  }
+
+  expectSymbol(symbol: string): void {
+    if (!this.acceptSymbol(symbol)) throw this.unexpected(symbol);
+  }
+
+  expectEnd(): void {
+    if (!this.done) throw this.unexpected('end of statement');
+  }
+
+  /** An identifier, folded to lower case unless quoted. */
+  name(what: string): string {
+    const kind = this.done ? 0 : this.tokens.kind(this.at);
+    if (kind !== Kind.word && kind !== Kind.quoted) throw this.unexpected(what);
+    return this.tokens.name(this.at++);
+  }
+
+  objectName(what: string): ObjectName {
+    const parts = [this.name(what)];
+    while (parts.length < 3 && this.acceptSymbol('.')) parts.push(this.name(what));
+    const [name, schema = '', catalog = ''] = parts.reverse();
+    return { catalog, schema, name };
+  }
+
+  /** A string literal; where `allowQuoted`, a word in double quotes too. */
+  text(what: string, allowQuoted = false): string {
+    const kind = this.done ? 0 : this.tokens.kind(this.at);
+    if (kind === Kind.text || kind === Kind.escapeText) return this.tokens.textValue(this.at++);
+    if (allowQuoted && kind === Kind.quoted) return this.tokens.name(this.at++);
+    throw this.unexpected(what);
+  }
+
+  integer(what: string): number {
+    if (this.done || this.tokens.kind(this.at) !== Kind.integer) throw this.unexpected(what);
+    return Number(this.tokens.raw(this.at++));
+  }
+
+  /** Reads up to a comma or closing parenthesis at this level; gives the token range. */
+  skipExpression(): { from: number; to: number } {
+    const from = this.at;
+    let depth = 0;
+    for (; this.at < this.to; this.at++) {
+      if (this.seesSymbol('(') || this.seesSymbol('[')) depth++;
+      else if (depth === 0 && (this.seesSymbol(')') || this.seesSymbol(','))) break;
+      else if (this.seesSymbol(')') || this.seesSymbol(']')) depth--;
+    }
+    return { from, to: this.at };
+  }
+
+  unexpected(expected: string): AlmanacError {
+    const found = this.done ? 'EOF' : this.tokens.raw(this.at).slice(0, 50);
+    return new AlmanacError('invalid_syntax', `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`);
+  }
+}

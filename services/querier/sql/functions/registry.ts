@@ -1,0 +1,60 @@
+import { call, text, type Ast } from '../ast.js';
+import { renamed, type FunctionRule } from './function.js';
+import { TIME_FUNCTIONS } from './time.js';
+
+/** Regular expression operators. The engine has only a match of the whole text. */
+const matches = (name: string, options: string, negated: boolean): FunctionRule => ({
+  names: [name],
+  rewrite(node) {
+    const match = call('regexp_matches', ...(node.children ?? []), ...(options === '' ? [] : [text(options)]));
+    return negated ? ({ class: 'OPERATOR', type: 'OPERATOR_NOT', alias: '', children: [match] } satisfies Ast) : match;
+  },
+});
+
+/** Functions that exist under another name in the engine. */
+const RENAMED: readonly FunctionRule[] = [
+  renamed('approx_distinct', 'approx_count_distinct'),
+  renamed('approx_percentile_cont', 'approx_quantile'),
+  renamed('covar', 'covar_samp'),
+  renamed('var', 'var_samp'),
+  renamed('var_sample', 'var_samp'),
+  renamed('var_population', 'var_pop'),
+  renamed('regexp_like', 'regexp_matches'),
+  renamed('signum', 'sign'),
+  renamed('btrim', 'trim'),
+  renamed('make_array', 'list_value'),
+  renamed('array_max', 'list_max'),
+  renamed('array_min', 'list_min'),
+];
+
+/** `first_value` and `last_value` outside a window are aggregates; unless told otherwise they go by time. */
+const ordered = (name: string, target: string): FunctionRule => ({
+  names: [name],
+  rewrite(node, context) {
+    if (node.class !== 'FUNCTION') return node;
+    const time = context.timeIndex();
+    const orders = node.order_bys?.orders ?? [];
+    const byTime = { type: 'ORDER_MODIFIER', orders: time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }] };
+    return Object.assign(node, { function_name: target, order_bys: orders.length > 0 ? node.order_bys : byTime });
+  },
+});
+
+const coalesce: FunctionRule = {
+  names: ['nvl', 'ifnull'],
+  rewrite: (node) => ({ class: 'OPERATOR', type: 'OPERATOR_COALESCE', alias: '', children: node.children ?? [] }),
+};
+
+const RULES: readonly FunctionRule[] = [
+  ...TIME_FUNCTIONS,
+  ...RENAMED,
+  coalesce,
+  ordered('first_value', 'first'),
+  ordered('last_value', 'last'),
+  matches('@~@', '', false),
+  matches('!@~@', '', true),
+  matches('~*', 'i', false),
+  matches('!~*', 'i', true),
+];
+
+/** Functions that a rule of ours turns into what the engine runs, by name. */
+export const OWN_FUNCTIONS: ReadonlyMap<string, FunctionRule> = new Map(RULES.flatMap((rule) => rule.names.map((name) => [name, rule])));

@@ -1,0 +1,196 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+
+import { call, cast, copy, integer, operator, text, textConstant, type Ast } from '../ast.js';
+import { ceilDivide, TYPE_OF_UNIT } from '../literals.js';
+import { parseTimestampText } from '../timestamp-text.js';
+import { renamed, type FunctionContext, type FunctionRule } from './function.js';
+import { constantInterval, type ConstantInterval } from './interval.js';
+
+const DAY_NS = 86_400_000_000_000n;
+/** Fixed steps of `date_trunc`. Weeks begin on Monday, and 1970-01-01 was a Thursday. */
+const STEPS_NS: Readonly<Record<string, bigint>> = {
+  nanosecond: 1n, microsecond: 1_000n, millisecond: 1_000_000n, second: 1_000_000_000n, minute: 60_000_000_000n,
+  hour: 3_600_000_000_000n, day: DAY_NS,
+};
+
+const now: FunctionRule = {
+  names: ['now', 'get_current_timestamp', 'transaction_timestamp', 'current_timestamp'],
+  rewrite: (_node, context) => context.timeConstant((run) => run.nowNs, 'ns'),
+};
+
+/**
+ * `date_trunc('minute', ts)` in the unit of `ts`. The engine's own goes over microseconds; for fixed steps of a
+ * nanosecond column integer arithmetic is exact and takes 13 ms where the engine's takes 21 (600,000 rows).
+ */
+const dateTrunc: FunctionRule = {
+  names: ['date_trunc', 'datetrunc'],
+  rewrite(node, context) {
+    const [part, time] = argumentsOf(node, 2, 3);
+    const unit = context.unitOf(time);
+    const name = textConstant(part)?.toLowerCase().replace(/s$/, '');
+    if (name === undefined || unit === undefined) return node;
+    const step = STEPS_NS[name] as bigint | undefined;
+    if (step !== undefined && unit === 'ns') return binNs(time, step, 0n, context);
+    if (step === 1n) return time;
+    return context.typed(cast(node, TYPE_OF_UNIT[unit]), unit);
+  },
+};
+
+/** `date_bin(interval, ts [, origin])`; the origin is 1970-01-01 unless given, and the result keeps the unit of `ts`. */
+const dateBin: FunctionRule = {
+  names: ['date_bin', 'time_bucket'],
+  rewrite(node, context) {
+    const [width, time, origin] = argumentsOf(node, 2, 3);
+    const unit = context.unitOf(time);
+    const interval = constantInterval(width);
+    if (interval !== undefined && interval.months === 0 && interval.ns <= 0n) {
+      throw new AlmanacError('plan_query', 'Failed to plan SQL: date_bin interval must be greater than 0');
+    }
+    const originNs = origin === undefined ? 0n : originOf(origin);
+    const isPlain = interval !== undefined && interval.months === 0 && originNs !== undefined;
+    if (unit === 'ns' && isPlain) return binNs(time, interval.ns, originNs, context);
+    const from = origin === undefined ? cast(text('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
+    const bucket = call('time_bucket', widthOf(width, interval), time, from);
+    return unit === undefined ? bucket : context.typed(cast(bucket, TYPE_OF_UNIT[unit]), unit);
+  },
+};
+
+function widthOf(width: Ast, interval: ConstantInterval | undefined): Ast {
+  if (interval === undefined) return textConstant(width) === undefined ? width : cast(width, 'INTERVAL');
+  const sql = interval.months !== 0 ? `${interval.months} months` : `${ceilDivide(interval.ns, 1000n)} microseconds`;
+  return cast(text(sql), 'INTERVAL');
+}
+
+function originOf(origin: Ast): bigint | undefined {
+  const value = textConstant(origin.class === 'CAST' && origin.child !== undefined ? origin.child : origin);
+  return value === undefined ? undefined : parseTimestampText(value);
+}
+
+/** `ts - ((ts - origin) mod step)` over ns since 1970, rounding down before 1970 too. */
+function binNs(time: Ast, step: bigint, origin: bigint, context: FunctionContext): Ast {
+  const literal = (value: bigint): Ast => context.perRun(() => String(value));
+  const ns = (): Ast => call('epoch_ns', copy(time));
+  const offset = origin % step;
+  const shifted = offset === 0n ? ns() : operator('-', ns(), literal(offset));
+  const rest = operator('%', operator('+', operator('%', shifted, literal(step)), literal(step)), literal(step));
+  return context.typed(call('make_timestamp_ns', operator('-', ns(), rest)), 'ns');
+}
+
+/** `ts + interval` and `ts - interval` in the unit of `ts`; the engine gives microseconds. */
+const shift: FunctionRule = {
+  names: ['+', '-', 'date_add', 'date_sub'],
+  rewrite(node, context) {
+    const name = node.function_name ?? '';
+    const sign = name === '-' || name === 'date_sub' ? '-' : '+';
+    const [left, right] = node.children ?? [];
+    if (right === undefined) return node;
+    if (sign === '+' && context.unitOf(left) === undefined && context.unitOf(right) !== undefined && name === '+') {
+      return shifted(right, left, sign, context) ?? node;
+    }
+    const isCall = name.startsWith('date_');
+    const interval = isCall && textConstant(right) !== undefined ? cast(right, 'INTERVAL') : right;
+    return shifted(left, interval, sign, context) ?? (isCall ? operator(sign, left, interval) : node);
+  },
+};
+
+function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext): Ast | undefined {
+  const unit = context.unitOf(time);
+  if (unit === undefined || context.unitOf(by) !== undefined) return undefined;
+  const interval = constantInterval(by);
+  const constant = context.constantOf(time);
+  if (constant !== undefined && interval !== undefined) {
+    return context.timeConstant((run) => addInterval(constant(run), interval, sign === '-' ? -1 : 1), unit);
+  }
+  if (interval === undefined && by.class !== 'CAST' && by.class !== 'FUNCTION') return undefined;
+  if (unit !== 'ns') return context.typed(cast(operator(sign, time, by), TYPE_OF_UNIT[unit]), unit);
+  if (interval !== undefined && interval.months === 0) {
+    const ns = operator(sign, call('epoch_ns', time), context.perRun(() => `(${interval.ns})`));
+    return context.typed(call('make_timestamp_ns', ns), 'ns');
+  }
+  return context.typed(nsShift(time, by, sign), 'ns');
+}
+
+/** Months are added in microseconds; the part below them is kept beside and put back. */
+function nsShift(time: Ast, by: Ast, sign: '+' | '-'): Ast {
+  const whole = operator(sign, cast(copy(time), 'TIMESTAMP'), by);
+  const below = operator('-', call('epoch_ns', copy(time)), call('epoch_ns', cast(cast(copy(time), 'TIMESTAMP'), 'TIMESTAMP_NS')));
+  return call('make_timestamp_ns', operator('+', call('epoch_ns', cast(whole, 'TIMESTAMP_NS')), below));
+}
+
+function addInterval(ns: bigint, interval: ConstantInterval, sign: 1 | -1): bigint {
+  if (interval.months === 0) return ns + BigInt(sign) * interval.ns;
+  const ms = ceilDivide(ns - 999_999n, 1_000_000n);
+  const below = ns - ms * 1_000_000n;
+  const date = new Date(Number(ms));
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() + sign * interval.months);
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, lastDay));
+  return BigInt(date.getTime()) * 1_000_000n + below + BigInt(sign) * interval.ns;
+}
+
+/** `to_timestamp(n)` and its kin: from a count to a timestamp without zone. */
+const FROM_COUNTS: readonly (readonly [string, TimeUnit])[] = [
+  ['to_timestamp_seconds', 's'], ['to_timestamp_millis', 'ms'], ['to_timestamp_micros', 'us'], ['to_timestamp_nanos', 'ns'],
+];
+
+const fromCounts: readonly FunctionRule[] = FROM_COUNTS.map(([name, unit]) => ({
+  names: [name],
+  rewrite(node, context) {
+    const [count] = argumentsOf(node, 1, 1);
+    if (context.unitOf(count) !== undefined) return context.typed(cast(cast(count, 'TIMESTAMP'), TYPE_OF_UNIT[unit]), unit);
+    return context.typed(fromCount(count, unit), unit);
+  },
+}));
+
+const toTimestamp: FunctionRule = {
+  names: ['to_timestamp', 'from_unixtime'],
+  rewrite(node, context) {
+    const [count] = argumentsOf(node, 1, 1);
+    const micros = operator('*', count, integer(1_000_000));
+    return context.typed(cast(call('make_timestamp', cast(micros, 'BIGINT')), 'TIMESTAMP_NS'), 'ns');
+  },
+};
+
+const toUnixTime: FunctionRule = {
+  names: ['to_unixtime'],
+  rewrite(node, context) {
+    const [time] = argumentsOf(node, 1, 1);
+    const isText = textConstant(time) !== undefined;
+    if (!isText && context.unitOf(time) === undefined) return cast(call('floor', call('epoch', cast(time, 'TIMESTAMP'))), 'BIGINT');
+    return cast(call('floor', call('epoch', isText ? cast(time, 'TIMESTAMP_NS') : time)), 'BIGINT');
+  },
+};
+
+/** A count of `unit` since 1970 as a timestamp. */
+export function fromCount(count: Ast, unit: TimeUnit): Ast {
+  if (unit === 'ns') return call('make_timestamp_ns', cast(count, 'BIGINT'));
+  const micros = operator('*', cast(count, 'BIGINT'), integer(Number(UNIT_NS[unit] / 1000n)));
+  return cast(call('make_timestamp', micros), TYPE_OF_UNIT[unit]);
+}
+
+/** Chrono's words for fractions of a second, in the engine's. */
+const dateFormat: FunctionRule = {
+  names: ['date_format', 'to_char'],
+  rewrite(node) {
+    const [time, format] = argumentsOf(node, 2, 2);
+    const value = textConstant(format);
+    if (value === undefined) return call('strftime', time, format);
+    const translated = value.replaceAll(/%\.?[369]?f/g, (spec) => (spec.startsWith('%.') ? '.' : '') + (spec.includes('3') ? '%g' : spec.includes('6') ? '%f' : '%n'));
+    return call('strftime', time, text(translated));
+  },
+};
+
+function argumentsOf(node: Ast, min: number, max: number): Ast[] {
+  const given = node.children ?? [];
+  if (given.length < min || given.length > max) {
+    throw new AlmanacError('plan_query', `Failed to plan SQL: function '${node.function_name ?? ''}' takes ${min === max ? min : `${min} to ${max}`} arguments, got ${given.length}`);
+  }
+  return given;
+}
+
+export const TIME_FUNCTIONS: readonly FunctionRule[] = [
+  now, dateTrunc, dateBin, shift, ...fromCounts, toTimestamp, toUnixTime, dateFormat, renamed('today', 'current_date'),
+];

@@ -1,0 +1,290 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+/** What a token is. `text` tokens are string literals, `quoted` are identifiers in double quotes or backticks. */
+export const Kind = {
+  word: 1,
+  quoted: 2,
+  text: 3,
+  escapeText: 4,
+  binary: 5,
+  integer: 6,
+  decimal: 7,
+  parameter: 8,
+  symbol: 9,
+} as const;
+export type TokenKind = (typeof Kind)[keyof typeof Kind];
+
+const DEPTH_MAX = 256;
+const SYMBOL_CHARS = new Set('~!@#%^&|?+-*/<>=');
+const PLAIN_SYMBOLS = '(),;.[]{}:$';
+
+/**
+ * The tokens of a SQL text, without comments and white space, kept as numbers so that a statement of many megabytes
+ * costs nine bytes a token and no objects.
+ */
+export class Tokens {
+  readonly source: string;
+  count = 0;
+  #kinds = new Uint8Array(64);
+  #starts = new Uint32Array(64);
+  #ends = new Uint32Array(64);
+
+  constructor(source: string) {
+    this.source = source;
+  }
+
+  add(kind: TokenKind, start: number, end: number): void {
+    if (this.count === this.#kinds.length) this.#grow();
+    this.#kinds[this.count] = kind;
+    this.#starts[this.count] = start;
+    this.#ends[this.count] = end;
+    this.count++;
+  }
+
+  /** Zero behind the last token. */
+  kind(i: number): number {
+    return i < this.count ? this.#kinds[i] : 0;
+  }
+
+  start(i: number): number {
+    return i < this.count ? this.#starts[i] : this.source.length;
+  }
+
+  end(i: number): number {
+    return i < this.count ? this.#ends[i] : this.source.length;
+  }
+
+  /** The token as written. */
+  raw(i: number): string {
+    return this.source.slice(this.start(i), this.end(i));
+  }
+
+  /** Whether the token is this symbol. */
+  isSymbol(i: number, symbol: string): boolean {
+    return this.kind(i) === Kind.symbol && this.#ends[i] - this.#starts[i] === symbol.length
+      && this.source.startsWith(symbol, this.#starts[i]);
+  }
+
+  /** Whether the token is this word, unquoted, in any case. @param word in upper case. */
+  isWord(i: number, word: string): boolean {
+    return this.kind(i) === Kind.word && this.#ends[i] - this.#starts[i] === word.length
+      && this.raw(i).toUpperCase() === word;
+  }
+
+  /** The name that an identifier token means: quoted as it stands, else in lower case. */
+  name(i: number): string {
+    const raw = this.raw(i);
+    if (this.kind(i) !== Kind.quoted) return raw.toLowerCase();
+    const quote = raw[0];
+    return raw.slice(1, -1).replaceAll(quote + quote, quote);
+  }
+
+  /** The value of a string literal. */
+  textValue(i: number): string {
+    const raw = this.raw(i);
+    if (this.kind(i) === Kind.escapeText) return unescape(raw.slice(2, -1));
+    return raw.slice(1, -1).replaceAll("''", "'");
+  }
+
+  /** The hexadecimal digits of a binary literal. */
+  hexValue(i: number): string {
+    const raw = this.raw(i);
+    return raw[1] === "'" ? raw.slice(2, -1) : raw.slice(2);
+  }
+
+  #grow(): void {
+    const length = this.#kinds.length * 2;
+    const kinds = new Uint8Array(length);
+    const starts = new Uint32Array(length);
+    const ends = new Uint32Array(length);
+    kinds.set(this.#kinds);
+    starts.set(this.#starts);
+    ends.set(this.#ends);
+    this.#kinds = kinds;
+    this.#starts = starts;
+    this.#ends = ends;
+  }
+}
+
+/** @throws `invalid_syntax` for an unclosed quote or comment, a stray character, or too deep nesting. */
+export function lex(source: string): Tokens {
+  const tokens = new Tokens(source);
+  let depth = 0;
+  let at = 0;
+  while (at < source.length) {
+    const next = skipBlank(source, at);
+    if (next !== at) {
+      at = next;
+      continue;
+    }
+    const c = source[at];
+    if (c === '(' || c === '[' || c === '{') depth = deeper(depth);
+    if (c === ')' || c === ']' || c === '}') depth--;
+    at = lexToken(source, at, tokens);
+  }
+  return tokens;
+}
+
+function deeper(depth: number): number {
+  if (depth >= DEPTH_MAX) throw syntax(`parentheses are nested deeper than ${DEPTH_MAX}`);
+  return depth + 1;
+}
+
+/** Position after blanks and comments that begin at `at`. */
+function skipBlank(source: string, at: number): number {
+  const c = source.charCodeAt(at);
+  if (c === 32 || (c >= 9 && c <= 13) || c === 0xa0 || c === 0xfeff) return at + 1;
+  if (c === 45 && source.charCodeAt(at + 1) === 45) {
+    const end = source.indexOf('\n', at);
+    return end === -1 ? source.length : end + 1;
+  }
+  if (c === 47 && source.charCodeAt(at + 1) === 42) return skipBlockComment(source, at);
+  return at;
+}
+
+function skipBlockComment(source: string, start: number): number {
+  let depth = 0;
+  let at = start;
+  while (at < source.length) {
+    if (source.startsWith('/*', at)) {
+      depth++;
+      at += 2;
+    } else if (source.startsWith('*/', at)) {
+      depth--;
+      at += 2;
+      if (depth === 0) return at;
+    } else {
+      at++;
+    }
+  }
+  throw syntax('unclosed comment');
+}
+
+/** Adds the token that begins at `at`; gives the position after it. */
+function lexToken(source: string, at: number, tokens: Tokens): number {
+  const c = source[at];
+  const next = source[at + 1];
+  let end: number;
+  if (c === "'") {
+    end = closingQuote(source, at, "'");
+    tokens.add(Kind.text, at, end);
+  } else if (c === '"' || c === '`') {
+    end = closingQuote(source, at, c);
+    if (end === at + 2) throw syntax('empty quoted identifier');
+    tokens.add(Kind.quoted, at, end);
+  } else if (next === "'" && (c === 'e' || c === 'E')) {
+    end = closingEscapeQuote(source, at + 1);
+    tokens.add(Kind.escapeText, at, end);
+  } else if (next === "'" && (c === 'x' || c === 'X')) {
+    end = closingQuote(source, at + 1, "'");
+    checkHex(source.slice(at + 2, end - 1));
+    tokens.add(Kind.binary, at, end);
+  } else if (isDigit(c) || (c === '.' && isDigit(next))) {
+    end = lexNumber(source, at, tokens);
+  } else if (isWordStart(c)) {
+    end = wordEnd(source, at);
+    tokens.add(Kind.word, at, end);
+  } else if (c === '$' && (isDigit(next) || isWordStart(next))) {
+    end = wordEnd(source, at + 1);
+    tokens.add(Kind.parameter, at, end);
+  } else {
+    end = symbolEnd(source, at);
+    tokens.add(Kind.symbol, at, end);
+  }
+  return end;
+}
+
+function closingQuote(source: string, start: number, quote: string): number {
+  let at = start + 1;
+  for (;;) {
+    const end = source.indexOf(quote, at);
+    if (end === -1) throw syntax(`Unterminated ${quote === "'" ? 'string literal' : 'quoted identifier'}`);
+    if (source[end + 1] !== quote) return end + 1;
+    at = end + 2;
+  }
+}
+
+function closingEscapeQuote(source: string, start: number): number {
+  let at = start + 1;
+  while (at < source.length) {
+    const c = source[at];
+    if (c === '\\') at += 2;
+    else if (c !== "'") at++;
+    else if (source[at + 1] === "'") at += 2;
+    else return at + 1;
+  }
+  throw syntax('Unterminated string literal');
+}
+
+const NUMBER = /(?:\d[\d_]*)?(?:\.\d*)?(?:[eE][+-]?\d+)?/y;
+const HEX = /0[xX][0-9a-fA-F]+/y;
+
+function lexNumber(source: string, at: number, tokens: Tokens): number {
+  HEX.lastIndex = at;
+  const hex = HEX.exec(source);
+  if (hex !== null) {
+    checkHex(hex[0].slice(2));
+    tokens.add(Kind.binary, at, HEX.lastIndex);
+    return HEX.lastIndex;
+  }
+  NUMBER.lastIndex = at;
+  const text = NUMBER.exec(source)?.[0] ?? '';
+  // `1..2` is no number: the second dot belongs to what follows.
+  const end = at + text.length;
+  if (isWordStart(source[end])) throw syntax(`trailing characters after number ${text}`);
+  tokens.add(/^[\d_]+$/.test(text) ? Kind.integer : Kind.decimal, at, end);
+  return end;
+}
+
+function checkHex(digits: string): void {
+  if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) throw syntax(`invalid binary literal ${digits.slice(0, 40)}`);
+}
+
+function symbolEnd(source: string, at: number): number {
+  const c = source[at];
+  if (c === ':' && (source[at + 1] === ':' || source[at + 1] === '=')) return at + 2;
+  if (PLAIN_SYMBOLS.includes(c)) return at + 1;
+  if (!SYMBOL_CHARS.has(c)) throw syntax(`unexpected character ${JSON.stringify(c)}`);
+  let end = at + 1;
+  while (end < source.length && SYMBOL_CHARS.has(source[end])) {
+    if (source.startsWith('--', end) || source.startsWith('/*', end)) break;
+    end++;
+  }
+  return trimSign(source, at, end);
+}
+
+/** `=-1` is `=` and `-1`: an operator does not end in a sign, unless it has a character that no simple operator has. */
+function trimSign(source: string, start: number, end: number): number {
+  if (/[~!@#%^&|?]/.test(source.slice(start, end))) return end;
+  let to = end;
+  while (to > start + 1 && (source[to - 1] === '+' || source[to - 1] === '-')) to--;
+  return to;
+}
+
+function wordEnd(source: string, at: number): number {
+  let end = at + 1;
+  while (end < source.length && (isWordStart(source[end]) || isDigit(source[end]) || source[end] === '$')) end++;
+  return end;
+}
+
+function isDigit(c: string | undefined): boolean {
+  return c !== undefined && c >= '0' && c <= '9';
+}
+
+function isWordStart(c: string | undefined): boolean {
+  return c !== undefined && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c === '_' || (c > '\u007f' && c !== '\u00a0' && c !== '\ufeff'));
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
+
+function unescape(body: string): string {
+  return body.replaceAll(/''|\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{1,2}|[\s\S])/g, (_whole, code: string | undefined) => {
+    if (code === undefined) return "'";
+    if (code.length > 1) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return ESCAPES[code] ?? code;
+  });
+}
+
+function syntax(reason: string): AlmanacError {
+  return new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: ${reason}`);
+}

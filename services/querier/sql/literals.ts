@@ -1,0 +1,100 @@
+import { quoteText } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+
+import { parseTimestampText } from './timestamp-text.js';
+import type { Zone } from './zone.js';
+
+/** A literal of a statement. Integers and decimals are kept as written, binary as hexadecimal digits. */
+export interface Literal {
+  readonly kind: 'text' | 'integer' | 'decimal' | 'binary';
+  readonly value: string;
+}
+
+/** What a run of a plan depends on besides the tables: its literals, and the session. */
+export interface RunValues {
+  readonly literals: readonly Literal[];
+  /** One reading of the clock for the whole statement. */
+  readonly nowNs: bigint;
+  readonly zone: Zone;
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+const UINT64_MAX = 2n ** 64n - 1n;
+
+/** SQL text of a literal for the engine: decimals are doubles, integers beyond Int64 are UInt64. */
+export function literalSql(literal: Literal): string {
+  switch (literal.kind) {
+    case 'text':
+      return quoteText(literal.value);
+    case 'binary':
+      return `from_hex('${literal.value}')`;
+    case 'decimal':
+      return parenthesised(doubleSql(literal.value));
+    case 'integer':
+      return parenthesised(integerSql(literal.value));
+  }
+}
+
+/** A decimal number that the engine reads as a double and not as its exact decimal type. */
+export function doubleSql(digits: string): string {
+  return /[eE]/.test(digits) ? digits : `${digits}e0`;
+}
+
+function integerSql(digits: string): string {
+  if (digits.length < 18) return digits;
+  const value = BigInt(digits);
+  if (value <= INT64_MAX && value >= -INT64_MAX - 1n) return digits;
+  return value > 0n && value <= UINT64_MAX ? `${digits}::UBIGINT` : `${digits}e0`;
+}
+
+function parenthesised(sql: string): string {
+  return sql.startsWith('-') ? `(${sql})` : sql;
+}
+
+/** SQL text of a point in time as a constant of a timestamp type. */
+export function timestampSql(value: bigint, unit: TimeUnit): string {
+  switch (unit) {
+    case 'ns':
+      return `make_timestamp_ns(${value})`;
+    case 'us':
+      return `make_timestamp(${value})`;
+    case 'ms':
+      return `CAST(make_timestamp_ms(${value}) AS TIMESTAMP_MS)`;
+    case 's':
+      return `CAST(make_timestamp(${value * 1_000_000n}) AS TIMESTAMP_S)`;
+  }
+}
+
+export const TIMESTAMP_TYPES: Readonly<Record<string, TimeUnit>> = {
+  TIMESTAMP_S: 's', TIMESTAMP_MS: 'ms', TIMESTAMP: 'us', TIMESTAMP_NS: 'ns',
+};
+
+export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
+  s: 'TIMESTAMP_S', ms: 'TIMESTAMP_MS', us: 'TIMESTAMP', ns: 'TIMESTAMP_NS',
+};
+
+/**
+ * The point in time, in ns since 1970, that a literal means where a timestamp of `unit` is expected: a number counts in
+ * that unit, a text is read in the session's zone unless it names an offset.
+ *
+ * @throws `execute_query` if the text is no timestamp.
+ */
+export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): bigint {
+  if (literal.kind === 'integer') return BigInt(literal.value) * UNIT_NS[unit];
+  if (literal.kind === 'decimal') return BigInt(Math.round(Number(literal.value) * 1e6)) * UNIT_NS[unit] / 1_000_000n;
+  const ns = literal.kind === 'text' ? parseTimestampText(literal.value, zone) : undefined;
+  if (ns === undefined) {
+    throw new AlmanacError('execute_query', `Parser error: Error parsing timestamp from '${literal.value.slice(0, 100)}': error parsing timestamp`);
+  }
+  return ns;
+}
+
+export function floorDivide(value: bigint, by: bigint): bigint {
+  const quotient = value / by;
+  return value % by < 0n ? quotient - 1n : quotient;
+}
+
+export function ceilDivide(value: bigint, by: bigint): bigint {
+  return -floorDivide(-value, by);
+}

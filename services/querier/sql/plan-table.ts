@@ -1,0 +1,47 @@
+import type { Table } from '#shared/contracts/gen/common';
+import { UNIT_NS } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import { dataType } from '#shared/schema/data-type';
+
+import type { BindRequest } from '../snapshot/binding.js';
+import type { TimeConstant } from './functions/function.js';
+import { ceilDivide, floorDivide, type RunValues } from './literals.js';
+
+/** One end of the time that a query needs of a table. */
+export interface Bound {
+  readonly end: 'from' | 'to';
+  readonly value: TimeConstant;
+  /** Whether the point itself belongs to it. */
+  readonly inclusive: boolean;
+}
+
+/** One mention of a table in a query: what the query needs of it. */
+export interface PlanTable {
+  /** Stands for the table in the SQL text until a snapshot gives the relation. */
+  readonly marker: string;
+  table: Table;
+  /** Names of columns that the query reads. */
+  readonly columns: Set<string>;
+  readsAll: boolean;
+  readonly bounds: Bound[];
+  readonly tagValues: Map<string, (run: RunValues) => string[]>;
+}
+
+/** What a run asks of the snapshot for this table. */
+export function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
+  const unitNs = UNIT_NS[dataType(timeIndexOf(plan.table).type).timeUnit ?? 'ns'];
+  let timeFrom: bigint | undefined;
+  let timeTo: bigint | undefined;
+  for (const { end, value, inclusive } of plan.bounds) {
+    const ns = value(run);
+    if (end === 'from') {
+      const from = inclusive ? ceilDivide(ns, unitNs) : floorDivide(ns, unitNs) + 1n;
+      if (timeFrom === undefined || from > timeFrom) timeFrom = from;
+    } else {
+      const to = inclusive ? floorDivide(ns, unitNs) + 1n : ceilDivide(ns, unitNs);
+      if (timeTo === undefined || to < timeTo) timeTo = to;
+    }
+  }
+  const tagValues = new Map([...plan.tagValues].map(([column, values]) => [column, values(run)]));
+  return { table: plan.table, columns: plan.readsAll ? undefined : plan.columns, timeFrom, timeTo, tagValues };
+}

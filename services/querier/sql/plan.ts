@@ -1,0 +1,260 @@
+import { LRUCache } from 'lru-cache';
+
+import type { Call } from '#shared/contracts/call';
+import type { Catalog } from '#shared/discovery/catalog';
+import type { QueryConnection } from '#shared/duckdb/query-connection';
+import { quoteName } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Ast } from './ast.js';
+import { AGGREGATE_FUNCTIONS } from './functions/native.js';
+import { itemTexts } from './item-names.js';
+import { Kind, lex, type Tokens } from './lex.js';
+import { doubleSql, literalSql, type Literal, type RunValues } from './literals.js';
+import type { PlanTable } from './plan-table.js';
+import { resolveQuery, type TableLookup } from './resolve.js';
+import { lift, type Lifted } from './rewrite/lift.js';
+import { checkSandbox } from './sandbox.js';
+import { findTables, type TableNames } from './table-names.js';
+
+const QUERY_BYTES_MAX = 1024 * 1024;
+const SET_OPERATIONS_MAX = 200;
+
+/** Text of the engine's statement, cut where each run puts its own text. */
+type Piece = string | ((run: RunValues, texts: RunTexts) => string);
+
+interface RunTexts {
+  readonly relations: readonly string[];
+  readonly itemNames: readonly string[];
+}
+
+/** A query that is parsed, checked, resolved and rewritten; what is left are its literals and a snapshot. */
+export interface QueryPlan {
+  readonly tables: readonly PlanTable[];
+  /** Whether its result is small for certain, or reduced enough that it is taken at once. */
+  readonly isSmall: boolean;
+  /** Native types of result columns that the engine's type does not tell, by position. */
+  readonly declaredTypes: ReadonlyMap<number, string>;
+  /** SQL text for the engine. @param relations one a table, in order. */
+  sql(run: RunValues, relations: readonly string[], itemNames: readonly string[]): string;
+}
+
+/** A query of one request: its plan, and what this request's text adds to it. */
+export interface PlannedQuery {
+  readonly plan: QueryPlan;
+  readonly literals: readonly Literal[];
+  /** Texts of the outermost select items, for those without names. */
+  readonly itemNames: readonly string[];
+}
+
+export interface PlanOptions {
+  readonly catalog: Catalog;
+  readonly names: TableNames;
+  readonly entries: number;
+}
+
+interface CacheEntry {
+  readonly plan: QueryPlan;
+  version: bigint;
+}
+
+/**
+ * Makes plans of queries and keeps them by the text with its literals lifted out, so that a repeated query costs its
+ * tokens and a lookup. A plan is good while its tables have the same columns.
+ */
+export class Planner {
+  readonly #catalog: Catalog;
+  readonly #names: TableNames;
+  readonly #cache: LRUCache<string, CacheEntry>;
+  hits = 0;
+  misses = 0;
+
+  constructor({ catalog, names, entries }: PlanOptions) {
+    this.#catalog = catalog;
+    this.#names = names;
+    this.#cache = new LRUCache({ max: Math.max(entries, 1) });
+  }
+
+  /**
+   * @param database where unqualified table names are looked up.
+   * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
+   */
+  async plan(query: QueryText, database: string, connection: QueryConnection, call: Call): Promise<PlannedQuery> {
+    checkSize(query);
+    const lifted = lift(query.tokens, query.from, query.to, false);
+    const key = `${database}\0${shapeOf(lifted)}`;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined && (await this.#isFresh(cached, call))) {
+      this.hits++;
+      return { plan: cached.plan, literals: lifted.literals, itemNames: itemTexts(query) };
+    }
+    this.misses++;
+    const version = this.#catalog.version;
+    const parsed = await parseQuery(query, lifted, connection);
+    checkSandbox(parsed.ast);
+    const plan = await this.#build(parsed, database, connection, call);
+    // With its literals inside, the text is no shape that other queries share.
+    if (!parsed.keepsLiterals) this.#cache.set(key, { plan, version });
+    return { plan, literals: parsed.lifted.literals, itemNames: itemTexts(query) };
+  }
+
+  /** Checks the grammar alone. @throws `invalid_syntax`. */
+  async check(query: QueryText, database: string, connection: QueryConnection): Promise<void> {
+    checkSize(query);
+    const lifted = lift(query.tokens, query.from, query.to, false);
+    if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
+  }
+
+  /** Columns of the tables of a query that was just planned, as messages list them; at most 100. */
+  fieldsOf(query: QueryText, database: string): string[] {
+    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    const tables = this.#cache.get(key)?.plan.tables ?? [];
+    return tables.flatMap(({ table }) => table.columns.map((column) => `${table.name}.${column.name}`)).slice(0, 100);
+  }
+
+  /** Looks again whether the plan's tables are the same, if anything changed since; takes over their present state. */
+  async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
+    const version = this.#catalog.version;
+    if (entry.version === version) return true;
+    for (const plan of entry.plan.tables) {
+      const table = await this.#names.current(plan.table, call);
+      if (table === undefined || table.tableId !== plan.table.tableId || table.schemaVersion !== plan.table.schemaVersion) return false;
+      plan.table = table;
+    }
+    entry.version = version;
+    return true;
+  }
+
+  async #build(parsed: ParsedQuery, database: string, connection: QueryConnection, call: Call): Promise<QueryPlan> {
+    const { ast, lifted } = parsed;
+    const found = await findTables(ast, database, this.#names, call);
+    const lookup: TableLookup = (catalogName, schema, name) => found(catalogName, schema, name);
+    const markerPrefix = unusedPrefix(lifted.sql);
+    const isSmall = isSmallResult(ast, lifted.literals);
+    const resolved = resolveQuery(ast, { lookup, literals: lifted.literals, markerPrefix });
+    const tree = JSON.stringify({ error: false, statements: [{ node: ast, named_param_map: [] }] });
+    const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', tree);
+    const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, lifted.literals.length);
+    return {
+      tables: resolved.tables,
+      isSmall,
+      declaredTypes: resolved.declaredTypes,
+      sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
+    };
+  }
+}
+
+/** Tokens `[from, to)` are one query. */
+export interface QueryText {
+  readonly tokens: Tokens;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface ParsedQuery {
+  readonly ast: Ast;
+  readonly lifted: Lifted;
+  readonly keepsLiterals: boolean;
+}
+
+function checkSize({ tokens, from, to }: QueryText): void {
+  const bytes = tokens.end(to - 1) - tokens.start(from);
+  if (bytes > QUERY_BYTES_MAX) throw new AlmanacError('invalid_syntax', `query text is ${bytes} characters long, the limit is ${QUERY_BYTES_MAX}`);
+  let setOperations = 0;
+  for (let i = from; i < to; i++) {
+    if (tokens.isWord(i, 'UNION') || tokens.isWord(i, 'INTERSECT') || tokens.isWord(i, 'EXCEPT')) setOperations++;
+  }
+  if (setOperations > SET_OPERATIONS_MAX) throw new AlmanacError('invalid_syntax', `query has ${setOperations} set operations, the limit is ${SET_OPERATIONS_MAX}`);
+}
+
+/** Kinds of literals decide how a query is rewritten, so they belong to its shape. */
+function shapeOf(lifted: Lifted): string {
+  let kinds = '';
+  for (const literal of lifted.literals) kinds += literal.kind[0];
+  return `${kinds}\0${lifted.sql}`;
+}
+
+interface Serialized {
+  readonly error: boolean;
+  readonly error_type?: string;
+  readonly error_message?: string;
+  readonly statements?: readonly { readonly node: Ast }[];
+}
+
+/** @throws `invalid_syntax`, `unsupported`. */
+async function parseQuery(query: QueryText, lifted: Lifted, connection: QueryConnection): Promise<ParsedQuery> {
+  const first = await serialize(lifted.sql, connection);
+  if (!first.error) return { ast: onlyStatement(first), lifted, keepsLiterals: false };
+  // A parameter may not stand everywhere a literal may: once more with the literals in their places.
+  const whole = lift(query.tokens, query.from, query.to, true);
+  const second = await serialize(whole.sql, connection);
+  if (!second.error) return { ast: onlyStatement(second), lifted: whole, keepsLiterals: true };
+  if (second.error_type === 'not implemented') throw new AlmanacError('unsupported', 'SQL statement is not supported: only queries that read can be run');
+  throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: ${second.error_message ?? ''}`.slice(0, 500));
+}
+
+async function serialize(sql: string, connection: QueryConnection): Promise<Serialized> {
+  return JSON.parse(await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql)) as Serialized;
+}
+
+function onlyStatement(parsed: Serialized): Ast {
+  const node = parsed.statements?.[0]?.node;
+  if (node === undefined || parsed.statements?.length !== 1) throw new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expected one query');
+  return node;
+}
+
+function unusedPrefix(sql: string): string {
+  let prefix = '__t';
+  while (sql.includes(prefix)) prefix += '_';
+  return prefix;
+}
+
+const SMALL_LIMIT = 2000;
+
+/** Queries that aggregate without a long tail, or that are limited: their rows are few, and are encoded here. */
+function isSmallResult(ast: Ast, literals: readonly Literal[]): boolean {
+  const limit = ast.modifiers?.find((modifier) => modifier.type === 'LIMIT_MODIFIER')?.limit;
+  if (limit?.class === 'PARAMETER') return Number(literals[Number(limit.identifier) - 1]?.value ?? Infinity) <= SMALL_LIMIT;
+  if (limit?.class === 'CONSTANT') return Number(limit.value?.value) <= SMALL_LIMIT;
+  if (ast.type !== 'SELECT_NODE') return false;
+  return ast.from_table?.type === 'EMPTY' || (ast.group_expressions ?? []).length > 0 || (ast.select_list ?? []).every((item) => item.class === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(item.function_name ?? ''));
+}
+
+/** Cuts the printed statement at parameters, relations and names of items. */
+function cutText(printed: string, prefix: string, slots: ReadonlyMap<string, (run: RunValues) => string>, literalCount: number): Piece[] {
+  const tokens = lex(printed);
+  const pieces: Piece[] = [];
+  let copied = 0;
+  const put = (i: number, piece: Piece): void => {
+    pieces.push(printed.slice(copied, tokens.start(i)), piece);
+    copied = tokens.end(i);
+  };
+  for (let i = 0; i < tokens.count; i++) {
+    const kind = tokens.kind(i);
+    if (kind === Kind.parameter) put(i, parameterPiece(tokens.raw(i).slice(1), slots, literalCount));
+    else if (kind === Kind.decimal) put(i, doubleSql(tokens.raw(i)));
+    else if (kind === Kind.word && tokens.raw(i).startsWith(prefix)) put(i, markerPiece(tokens.raw(i).slice(prefix.length)));
+  }
+  pieces.push(printed.slice(copied));
+  return pieces;
+}
+
+function parameterPiece(identifier: string, slots: ReadonlyMap<string, (run: RunValues) => string>, literalCount: number): Piece {
+  const slot = slots.get(identifier);
+  if (slot !== undefined) return slot;
+  const index = Number(identifier) - 1;
+  if (index >= literalCount) throw new AlmanacError('internal', `parameter ${identifier} has no value`);
+  return (run) => literalSql(run.literals[index]);
+}
+
+function markerPiece(rest: string): Piece {
+  if (rest.startsWith('n')) return (_run, { itemNames }) => quoteName(itemNames[Number(rest.slice(1))] ?? `column${rest.slice(1)}`);
+  return (_run, { relations }) => relations[Number(rest)];
+}
+
+function joinPieces(pieces: readonly Piece[], run: RunValues, texts: RunTexts): string {
+  let sql = '';
+  for (const piece of pieces) sql += typeof piece === 'string' ? piece : piece(run, texts);
+  return sql;
+}
+

@@ -1,0 +1,131 @@
+import type { Cell } from '#shared/duckdb/chunk-reader';
+import type { EngineColumn, QueryConnection, RowBlock } from '#shared/duckdb/query-connection';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { OutputColumn } from '../formats/format.js';
+import type { Snapshot } from '../snapshot/binding.js';
+import type { RunValues } from './literals.js';
+import type { PlannedQuery, QueryText } from './plan.js';
+import { bindRequest } from './plan-table.js';
+import type { StatementContext, StatementEvent } from './statements/statement.js';
+
+/** Rows that are folded into one text by the engine: 344 ms where streaming rows took 1,000 (580,000 rows). */
+const ROWS_PER_FOLD = 1000;
+
+/** A query whose tables are bound: what the engine is to run. */
+export interface BoundQuery {
+  readonly planned: PlannedQuery;
+  readonly sql: string;
+  readonly connection: QueryConnection;
+  readonly snapshot: Snapshot;
+}
+
+/**
+ * Plans the query, takes a snapshot of its tables and hands both to `use`. The snapshot and the connection are held
+ * until its events have all been taken.
+ */
+export async function* withBoundQuery<T>(context: StatementContext, query: QueryText, use: (bound: BoundQuery) => AsyncIterable<T>): AsyncGenerator<T> {
+  const { deps, call, session } = context;
+  const connection = await deps.connections.take();
+  try {
+    const planned = await deps.planner.plan(query, session.database, connection, call);
+    const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
+    const snapshot = await deps.snapshots.take(planned.plan.tables.map((table) => bindRequest(table, run)), call);
+    try {
+      const sql = planned.plan.sql(run, snapshot.relations, planned.itemNames);
+      yield* use({ planned, sql, connection, snapshot });
+    } finally {
+      snapshot.release();
+    }
+  } catch (error) {
+    throw withFields(error, query, context);
+  } finally {
+    deps.connections.giveBack(connection);
+  }
+}
+
+/** The answer of a query in the request's format. */
+export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
+  return withBoundQuery(context, query, (bound) => answer(context, bound));
+}
+
+async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
+  const sql = context.limit === undefined ? bound.sql : `SELECT * FROM (${bound.sql}) LIMIT ${context.limit}`;
+  const isSmall = bound.planned.plan.isSmall || (context.limit ?? Infinity) <= ROWS_PER_FOLD;
+  if (isSmall) {
+    const result = await bound.connection.run(sql, context.call.signal);
+    const columns = outputColumns(result.columns, bound);
+    yield schemaOf(columns);
+    for await (const block of result.blocks()) yield encode(context, columns, block);
+    return;
+  }
+  const columns = outputColumns(await bound.connection.describe(sql), bound);
+  yield schemaOf(columns);
+  const names = columns.map((_, i) => `c${i}`);
+  const rowSql = context.format.rowSql(columns, names);
+  if (rowSql === undefined) {
+    for await (const block of bound.connection.stream(sql, columns.length, context.call.signal)) yield encode(context, columns, block);
+    return;
+  }
+  yield* folded(context, bound, foldSql(sql, names, rowSql, context.format.separator));
+}
+
+/** Rows are numbered as they come, which keeps the query's order, and folded in blocks of consecutive numbers. */
+function foldSql(sql: string, names: readonly string[], rowSql: string, separator: string): string {
+  const numbered = `SELECT ${rowSql} AS r, row_number() OVER () - 1 AS n FROM (${sql}) AS q(${names.join(', ')})`;
+  return `SELECT string_agg(r, '${separator}' ORDER BY n) AS r, count(*) AS c FROM (${numbered}) GROUP BY n // ${ROWS_PER_FOLD} ORDER BY n // ${ROWS_PER_FOLD}`;
+}
+
+async function* folded(context: StatementContext, bound: BoundQuery, sql: string): AsyncIterable<StatementEvent> {
+  for await (const block of bound.connection.stream(sql, 2, context.call.signal)) {
+    const texts = block.cells(0);
+    const counts = block.cells(1);
+    for (let i = 0; i < block.rowCount; i++) yield { kind: 'text', text: String(texts[i]), rows: Number(counts[i]) };
+  }
+}
+
+function encode(context: StatementContext, columns: readonly OutputColumn[], block: RowBlock): StatementEvent {
+  const cells = columns.map((_, i) => block.cells(i));
+  return { kind: 'text', text: context.format.encodeRows(columns, cells, block.rowCount), rows: block.rowCount };
+}
+
+function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
+  return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
+}
+
+function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
+  const { declaredTypes } = bound.planned.plan;
+  return columns.map(({ name, type }, i) => (declaredTypes.get(i) === 'Json' ? { name, type: { name: 'Json', kind: 'json' } } : { name, type }));
+}
+
+/** All rows of a query, for statements that go on with them. Rows are arrays of values. */
+export async function queryRows(context: StatementContext, query: QueryText): Promise<{ columns: readonly EngineColumn[]; rows: Cell[][] }> {
+  let columns: readonly EngineColumn[] = [];
+  const rows: Cell[][] = [];
+  for await (const block of queryBlocks(context, query, (given) => (columns = given))) rows.push(...rowsOf(block, columns.length));
+  return { columns, rows };
+}
+
+/** Rows of a query, block by block. @param onColumns is told the columns before the first block. */
+export function queryBlocks(context: StatementContext, query: QueryText, onColumns: (columns: readonly EngineColumn[]) => void): AsyncGenerator<RowBlock> {
+  return withBoundQuery(context, query, async function* ({ connection, sql }) {
+    const columns = await connection.describe(sql);
+    onColumns(columns);
+    yield* connection.stream(sql, columns.length, context.call.signal);
+  });
+}
+
+export function rowsOf(block: RowBlock, columnCount: number): Cell[][] {
+  const cells = Array.from({ length: columnCount }, (_, i) => block.cells(i));
+  return Array.from({ length: block.rowCount }, (_, row) => cells.map((column) => column[row]));
+}
+
+const MISSING_FIELD = /^Failed to plan SQL: No field named /;
+
+/** A missing field is answered with those there are, as far as the query names its tables plainly. */
+function withFields(error: unknown, query: QueryText, context: StatementContext): unknown {
+  if (!(error instanceof AlmanacError) || !MISSING_FIELD.test(error.message)) return error;
+  const fields = context.deps.planner.fieldsOf(query, context.session.database);
+  if (fields.length === 0) return error;
+  return new AlmanacError(error.code, `${error.message} Valid fields are ${fields.join(', ')}.`, { cause: error });
+}

@@ -1,0 +1,85 @@
+import type { Column } from '#shared/contracts/gen/common';
+import type { TimeUnit } from '#shared/schema/data-type';
+
+import type { PlanTable } from './plan-table.js';
+
+/** A column that a part of a query offers. */
+export interface OutputColumn {
+  readonly name: string;
+  /** Unit, if it is known to be a timestamp. */
+  readonly unit: TimeUnit | undefined;
+  /** The table's column that it is, unchanged. */
+  readonly column?: Column;
+}
+
+/** One member of a FROM clause. */
+export interface FromEntry {
+  /** Name by which its columns are qualified, lower case. */
+  readonly alias: string;
+  /** `database.table` of a table that was given no alias of its own. */
+  readonly path?: readonly [string, string];
+  readonly plan?: PlanTable;
+  /** By lower-case name; undefined where they are not known. */
+  readonly columns: ReadonlyMap<string, OutputColumn> | undefined;
+  /** Whether conditions of WHERE on its columns may keep rows from being read at all. */
+  prunable: boolean;
+  /** Whether an unqualified name means its column even where a join merges columns of that name. */
+  ownsBareNames: boolean;
+}
+
+export type Outputs = readonly OutputColumn[] | undefined;
+
+/** Names that are visible at one place of a query. */
+export interface Scope {
+  readonly parent: Scope | undefined;
+  readonly ctes: Map<string, Outputs>;
+  readonly entries: FromEntry[];
+  /** Unit of each alias of the select list. */
+  readonly aliases: Map<string, TimeUnit | undefined>;
+}
+
+export function childScope(parent: Scope | undefined): Scope {
+  return { parent, ctes: new Map(), entries: [], aliases: new Map() };
+}
+
+/** Columns of a CTE by name; `found` is false if no CTE has it. */
+export function findCte(scope: Scope | undefined, name: string): { found: boolean; outputs: Outputs } {
+  for (let at = scope; at !== undefined; at = at.parent) {
+    if (at.ctes.has(name)) return { found: true, outputs: at.ctes.get(name) };
+  }
+  return { found: false, outputs: undefined };
+}
+
+export interface FoundColumn {
+  readonly entry: FromEntry | undefined;
+  readonly output: OutputColumn | undefined;
+  readonly unit: TimeUnit | undefined;
+}
+
+/** What a column reference means; `parts` is one name or a qualifier and a name. Undefined if that cannot be told. */
+export function findColumn(scope: Scope, parts: readonly string[]): FoundColumn | undefined {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
+    const found = parts.length >= 2 ? findQualified(at, parts) : findBare(at, parts[0].toLowerCase());
+    if (found !== undefined) return found.output === undefined && found.unit === undefined ? undefined : found;
+  }
+  return undefined;
+}
+
+function findQualified(scope: Scope, [qualifier, name]: readonly string[]): FoundColumn | undefined {
+  const entry = scope.entries.find((candidate) => candidate.alias === qualifier.toLowerCase());
+  if (entry === undefined) return undefined;
+  const output = entry.columns?.get(name.toLowerCase());
+  return { entry, output, unit: output?.unit };
+}
+
+function findBare(scope: Scope, name: string): FoundColumn | undefined {
+  let unknown = false;
+  for (const entry of scope.entries) {
+    const output = entry.columns?.get(name);
+    if (output !== undefined) return { entry, output, unit: output.unit };
+    if (entry.columns === undefined) unknown = true;
+  }
+  if (unknown) return { entry: undefined, output: undefined, unit: undefined };
+  if (scope.aliases.has(name)) return { entry: undefined, output: undefined, unit: scope.aliases.get(name) };
+  return undefined;
+}

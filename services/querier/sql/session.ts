@@ -1,0 +1,7 @@
+import type { Zone } from './zone.js';
+
+/** What statements of one request leave to those after them. It ends with the request. */
+export interface Session {
+  database: string;
+  zone: Zone;
+}

@@ -1,0 +1,34 @@
+import type { Database, Table } from '#shared/contracts/gen/common';
+import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { dataType } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+
+/** The statement that makes a table like this one; it is accepted back. */
+export function createTableSql(table: Table): string {
+  const lines = table.columns.map(({ name, type, nullable, defaultSql, comment }) => {
+    const byDefault = defaultSql === '' ? '' : ` DEFAULT ${defaultSql}`;
+    const remark = comment === '' ? '' : ` COMMENT ${quoteText(comment)}`;
+    return `  ${quoteName(name)} ${dataType(type).sql} ${nullable ? 'NULL' : 'NOT NULL'}${byDefault}${remark}`;
+  });
+  lines.push(`  TIME INDEX (${quoteName(timeIndexOf(table).name)})`);
+  if (table.primaryKey.length > 0) lines.push(`  PRIMARY KEY (${table.primaryKey.map(quoteName).join(', ')})`);
+  return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=mito\n${withBlock(table.options)}`;
+}
+
+export function createDatabaseSql(database: Database): string {
+  const name = /^[a-z_][a-z0-9_]*$/.test(database.name) ? database.name : quoteName(database.name);
+  return `CREATE DATABASE IF NOT EXISTS ${name}\n${withBlock(database.options)}`.trimEnd();
+}
+
+/** `'k'='v'` lines, ttl first. */
+export function optionLines(options: Readonly<Record<string, string>>): string {
+  const keys = Object.keys(options).sort((a, b) => Number(b === 'ttl') - Number(a === 'ttl') || (a < b ? -1 : 1));
+  return keys.map((key) => `${quoteText(key)}=${quoteText(options[key])}\n`).join('');
+}
+
+function withBlock(options: Readonly<Record<string, string>>): string {
+  const keys = Object.keys(options).sort();
+  if (keys.length === 0) return '';
+  const lines = keys.map((key) => `  ${/^[a-z_]+$/.test(key) ? key : quoteText(key)} = ${quoteText(options[key])}`);
+  return `WITH(\n${lines.join(',\n')}\n)`;
+}

@@ -1,0 +1,14 @@
+import { Cursor } from './cursor.js';
+import type { Tokens } from './lex.js';
+
+/** One cursor for each statement of the text; empty statements are left out. */
+export function splitStatements(tokens: Tokens): Cursor[] {
+  const cursors: Cursor[] = [];
+  let from = 0;
+  for (let i = 0; i <= tokens.count; i++) {
+    if (i < tokens.count && !tokens.isSymbol(i, ';')) continue;
+    if (i > from) cursors.push(new Cursor(tokens, from, i));
+    from = i + 1;
+  }
+  return cursors;
+}

@@ -1,0 +1,30 @@
+import type { ObjectName } from '../cursor.js';
+import { command, type StatementKind } from './statement.js';
+
+/** `DROP TABLE [IF EXISTS] a [, b]`. */
+export const dropTable: StatementKind = {
+  name: 'DROP TABLE',
+
+  matches: (cursor) => cursor.sees('DROP', 'TABLE'),
+
+  parse(cursor) {
+    cursor.expect('DROP', 'TABLE');
+    const ifExists = cursor.accept('IF', 'EXISTS');
+    const tables: ObjectName[] = [cursor.objectName('table name')];
+    while (cursor.acceptSymbol(',')) tables.push(cursor.objectName('table name'));
+    cursor.expectEnd();
+    return command(async ({ deps, session, call }) => {
+      const found: { database: string; name: string }[] = [];
+      for (const { catalog, schema, name } of tables) {
+        const database = deps.names.databaseOf(catalog, schema, session.database);
+        if ((await deps.names.find(database, name, call)) !== undefined) found.push({ database, name });
+        else if (!ifExists) throw deps.names.notFound(database, name);
+      }
+      for (const table of found) {
+        const { catalogVersion } = await deps.metadata.dropTable({ ...table, ifExists: true }, call);
+        await deps.catalog.reached(catalogVersion, call);
+      }
+      return 0;
+    });
+  },
+};

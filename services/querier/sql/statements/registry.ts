@@ -1,0 +1,36 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Cursor } from '../cursor.js';
+import { admin } from './admin.js';
+import { createDatabase } from './create-database.js';
+import { createTable } from './create-table.js';
+import { describe } from './describe.js';
+import { dropDatabase } from './drop-database.js';
+import { dropTable } from './drop-table.js';
+import { explain } from './explain.js';
+import { insert } from './insert.js';
+import { select } from './select.js';
+import { set } from './set.js';
+import { showColumns } from './show-columns.js';
+import { showCreateDatabase } from './show-create-database.js';
+import { showCreateTable } from './show-create-table.js';
+import { showDatabases } from './show-databases.js';
+import { showIndex } from './show-index.js';
+import { showTables } from './show-tables.js';
+import { showVariables } from './show-variables.js';
+import type { Statement, StatementKind } from './statement.js';
+import { truncate } from './truncate.js';
+import { use } from './use.js';
+
+export const STATEMENT_KINDS: readonly StatementKind[] = [
+  select, insert, createTable, createDatabase, dropTable, dropDatabase, truncate, describe, explain, admin, use, set, showTables, showDatabases,
+  showColumns, showCreateTable, showCreateDatabase, showIndex, showVariables,
+];
+
+/** The statement that a cursor stands at. @throws `unsupported` for a first word that begins none. */
+export function parseStatement(cursor: Cursor): Statement {
+  const kind = STATEMENT_KINDS.find((candidate) => candidate.matches(cursor));
+  if (kind !== undefined) return kind.parse(cursor);
+  const words = cursor.tokens.source.slice(cursor.tokens.start(cursor.from), cursor.tokens.end(cursor.from)).slice(0, 50);
+  throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${words}`);
+}

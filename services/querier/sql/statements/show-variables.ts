@@ -1,0 +1,30 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { outputTable } from '../table-output.js';
+import type { StatementContext, StatementKind } from './statement.js';
+
+const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = new Map([
+  ['time_zone', ({ session }) => session.zone.name],
+  ['timezone', ({ session }) => session.zone.name],
+  ['system_time_zone', () => 'UTC'],
+]);
+
+/** `SHOW VARIABLES name`: one column, named by the variable. */
+export const showVariables: StatementKind = {
+  name: 'SHOW VARIABLES',
+
+  matches: (cursor) => cursor.sees('SHOW', 'VARIABLES') || cursor.sees('SHOW', 'TIME_ZONE') || cursor.sees('SHOW', 'TIMEZONE'),
+
+  parse(cursor) {
+    cursor.expect('SHOW');
+    cursor.accept('VARIABLES');
+    const name = cursor.name('variable');
+    cursor.expectEnd();
+    const value = VARIABLES.get(name.toLowerCase());
+    if (value === undefined) throw new AlmanacError('invalid_arguments', `Unsupported show variable: ${name.slice(0, 60)}`);
+    return {
+      isQuery: false,
+      run: (context) => outputTable(context, { columns: [{ name: name.toUpperCase(), type: 'String' }], rows: [[value(context)]] }),
+    };
+  },
+};

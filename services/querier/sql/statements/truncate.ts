@@ -1,0 +1,20 @@
+import { command, type StatementKind } from './statement.js';
+
+/** `TRUNCATE [TABLE] t`: the owners of its regions flush, then hide every row that was acknowledged before. */
+export const truncate: StatementKind = {
+  name: 'TRUNCATE',
+
+  matches: (cursor) => cursor.sees('TRUNCATE'),
+
+  parse(cursor) {
+    cursor.expect('TRUNCATE');
+    cursor.accept('TABLE');
+    const { catalog, schema, name } = cursor.objectName('table name');
+    cursor.expectEnd();
+    return command(async ({ deps, session, call }) => {
+      const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
+      for (const owner of deps.ingesters.ownersOf(table.regions)) await owner.truncateTable({ tableId: table.tableId }, call);
+      return 0;
+    });
+  },
+};

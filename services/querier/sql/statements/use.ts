@@ -1,0 +1,19 @@
+import { command, type StatementKind } from './statement.js';
+
+/** `USE db`, for the statements that follow in the same request. */
+export const use: StatementKind = {
+  name: 'USE',
+
+  matches: (cursor) => cursor.sees('USE'),
+
+  parse(cursor) {
+    cursor.expect('USE');
+    const { name } = cursor.objectName('database name');
+    cursor.expectEnd();
+    return command(async ({ deps, session, call }) => {
+      await deps.catalog.database(name, call);
+      session.database = name;
+      return 0;
+    });
+  },
+};

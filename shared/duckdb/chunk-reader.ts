@@ -1,0 +1,108 @@
+import {
+  DuckDBArrayType, DuckDBArrayValue, DuckDBBlobValue, DuckDBDateValue, DuckDBDecimalType, DuckDBDecimalValue, DuckDBIntervalValue,
+  DuckDBListType, DuckDBListValue, DuckDBMapType, DuckDBMapValue, DuckDBStructType, DuckDBStructValue, DuckDBTimestampMillisecondsValue,
+  DuckDBTimestampNanosecondsValue, DuckDBTimestampSecondsValue, DuckDBTimestampTZValue, DuckDBTimestampValue, DuckDBTimeValue,
+  DuckDBTypeId,
+} from '@duckdb/node-api';
+import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api';
+
+/** How the values of a result column are to be written. */
+export type ValueKind =
+  | 'null' | 'bool' | 'int' | 'float32' | 'float64' | 'text' | 'decimal' | 'binary' | 'json' | 'interval' | 'list' | 'struct' | 'map';
+
+/** Type of a result column, in the engine-independent words of the native types. */
+export interface ValueType {
+  /** Native name, for example `TimestampMillisecond` or `List<Int64>`. */
+  readonly name: string;
+  readonly kind: ValueKind;
+  readonly child?: ValueType;
+  readonly fields?: readonly { readonly name: string; readonly type: ValueType }[];
+}
+
+/** `2 months 3 days`, in the engine's parts. */
+export interface IntervalCell {
+  readonly months: number;
+  readonly days: number;
+  readonly micros: bigint;
+}
+
+/** A value: integers, dates and timestamps as numbers in their unit, decimals as text of fixed scale, maps as pairs. */
+export type Cell = null | boolean | number | bigint | string | Uint8Array | IntervalCell | readonly Cell[] | { readonly members: readonly Cell[] };
+
+const SIMPLE: Readonly<Partial<Record<DuckDBTypeId, ValueType>>> = {
+  [DuckDBTypeId.SQLNULL]: { name: 'Null', kind: 'null' },
+  [DuckDBTypeId.BOOLEAN]: { name: 'Boolean', kind: 'bool' },
+  [DuckDBTypeId.TINYINT]: { name: 'Int8', kind: 'int' },
+  [DuckDBTypeId.SMALLINT]: { name: 'Int16', kind: 'int' },
+  [DuckDBTypeId.INTEGER]: { name: 'Int32', kind: 'int' },
+  [DuckDBTypeId.BIGINT]: { name: 'Int64', kind: 'int' },
+  // Sums of integers: the declared type of a sum is the widest integer, its values are exact beyond that too.
+  [DuckDBTypeId.HUGEINT]: { name: 'Int64', kind: 'int' },
+  [DuckDBTypeId.UTINYINT]: { name: 'UInt8', kind: 'int' },
+  [DuckDBTypeId.USMALLINT]: { name: 'UInt16', kind: 'int' },
+  [DuckDBTypeId.UINTEGER]: { name: 'UInt32', kind: 'int' },
+  [DuckDBTypeId.UBIGINT]: { name: 'UInt64', kind: 'int' },
+  [DuckDBTypeId.UHUGEINT]: { name: 'UInt64', kind: 'int' },
+  [DuckDBTypeId.FLOAT]: { name: 'Float32', kind: 'float32' },
+  [DuckDBTypeId.DOUBLE]: { name: 'Float64', kind: 'float64' },
+  [DuckDBTypeId.VARCHAR]: { name: 'String', kind: 'text' },
+  [DuckDBTypeId.ENUM]: { name: 'String', kind: 'text' },
+  [DuckDBTypeId.UUID]: { name: 'String', kind: 'text' },
+  [DuckDBTypeId.BIT]: { name: 'String', kind: 'text' },
+  [DuckDBTypeId.BLOB]: { name: 'Binary', kind: 'binary' },
+  [DuckDBTypeId.DATE]: { name: 'Date', kind: 'int' },
+  [DuckDBTypeId.TIME]: { name: 'TimeMicrosecond', kind: 'int' },
+  [DuckDBTypeId.TIMESTAMP_S]: { name: 'TimestampSecond', kind: 'int' },
+  [DuckDBTypeId.TIMESTAMP_MS]: { name: 'TimestampMillisecond', kind: 'int' },
+  [DuckDBTypeId.TIMESTAMP]: { name: 'TimestampMicrosecond', kind: 'int' },
+  [DuckDBTypeId.TIMESTAMP_TZ]: { name: 'TimestampMicrosecond', kind: 'int' },
+  [DuckDBTypeId.TIMESTAMP_NS]: { name: 'TimestampNanosecond', kind: 'int' },
+  [DuckDBTypeId.INTERVAL]: { name: 'IntervalMonthDayNano', kind: 'interval' },
+};
+
+const OTHER: ValueType = { name: 'String', kind: 'text' };
+
+/** The native type of an engine type; types that Almanac does not have are read as text. */
+export function valueTypeOf(type: DuckDBType): ValueType {
+  const simple = SIMPLE[type.typeId];
+  if (simple !== undefined) return simple;
+  if (type instanceof DuckDBDecimalType) return { name: `Decimal(${type.width}, ${type.scale})`, kind: 'decimal' };
+  if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
+    const child = valueTypeOf(type.valueType);
+    return { name: `List<${child.name}>`, kind: 'list', child };
+  }
+  if (type instanceof DuckDBStructType) {
+    const fields = type.entryNames.map((name, i) => ({ name, type: valueTypeOf(type.entryTypes[i]) }));
+    return { name: `Struct<${fields.map((field) => `"${field.name}": ${field.type.name}`).join(', ')}>`, kind: 'struct', fields };
+  }
+  if (type instanceof DuckDBMapType) {
+    const fields = [{ name: 'key', type: valueTypeOf(type.keyType) }, { name: 'value', type: valueTypeOf(type.valueType) }];
+    return { name: `Map<${fields[0].type.name}, ${fields[1].type.name}>`, kind: 'map', fields };
+  }
+  return OTHER;
+}
+
+/** All values of one column of a chunk. */
+export function readCells(chunk: DuckDBDataChunk, columnIndex: number): Cell[] {
+  const vector = chunk.getColumnVector(columnIndex);
+  const cells = new Array<Cell>(chunk.rowCount);
+  for (let i = 0; i < cells.length; i++) cells[i] = cellOf(vector.getItem(i));
+  return cells;
+}
+
+function cellOf(value: DuckDBValue): Cell {
+  if (value === null || typeof value !== 'object') return value;
+  if (value instanceof DuckDBTimestampNanosecondsValue) return value.nanos;
+  if (value instanceof DuckDBTimestampMillisecondsValue) return value.millis;
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue) return value.micros;
+  if (value instanceof DuckDBTimestampSecondsValue) return value.seconds;
+  if (value instanceof DuckDBDateValue) return value.days;
+  if (value instanceof DuckDBTimeValue) return value.micros;
+  if (value instanceof DuckDBDecimalValue) return value.toString();
+  if (value instanceof DuckDBBlobValue) return value.bytes;
+  if (value instanceof DuckDBIntervalValue) return { months: value.months, days: value.days, micros: value.micros };
+  if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) return value.items.map(cellOf);
+  if (value instanceof DuckDBStructValue) return { members: Object.values(value.entries).map(cellOf) };
+  if (value instanceof DuckDBMapValue) return value.entries.map((entry) => [cellOf(entry.key), cellOf(entry.value)]);
+  return String(value);
+}

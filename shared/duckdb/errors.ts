@@ -1,0 +1,64 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ErrorCode } from '#shared/errors/codes';
+
+/** The engine's exception classes, by the words that open their messages (spec/sql.md 16). */
+const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^Parser Error/, 'invalid_syntax'],
+  [/^Syntax Error/, 'invalid_syntax'],
+  [/^(Binder|Catalog|Not implemented|Parameter Not Resolved|Parameter Not Allowed|Dependency|Expression Depth) Error/i, 'plan_query'],
+  [/^(Conversion|Out of Range|Invalid Input|Invalid type|Mismatch Type|Divide by Zero|Decimal|Constraint|Sequence) Error/i, 'execute_query'],
+  [/^INTERRUPT Error/i, 'cancelled'],
+  [/^Out of Memory Error/i, 'resources_exhausted'],
+  [/^(IO|HTTP) Error/i, 'storage_unavailable'],
+  [/^Permission Error/i, 'permission_denied'],
+];
+
+const PREFIXES: Partial<Record<ErrorCode, string>> = {
+  invalid_syntax: 'Invalid SQL syntax: sql parser error: ',
+  plan_query: 'Failed to plan SQL: ',
+};
+
+/** Texts for what must not carry the engine's own words, because those name files, settings or our relations. */
+const FIXED: Partial<Record<ErrorCode, string>> = {
+  cancelled: 'query was cancelled',
+  resources_exhausted: 'query needs more memory than it may use',
+  storage_unavailable: 'stored data cannot be read',
+  permission_denied: 'operation is not permitted',
+};
+
+/**
+ * What the engine threw, in our words. Messages lose the quoted line of SQL (which is the rewritten statement), hints
+ * about other objects, file paths and the names of internal relations.
+ */
+export function fromDuckDb(thrown: unknown): AlmanacError {
+  if (thrown instanceof AlmanacError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const code = CODES.find(([pattern]) => pattern.test(message))?.[1];
+  if (code === undefined) return AlmanacError.from(thrown);
+  const text = FIXED[code] ?? `${PREFIXES[code] ?? ''}${publicText(message)}`;
+  return new AlmanacError(code, text, { cause: thrown });
+}
+
+const MISSING_COLUMN = /^Referenced column "((?:[^"]|"")*)" (?:not found|was not found)/;
+const MISSING_MEMBER = /does not have a column named "((?:[^"]|"")*)"/;
+const MISSING_TABLE = /^Referenced table "((?:[^"]|"")*)" not found/;
+const MISSING_FUNCTION = /^(?:Scalar|Aggregate|Table|Scalar Macro) Function with name "?([^\s"]+)"? does not exist/;
+
+function publicText(message: string): string {
+  const body = message.replace(/^[A-Za-z ]+ Error: */, '');
+  const first = body.split(/\n\s*\n|\nLINE \d+:|\nCandidate bindings|\nDid you mean|\nHint:/, 1)[0].trim();
+  const column = MISSING_COLUMN.exec(first) ?? MISSING_MEMBER.exec(first);
+  if (column !== null) return `No field named ${column[1]}.`;
+  const table = MISSING_TABLE.exec(first);
+  if (table !== null) return `No table or alias named ${table[1]}.`;
+  const unknown = MISSING_FUNCTION.exec(first);
+  if (unknown !== null) return `Invalid function '${unknown[1]}'.`;
+  return scrub(first).slice(0, 1000);
+}
+
+function scrub(text: string): string {
+  return text
+    .replaceAll(/(?:\/[\w.@%+-]+){2,}/g, '<path>')
+    .replaceAll(/\b[\w.-]*\.parquet\b/g, '<file>')
+    .replaceAll(/"?\b__?almanac_\w+"?/g, '<internal>');
+}

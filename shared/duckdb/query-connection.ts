@@ -1,0 +1,127 @@
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+
+import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
+import { fromDuckDb } from './errors.js';
+import { interruptOnAbort, streamRows, throwIfAborted } from './stream.js';
+
+export interface EngineColumn {
+  readonly name: string;
+  readonly type: ValueType;
+}
+
+/** Some rows of a result, by column. Valid until the next block is asked for. */
+export interface RowBlock {
+  readonly rowCount: number;
+  /** Values of one column, `rowCount` or more of them. */
+  cells(columnIndex: number): Cell[];
+}
+
+/** A result that is complete inside the engine, read block by block. */
+export interface ResultSet {
+  readonly columns: readonly EngineColumn[];
+  blocks(): AsyncIterable<RowBlock>;
+}
+
+/** Connections to one instance, kept for the next query. */
+export class QueryConnections {
+  readonly #instance: DuckDBInstance;
+  readonly #idle: QueryConnection[] = [];
+
+  constructor(instance: DuckDBInstance) {
+    this.#instance = instance;
+  }
+
+  /** Runs `work` with a connection that nobody else uses meanwhile. */
+  async use<T>(work: (connection: QueryConnection) => Promise<T>): Promise<T> {
+    const connection = await this.take();
+    try {
+      return await work(connection);
+    } finally {
+      this.giveBack(connection);
+    }
+  }
+
+  async take(): Promise<QueryConnection> {
+    return this.#idle.pop() ?? new QueryConnection(await this.#instance.connect());
+  }
+
+  giveBack(connection: QueryConnection): void {
+    this.#idle.push(connection);
+  }
+
+  /** Closes the idle connections; may be called twice. */
+  close(): void {
+    for (const connection of this.#idle.splice(0)) connection.close();
+  }
+}
+
+/** One connection, in the words of this project: results by column, errors as `AlmanacError`, ends by signal. */
+export class QueryConnection {
+  readonly #connection: DuckDBConnection;
+
+  constructor(connection: DuckDBConnection) {
+    this.#connection = connection;
+  }
+
+  /** Runs a query to its end inside the engine; errors are thrown here, not while reading. */
+  async run(sql: string, signal: AbortSignal): Promise<ResultSet> {
+    throwIfAborted(signal);
+    const release = interruptOnAbort(this.#connection, signal);
+    try {
+      const result = await this.#connection.run(sql);
+      const columns = result.columnNames().map((name, i) => ({ name, type: valueTypeOf(result.columnType(i)) }));
+      return { columns, blocks: () => blocksOf(result) };
+    } catch (error) {
+      throwIfAborted(signal);
+      throw fromDuckDb(error);
+    } finally {
+      release();
+    }
+  }
+
+  /** Streams a query whose columns are known by number; see `streamRows`. */
+  async *stream(sql: string, columnCount: number, signal: AbortSignal): AsyncGenerator<RowBlock> {
+    for await (const { chunk, rowCount } of streamRows(this.#connection, { sql, columnCount, signal })) yield blockOf(chunk, rowCount);
+  }
+
+  /** Columns that a query would give. */
+  async describe(sql: string): Promise<EngineColumn[]> {
+    try {
+      const prepared = await this.#connection.prepare(sql);
+      const columns: EngineColumn[] = [];
+      for (let i = 0; i < prepared.columnCount; i++) {
+        columns.push({ name: prepared.columnName(i), type: valueTypeOf(prepared.columnType(i)) });
+      }
+      prepared.destroySync();
+      return columns;
+    } catch (error) {
+      throw fromDuckDb(error);
+    }
+  }
+
+  /** The first value of the first row, for functions of text. */
+  async callText(sql: string, argument: string): Promise<string> {
+    try {
+      const chunk = await (await this.#connection.run(sql, [argument])).fetchChunk();
+      return String(chunk?.getColumnVector(0).getItem(0));
+    } catch (error) {
+      throw fromDuckDb(error);
+    }
+  }
+
+  close(): void {
+    this.#connection.closeSync();
+  }
+}
+
+async function* blocksOf(result: { fetchChunk(): Promise<DuckDBDataChunk | null> }): AsyncIterable<RowBlock> {
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (chunk === null || chunk.rowCount === 0) return;
+    yield blockOf(chunk, chunk.rowCount);
+  }
+}
+
+function blockOf(chunk: DuckDBDataChunk, rowCount: number): RowBlock {
+  return { rowCount, cells: (columnIndex) => readCells(chunk, columnIndex) };
+}
