@@ -17,6 +17,11 @@ export class ManifestCache {
     if (known === undefined || known.version < manifest.version) this.#manifests.set(manifest.regionId, manifest);
   }
 
+  /** Forgets all: changes may have been missed. */
+  clear(): void {
+    this.#manifests.clear();
+  }
+
   forget(regionId: number): void {
     this.#manifests.delete(regionId);
   }

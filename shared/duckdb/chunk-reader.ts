@@ -1,14 +1,42 @@
 import {
-  DuckDBArrayType, DuckDBArrayValue, DuckDBBlobValue, DuckDBDateValue, DuckDBDecimalType, DuckDBDecimalValue, DuckDBIntervalValue,
-  DuckDBListType, DuckDBListValue, DuckDBMapType, DuckDBMapValue, DuckDBStructType, DuckDBStructValue, DuckDBTimestampMillisecondsValue,
-  DuckDBTimestampNanosecondsValue, DuckDBTimestampSecondsValue, DuckDBTimestampTZValue, DuckDBTimestampValue, DuckDBTimeValue,
+  DuckDBArrayType,
+  DuckDBArrayValue,
+  DuckDBBlobValue,
+  DuckDBDateValue,
+  DuckDBDecimalType,
+  DuckDBDecimalValue,
+  DuckDBIntervalValue,
+  DuckDBListType,
+  DuckDBListValue,
+  DuckDBMapType,
+  DuckDBMapValue,
+  DuckDBStructType,
+  DuckDBStructValue,
+  DuckDBTimestampMillisecondsValue,
+  DuckDBTimestampNanosecondsValue,
+  DuckDBTimestampSecondsValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  DuckDBTimeValue,
   DuckDBTypeId,
 } from '@duckdb/node-api';
 import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api';
 
 /** How the values of a result column are to be written. */
 export type ValueKind =
-  | 'null' | 'bool' | 'int' | 'float32' | 'float64' | 'text' | 'decimal' | 'binary' | 'json' | 'interval' | 'list' | 'struct' | 'map';
+  | 'null'
+  | 'bool'
+  | 'int'
+  | 'float32'
+  | 'float64'
+  | 'text'
+  | 'decimal'
+  | 'binary'
+  | 'json'
+  | 'interval'
+  | 'list'
+  | 'struct'
+  | 'map';
 
 /** Type of a result column, in the engine-independent words of the native types. */
 export interface ValueType {
@@ -27,7 +55,16 @@ export interface IntervalCell {
 }
 
 /** A value: integers, dates and timestamps as numbers in their unit, decimals as text of fixed scale, maps as pairs. */
-export type Cell = null | boolean | number | bigint | string | Uint8Array | IntervalCell | readonly Cell[] | { readonly members: readonly Cell[] };
+export type Cell =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Uint8Array
+  | IntervalCell
+  | readonly Cell[]
+  | { readonly members: readonly Cell[] };
 
 const SIMPLE: Readonly<Partial<Record<DuckDBTypeId, ValueType>>> = {
   [DuckDBTypeId.SQLNULL]: { name: 'Null', kind: 'null' },
@@ -73,10 +110,17 @@ export function valueTypeOf(type: DuckDBType): ValueType {
   }
   if (type instanceof DuckDBStructType) {
     const fields = type.entryNames.map((name, i) => ({ name, type: valueTypeOf(type.entryTypes[i]) }));
-    return { name: `Struct<${fields.map((field) => `"${field.name}": ${field.type.name}`).join(', ')}>`, kind: 'struct', fields };
+    return {
+      name: `Struct<${fields.map((field) => `"${field.name}": ${field.type.name}`).join(', ')}>`,
+      kind: 'struct',
+      fields,
+    };
   }
   if (type instanceof DuckDBMapType) {
-    const fields = [{ name: 'key', type: valueTypeOf(type.keyType) }, { name: 'value', type: valueTypeOf(type.valueType) }];
+    const fields = [
+      { name: 'key', type: valueTypeOf(type.keyType) },
+      { name: 'value', type: valueTypeOf(type.valueType) },
+    ];
     return { name: `Map<${fields[0].type.name}, ${fields[1].type.name}>`, kind: 'map', fields };
   }
   return OTHER;

@@ -1,4 +1,4 @@
-import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { quoteText } from './quote.js';
 
 export type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
@@ -30,25 +30,11 @@ export async function openEngine(options: EngineOptions): Promise<DuckDBInstance
   return instance;
 }
 
-/**
- * An instance for queries: it reads files below `segmentsFolder` and nothing else, and its settings are locked.
- *
- * @param prepare installs macros and the like, before the lock.
- */
-export async function openSandbox(
-  options: EngineOptions,
-  segmentsFolder: string,
-  prepare: (connection: DuckDBConnection) => Promise<void>,
-): Promise<DuckDBInstance> {
+/** An instance for queries: it reads files below `segmentsFolder` and nothing else, and its settings are locked. */
+export async function openSandbox(options: EngineOptions, segmentsFolder: string): Promise<DuckDBInstance> {
   const instance = await createInstance(options);
-  await configure(instance, SETTINGS);
-  const connection = await instance.connect();
-  try {
-    await prepare(connection);
-  } finally {
-    connection.closeSync();
-  }
   await configure(instance, [
+    ...SETTINGS,
     `SET allowed_directories = [${quoteText(segmentsFolder)}]`,
     'SET enable_external_access = false',
     'SET lock_configuration = true',

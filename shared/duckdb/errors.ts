@@ -5,8 +5,14 @@ import type { ErrorCode } from '#shared/errors/codes';
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Parser Error/, 'invalid_syntax'],
   [/^Syntax Error/, 'invalid_syntax'],
-  [/^(Binder|Catalog|Not implemented|Parameter Not Resolved|Parameter Not Allowed|Dependency|Expression Depth) Error/i, 'plan_query'],
-  [/^(Conversion|Out of Range|Invalid Input|Invalid type|Mismatch Type|Divide by Zero|Decimal|Constraint|Sequence) Error/i, 'execute_query'],
+  [
+    /^(Binder|Catalog|Not implemented|Parameter Not Resolved|Parameter Not Allowed|Dependency|Expression Depth) Error/i,
+    'plan_query',
+  ],
+  [
+    /^(Conversion|Out of Range|Invalid Input|Invalid type|Mismatch Type|Divide by Zero|Decimal|Constraint|Sequence) Error/i,
+    'execute_query',
+  ],
   [/^INTERRUPT Error/i, 'cancelled'],
   [/^Out of Memory Error/i, 'resources_exhausted'],
   [/^(IO|HTTP) Error/i, 'storage_unavailable'],

@@ -1,6 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import {
-  DuckDBTimestampMillisecondsValue, DuckDBTimestampNanosecondsValue, DuckDBTimestampSecondsValue, DuckDBTimestampValue,
+  DuckDBTimestampMillisecondsValue,
+  DuckDBTimestampNanosecondsValue,
+  DuckDBTimestampSecondsValue,
+  DuckDBTimestampValue,
 } from '@duckdb/node-api';
 import { invariant } from '#shared/errors/invariant';
 

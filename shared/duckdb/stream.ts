@@ -66,7 +66,9 @@ export function interruptOnAbort(connection: DuckDBConnection, signal: AbortSign
 export function throwIfAborted(signal: AbortSignal): void {
   if (!signal.aborted) return;
   const reason: unknown = signal.reason;
-  throw reason instanceof AlmanacError ? reason : new AlmanacError('cancelled', 'query was cancelled', { cause: reason });
+  throw reason instanceof AlmanacError
+    ? reason
+    : new AlmanacError('cancelled', 'query was cancelled', { cause: reason });
 }
 
 /** The stream does not say why it ended; the same query without streaming does. Its rows are only hashed, so that every value is made. */

@@ -1,0 +1,88 @@
+import type { Clock } from '#shared/clock/clock';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { CatalogCache } from '#shared/discovery/catalog-cache';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import { ManifestCache } from '#shared/discovery/manifest-cache';
+import { openSandbox } from '#shared/duckdb/engine';
+import type { FileSystem } from '#shared/fs/file-system';
+import type { Service } from '#shared/lifecycle/service';
+import { LocalStore } from '#shared/segments/local-store';
+import type { Logger } from '#shared/telemetry/log';
+import type { Metrics } from '#shared/telemetry/metrics';
+
+import { querierMetrics } from './metrics.js';
+import { sql, type SqlLimits } from './rpc/sql.js';
+import { RegionSnapshots } from './snapshot/snapshot.js';
+import type { RowSink } from './sql/statements/statement.js';
+
+export interface QuerierConfig {
+  readonly storeFolder: string;
+  /** Folder that queries spill to. */
+  readonly spillFolder: string;
+  readonly threads: number;
+  readonly memoryBytes: number;
+  readonly limits: SqlLimits;
+  /** Catalog name in messages. */
+  readonly catalogName: string;
+}
+
+export interface QuerierDeps {
+  readonly config: QuerierConfig;
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly metadata: MetadataService;
+  readonly catalog: CatalogCache;
+  readonly ingesters: Ingesters;
+  /** Takes the rows of INSERT. */
+  readonly insert: RowSink;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface RunningQuerier extends Service {
+  readonly service: QuerierService;
+}
+
+export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
+  const { config, fs, metadata, catalog, ingesters, log } = deps;
+  await fs.makeFolder(config.spillFolder);
+  const { threads, memoryBytes, spillFolder } = config;
+  const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, config.storeFolder);
+  const manifests = new ManifestCache(metadata);
+  const connection = await duckdb.connect();
+  const appending = await duckdb.connect();
+  const store = new LocalStore(config.storeFolder, fs);
+  const snapshots = new RegionSnapshots({ ingesters, manifests, store, connection, appending });
+
+  const unsubscribe = [
+    catalog.onManifest((manifest) => manifests.apply(manifest)),
+    catalog.onReset(() => manifests.clear()),
+    catalog.onDropped(({ regionIds }) => {
+      snapshots.dropped(regionIds).catch((error: unknown) => {
+        log.error({ error }, 'rows of a dropped table could not be let go');
+      });
+    }),
+  ];
+  return {
+    service: {
+      sql: sql({
+        ...deps,
+        duckdb,
+        snapshots,
+        log,
+        metrics: querierMetrics(deps.metrics),
+        limits: config.limits,
+        names: { catalog: config.catalogName },
+      }),
+    },
+    drain: () => Promise.resolve(),
+    stop() {
+      for (const end of unsubscribe.splice(0)) end();
+      connection.closeSync();
+      appending.closeSync();
+      duckdb.closeSync();
+      return Promise.resolve();
+    },
+  };
+}

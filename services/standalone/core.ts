@@ -1,0 +1,172 @@
+import { startIngester, type IngesterConfig, type RunningIngester } from '#services/ingester/index';
+import { lockFolder, startMetadata, type RunningMetadata } from '#services/metadata/index';
+import { startQuerier, type RunningQuerier } from '#services/querier/index';
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { thisMachine } from '#shared/config/env';
+import type { Config } from '#shared/config/schema';
+import { ownCall } from '#shared/contracts/call';
+import type { QuerierService } from '#shared/contracts/gen/querier';
+import { CatalogCache } from '#shared/discovery/catalog-cache';
+import { DirectIngesters } from '#shared/discovery/direct-ingesters';
+import type { FileSystem } from '#shared/fs/file-system';
+import type { Service } from '#shared/lifecycle/service';
+import type { Logger } from '#shared/telemetry/log';
+import type { Metrics } from '#shared/telemetry/metrics';
+import { RowSink } from '#shared/write/row-sink';
+import { RegionSender } from '#shared/write/send';
+import { BatchWriter } from '#shared/write/writer';
+import type { RowWriter } from '#shared/write/writer-types';
+
+export interface CoreDeps {
+  readonly config: Config;
+  /** Absolute. */
+  readonly dataFolder: string;
+  readonly version: string;
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly onProgress: (fraction: number) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+/** Metadata, ingester and querier of one process, by direct calls. */
+export interface RunningCore extends Service {
+  readonly nodeId: number;
+  readonly querier: QuerierService;
+  readonly writer: RowWriter;
+  readonly catalog: CatalogCache;
+}
+
+/** The only slot of a process that owns its folder alone. */
+const SLOT = '0';
+
+/** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
+export async function startCore(deps: CoreDeps): Promise<RunningCore> {
+  const { dataFolder, fs } = deps;
+  await fs.makeFolder(dataFolder);
+  const unlock = lockFolder(dataFolder);
+  const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
+  try {
+    return await startServices(deps, started);
+  } catch (error) {
+    await stopAll(started);
+    throw error;
+  }
+}
+
+async function startServices(deps: CoreDeps, started: Service[]): Promise<RunningCore> {
+  const { config, dataFolder, fs, clock, random, log, metrics } = deps;
+  const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps);
+  started.push(metadata);
+  const { service } = metadata;
+  const registration = { role: 'standalone', addr: '', slot: SLOT, version: deps.version };
+  const { nodeId } = await service.registerNode(registration, ownCall('start'));
+
+  const catalog = new CatalogCache({ metadata: service, clock, random, log: log.child({ component: 'catalog' }) });
+  catalog.start();
+  started.push({ drain: () => Promise.resolve(), stop: () => catalog.stop() });
+  await catalog.reached(1n, ownCall('start'));
+
+  const ingester = await startIngester({
+    ...deps,
+    config: ingesterConfig(config, dataFolder, nodeId),
+    metadata: service,
+    log: log.child({ component: 'ingester' }),
+  });
+  started.push(ingester);
+  catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId));
+
+  const ingesters = new DirectIngesters(nodeId, ingester.service);
+  const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });
+  const writer = new BatchWriter({ catalog, metadata: service, sender, metrics });
+  const querier = await startQuerierOn({ deps, metadata, catalog, ingesters, insert: new RowSink(sender, metrics) });
+  started.push(querier);
+  return {
+    nodeId,
+    querier: querier.service,
+    writer,
+    catalog,
+    drain: () => drainAll(ingester),
+    stop: () => stopAll(started),
+  };
+}
+
+async function startMetadataIn(folder: string, { fs, clock }: CoreDeps): Promise<RunningMetadata> {
+  await fs.makeFolder(folder);
+  return startMetadata({ folder, fs, clock, defaults: { regions: 1 } });
+}
+
+function startQuerierOn(parts: {
+  readonly deps: CoreDeps;
+  readonly metadata: RunningMetadata;
+  readonly catalog: CatalogCache;
+  readonly ingesters: DirectIngesters;
+  readonly insert: RowSink;
+}): Promise<RunningQuerier> {
+  const { deps, metadata, catalog, ingesters, insert } = parts;
+  const { config, dataFolder, fs, clock, log, metrics } = deps;
+  const { query, memory } = config;
+  return startQuerier({
+    config: {
+      storeFolder: `${dataFolder}/store`,
+      spillFolder: `${dataFolder}/scratch/query`,
+      threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
+      memoryBytes: share(memory.limitBytes, memory.queryPercent),
+      limits: {
+        maxTimeoutMs: query.maxTimeoutMs,
+        concurrent: query.maxConcurrent,
+        queue: query.queue,
+        planCacheEntries: query.planCacheEntries,
+      },
+      catalogName: config.naming,
+    },
+    fs,
+    clock,
+    metadata: metadata.service,
+    catalog,
+    ingesters,
+    insert,
+    log: log.child({ component: 'querier' }),
+    metrics,
+  });
+}
+
+function ingesterConfig(config: Config, dataFolder: string, nodeId: number): IngesterConfig {
+  const { wal, ingester, storage, memory } = config;
+  return {
+    nodeId,
+    walFolder: wal.dir ?? `${dataFolder}/slots/${SLOT}/wal`,
+    scratchFolder: `${dataFolder}/scratch`,
+    storeFolder: `${dataFolder}/store`,
+    walSync: wal.sync,
+    walSyncIntervalMs: wal.syncIntervalMs,
+    walFileBytes: wal.fileSizeBytes,
+    walBytesMax: wal.purgeThresholdBytes,
+    walRecover: wal.recover,
+    retryWindowMs: wal.retryWindowMs,
+    flushBytes: ingester.flushBytes,
+    flushIntervalMs: ingester.flushIntervalMs,
+    windowMs: storage.windowMs,
+    gcGraceMs: storage.gcGraceMs,
+    memtableBytes: share(memory.limitBytes, memory.memtablePercent),
+    engineBytes: share(memory.limitBytes, memory.enginePercent),
+    engineThreads: Math.max(1, Math.floor(thisMachine().coreCount / 2)),
+  };
+}
+
+function share(bytes: number, percent: number): number {
+  return Math.floor((bytes * percent) / 100);
+}
+
+/** Rows that were acknowledged are in the log already; flushing them makes the next start short. */
+async function drainAll(ingester: RunningIngester): Promise<void> {
+  await ingester.drain();
+}
+
+/** Last started, first stopped. */
+async function stopAll(started: Service[]): Promise<void> {
+  for (const service of started.splice(0).reverse()) await service.stop();
+}
