@@ -58,7 +58,7 @@ export async function startCore(deps: CoreDeps): Promise<RunningCore> {
 }
 
 async function startServices(deps: CoreDeps, started: Service[]): Promise<RunningCore> {
-  const { config, dataFolder, fs, clock, random, log, metrics } = deps;
+  const { config, dataFolder, clock, random, log, metrics } = deps;
   const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps);
   started.push(metadata);
   const { service } = metadata;
