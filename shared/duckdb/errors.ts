@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ErrorCode } from '#shared/errors/codes';
 
-/** The engine's exception classes, by the words that open their messages (spec/sql.md 16). */
+/** The engine's exception classes, by the words that open their messages. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Parser Error/, 'invalid_syntax'],
   [/^Syntax Error/, 'invalid_syntax'],

@@ -137,7 +137,7 @@ export function dataType(name: string): DataType {
 }
 
 /**
- * The type that a SQL text names, any case, with aliases (spec/sql.md 3).
+ * The type that a SQL text names, any case, with aliases.
  *
  * @param name words in upper case joined by one space, without arguments, for example `BIGINT UNSIGNED`.
  * @param args the numbers in parentheses, if any.

@@ -29,7 +29,7 @@ export class LocalStore {
   /**
    * Moves a finished file into the store. When this resolves, contents and name are durable.
    *
-   * @param scratchPath a file on the same disk; the engine that wrote it does not sync (storage.md 4).
+   * @param scratchPath a file on the same disk; the engine that wrote it does not sync.
    */
   async publish(scratchPath: string, path: string): Promise<PublishedFile> {
     const published = await this.#syncAndSum(scratchPath);

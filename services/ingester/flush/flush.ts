@@ -36,7 +36,7 @@ export interface FlushResult {
 }
 
 /**
- * Turns the oldest frozen generation of a region into committed segments (storage.md 4).
+ * Turns the oldest frozen generation of a region into committed segments.
  *
  * The generation stays as it is until the commit is known; if anything fails, the same call can be made again: files of
  * the failed attempt have other names and are collected as orphans.

@@ -8,10 +8,13 @@ import type { TimeBand } from '../memtable/generation.js';
 import type { TimeWindow } from './windows.js';
 
 /**
- * Parquet settings of segments (storage.md 2): without dictionaries the engine keeps NaN payloads and the sign of zero,
- * and V2 encodings make integers small.
+ * Parquet settings of segments (docs/formats/segment.md). Without dictionaries the engine keeps NaN payloads and the sign of zero,
+ * and V2 encodings make integers small. Row groups are small because a question about one series decodes a whole one:
+ * of 2 million rows, one host and hour took 5.6 ms with groups of 122,880 rows and 4.1 ms with 20,480. Level 14 is the
+ * first that sees through bit-packed deltas: 0.48 bytes a value, 0.53 at level 3, for 0.3 us a row.
  */
-const PARQUET = `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 122880`;
+const PARQUET =
+  'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 14, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 20480';
 
 /** Columns of the table that a generation is filled into: `sid`, `time`, and a column `f<id>` for each field. */
 export function generationColumns(table: Table): string {

@@ -15,7 +15,7 @@ const ADMISSION_MS_MAX = 10_000;
 /**
  * Ingester.Write: makes one batch durable, then visible. A batch id that was applied before is answered again.
  *
- * Order (storage.md 3): everything from the last check to the log's queue is synchronous, so that no flush, drop or move
+ * Order: everything from the last check to the log's queue is synchronous, so that no flush, drop or move
  * comes between; after its append a batch is never refused.
  */
 export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {

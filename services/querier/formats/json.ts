@@ -5,7 +5,7 @@ import { intervalText } from './interval-text.js';
 
 type Encoder = (cell: Cell) => string;
 
-/** Rows as JSON arrays (spec/http-query-admin.md 3.4): exact integers, floats that read back equal, no NaN. */
+/** Rows as JSON arrays: exact integers, floats that read back equal, no NaN. */
 export const json: Format = {
   names: ['greptimedb_v1', 'almanac_v1', 'json_v1'],
   separator: ',',
@@ -72,7 +72,10 @@ function listEncoder(type: ValueType): Encoder {
 }
 
 function structEncoder(type: ValueType): Encoder {
-  const fields = (type.fields ?? []).map((field) => ({ key: JSON.stringify(field.name), encode: nullable(field.type) }));
+  const fields = (type.fields ?? []).map((field) => ({
+    key: JSON.stringify(field.name),
+    encode: nullable(field.type),
+  }));
   return (cell) => {
     const { members } = cell as { readonly members: readonly Cell[] };
     return `{${fields.map((field, i) => `${field.key}:${field.encode(members[i])}`).join(',')}}`;
@@ -83,7 +86,8 @@ function mapEncoder(type: ValueType): Encoder {
   const key = nullable(type.fields?.[0].type);
   const value = nullable(type.fields?.[1].type);
   const quoted = (text: string): string => (text.startsWith('"') ? text : JSON.stringify(text));
-  return (cell) => `{${(cell as readonly (readonly Cell[])[]).map((pair) => `${quoted(key(pair[0]))}:${value(pair[1])}`).join(',')}}`;
+  return (cell) =>
+    `{${(cell as readonly (readonly Cell[])[]).map((pair) => `${quoted(key(pair[0]))}:${value(pair[1])}`).join(',')}}`;
 }
 
 /** Shortest text that reads back equal, always with a point or an exponent. */

@@ -10,5 +10,8 @@ export function formatNamed(name: string): Format {
   const format = name === '' ? json : FORMATS.find((candidate) => candidate.names.includes(name.toLowerCase()));
   if (format !== undefined) return format;
   const names = FORMATS.flatMap((candidate) => candidate.names);
-  throw new AlmanacError('invalid_arguments', `unknown format "${name.slice(0, 50)}", must be one of ${names.join(', ')}`);
+  throw new AlmanacError(
+    'invalid_arguments',
+    `unknown format "${name.slice(0, 50)}", must be one of ${names.join(', ')}`,
+  );
 }

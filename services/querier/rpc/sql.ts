@@ -19,7 +19,13 @@ import { lex } from '../sql/lex.js';
 import { Planner } from '../sql/plan.js';
 import { splitStatements } from '../sql/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
-import type { RowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/statements/statement.js';
+import type {
+  RowSink,
+  Statement,
+  StatementContext,
+  StatementDeps,
+  StatementEvent,
+} from '../sql/statements/statement.js';
 import { TableNames } from '../sql/table-names.js';
 import { parseZone } from '../sql/zone.js';
 
@@ -73,7 +79,12 @@ class SqlRunner {
     this.#deps = deps;
     this.#admission = new Admission({ concurrent: limits.concurrent, queue: limits.queue, clock });
     this.#statementDeps = {
-      metadata: deps.metadata, catalog, ingesters: deps.ingesters, snapshots: deps.snapshots, insert: deps.insert, names,
+      metadata: deps.metadata,
+      catalog,
+      ingesters: deps.ingesters,
+      snapshots: deps.snapshots,
+      insert: deps.insert,
+      names,
       connections: new QueryConnections(deps.duckdb),
       planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
     };
@@ -84,7 +95,8 @@ class SqlRunner {
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
-      if (statements.length > 1) for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
+      if (statements.length > 1)
+        for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
       for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context);
     } finally {
       timed.close();
@@ -110,7 +122,9 @@ class SqlRunner {
     const context = index === 0 ? shared : { ...shared, nowNs: clock.nowNs() };
     let outcome = 'cancelled';
     try {
-      const events = statement.isQuery ? this.#admission.hold(context.call, () => statement.run(context)) : statement.run(context);
+      const events = statement.isQuery
+        ? this.#admission.hold(context.call, () => statement.run(context))
+        : statement.run(context);
       yield* this.#encode(index, events);
       outcome = 'ok';
     } catch (error) {
@@ -133,7 +147,14 @@ class SqlRunner {
         yield { statement, kind: 'schema', schema: event.columns, text: NO_TEXT, rows: 0, affectedRows: 0 };
       } else {
         rows += event.rows;
-        yield { statement, kind: 'text', schema: NO_COLUMNS, text: Buffer.from(event.text), rows: event.rows, affectedRows: 0 };
+        yield {
+          statement,
+          kind: 'text',
+          schema: NO_COLUMNS,
+          text: Buffer.from(event.text),
+          rows: event.rows,
+          affectedRows: 0,
+        };
       }
     }
     if (!isResult) return;
@@ -145,11 +166,18 @@ class SqlRunner {
 /** @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the number of the statement in the details. */
 function parse(text: string): Statement[] {
   if (text.length > TEXT_CHARS_MAX) {
-    throw new AlmanacError('invalid_arguments', `SQL text is ${text.length} characters long, the limit is ${TEXT_CHARS_MAX}`);
+    throw new AlmanacError(
+      'invalid_arguments',
+      `SQL text is ${text.length} characters long, the limit is ${TEXT_CHARS_MAX}`,
+    );
   }
   const cursors = splitStatements(lex(text));
   if (cursors.length === 0) throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: empty statements');
-  if (cursors.length > STATEMENTS_MAX) throw new AlmanacError('invalid_arguments', `request has ${cursors.length} statements, the limit is ${STATEMENTS_MAX}`);
+  if (cursors.length > STATEMENTS_MAX)
+    throw new AlmanacError(
+      'invalid_arguments',
+      `request has ${cursors.length} statements, the limit is ${STATEMENTS_MAX}`,
+    );
   return cursors.map((cursor, i) => {
     try {
       return parseStatement(cursor);
@@ -173,5 +201,10 @@ function withIndex(thrown: unknown, index: number): AlmanacError {
   const details = { ...error.details, statement_index: String(index) };
   const retryAfterSeconds = error.retryAfterSeconds;
   const http = error.httpStatus;
-  return new AlmanacError(error.code, error.message, { cause: thrown, details, http, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) });
+  return new AlmanacError(error.code, error.message, {
+    cause: thrown,
+    details,
+    http,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
 }

@@ -8,7 +8,12 @@ export class Admission {
   readonly #clock: Clock;
 
   constructor(options: { readonly concurrent: number; readonly queue: number; readonly clock: Clock }) {
-    this.#queue = new BoundedQueue({ name: 'queries', runningMax: options.concurrent, waitingMax: options.queue, clock: options.clock });
+    this.#queue = new BoundedQueue({
+      name: 'queries',
+      runningMax: options.concurrent,
+      waitingMax: options.queue,
+      clock: options.clock,
+    });
     this.#clock = options.clock;
   }
 
@@ -38,7 +43,9 @@ export class Admission {
   #enter(call: Call): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const work = (): Promise<void> => new Promise((done) => resolve(done));
-      this.#queue.run(work, { signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) }).catch(reject);
+      this.#queue
+        .run(work, { signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) })
+        .catch(reject);
     });
   }
 }

@@ -13,14 +13,19 @@ export interface TimedCall {
 export function withDeadline(call: Call, clock: Clock, maxMs: number): TimedCall {
   const remainingMs = Math.min(call.deadlineMs - clock.nowMs(), maxMs);
   const own = new AbortController();
-  const expire = (): void => own.abort(new AlmanacError('deadline_exceeded', 'query did not finish before its deadline'));
+  const expire = (): void =>
+    own.abort(new AlmanacError('deadline_exceeded', 'query did not finish before its deadline'));
   const pass = (): void => own.abort(call.signal.reason);
   if (call.signal.aborted) pass();
   call.signal.addEventListener('abort', pass, { once: true });
   if (remainingMs <= 0) expire();
   const timer = clock.after(Math.max(remainingMs, 0), expire);
   return {
-    call: { deadlineMs: Math.min(call.deadlineMs, clock.nowMs() + maxMs), signal: own.signal, requestId: call.requestId },
+    call: {
+      deadlineMs: Math.min(call.deadlineMs, clock.nowMs() + maxMs),
+      signal: own.signal,
+      requestId: call.requestId,
+    },
     close() {
       timer.cancel();
       call.signal.removeEventListener('abort', pass);

@@ -137,7 +137,7 @@ function mergedRows(
 function parquet(segments: readonly Segment[], { absolute, table, fields }: Shape): string {
   const paths = segments.map((segment) => quoteText(absolute(segment.path))).join(', ');
   const time = timeIndexOf(table);
-  // By column id, so that files of older schema versions read as null where they lack a column (storage.md 8).
+  // By column id, so that files of older schema versions read as null where they lack a column.
   const columns = [
     `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
     `${time.id}: {name: 'time', type: '${dataType(time.type).duckdb}', default_value: NULL}`,

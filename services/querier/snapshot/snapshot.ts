@@ -23,7 +23,7 @@ export interface SnapshotDeps {
   readonly appending: DuckDBConnection;
 }
 
-/** Takes snapshots for queries (storage.md 6): segments by the manifest, and the rows that owners hold behind it. */
+/** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
   readonly #freshDeps: FreshRowsDeps;

@@ -84,7 +84,14 @@ function functionNode(name: string, children: Ast[]): Ast {
 }
 
 export function cast(child: Ast, typeId: string): Ast {
-  return { class: 'CAST', type: 'OPERATOR_CAST', alias: '', child, cast_type: { id: typeId, type_info: null }, try_cast: false } as Ast;
+  return {
+    class: 'CAST',
+    type: 'OPERATOR_CAST',
+    alias: '',
+    child,
+    cast_type: { id: typeId, type_info: null },
+    try_cast: false,
+  } as Ast;
 }
 
 export function parameter(identifier: string): Ast {
@@ -100,7 +107,12 @@ export function text(value: string): Ast {
 }
 
 function constant(id: string, value: unknown): Ast {
-  return { class: 'CONSTANT', type: 'VALUE_CONSTANT', alias: '', value: { type: { id, type_info: null }, is_null: false, value } };
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    value: { type: { id, type_info: null }, is_null: false, value },
+  };
 }
 
 export function copy(node: Ast): Ast {
@@ -109,7 +121,9 @@ export function copy(node: Ast): Ast {
 
 /** Value of a text constant, else undefined. */
 export function textConstant(node: Ast): string | undefined {
-  return node.class === 'CONSTANT' && node.value?.type.id === 'VARCHAR' && typeof node.value.value === 'string' ? node.value.value : undefined;
+  return node.class === 'CONSTANT' && node.value?.type.id === 'VARCHAR' && typeof node.value.value === 'string'
+    ? node.value.value
+    : undefined;
 }
 
 /** Members of an expression node that hold expressions, replaced by what `map` gives for each. Subqueries are not entered. */

@@ -98,14 +98,19 @@ class Target {
     if (this.#type.timeUnit !== undefined && typeof value === 'bigint' && from.name.startsWith('Timestamp')) {
       return this.time(value * UNIT_NS[unitOf(from.name)]);
     }
-    if (this.#type.name === 'Date' && typeof value === 'bigint' && from.name.startsWith('Timestamp')) return Number(floorDivide(value * UNIT_NS[unitOf(from.name)], 86_400_000_000_000n));
-    if (this.#type.timeUnit !== undefined && from.name === 'Date') return this.time(BigInt(Number(value)) * 86_400_000_000_000n);
+    if (this.#type.name === 'Date' && typeof value === 'bigint' && from.name.startsWith('Timestamp'))
+      return Number(floorDivide(value * UNIT_NS[unitOf(from.name)], 86_400_000_000_000n));
+    if (this.#type.timeUnit !== undefined && from.name === 'Date')
+      return this.time(BigInt(Number(value)) * 86_400_000_000_000n);
     if (typeof value === 'string') return from.kind === 'decimal' ? this.number(value) : this.text(value);
-    if (typeof value === 'boolean') return this.#type.storage === 'int' && this.#type.timeUnit === undefined ? Number(value) : this.bool(value);
-    if (value instanceof Uint8Array) return this.#type.storage === 'binary' ? value : this.text(Buffer.from(value).toString());
+    if (typeof value === 'boolean')
+      return this.#type.storage === 'int' && this.#type.timeUnit === undefined ? Number(value) : this.bool(value);
+    if (value instanceof Uint8Array)
+      return this.#type.storage === 'binary' ? value : this.text(Buffer.from(value).toString());
     if (typeof value === 'object') throw this.#refused(from.name);
     if (this.#type.storage === 'text' && this.#type.name === 'String') return String(value);
-    if (this.#type.storage === 'int' && typeof value === 'number' && !Number.isInteger(value)) return this.#integer(String(Math.trunc(value)));
+    if (this.#type.storage === 'int' && typeof value === 'number' && !Number.isInteger(value))
+      return this.#integer(String(Math.trunc(value)));
     if (this.#type.storage === 'bool') return Number(value) !== 0;
     return this.number(typeof value === 'number' && Number.isInteger(value) ? BigInt(value).toString() : String(value));
   }
@@ -118,20 +123,31 @@ class Target {
   #ranged(value: bigint, text: string): CellValue {
     const { min = value, max = value } = this.#type;
     if (value < min || value > max) {
-      throw new AlmanacError('invalid_syntax', `Failed to parse value: ${text} is out of the range of ${this.#type.name}, column: ${this.#column.name}`);
+      throw new AlmanacError(
+        'invalid_syntax',
+        `Failed to parse value: ${text} is out of the range of ${this.#type.name}, column: ${this.#column.name}`,
+      );
     }
     return this.#type.widthBytes === 8 ? value : Number(value);
   }
 
   #timeText(text: string, unit: TimeUnit): CellValue {
     const ns = parseTimestampText(text, this.#zone);
-    if (ns === undefined) throw new AlmanacError('invalid_syntax', `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Timestamp value`);
+    if (ns === undefined)
+      throw new AlmanacError(
+        'invalid_syntax',
+        `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Timestamp value`,
+      );
     return this.#ranged(floorDivide(ns, UNIT_NS[unit]), text);
   }
 
   #dateText(text: string): CellValue {
     const ns = parseTimestampText(text, UTC);
-    if (ns === undefined) throw new AlmanacError('invalid_syntax', `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Date value`);
+    if (ns === undefined)
+      throw new AlmanacError(
+        'invalid_syntax',
+        `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Date value`,
+      );
     return Number(floorDivide(ns, 86_400_000_000_000n));
   }
 
@@ -157,7 +173,8 @@ class Target {
     if (match === null || match[2] + match[3] === '') throw this.#refused(text);
     const shift = Number(scale) - match[3].length + Number(match[4] ?? 0);
     const digits = BigInt(match[2] + match[3]);
-    const unscaled = shift >= 0 ? digits * 10n ** BigInt(shift) : (digits + 5n * 10n ** BigInt(-shift - 1)) / 10n ** BigInt(-shift);
+    const unscaled =
+      shift >= 0 ? digits * 10n ** BigInt(shift) : (digits + 5n * 10n ** BigInt(-shift - 1)) / 10n ** BigInt(-shift);
     const padded = String(unscaled).padStart(Number(scale) + 1, '0');
     if (padded.length > Math.max(Number(precision), Number(scale) + 1)) throw this.#refused(text);
     const sign = match[1] === '-' && unscaled !== 0n ? '-' : '';
@@ -166,11 +183,17 @@ class Target {
   }
 
   #notNumber(text: string): AlmanacError {
-    return new AlmanacError('invalid_syntax', `Fail to parse number ${text.slice(0, 60)}, invalid column type: ${this.#type.name}, column: ${this.#column.name}`);
+    return new AlmanacError(
+      'invalid_syntax',
+      `Fail to parse number ${text.slice(0, 60)}, invalid column type: ${this.#type.name}, column: ${this.#column.name}`,
+    );
   }
 
   #refused(text: string): AlmanacError {
-    return new AlmanacError('invalid_syntax', `Failed to parse value: Failed to parse ${text.slice(0, 100)} to ${this.#type.name} value, column: ${this.#column.name}`);
+    return new AlmanacError(
+      'invalid_syntax',
+      `Failed to parse value: Failed to parse ${text.slice(0, 100)} to ${this.#type.name} value, column: ${this.#column.name}`,
+    );
   }
 }
 

@@ -19,7 +19,10 @@ export interface ColumnDefinition {
 /** Reads `name TYPE [options]`. @throws `invalid_syntax`, `invalid_arguments`. */
 export function parseColumn(cursor: Cursor): ColumnDefinition {
   if (cursor.tokens.kind(cursor.at) === Kind.word && RESERVED.has(cursor.tokens.raw(cursor.at).toUpperCase())) {
-    throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: Cannot use keyword '${cursor.tokens.raw(cursor.at)}' as column name. Hint: add quotes to the name.`);
+    throw new AlmanacError(
+      'invalid_syntax',
+      `Invalid SQL syntax: Cannot use keyword '${cursor.tokens.raw(cursor.at)}' as column name. Hint: add quotes to the name.`,
+    );
   }
   const name = cursor.name('column name');
   const type = parseType(cursor);
@@ -28,8 +31,10 @@ export function parseColumn(cursor: Cursor): ColumnDefinition {
 
 /** Words that cannot name a column without quotes. */
 const RESERVED = new Set(
-  ('ALL AND AS BETWEEN BY CASE CREATE CROSS DELETE DESC DISTINCT DROP ELSE END EXCEPT EXISTS FALSE FROM FULL GROUP HAVING IN INNER INSERT INTERSECT '
-    + 'INTO IS JOIN LEFT LIKE LIMIT NATURAL NOT NULL ON OR ORDER OUTER RIGHT SELECT SET TABLE THEN TRUE UNION UPDATE USING VALUES WHEN WHERE WITH').split(' '),
+  (
+    'ALL AND AS BETWEEN BY CASE CREATE CROSS DELETE DESC DISTINCT DROP ELSE END EXCEPT EXISTS FALSE FROM FULL GROUP HAVING IN INNER INSERT INTERSECT ' +
+    'INTO IS JOIN LEFT LIKE LIMIT NATURAL NOT NULL ON OR ORDER OUTER RIGHT SELECT SET TABLE THEN TRUE UNION UPDATE USING VALUES WHEN WHERE WITH'
+  ).split(' '),
 );
 
 /** Reads a type; gives its native name. */
@@ -66,7 +71,13 @@ function parseColumnOptions(cursor: Cursor, name: string, type: string): ColumnD
     else if (!acceptIndex(cursor, name, type)) break;
   }
   if (isTimeIndex && nullable === true) throw columnOption(name, "time index column can't be null");
-  const spec = { name, type, nullable: isTimeIndex ? false : (nullable ?? true), comment, nullGiven: nullable === true };
+  const spec = {
+    name,
+    type,
+    nullable: isTimeIndex ? false : (nullable ?? true),
+    comment,
+    nullGiven: nullable === true,
+  };
   return { spec, defaultRange, isTimeIndex, isPrimaryKey };
 }
 
@@ -108,7 +119,8 @@ function acceptIndex(cursor: Cursor, column: string, type: string): boolean {
   cursor.expectSymbol('(');
   while (!cursor.acceptSymbol(')')) {
     const key = cursor.tokens.kind(cursor.at) === Kind.text ? cursor.text('option') : cursor.name('option');
-    if (!INDEX_OPTIONS[kind].includes(key)) throw columnOption(column, `invalid ${kind} INDEX option: ${key.slice(0, 60)}`);
+    if (!INDEX_OPTIONS[kind].includes(key))
+      throw columnOption(column, `invalid ${kind} INDEX option: ${key.slice(0, 60)}`);
     cursor.expectSymbol('=');
     if (cursor.done || cursor.seesSymbol(')')) throw cursor.unexpected('value');
     cursor.at++;
@@ -121,11 +133,13 @@ function acceptIndex(cursor: Cursor, column: string, type: string): boolean {
 export function columnSpec(definition: ColumnDefinition, kind: string, cursor: Cursor, zone: Zone): ColumnSpec {
   const { name, type, nullable, comment, nullGiven } = definition.spec;
   if (kind === 'time') {
-    if (dataType(type).timeUnit === undefined) throw columnOption(name, 'time index column data type should be timestamp');
+    if (dataType(type).timeUnit === undefined)
+      throw columnOption(name, 'time index column data type should be timestamp');
     if (nullGiven) throw columnOption(name, "time index column can't be null");
   }
   const range = definition.defaultRange;
-  const byDefault = range === undefined ? '' : defaultSql({ name, type }, new Cursor(cursor.tokens, range.from, range.to), zone);
+  const byDefault =
+    range === undefined ? '' : defaultSql({ name, type }, new Cursor(cursor.tokens, range.from, range.to), zone);
   return { name, type, kind, nullable: kind === 'time' ? false : nullable, defaultSql: byDefault, comment };
 }
 

@@ -102,6 +102,9 @@ export class Cursor {
 
   unexpected(expected: string): AlmanacError {
     const found = this.done ? 'EOF' : this.tokens.raw(this.at).slice(0, 50);
-    return new AlmanacError('invalid_syntax', `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`);
+    return new AlmanacError(
+      'invalid_syntax',
+      `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`,
+    );
   }
 }

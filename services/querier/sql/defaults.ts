@@ -20,7 +20,11 @@ const NOW_SQL = 'current_timestamp()';
  *
  * @throws `unsupported` for anything but a literal or the present time; `invalid_syntax` if the value does not fit.
  */
-export function defaultSql(column: { readonly name: string; readonly type: string }, cursor: Cursor, zone: Zone): string {
+export function defaultSql(
+  column: { readonly name: string; readonly type: string },
+  cursor: Cursor,
+  zone: Zone,
+): string {
   const text = cursor.tokens.source.slice(cursor.tokens.start(cursor.from), cursor.tokens.end(cursor.to - 1));
   const cell = readLiteralCell(cursor);
   if (cell === undefined || !cursor.done) throw unsupported(column.name, text);
@@ -33,7 +37,10 @@ export function defaultSql(column: { readonly name: string; readonly type: strin
   valueOf(target, cell, 0n, zone);
   if (cell.kind === 'bool') return String(cell.value);
   if (cell.kind !== 'literal') return '';
-  if (cell.literal.kind !== 'text') return (cell.isNegative ? '-' : '') + (cell.literal.kind === 'binary' ? `0x${cell.literal.value}` : cell.literal.value);
+  if (cell.literal.kind !== 'text')
+    return (
+      (cell.isNegative ? '-' : '') + (cell.literal.kind === 'binary' ? `0x${cell.literal.value}` : cell.literal.value)
+    );
   return quoteText(isTime ? instantText(cell.literal.value, zone) : cell.literal.value);
 }
 
@@ -63,11 +70,16 @@ export function valueOf(column: Column, cell: LiteralCell, nowNs: bigint, zone: 
 function instantText(text: string, zone: Zone): string {
   const ns = parseTimestampText(text, zone) ?? 0n;
   const ms = ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n);
-  const fraction = String(((ns % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).padStart(9, '0').replace(/0+$/, '');
+  const fraction = String(((ns % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n)
+    .padStart(9, '0')
+    .replace(/0+$/, '');
   const whole = new Date(Number(ms)).toISOString().slice(0, 19).replace('T', ' ');
   return `${whole}${fraction === '' ? '' : `.${fraction}`}+0000`;
 }
 
 function unsupported(column: string, expression: string): AlmanacError {
-  return new AlmanacError('unsupported', `Unsupported default constraint for column: '${column}', reason: expr '${expression.slice(0, 100)}' not supported`);
+  return new AlmanacError(
+    'unsupported',
+    `Unsupported default constraint for column: '${column}', reason: expr '${expression.slice(0, 100)}' not supported`,
+  );
 }

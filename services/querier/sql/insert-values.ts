@@ -34,7 +34,10 @@ interface Expression {
  * @returns blocks of rows.
  */
 export async function readTuples(
-  context: StatementContext, range: ValueRange, columns: readonly Column[], complete: (row: CellValue[]) => CellValue[],
+  context: StatementContext,
+  range: ValueRange,
+  columns: readonly Column[],
+  complete: (row: CellValue[]) => CellValue[],
 ): Promise<CellValue[][][]> {
   const reader = new TupleReader(context, range, columns);
   const rows = reader.read();
@@ -79,7 +82,10 @@ class TupleReader {
       if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
     }
     if (row.length !== this.#columns.length) {
-      throw new AlmanacError('invalid_arguments', `Invalid SQL, error: column count mismatch, columns: ${this.#columns.length}, values: ${row.length}`);
+      throw new AlmanacError(
+        'invalid_arguments',
+        `Invalid SQL, error: column count mismatch, columns: ${this.#columns.length}, values: ${row.length}`,
+      );
     }
     return row;
   }
@@ -97,7 +103,11 @@ class TupleReader {
     if (from === to) throw cursor.unexpected('a value');
     const { tokens } = cursor;
     this.expressions.push({ row, at: row.length, sql: tokens.source.slice(tokens.start(from), tokens.end(to - 1)) });
-    if (this.expressions.length > EXPRESSIONS_MAX) throw new AlmanacError('invalid_arguments', `too many computed values in one INSERT, the limit is ${EXPRESSIONS_MAX}`);
+    if (this.expressions.length > EXPRESSIONS_MAX)
+      throw new AlmanacError(
+        'invalid_arguments',
+        `too many computed values in one INSERT, the limit is ${EXPRESSIONS_MAX}`,
+      );
     row.push(null);
   }
 
@@ -121,7 +131,11 @@ class TupleReader {
     const column = this.#columns[i];
     const value = defaultCell(column, this.#context.nowNs);
     if (value !== undefined) return value;
-    if (!column.nullable) throw new AlmanacError('invalid_arguments', `No valid default value can be built automatically, column: ${column.name}`);
+    if (!column.nullable)
+      throw new AlmanacError(
+        'invalid_arguments',
+        `No valid default value can be built automatically, column: ${column.name}`,
+      );
     return null;
   }
 }
@@ -129,10 +143,16 @@ class TupleReader {
 /** `parse_json('..')` only says that a text is JSON, which its column checks anyway. */
 const PARSE_JSON = /^parse_json\s*\(([\s\S]*)\)$/i;
 
-async function evaluate(context: StatementContext, expressions: readonly Expression[], columns: readonly Column[]): Promise<void> {
+async function evaluate(
+  context: StatementContext,
+  expressions: readonly Expression[],
+  columns: readonly Column[],
+): Promise<void> {
   for (let from = 0; from < expressions.length; from += EXPRESSIONS_PER_QUERY) {
     const part = expressions.slice(from, from + EXPRESSIONS_PER_QUERY);
-    const tokens = lex(`SELECT ${part.map(({ sql }, i) => `(${PARSE_JSON.exec(sql)?.[1] ?? sql}) AS c${i}`).join(', ')}`);
+    const tokens = lex(
+      `SELECT ${part.map(({ sql }, i) => `(${PARSE_JSON.exec(sql)?.[1] ?? sql}) AS c${i}`).join(', ')}`,
+    );
     const result = await queryRows(context, { tokens, from: 0, to: tokens.count });
     for (const [i, { row, at }] of part.entries()) {
       const { type } = result.columns[i];

@@ -1,6 +1,19 @@
 import type { QueryText } from './plan.js';
 
-const ENDS = ['FROM', 'WHERE', 'GROUP', 'HAVING', 'ORDER', 'LIMIT', 'UNION', 'INTERSECT', 'EXCEPT', 'WINDOW', 'QUALIFY', 'OFFSET'];
+const ENDS = [
+  'FROM',
+  'WHERE',
+  'GROUP',
+  'HAVING',
+  'ORDER',
+  'LIMIT',
+  'UNION',
+  'INTERSECT',
+  'EXCEPT',
+  'WINDOW',
+  'QUALIFY',
+  'OFFSET',
+];
 const NAME_CHARS_MAX = 200;
 
 /**
@@ -43,6 +56,9 @@ function skipDistinct({ tokens, from, to }: QueryText): number {
 
 function itemText({ tokens, from, to }: QueryText): string {
   if (from >= to) return '';
-  const text = tokens.source.slice(tokens.start(from), tokens.end(to - 1)).replaceAll(/\s+/g, ' ').slice(0, NAME_CHARS_MAX);
+  const text = tokens.source
+    .slice(tokens.start(from), tokens.end(to - 1))
+    .replaceAll(/\s+/g, ' ')
+    .slice(0, NAME_CHARS_MAX);
   return /["'`]/.test(text) ? text : text.toLowerCase();
 }

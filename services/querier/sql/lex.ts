@@ -61,14 +61,20 @@ export class Tokens {
 
   /** Whether the token is this symbol. */
   isSymbol(i: number, symbol: string): boolean {
-    return this.kind(i) === Kind.symbol && this.#ends[i] - this.#starts[i] === symbol.length
-      && this.source.startsWith(symbol, this.#starts[i]);
+    return (
+      this.kind(i) === Kind.symbol &&
+      this.#ends[i] - this.#starts[i] === symbol.length &&
+      this.source.startsWith(symbol, this.#starts[i])
+    );
   }
 
   /** Whether the token is this word, unquoted, in any case. @param word in upper case. */
   isWord(i: number, word: string): boolean {
-    return this.kind(i) === Kind.word && this.#ends[i] - this.#starts[i] === word.length
-      && this.raw(i).toUpperCase() === word;
+    return (
+      this.kind(i) === Kind.word &&
+      this.#ends[i] - this.#starts[i] === word.length &&
+      this.raw(i).toUpperCase() === word
+    );
   }
 
   /** The name that an identifier token means: quoted as it stands, else in lower case. */
@@ -237,7 +243,8 @@ function lexNumber(source: string, at: number, tokens: Tokens): number {
 }
 
 function checkHex(digits: string): void {
-  if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) throw syntax(`invalid binary literal ${digits.slice(0, 40)}`);
+  if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits))
+    throw syntax(`invalid binary literal ${digits.slice(0, 40)}`);
 }
 
 function symbolEnd(source: string, at: number): number {
@@ -272,7 +279,13 @@ function isDigit(c: string | undefined): boolean {
 }
 
 function isWordStart(c: string | undefined): boolean {
-  return c !== undefined && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c === '_' || (c > '\u007f' && c !== '\u00a0' && c !== '\ufeff'));
+  return (
+    c !== undefined &&
+    ((c >= 'a' && c <= 'z') ||
+      (c >= 'A' && c <= 'Z') ||
+      c === '_' ||
+      (c > '\u007f' && c !== '\u00a0' && c !== '\ufeff'))
+  );
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };

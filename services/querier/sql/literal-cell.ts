@@ -29,7 +29,8 @@ export function readLiteralCell(cursor: Cursor): LiteralCell | undefined {
   }
   if (kind === Kind.text || kind === Kind.escapeText) return textCell(tokens.textValue(cursor.at++));
   if (kind === Kind.quoted) return textCell(tokens.name(cursor.at++)); // double quotes hold a text here
-  if (kind === Kind.binary) return { kind: 'literal', literal: { kind: 'binary', value: tokens.hexValue(cursor.at++) }, isNegative: false };
+  if (kind === Kind.binary)
+    return { kind: 'literal', literal: { kind: 'binary', value: tokens.hexValue(cursor.at++) }, isNegative: false };
   return kind === Kind.word ? readWord(cursor) : undefined;
 }
 

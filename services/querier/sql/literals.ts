@@ -67,11 +67,17 @@ export function timestampSql(value: bigint, unit: TimeUnit): string {
 }
 
 export const TIMESTAMP_TYPES: Readonly<Record<string, TimeUnit>> = {
-  TIMESTAMP_S: 's', TIMESTAMP_MS: 'ms', TIMESTAMP: 'us', TIMESTAMP_NS: 'ns',
+  TIMESTAMP_S: 's',
+  TIMESTAMP_MS: 'ms',
+  TIMESTAMP: 'us',
+  TIMESTAMP_NS: 'ns',
 };
 
 export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
-  s: 'TIMESTAMP_S', ms: 'TIMESTAMP_MS', us: 'TIMESTAMP', ns: 'TIMESTAMP_NS',
+  s: 'TIMESTAMP_S',
+  ms: 'TIMESTAMP_MS',
+  us: 'TIMESTAMP',
+  ns: 'TIMESTAMP_NS',
 };
 
 /**
@@ -82,10 +88,13 @@ export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
  */
 export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): bigint {
   if (literal.kind === 'integer') return BigInt(literal.value) * UNIT_NS[unit];
-  if (literal.kind === 'decimal') return BigInt(Math.round(Number(literal.value) * 1e6)) * UNIT_NS[unit] / 1_000_000n;
+  if (literal.kind === 'decimal') return (BigInt(Math.round(Number(literal.value) * 1e6)) * UNIT_NS[unit]) / 1_000_000n;
   const ns = literal.kind === 'text' ? parseTimestampText(literal.value, zone) : undefined;
   if (ns === undefined) {
-    throw new AlmanacError('execute_query', `Parser error: Error parsing timestamp from '${literal.value.slice(0, 100)}': error parsing timestamp`);
+    throw new AlmanacError(
+      'execute_query',
+      `Parser error: Error parsing timestamp from '${literal.value.slice(0, 100)}': error parsing timestamp`,
+    );
   }
   return ns;
 }

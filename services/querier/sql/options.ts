@@ -17,8 +17,15 @@ export function parseOptions(cursor: Cursor, rule: OptionRule): Record<string, s
     options[key] = rule(key, parseValue(cursor));
     if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
   }
-  if (options['append_mode'] === 'true' && options['merge_mode'] !== undefined && options['merge_mode'] !== 'last_row') {
-    throw new AlmanacError('invalid_arguments', 'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled');
+  if (
+    options['append_mode'] === 'true' &&
+    options['merge_mode'] !== undefined &&
+    options['merge_mode'] !== 'last_row'
+  ) {
+    throw new AlmanacError(
+      'invalid_arguments',
+      'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
+    );
   }
   return options;
 }
@@ -43,14 +50,18 @@ function parseValue(cursor: Cursor): string {
 const MEMTABLES = new Set(['time_series', 'partition_tree', 'bulk']);
 const FLAGS = new Set(['append_mode', 'skip_wal', 'compaction.override', 'compaction.twcs.fallback_to_local']);
 const TABLE_KEYS = new Set(
-  ('ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.override compaction.twcs.time_window '
-    + 'compaction.twcs.trigger_file_num compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local write_buffer_size auto_flush_interval '
-    + 'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table otlp_metric_compat').split(' '),
+  (
+    'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.override compaction.twcs.time_window ' +
+    'compaction.twcs.trigger_file_num compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local write_buffer_size auto_flush_interval ' +
+    'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table otlp_metric_compat'
+  ).split(' '),
 );
 const TABLE_KEY_FAMILIES = ['memtable.', 'index.', 'greptime.semantic.', 'almanac.semantic.', 'repartition.'];
 const DATABASE_KEYS = new Set(
-  ('ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.twcs.time_window compaction.twcs.trigger_file_num '
-    + 'compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local').split(' '),
+  (
+    'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.twcs.time_window compaction.twcs.trigger_file_num ' +
+    'compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local'
+  ).split(' '),
 );
 
 export const tableOption: OptionRule = (key, value) => {
@@ -61,8 +72,10 @@ export const tableOption: OptionRule = (key, value) => {
 };
 
 export const databaseOption: OptionRule = (key, value) => {
-  if (!DATABASE_KEYS.has(key)) throw new AlmanacError('invalid_arguments', `Unrecognized database option key: ${key.slice(0, 100)}`);
-  if (key === 'ttl' && value === 'instant') throw new AlmanacError('invalid_arguments', 'instant TTL is not allowed for a database');
+  if (!DATABASE_KEYS.has(key))
+    throw new AlmanacError('invalid_arguments', `Unrecognized database option key: ${key.slice(0, 100)}`);
+  if (key === 'ttl' && value === 'instant')
+    throw new AlmanacError('invalid_arguments', 'instant TTL is not allowed for a database');
   return checkedValue(key, value);
 };
 
@@ -70,7 +83,9 @@ function checkedValue(key: string, value: string): string {
   const refuse = (reason: string): AlmanacError => new AlmanacError('invalid_arguments', `Invalid options: ${reason}`);
   if (key === 'ttl') return canonicalTtl(value);
   if (key === 'merge_mode' && value !== 'last_row' && value !== 'last_non_null') {
-    throw refuse(`Matching variant not found, merge_mode must be last_row or last_non_null, got '${value.slice(0, 100)}'`);
+    throw refuse(
+      `Matching variant not found, merge_mode must be last_row or last_non_null, got '${value.slice(0, 100)}'`,
+    );
   }
   if (FLAGS.has(key)) {
     const flag = value.toLowerCase();
@@ -80,7 +95,8 @@ function checkedValue(key: string, value: string): string {
   if (key === 'memtable.type' && !MEMTABLES.has(value)) throw refuse(`unknown memtable.type '${value.slice(0, 100)}'`);
   if (key === 'max_row_group_row_count' || key === 'regions') {
     const [min, max] = key === 'regions' ? [1, 1024] : [1, 10_485_760];
-    if (!/^\d{1,9}$/.test(value) || Number(value) < min || Number(value) > max) throw refuse(`${key} must be ${min} to ${max}, got '${value.slice(0, 100)}'`);
+    if (!/^\d{1,9}$/.test(value) || Number(value) < min || Number(value) > max)
+      throw refuse(`${key} must be ${min} to ${max}, got '${value.slice(0, 100)}'`);
   }
   return value;
 }
@@ -90,9 +106,13 @@ const HAS_LETTER = /[\p{L}_]/u;
 
 /** @throws `unexpected` as the specification has it, 1002. */
 export function checkDatabaseName(name: string): void {
-  if (!NAME.test(name) || !HAS_LETTER.test(name)) throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${name.slice(0, 100)}`, { http: 400 });
+  if (!NAME.test(name) || !HAS_LETTER.test(name))
+    throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${name.slice(0, 100)}`, {
+      http: 400,
+    });
 }
 
 export function checkTableName(name: string): void {
-  if (!NAME.test(name) || !HAS_LETTER.test(name)) throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}`);
+  if (!NAME.test(name) || !HAS_LETTER.test(name))
+    throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}`);
 }

@@ -118,7 +118,12 @@ export class Planner {
     if (entry.version === version) return true;
     for (const plan of entry.plan.tables) {
       const table = await this.#names.current(plan.table, call);
-      if (table === undefined || table.tableId !== plan.table.tableId || table.schemaVersion !== plan.table.schemaVersion) return false;
+      if (
+        table === undefined ||
+        table.tableId !== plan.table.tableId ||
+        table.schemaVersion !== plan.table.schemaVersion
+      )
+        return false;
       plan.table = table;
     }
     entry.version = version;
@@ -159,12 +164,17 @@ interface ParsedQuery {
 
 function checkSize({ tokens, from, to }: QueryText): void {
   const bytes = tokens.end(to - 1) - tokens.start(from);
-  if (bytes > QUERY_BYTES_MAX) throw new AlmanacError('invalid_syntax', `query text is ${bytes} characters long, the limit is ${QUERY_BYTES_MAX}`);
+  if (bytes > QUERY_BYTES_MAX)
+    throw new AlmanacError('invalid_syntax', `query text is ${bytes} characters long, the limit is ${QUERY_BYTES_MAX}`);
   let setOperations = 0;
   for (let i = from; i < to; i++) {
     if (tokens.isWord(i, 'UNION') || tokens.isWord(i, 'INTERSECT') || tokens.isWord(i, 'EXCEPT')) setOperations++;
   }
-  if (setOperations > SET_OPERATIONS_MAX) throw new AlmanacError('invalid_syntax', `query has ${setOperations} set operations, the limit is ${SET_OPERATIONS_MAX}`);
+  if (setOperations > SET_OPERATIONS_MAX)
+    throw new AlmanacError(
+      'invalid_syntax',
+      `query has ${setOperations} set operations, the limit is ${SET_OPERATIONS_MAX}`,
+    );
 }
 
 /** Kinds of literals decide how a query is rewritten, so they belong to its shape. */
@@ -189,8 +199,12 @@ async function parseQuery(query: QueryText, lifted: Lifted, connection: QueryCon
   const whole = lift(query.tokens, query.from, query.to, true);
   const second = await serialize(whole.sql, connection);
   if (!second.error) return { ast: onlyStatement(second), lifted: whole, keepsLiterals: true };
-  if (second.error_type === 'not implemented') throw new AlmanacError('unsupported', 'SQL statement is not supported: only queries that read can be run');
-  throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: ${second.error_message ?? ''}`.slice(0, 500));
+  if (second.error_type === 'not implemented')
+    throw new AlmanacError('unsupported', 'SQL statement is not supported: only queries that read can be run');
+  throw new AlmanacError(
+    'invalid_syntax',
+    `Invalid SQL syntax: sql parser error: ${second.error_message ?? ''}`.slice(0, 500),
+  );
 }
 
 async function serialize(sql: string, connection: QueryConnection): Promise<Serialized> {
@@ -199,7 +213,8 @@ async function serialize(sql: string, connection: QueryConnection): Promise<Seri
 
 function onlyStatement(parsed: Serialized): Ast {
   const node = parsed.statements?.[0]?.node;
-  if (node === undefined || parsed.statements?.length !== 1) throw new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expected one query');
+  if (node === undefined || parsed.statements?.length !== 1)
+    throw new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expected one query');
   return node;
 }
 
@@ -214,14 +229,26 @@ const SMALL_LIMIT = 2000;
 /** Queries that aggregate without a long tail, or that are limited: their rows are few, and are encoded here. */
 function isSmallResult(ast: Ast, literals: readonly Literal[]): boolean {
   const limit = ast.modifiers?.find((modifier) => modifier.type === 'LIMIT_MODIFIER')?.limit;
-  if (limit?.class === 'PARAMETER') return Number(literals[Number(limit.identifier) - 1]?.value ?? Infinity) <= SMALL_LIMIT;
+  if (limit?.class === 'PARAMETER')
+    return Number(literals[Number(limit.identifier) - 1]?.value ?? Infinity) <= SMALL_LIMIT;
   if (limit?.class === 'CONSTANT') return Number(limit.value?.value) <= SMALL_LIMIT;
   if (ast.type !== 'SELECT_NODE') return false;
-  return ast.from_table?.type === 'EMPTY' || (ast.group_expressions ?? []).length > 0 || (ast.select_list ?? []).every((item) => item.class === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(item.function_name ?? ''));
+  return (
+    ast.from_table?.type === 'EMPTY' ||
+    (ast.group_expressions ?? []).length > 0 ||
+    (ast.select_list ?? []).every(
+      (item) => item.class === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(item.function_name ?? ''),
+    )
+  );
 }
 
 /** Cuts the printed statement at parameters, relations and names of items. */
-function cutText(printed: string, prefix: string, slots: ReadonlyMap<string, (run: RunValues) => string>, literalCount: number): Piece[] {
+function cutText(
+  printed: string,
+  prefix: string,
+  slots: ReadonlyMap<string, (run: RunValues) => string>,
+  literalCount: number,
+): Piece[] {
   const tokens = lex(printed);
   const pieces: Piece[] = [];
   let copied = 0;
@@ -233,13 +260,18 @@ function cutText(printed: string, prefix: string, slots: ReadonlyMap<string, (ru
     const kind = tokens.kind(i);
     if (kind === Kind.parameter) put(i, parameterPiece(tokens.raw(i).slice(1), slots, literalCount));
     else if (kind === Kind.decimal) put(i, doubleSql(tokens.raw(i)));
-    else if (kind === Kind.word && tokens.raw(i).startsWith(prefix)) put(i, markerPiece(tokens.raw(i).slice(prefix.length)));
+    else if (kind === Kind.word && tokens.raw(i).startsWith(prefix))
+      put(i, markerPiece(tokens.raw(i).slice(prefix.length)));
   }
   pieces.push(printed.slice(copied));
   return pieces;
 }
 
-function parameterPiece(identifier: string, slots: ReadonlyMap<string, (run: RunValues) => string>, literalCount: number): Piece {
+function parameterPiece(
+  identifier: string,
+  slots: ReadonlyMap<string, (run: RunValues) => string>,
+  literalCount: number,
+): Piece {
   const slot = slots.get(identifier);
   if (slot !== undefined) return slot;
   const index = Number(identifier) - 1;
@@ -248,7 +280,8 @@ function parameterPiece(identifier: string, slots: ReadonlyMap<string, (run: Run
 }
 
 function markerPiece(rest: string): Piece {
-  if (rest.startsWith('n')) return (_run, { itemNames }) => quoteName(itemNames[Number(rest.slice(1))] ?? `column${rest.slice(1)}`);
+  if (rest.startsWith('n'))
+    return (_run, { itemNames }) => quoteName(itemNames[Number(rest.slice(1))] ?? `column${rest.slice(1)}`);
   return (_run, { relations }) => relations[Number(rest)];
 }
 
@@ -257,4 +290,3 @@ function joinPieces(pieces: readonly Piece[], run: RunValues, texts: RunTexts): 
   for (const piece of pieces) sql += typeof piece === 'string' ? piece : piece(run, texts);
   return sql;
 }
-

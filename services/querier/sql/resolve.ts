@@ -32,7 +32,9 @@ export function resolveQuery(query: Ast, options: ResolveOptions): Resolved {
   const resolver = new Resolver(options);
   resolver.nameItems(query);
   const outputs = resolver.query(query, undefined) ?? [];
-  const declaredTypes = new Map(outputs.flatMap(({ column }, i) => (column?.type === 'Json' ? [[i, 'Json'] as const] : [])));
+  const declaredTypes = new Map(
+    outputs.flatMap(({ column }, i) => (column?.type === 'Json' ? [[i, 'Json'] as const] : [])),
+  );
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
 }
 
@@ -64,7 +66,13 @@ class Resolver {
     let node = query;
     while (node.type === 'SET_OPERATION_NODE' && node.left !== undefined) node = node.left;
     for (const [i, item] of (node.select_list ?? []).entries()) {
-      if ((item.alias ?? '') !== '' || item.class === 'COLUMN_REF' || item.class === 'POSITIONAL_REFERENCE' || hasStar(item)) continue;
+      if (
+        (item.alias ?? '') !== '' ||
+        item.class === 'COLUMN_REF' ||
+        item.class === 'POSITIONAL_REFERENCE' ||
+        hasStar(item)
+      )
+        continue;
       item.alias = `${this.#options.markerPrefix}n${i}`;
     }
   }
@@ -94,7 +102,9 @@ class Resolver {
   }
 
   #setOperation(node: Ast, scope: Scope): Outputs {
-    const parts = [node.left, node.right, ...(node.children ?? [])].filter((part): part is Ast => part !== undefined && part !== null);
+    const parts = [node.left, node.right, ...(node.children ?? [])].filter(
+      (part): part is Ast => part !== undefined && part !== null,
+    );
     const outputs = parts.map((part) => this.query(part, scope));
     for (const output of outputs[0] ?? []) scope.aliases.set(output.name.toLowerCase(), output.unit);
     this.#modifiers(node, scope);
@@ -116,7 +126,8 @@ class Resolver {
       const expanded = result.class === 'STAR' ? starOutputs(result, scope) : [this.#output(result)];
       if (expanded === undefined) isKnown = false;
       else outputs.push(...expanded);
-      if ((result.alias ?? '') !== '') scope.aliases.set((result.alias ?? '').toLowerCase(), this.expressions.unitOf(result));
+      if ((result.alias ?? '') !== '')
+        scope.aliases.set((result.alias ?? '').toLowerCase(), this.expressions.unitOf(result));
       return result;
     });
     this.#clauses(node, scope);
@@ -135,7 +146,11 @@ class Resolver {
   #output(item: Ast): OutputColumn {
     const found = this.expressions.columnOf(item);
     const name = (item.alias ?? '') !== '' ? (item.alias ?? '') : (item.column_names?.at(-1) ?? '');
-    return { name, unit: this.expressions.unitOf(item), ...(found?.output?.column === undefined ? {} : { column: found.output.column }) };
+    return {
+      name,
+      unit: this.expressions.unitOf(item),
+      ...(found?.output?.column === undefined ? {} : { column: found.output.column }),
+    };
   }
 
   #clauses(node: Ast, scope: Scope): void {
@@ -151,7 +166,8 @@ class Resolver {
   }
 
   #modifiers(node: Ast, scope: Scope): void {
-    for (const modifier of node.modifiers ?? []) mapChildren(modifier as unknown as Ast, (part) => this.expressions.rewrite(part, scope));
+    for (const modifier of node.modifiers ?? [])
+      mapChildren(modifier as unknown as Ast, (part) => this.expressions.rewrite(part, scope));
   }
 
   #from(node: Ast, scope: Scope): FromEntry[] {
@@ -165,7 +181,8 @@ class Resolver {
       case 'JOIN':
         return this.#join(node, scope);
       case 'PIVOT': {
-        for (const entry of node.source === undefined ? [] : this.#from(node.source, scope)) if (entry.plan !== undefined) entry.plan.readsAll = true;
+        for (const entry of node.source === undefined ? [] : this.#from(node.source, scope))
+          if (entry.plan !== undefined) entry.plan.readsAll = true;
         return [derived(node, undefined)];
       }
       case 'EMPTY':
@@ -180,7 +197,9 @@ class Resolver {
   #rowSource(node: Ast, scope: Scope): void {
     const rewrite = (part: Ast): Ast => {
       const result = this.expressions.rewrite(part, scope);
-      return node.type === 'EXPRESSION_LIST' && this.expressions.literalOf(result)?.kind === 'integer' ? cast(result, 'BIGINT') : result;
+      return node.type === 'EXPRESSION_LIST' && this.expressions.literalOf(result)?.kind === 'integer'
+        ? cast(result, 'BIGINT')
+        : result;
     };
     if (node.function !== undefined) mapChildren(node.function, rewrite);
     else mapChildren(node, rewrite);
@@ -210,15 +229,30 @@ class Resolver {
     const name = node.table_name ?? '';
     const isBare = (node.schema_name ?? '') === '' && (node.catalog_name ?? '') === '';
     const cte = isBare ? findCte(scope, name.toLowerCase()) : { found: false, outputs: undefined };
-    if (cte.found) return derived({ ...node, alias: (node.alias ?? '') === '' ? name : (node.alias ?? '') }, renamedOutputs(cte.outputs, node.column_name_alias ?? []));
+    if (cte.found)
+      return derived(
+        { ...node, alias: (node.alias ?? '') === '' ? name : (node.alias ?? '') },
+        renamedOutputs(cte.outputs, node.column_name_alias ?? []),
+      );
     const table = this.#options.lookup(node.catalog_name ?? '', node.schema_name ?? '', name);
-    const plan: PlanTable = { marker: `${this.#options.markerPrefix}${this.#tables.length}`, table, columns: new Set(), readsAll: false, bounds: [], tagValues: new Map() };
+    const plan: PlanTable = {
+      marker: `${this.#options.markerPrefix}${this.#tables.length}`,
+      table,
+      columns: new Set(),
+      readsAll: false,
+      bounds: [],
+      tagValues: new Map(),
+    };
     this.#tables.push(plan);
     const hasAlias = (node.alias ?? '') !== '';
     const aliases = node.column_name_alias ?? [];
     // Renamed by position: the relation must have all columns in their order.
     if (aliases.length > 0) plan.readsAll = true;
-    const outputs = table.columns.map((column): OutputColumn => ({ name: column.name, unit: dataType(column.type).timeUnit, column }));
+    const outputs = table.columns.map((column): OutputColumn => ({
+      name: column.name,
+      unit: dataType(column.type).timeUnit,
+      column,
+    }));
     const entry = entryOf(hasAlias ? (node.alias ?? '') : name, renamedOutputs(outputs, aliases));
     if (!hasAlias) node.alias = name;
     node.catalog_name = '';
@@ -232,11 +266,15 @@ class Resolver {
 
 function derived(node: Ast, outputs: Outputs): FromEntry {
   // Conditions on a derived table are not followed into it, so its columns carry no table's column.
-  return entryOf(node.alias ?? '', outputs?.map(({ name, unit }) => ({ name, unit })));
+  return entryOf(
+    node.alias ?? '',
+    outputs?.map(({ name, unit }) => ({ name, unit })),
+  );
 }
 
 function entryOf(alias: string, outputs: Outputs): FromEntry {
-  const columns = outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
+  const columns =
+    outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
   return { alias: alias.toLowerCase(), columns, prunable: true, ownsBareNames: true };
 }
 

@@ -24,13 +24,20 @@ export interface BoundQuery {
  * Plans the query, takes a snapshot of its tables and hands both to `use`. The snapshot and the connection are held
  * until its events have all been taken.
  */
-export async function* withBoundQuery<T>(context: StatementContext, query: QueryText, use: (bound: BoundQuery) => AsyncIterable<T>): AsyncGenerator<T> {
+export async function* withBoundQuery<T>(
+  context: StatementContext,
+  query: QueryText,
+  use: (bound: BoundQuery) => AsyncIterable<T>,
+): AsyncGenerator<T> {
   const { deps, call, session } = context;
   const connection = await deps.connections.take();
   try {
     const planned = await deps.planner.plan(query, session.database, connection, call);
     const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
-    const snapshot = await deps.snapshots.take(planned.plan.tables.map((table) => bindRequest(table, run)), call);
+    const snapshot = await deps.snapshots.take(
+      planned.plan.tables.map((table) => bindRequest(table, run)),
+      call,
+    );
     try {
       const sql = planned.plan.sql(run, snapshot.relations, planned.itemNames);
       yield* use({ planned, sql, connection, snapshot });
@@ -64,7 +71,8 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   const names = columns.map((_, i) => `c${i}`);
   const rowSql = context.format.rowSql(columns, names);
   if (rowSql === undefined) {
-    for await (const block of bound.connection.stream(sql, columns.length, context.call.signal)) yield encode(context, columns, block);
+    for await (const block of bound.connection.stream(sql, columns.length, context.call.signal))
+      yield encode(context, columns, block);
     return;
   }
   yield* folded(context, bound, foldSql(sql, names, rowSql, context.format.separator));
@@ -95,19 +103,29 @@ function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
 
 function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
   const { declaredTypes } = bound.planned.plan;
-  return columns.map(({ name, type }, i) => (declaredTypes.get(i) === 'Json' ? { name, type: { name: 'Json', kind: 'json' } } : { name, type }));
+  return columns.map(({ name, type }, i) =>
+    declaredTypes.get(i) === 'Json' ? { name, type: { name: 'Json', kind: 'json' } } : { name, type },
+  );
 }
 
 /** All rows of a query, for statements that go on with them. Rows are arrays of values. */
-export async function queryRows(context: StatementContext, query: QueryText): Promise<{ columns: readonly EngineColumn[]; rows: Cell[][] }> {
+export async function queryRows(
+  context: StatementContext,
+  query: QueryText,
+): Promise<{ columns: readonly EngineColumn[]; rows: Cell[][] }> {
   let columns: readonly EngineColumn[] = [];
   const rows: Cell[][] = [];
-  for await (const block of queryBlocks(context, query, (given) => (columns = given))) rows.push(...rowsOf(block, columns.length));
+  for await (const block of queryBlocks(context, query, (given) => (columns = given)))
+    rows.push(...rowsOf(block, columns.length));
   return { columns, rows };
 }
 
 /** Rows of a query, block by block. @param onColumns is told the columns before the first block. */
-export function queryBlocks(context: StatementContext, query: QueryText, onColumns: (columns: readonly EngineColumn[]) => void): AsyncGenerator<RowBlock> {
+export function queryBlocks(
+  context: StatementContext,
+  query: QueryText,
+  onColumns: (columns: readonly EngineColumn[]) => void,
+): AsyncGenerator<RowBlock> {
   return withBoundQuery(context, query, async function* ({ connection, sql }) {
     const columns = await connection.describe(sql);
     onColumns(columns);

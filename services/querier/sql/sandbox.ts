@@ -4,17 +4,51 @@ import { NATIVE_FUNCTIONS, TABLE_FUNCTIONS } from './functions/native.js';
 import { OWN_FUNCTIONS } from './functions/registry.js';
 
 const EXPRESSIONS = new Set([
-  'BETWEEN', 'CASE', 'CAST', 'COLLATE', 'COLUMN_REF', 'COMPARISON', 'CONJUNCTION', 'CONSTANT', 'FUNCTION', 'LAMBDA',
-  'LAMBDA_REF', 'OPERATOR', 'PARAMETER', 'POSITIONAL_REFERENCE', 'STAR', 'SUBQUERY', 'WINDOW',
+  'BETWEEN',
+  'CASE',
+  'CAST',
+  'COLLATE',
+  'COLUMN_REF',
+  'COMPARISON',
+  'CONJUNCTION',
+  'CONSTANT',
+  'FUNCTION',
+  'LAMBDA',
+  'LAMBDA_REF',
+  'OPERATOR',
+  'PARAMETER',
+  'POSITIONAL_REFERENCE',
+  'STAR',
+  'SUBQUERY',
+  'WINDOW',
 ]);
 
 /** Values of `type` of everything in a tree that is no expression: query nodes, table references, modifiers, details. */
 const NODES = new Set([
-  'SELECT_NODE', 'SET_OPERATION_NODE', 'RECURSIVE_CTE_NODE', 'CTE_NODE',
-  'BASE_TABLE', 'SUBQUERY', 'JOIN', 'TABLE_FUNCTION', 'EXPRESSION_LIST', 'EMPTY', 'PIVOT',
-  'LIMIT_MODIFIER', 'LIMIT_PERCENT_MODIFIER', 'ORDER_MODIFIER', 'DISTINCT_MODIFIER',
-  'ASCENDING', 'DESCENDING', 'ORDER_DEFAULT',
-  'DECIMAL_TYPE_INFO', 'LIST_TYPE_INFO', 'STRUCT_TYPE_INFO', 'ARRAY_TYPE_INFO', 'MAP_TYPE_INFO', 'STRING_TYPE_INFO',
+  'SELECT_NODE',
+  'SET_OPERATION_NODE',
+  'RECURSIVE_CTE_NODE',
+  'CTE_NODE',
+  'BASE_TABLE',
+  'SUBQUERY',
+  'JOIN',
+  'TABLE_FUNCTION',
+  'EXPRESSION_LIST',
+  'EMPTY',
+  'PIVOT',
+  'LIMIT_MODIFIER',
+  'LIMIT_PERCENT_MODIFIER',
+  'ORDER_MODIFIER',
+  'DISTINCT_MODIFIER',
+  'ASCENDING',
+  'DESCENDING',
+  'ORDER_DEFAULT',
+  'DECIMAL_TYPE_INFO',
+  'LIST_TYPE_INFO',
+  'STRUCT_TYPE_INFO',
+  'ARRAY_TYPE_INFO',
+  'MAP_TYPE_INFO',
+  'STRING_TYPE_INFO',
   'GENERIC_TYPE_INFO',
 ]);
 
@@ -42,7 +76,8 @@ function checkExpression(node: Record<string, unknown>): void {
   if (!EXPRESSIONS.has(String(node['class']))) throw unsupported(String(node['class']));
   if (typeof node['function_name'] !== 'string') return;
   const { schema, catalog } = node;
-  if ((schema !== '' && schema !== 'main') || (catalog !== undefined && catalog !== '')) throw invalidFunction(`${String(schema)}.${node['function_name']}`);
+  if ((schema !== '' && schema !== 'main') || (catalog !== undefined && catalog !== ''))
+    throw invalidFunction(`${String(schema)}.${node['function_name']}`);
   const isOwn = OWN_FUNCTIONS.has(node['function_name']);
   if (!isOwn && !NATIVE_FUNCTIONS.has(node['function_name']) && !TABLE_FUNCTIONS.has(node['function_name'])) {
     throw invalidFunction(node['function_name']);

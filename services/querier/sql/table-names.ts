@@ -26,7 +26,8 @@ export class TableNames {
 
   /** Database of a reference; the parts but the last may be empty. */
   databaseOf(catalog: string, schema: string, sessionDatabase: string): string {
-    if (catalog !== '' && !CATALOGS.has(catalog) && catalog !== this.#catalogName) throw new AlmanacError('database_not_found', `Catalog not found: ${catalog}`);
+    if (catalog !== '' && !CATALOGS.has(catalog) && catalog !== this.#catalogName)
+      throw new AlmanacError('database_not_found', `Catalog not found: ${catalog}`);
     return schema === '' ? sessionDatabase : schema;
   }
 
@@ -35,7 +36,8 @@ export class TableNames {
     try {
       return await this.#catalog.table(database, name, call);
     } catch (error) {
-      if (error instanceof AlmanacError && (error.code === 'table_not_found' || error.code === 'database_not_found')) return undefined;
+      if (error instanceof AlmanacError && (error.code === 'table_not_found' || error.code === 'database_not_found'))
+        return undefined;
       throw error;
     }
   }
@@ -62,7 +64,12 @@ export class TableNames {
  * @returns a lookup for the resolver, which throws `table_not_found` for those that are not there: only it knows which
  * names are those of common table expressions.
  */
-export async function findTables(query: Ast, sessionDatabase: string, names: TableNames, call: Call): Promise<TableLookup> {
+export async function findTables(
+  query: Ast,
+  sessionDatabase: string,
+  names: TableNames,
+  call: Call,
+): Promise<TableLookup> {
   const found = new Map<string, Table | undefined>();
   for (const { catalog, schema, name } of references(query)) {
     const database = names.databaseOf(catalog, schema, sessionDatabase);
@@ -87,7 +94,9 @@ function references(tree: unknown): Reference[] {
   if (tree === null || typeof tree !== 'object') return [];
   if (Array.isArray(tree)) return tree.flatMap(references);
   const node = tree as Ast & Record<string, unknown>;
-  const own = node.type === 'BASE_TABLE' && node.class === undefined
-    ? [{ catalog: node.catalog_name ?? '', schema: node.schema_name ?? '', name: node.table_name ?? '' }] : [];
+  const own =
+    node.type === 'BASE_TABLE' && node.class === undefined
+      ? [{ catalog: node.catalog_name ?? '', schema: node.schema_name ?? '', name: node.table_name ?? '' }]
+      : [];
   return [...own, ...Object.values(node).flatMap(references)];
 }

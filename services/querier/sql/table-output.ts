@@ -33,22 +33,36 @@ export function parseFilter(cursor: Cursor): RowFilter {
 
 /** The events of a result that is already here, filtered. @param filterColumns other names that WHERE may use, by position. */
 export async function* outputTable(
-  context: StatementContext, output: TableOutput, filter?: RowFilter, filterColumns: readonly string[] = [],
+  context: StatementContext,
+  output: TableOutput,
+  filter?: RowFilter,
+  filterColumns: readonly string[] = [],
 ): AsyncIterable<StatementEvent> {
   yield { kind: 'schema', columns: output.columns };
   const kept = await filterRows(context, output, filter, filterColumns);
   const rows = kept.slice(0, context.limit);
   if (rows.length === 0) return;
-  const columns = output.columns.map(({ name, type }) => ({ name, type: { name: type, kind: type === 'String' ? 'text' as const : 'int' as const } }));
+  const columns = output.columns.map(({ name, type }) => ({
+    name,
+    type: { name: type, kind: type === 'String' ? ('text' as const) : ('int' as const) },
+  }));
   const cells: Cell[][] = output.columns.map((_, i) => rows.map((row) => row[i]));
   yield { kind: 'text', text: context.format.encodeRows(columns, cells, rows.length), rows: rows.length };
 }
 
-async function filterRows(context: StatementContext, output: TableOutput, filter: RowFilter, filterColumns: readonly string[]): Promise<TableOutput['rows']> {
+async function filterRows(
+  context: StatementContext,
+  output: TableOutput,
+  filter: RowFilter,
+  filterColumns: readonly string[],
+): Promise<TableOutput['rows']> {
   if (filter === undefined || output.rows.length === 0) return output.rows;
-  const values = output.rows.map((row, i) => `(${[i, ...row, ...filterColumns.map((_, k) => row[k])].map(valueSql).join(', ')})`);
+  const values = output.rows.map(
+    (row, i) => `(${[i, ...row, ...filterColumns.map((_, k) => row[k])].map(valueSql).join(', ')})`,
+  );
   const names = ['__row', ...output.columns.map((column) => column.name), ...filterColumns].map(quoteName);
-  const condition = 'like' in filter ? `${quoteName(output.columns[0].name)} LIKE ${quoteText(filter.like)}` : `(${filter.where})`;
+  const condition =
+    'like' in filter ? `${quoteName(output.columns[0].name)} LIKE ${quoteText(filter.like)}` : `(${filter.where})`;
   const sql = `SELECT "__row" FROM (VALUES ${values.join(', ')}) AS s(${names.join(', ')}) WHERE ${condition}`;
   const tokens = lex(sql);
   const kept = await queryRows(context, { tokens, from: 0, to: tokens.count });

@@ -54,12 +54,19 @@ function collectComparison(node: Ast, place: Place): void {
 function collectAlternatives(node: Ast, place: Place): void {
   const parts = node.children ?? [];
   const column = parts[0]?.left;
-  if (column === undefined || !parts.every((part) => part.type === 'COMPARE_EQUAL' && isSameColumn(part.left, column))) return;
-  collectTagValues(column, parts.map((part) => part.right), place);
+  if (column === undefined || !parts.every((part) => part.type === 'COMPARE_EQUAL' && isSameColumn(part.left, column)))
+    return;
+  collectTagValues(
+    column,
+    parts.map((part) => part.right),
+    place,
+  );
 }
 
 function isSameColumn(a: Ast | undefined, b: Ast): boolean {
-  return a?.class === 'COLUMN_REF' && b.class === 'COLUMN_REF' && a.column_names?.join('\0') === b.column_names?.join('\0');
+  return (
+    a?.class === 'COLUMN_REF' && b.class === 'COLUMN_REF' && a.column_names?.join('\0') === b.column_names?.join('\0')
+  );
 }
 
 function addBound(column: Ast, comparison: string, constant: Ast | undefined, place: Place): void {
@@ -102,6 +109,13 @@ function collectTagValues(column: Ast | undefined, values: readonly (Ast | undef
 /** The table whose rows a condition on this column may keep from being read. */
 function prunableTable(found: FoundColumn | undefined, kind: string, place: Place): PlanTable | undefined {
   const { entry, output } = found ?? {};
-  if (entry?.plan === undefined || !place.entries.includes(entry) || !entry.prunable || !entry.ownsBareNames || output?.column?.kind !== kind) return undefined;
+  if (
+    entry?.plan === undefined ||
+    !place.entries.includes(entry) ||
+    !entry.prunable ||
+    !entry.ownsBareNames ||
+    output?.column?.kind !== kind
+  )
+    return undefined;
   return entry.plan;
 }

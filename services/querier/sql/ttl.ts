@@ -20,9 +20,15 @@ const UNITS_NS: Readonly<Record<string, bigint>> = (() => {
 
 /** Parts of the canonical form; years and months and days have a plural. */
 const PARTS: readonly (readonly [string, bigint, boolean])[] = [
-  ['year', 31_557_600_000_000_000n, true], ['month', 2_630_016_000_000_000n, true], ['day', 86_400_000_000_000n, true],
-  ['h', 3_600_000_000_000n, false], ['m', 60_000_000_000n, false], ['s', 1_000_000_000n, false],
-  ['ms', 1_000_000n, false], ['us', 1_000n, false], ['ns', 1n, false],
+  ['year', 31_557_600_000_000_000n, true],
+  ['month', 2_630_016_000_000_000n, true],
+  ['day', 86_400_000_000_000n, true],
+  ['h', 3_600_000_000_000n, false],
+  ['m', 60_000_000_000n, false],
+  ['s', 1_000_000_000n, false],
+  ['ms', 1_000_000n, false],
+  ['us', 1_000n, false],
+  ['ns', 1n, false],
 ];
 
 /**
@@ -55,6 +61,10 @@ function ttlNs(text: string): bigint {
     total += BigInt(match[1]) * unit;
     end = part.lastIndex;
   }
-  if (end !== text.length) throw new AlmanacError('invalid_arguments', `Invalid options: invalid ttl '${text.slice(0, 100)}', expected for example 7d, 1h 30m or forever`);
+  if (end !== text.length)
+    throw new AlmanacError(
+      'invalid_arguments',
+      `Invalid options: invalid ttl '${text.slice(0, 100)}', expected for example 7d, 1h 30m or forever`,
+    );
   return total;
 }

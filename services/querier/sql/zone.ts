@@ -33,7 +33,14 @@ function namedZone(name: string): Zone {
   const offsetAt = (utcMs: number): number => {
     const parts: Record<string, number> = {};
     for (const part of format.formatToParts(utcMs)) parts[part.type] = Number(part.value);
-    const shown = Date.UTC(parts['year'], parts['month'] - 1, parts['day'], parts['hour'], parts['minute'], parts['second']);
+    const shown = Date.UTC(
+      parts['year'],
+      parts['month'] - 1,
+      parts['day'],
+      parts['hour'],
+      parts['minute'],
+      parts['second'],
+    );
     return shown - Math.floor(utcMs / 1000) * 1000;
   };
   return {
@@ -46,7 +53,14 @@ function namedZone(name: string): Zone {
 function formatOf(name: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat('en-US', {
-      timeZone: name, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric',
+      timeZone: name,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
     });
   } catch (error) {
     throw new AlmanacError('invalid_arguments', `Invalid timezone string: "${name}"`, { cause: error });

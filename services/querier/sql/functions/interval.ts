@@ -25,8 +25,15 @@ const UNIT_NAMES: Readonly<Record<string, readonly [number, bigint]>> = (() => {
 })();
 
 const FUNCTION_UNITS: Readonly<Record<string, string>> = {
-  to_microseconds: 'us', to_milliseconds: 'ms', to_seconds: 's', to_minutes: 'm', to_hours: 'h', to_days: 'd', to_weeks: 'w',
-  to_months: 'mon', to_years: 'y',
+  to_microseconds: 'us',
+  to_milliseconds: 'ms',
+  to_seconds: 's',
+  to_minutes: 'm',
+  to_hours: 'h',
+  to_days: 'd',
+  to_weeks: 'w',
+  to_months: 'mon',
+  to_years: 'y',
 };
 
 /**
@@ -37,7 +44,8 @@ const FUNCTION_UNITS: Readonly<Record<string, string>> = {
 export function constantInterval(node: Ast): ConstantInterval | undefined {
   const text = textConstant(node);
   if (text !== undefined) return parseInterval(text);
-  if (node.class === 'CAST' && node.cast_type?.id === 'INTERVAL' && node.child !== undefined) return constantInterval(node.child);
+  if (node.class === 'CAST' && node.cast_type?.id === 'INTERVAL' && node.child !== undefined)
+    return constantInterval(node.child);
   const unit = node.class === 'FUNCTION' ? FUNCTION_UNITS[node.function_name ?? ''] : undefined;
   const count = unit === undefined ? undefined : wholeNumber(node.children?.[0]);
   return unit === undefined || count === undefined ? undefined : parseInterval(`${count} ${unit}`);

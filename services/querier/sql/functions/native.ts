@@ -72,6 +72,11 @@ const TABLE = 'generate_series range unnest';
 
 const names = (text: string): string[] => text.trim().split(/\s+/);
 
-export const NATIVE_FUNCTIONS: ReadonlySet<string> = new Set([...names(SCALAR), ...names(AGGREGATE), ...names(OPERATORS), 'unnest']);
+export const NATIVE_FUNCTIONS: ReadonlySet<string> = new Set([
+  ...names(SCALAR),
+  ...names(AGGREGATE),
+  ...names(OPERATORS),
+  'unnest',
+]);
 export const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(names(AGGREGATE));
 export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(names(TABLE));

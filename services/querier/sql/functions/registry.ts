@@ -34,7 +34,10 @@ const ordered = (name: string, target: string): FunctionRule => ({
     if (node.class !== 'FUNCTION') return node;
     const time = context.timeIndex();
     const orders = node.order_bys?.orders ?? [];
-    const byTime = { type: 'ORDER_MODIFIER', orders: time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }] };
+    const byTime = {
+      type: 'ORDER_MODIFIER',
+      orders: time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }],
+    };
     return Object.assign(node, { function_name: target, order_bys: orders.length > 0 ? node.order_bys : byTime });
   },
 });
@@ -57,4 +60,6 @@ const RULES: readonly FunctionRule[] = [
 ];
 
 /** Functions that a rule of ours turns into what the engine runs, by name. */
-export const OWN_FUNCTIONS: ReadonlyMap<string, FunctionRule> = new Map(RULES.flatMap((rule) => rule.names.map((name) => [name, rule])));
+export const OWN_FUNCTIONS: ReadonlyMap<string, FunctionRule> = new Map(
+  RULES.flatMap((rule) => rule.names.map((name) => [name, rule])),
+);

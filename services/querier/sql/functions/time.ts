@@ -10,8 +10,13 @@ import { constantInterval, type ConstantInterval } from './interval.js';
 const DAY_NS = 86_400_000_000_000n;
 /** Fixed steps of `date_trunc`. Weeks begin on Monday, and 1970-01-01 was a Thursday. */
 const STEPS_NS: Readonly<Record<string, bigint>> = {
-  nanosecond: 1n, microsecond: 1_000n, millisecond: 1_000_000n, second: 1_000_000_000n, minute: 60_000_000_000n,
-  hour: 3_600_000_000_000n, day: DAY_NS,
+  nanosecond: 1n,
+  microsecond: 1_000n,
+  millisecond: 1_000_000n,
+  second: 1_000_000_000n,
+  minute: 60_000_000_000n,
+  hour: 3_600_000_000_000n,
+  day: DAY_NS,
 };
 
 const now: FunctionRule = {
@@ -105,7 +110,11 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
   if (interval === undefined && by.class !== 'CAST' && by.class !== 'FUNCTION') return undefined;
   if (unit !== 'ns') return context.typed(cast(operator(sign, time, by), TYPE_OF_UNIT[unit]), unit);
   if (interval !== undefined && interval.months === 0) {
-    const ns = operator(sign, call('epoch_ns', time), context.perRun(() => `(${interval.ns})`));
+    const ns = operator(
+      sign,
+      call('epoch_ns', time),
+      context.perRun(() => `(${interval.ns})`),
+    );
     return context.typed(call('make_timestamp_ns', ns), 'ns');
   }
   return context.typed(nsShift(time, by, sign), 'ns');
@@ -114,7 +123,11 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
 /** Months are added in microseconds; the part below them is kept beside and put back. */
 function nsShift(time: Ast, by: Ast, sign: '+' | '-'): Ast {
   const whole = operator(sign, cast(copy(time), 'TIMESTAMP'), by);
-  const below = operator('-', call('epoch_ns', copy(time)), call('epoch_ns', cast(cast(copy(time), 'TIMESTAMP'), 'TIMESTAMP_NS')));
+  const below = operator(
+    '-',
+    call('epoch_ns', copy(time)),
+    call('epoch_ns', cast(cast(copy(time), 'TIMESTAMP'), 'TIMESTAMP_NS')),
+  );
   return call('make_timestamp_ns', operator('+', call('epoch_ns', cast(whole, 'TIMESTAMP_NS')), below));
 }
 
@@ -133,14 +146,18 @@ function addInterval(ns: bigint, interval: ConstantInterval, sign: 1 | -1): bigi
 
 /** `to_timestamp(n)` and its kin: from a count to a timestamp without zone. */
 const FROM_COUNTS: readonly (readonly [string, TimeUnit])[] = [
-  ['to_timestamp_seconds', 's'], ['to_timestamp_millis', 'ms'], ['to_timestamp_micros', 'us'], ['to_timestamp_nanos', 'ns'],
+  ['to_timestamp_seconds', 's'],
+  ['to_timestamp_millis', 'ms'],
+  ['to_timestamp_micros', 'us'],
+  ['to_timestamp_nanos', 'ns'],
 ];
 
 const fromCounts: readonly FunctionRule[] = FROM_COUNTS.map(([name, unit]) => ({
   names: [name],
   rewrite(node, context) {
     const [count] = argumentsOf(node, 1, 1);
-    if (context.unitOf(count) !== undefined) return context.typed(cast(cast(count, 'TIMESTAMP'), TYPE_OF_UNIT[unit]), unit);
+    if (context.unitOf(count) !== undefined)
+      return context.typed(cast(cast(count, 'TIMESTAMP'), TYPE_OF_UNIT[unit]), unit);
     return context.typed(fromCount(count, unit), unit);
   },
 }));
@@ -159,7 +176,8 @@ const toUnixTime: FunctionRule = {
   rewrite(node, context) {
     const [time] = argumentsOf(node, 1, 1);
     const isText = textConstant(time) !== undefined;
-    if (!isText && context.unitOf(time) === undefined) return cast(call('floor', call('epoch', cast(time, 'TIMESTAMP'))), 'BIGINT');
+    if (!isText && context.unitOf(time) === undefined)
+      return cast(call('floor', call('epoch', cast(time, 'TIMESTAMP'))), 'BIGINT');
     return cast(call('floor', call('epoch', isText ? cast(time, 'TIMESTAMP_NS') : time)), 'BIGINT');
   },
 };
@@ -178,7 +196,10 @@ const dateFormat: FunctionRule = {
     const [time, format] = argumentsOf(node, 2, 2);
     const value = textConstant(format);
     if (value === undefined) return call('strftime', time, format);
-    const translated = value.replaceAll(/%\.?[369]?f/g, (spec) => (spec.startsWith('%.') ? '.' : '') + (spec.includes('3') ? '%g' : spec.includes('6') ? '%f' : '%n'));
+    const translated = value.replaceAll(
+      /%\.?[369]?f/g,
+      (spec) => (spec.startsWith('%.') ? '.' : '') + (spec.includes('3') ? '%g' : spec.includes('6') ? '%f' : '%n'),
+    );
     return call('strftime', time, text(translated));
   },
 };
@@ -186,11 +207,22 @@ const dateFormat: FunctionRule = {
 function argumentsOf(node: Ast, min: number, max: number): Ast[] {
   const given = node.children ?? [];
   if (given.length < min || given.length > max) {
-    throw new AlmanacError('plan_query', `Failed to plan SQL: function '${node.function_name ?? ''}' takes ${min === max ? min : `${min} to ${max}`} arguments, got ${given.length}`);
+    throw new AlmanacError(
+      'plan_query',
+      `Failed to plan SQL: function '${node.function_name ?? ''}' takes ${min === max ? min : `${min} to ${max}`} arguments, got ${given.length}`,
+    );
   }
   return given;
 }
 
 export const TIME_FUNCTIONS: readonly FunctionRule[] = [
-  now, dateTrunc, dateBin, shift, ...fromCounts, toTimestamp, toUnixTime, dateFormat, renamed('today', 'current_date'),
+  now,
+  dateTrunc,
+  dateBin,
+  shift,
+  ...fromCounts,
+  toTimestamp,
+  toUnixTime,
+  dateFormat,
+  renamed('today', 'current_date'),
 ];

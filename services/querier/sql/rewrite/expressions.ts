@@ -4,15 +4,42 @@ import { cast, mapChildren, parameter, type Ast } from '../ast.js';
 import type { FunctionContext, TimeConstant } from '../functions/function.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import {
-  ceilDivide, floorDivide, TIMESTAMP_TYPES, timeOfLiteral, timestampSql, type Literal, type RunValues,
+  ceilDivide,
+  floorDivide,
+  TIMESTAMP_TYPES,
+  timeOfLiteral,
+  timestampSql,
+  type Literal,
+  type RunValues,
 } from '../literals.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from '../scope.js';
 import { UTC } from '../zone.js';
 
 /** Functions whose result is one of their first argument's values. */
 const KEEPS_TYPE = new Set([
-  'min', 'max', 'first', 'last', 'any_value', 'arbitrary', 'arg_min', 'arg_max', 'argmin', 'argmax', 'min_by', 'max_by', 'arg_min_null', 'arg_max_null',
-  'lag', 'lead', 'first_value', 'last_value', 'nth_value', 'greatest', 'least', 'nullif', 'mode',
+  'min',
+  'max',
+  'first',
+  'last',
+  'any_value',
+  'arbitrary',
+  'arg_min',
+  'arg_max',
+  'argmin',
+  'argmax',
+  'min_by',
+  'max_by',
+  'arg_min_null',
+  'arg_max_null',
+  'lag',
+  'lead',
+  'first_value',
+  'last_value',
+  'nth_value',
+  'greatest',
+  'least',
+  'nullif',
+  'mode',
 ]);
 
 /** Gives the subquery's columns after it has been rewritten. */
@@ -96,7 +123,10 @@ export class Expressions {
   }
 
   #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
-    const node = this.#typed(this.#slot((run) => timestampSql(floorDivide(value(run), UNIT_NS[unit]), unit)), unit);
+    const node = this.#typed(
+      this.#slot((run) => timestampSql(floorDivide(value(run), UNIT_NS[unit]), unit)),
+      unit,
+    );
     this.#constants.set(node, value);
     return node;
   }
@@ -261,9 +291,15 @@ export class Expressions {
   #timeOperand(operand: Ast, unit: TimeUnit | undefined, comparison: string): Ast {
     if (unit === undefined) return operand;
     const literal = this.literalOf(operand);
-    const value = literal !== undefined && literal.kind !== 'binary' ? (run: RunValues) => timeOfLiteral(literal.in(run), unit, run.zone) : this.constantOf(operand);
+    const value =
+      literal !== undefined && literal.kind !== 'binary'
+        ? (run: RunValues) => timeOfLiteral(literal.in(run), unit, run.zone)
+        : this.constantOf(operand);
     if (value === undefined) return operand;
-    const node = this.#typed(this.#slot((run) => comparedSql(value(run), unit, comparison)), unit);
+    const node = this.#typed(
+      this.#slot((run) => comparedSql(value(run), unit, comparison)),
+      unit,
+    );
     this.#constants.set(node, value);
     return node;
   }
@@ -302,4 +338,3 @@ function comparedSql(ns: bigint, unit: TimeUnit, comparison: string): string {
   if (roundsUp) return timestampSql(ceilDivide(ns, step), unit);
   return roundsDown ? timestampSql(floorDivide(ns, step), unit) : timestampSql(ns, 'ns');
 }
-

@@ -16,17 +16,38 @@ const BEFORE_VALUE = new Set('AND OR NOT BETWEEN LIKE ILIKE THEN WHEN ELSE SELEC
 const BEFORE_COUNT = new Set(['LIMIT', 'OFFSET']);
 /** Words before `(` whose arguments the parser or our own planning must see. */
 const KEEPS_ARGUMENTS = new Set(
-  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE'.split(' '),
+  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE'.split(
+    ' ',
+  ),
 );
 
 /** Type names of this dialect that mean something else to the engine, in places where a type stands. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
-  timestamp: 'timestamp_ms', timestamp_sec: 'timestamp_s', timestampsecond: 'timestamp_s', timestampmillisecond: 'timestamp_ms',
-  timestampmicrosecond: 'timestamp', timestampnanosecond: 'timestamp_ns', datetime: 'timestamp', timestamp_us: 'timestamp',
-  string: 'varchar', float32: 'float', float64: 'double', int64: 'bigint', int32: 'integer', int16: 'smallint',
-  uint64: 'ubigint', uint32: 'uinteger', uint16: 'usmallint', uint8: 'utinyint',
+  timestamp: 'timestamp_ms',
+  timestamp_sec: 'timestamp_s',
+  timestampsecond: 'timestamp_s',
+  timestampmillisecond: 'timestamp_ms',
+  timestampmicrosecond: 'timestamp',
+  timestampnanosecond: 'timestamp_ns',
+  datetime: 'timestamp',
+  timestamp_us: 'timestamp',
+  string: 'varchar',
+  float32: 'float',
+  float64: 'double',
+  int64: 'bigint',
+  int32: 'integer',
+  int16: 'smallint',
+  uint64: 'ubigint',
+  uint32: 'uinteger',
+  uint16: 'usmallint',
+  uint8: 'utinyint',
 };
-const PRECISIONS: Readonly<Record<string, string>> = { 0: 'timestamp_s', 3: 'timestamp_ms', 6: 'timestamp', 9: 'timestamp_ns' };
+const PRECISIONS: Readonly<Record<string, string>> = {
+  0: 'timestamp_s',
+  3: 'timestamp_ms',
+  6: 'timestamp',
+  9: 'timestamp_ns',
+};
 
 /**
  * Rewrites tokens `[from, to)` of a query for the engine's parser: names are folded to lower case unless quoted, types
@@ -36,7 +57,7 @@ const PRECISIONS: Readonly<Record<string, string>> = { 0: 'timestamp_s', 3: 'tim
  */
 export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boolean): Lifted {
   const lifter = new Lifter(tokens, to, keepLiterals);
-  for (let i = from; i < to; ) i = lifter.take(i);
+  for (let i = from; i < to;) i = lifter.take(i);
   return { sql: lifter.parts.join(' '), literals: lifter.literals };
 }
 
@@ -64,7 +85,10 @@ class Lifter {
         this.parts.push(quoteName(this.#tokens.name(i)));
         return i + 1;
       case Kind.parameter:
-        throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: parameters are not supported: ${this.#tokens.raw(i).slice(0, 40)}`);
+        throw new AlmanacError(
+          'invalid_syntax',
+          `Invalid SQL syntax: sql parser error: parameters are not supported: ${this.#tokens.raw(i).slice(0, 40)}`,
+        );
       case Kind.symbol:
         return this.#symbol(i);
       default:
@@ -84,7 +108,12 @@ class Lifter {
       this.parts.push('now()');
       return i + 3;
     }
-    if (word === 'left' && (tokens.isWord(i + 1, 'SEMI') || tokens.isWord(i + 1, 'ANTI')) && tokens.isWord(i + 2, 'JOIN')) return i + 1;
+    if (
+      word === 'left' &&
+      (tokens.isWord(i + 1, 'SEMI') || tokens.isWord(i + 1, 'ANTI')) &&
+      tokens.isWord(i + 2, 'JOIN')
+    )
+      return i + 1;
     if (this.#isTypePlace(i)) return this.#typeName(i, word);
     this.parts.push(word);
     return i + 1;
@@ -93,7 +122,8 @@ class Lifter {
   /** `LIMIT skip, take` of MySQL. */
   #limitPair(i: number): number {
     const tokens = this.#tokens;
-    if (tokens.kind(i + 1) !== Kind.integer || !tokens.isSymbol(i + 2, ',') || tokens.kind(i + 3) !== Kind.integer) return i;
+    if (tokens.kind(i + 1) !== Kind.integer || !tokens.isSymbol(i + 2, ',') || tokens.kind(i + 3) !== Kind.integer)
+      return i;
     this.parts.push('limit');
     this.#value(this.#literalAt(i + 3), true);
     this.parts.push('offset');
@@ -105,14 +135,23 @@ class Lifter {
     const tokens = this.#tokens;
     if (tokens.isSymbol(i - 1, '::')) return true;
     if (tokens.isWord(i - 1, 'AS') && this.#open.at(-1)?.isCast === true) return true;
-    return (tokens.kind(i + 1) === Kind.text && i + 1 < this.#to) && tokens.raw(i).toLowerCase() in TYPE_NAMES && !tokens.isSymbol(i - 1, '.');
+    return (
+      tokens.kind(i + 1) === Kind.text &&
+      i + 1 < this.#to &&
+      tokens.raw(i).toLowerCase() in TYPE_NAMES &&
+      !tokens.isSymbol(i - 1, '.')
+    );
   }
 
   #typeName(i: number, word: string): number {
     const tokens = this.#tokens;
     if (word === 'timestamp' && tokens.isSymbol(i + 1, '(') && tokens.isSymbol(i + 3, ')')) {
       const name = PRECISIONS[tokens.raw(i + 2)] as string | undefined;
-      if (name === undefined) throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: invalid timestamp precision ${tokens.raw(i + 2).slice(0, 20)}`);
+      if (name === undefined)
+        throw new AlmanacError(
+          'invalid_syntax',
+          `Invalid SQL syntax: sql parser error: invalid timestamp precision ${tokens.raw(i + 2).slice(0, 20)}`,
+        );
       this.parts.push(name);
       return i + 4;
     }
@@ -124,10 +163,18 @@ class Lifter {
   #symbol(i: number): number {
     const tokens = this.#tokens;
     const symbol = tokens.raw(i);
-    if (symbol === '(') this.#open.push({ keeps: this.#keepsArguments(i - 1), isCast: tokens.isWord(i - 1, 'CAST') || tokens.isWord(i - 1, 'TRY_CAST') });
+    if (symbol === '(')
+      this.#open.push({
+        keeps: this.#keepsArguments(i - 1),
+        isCast: tokens.isWord(i - 1, 'CAST') || tokens.isWord(i - 1, 'TRY_CAST'),
+      });
     if (symbol === '[' || symbol === '{') this.#open.push({ keeps: false, isCast: false });
     if (symbol === ')' || symbol === ']' || symbol === '}') this.#open.pop();
-    if (symbol === ')' && (tokens.isWord(i + 1, 'IGNORE') || tokens.isWord(i + 1, 'RESPECT')) && tokens.isWord(i + 2, 'NULLS')) {
+    if (
+      symbol === ')' &&
+      (tokens.isWord(i + 1, 'IGNORE') || tokens.isWord(i + 1, 'RESPECT')) &&
+      tokens.isWord(i + 2, 'NULLS')
+    ) {
       this.parts.push(tokens.raw(i + 1), 'nulls )');
       return i + 3;
     }
@@ -169,7 +216,13 @@ class Lifter {
       this.literals.push(literal);
       this.parts.push(`$${this.literals.length}`);
     } else {
-      this.parts.push(literal.kind === 'text' ? quoteText(literal.value) : literal.kind === 'decimal' ? doubleSql(literal.value) : literalSql(literal));
+      this.parts.push(
+        literal.kind === 'text'
+          ? quoteText(literal.value)
+          : literal.kind === 'decimal'
+            ? doubleSql(literal.value)
+            : literalSql(literal),
+      );
     }
   }
 
@@ -177,7 +230,8 @@ class Lifter {
     const tokens = this.#tokens;
     if (this.#open.at(-1)?.keeps === true) return false;
     if (tokens.isSymbol(i + 1, ':')) return false; // a key of a struct
-    if (tokens.kind(first - 1) === Kind.symbol) return !tokens.isSymbol(first - 1, '::') && !tokens.isSymbol(first - 1, '.');
+    if (tokens.kind(first - 1) === Kind.symbol)
+      return !tokens.isSymbol(first - 1, '::') && !tokens.isSymbol(first - 1, '.');
     if (tokens.kind(first - 1) !== Kind.word) return false;
     const before = tokens.raw(first - 1).toUpperCase();
     return BEFORE_VALUE.has(before) || (literal.kind === 'integer' && BEFORE_COUNT.has(before));

@@ -16,7 +16,8 @@ export const admin: StatementKind = {
     cursor.expect('ADMIN');
     const name = cursor.name('function name').toLowerCase();
     const run = FUNCTIONS.get(name);
-    if (run === undefined) throw new AlmanacError('invalid_arguments', `Admin function not found: ${name.slice(0, 60)}`);
+    if (run === undefined)
+      throw new AlmanacError('invalid_arguments', `Admin function not found: ${name.slice(0, 60)}`);
     const args = parseArguments(cursor);
     return {
       isQuery: false,
@@ -45,7 +46,8 @@ const FUNCTIONS: ReadonlyMap<string, AdminFunction> = new Map([['flush_table', f
 
 /** Makes all rows that were acknowledged before the statement durable as segments. */
 async function flushTable(args: readonly string[], { deps, session, call }: StatementContext): Promise<number> {
-  if (args.length !== 1) throw new AlmanacError('invalid_arguments', `flush_table takes 1 argument, the table, got ${args.length}`);
+  if (args.length !== 1)
+    throw new AlmanacError('invalid_arguments', `flush_table takes 1 argument, the table, got ${args.length}`);
   const tokens = lex(args[0]);
   const cursor = new Cursor(tokens, 0, tokens.count);
   const { catalog, schema, name } = cursor.objectName('table name');

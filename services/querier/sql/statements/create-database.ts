@@ -18,7 +18,9 @@ export const createDatabase: StatementKind = {
     if (schema !== '' && schema !== 'almanac' && schema !== 'greptime') throw cursor.unexpected('database name');
     checkDatabaseName(name);
     return command(async ({ deps, call }) => {
-      const answer = await createOrExplain(name, () => deps.metadata.createDatabase({ name, options, ifNotExists }, call));
+      const answer = await createOrExplain(name, () =>
+        deps.metadata.createDatabase({ name, options, ifNotExists }, call),
+      );
       await deps.catalog.reached(answer.catalogVersion, call);
       return 1;
     });

@@ -23,8 +23,16 @@ export const createTable: StatementKind = {
     const options = parseTail(cursor, body);
     return command(async (context) => {
       const { regions = '0', ...kept } = options;
-      const specs = body.columns.map((column) => columnSpec(column, kindOf(column, columns), cursor, context.session.zone));
-      return create(context, name, { columns: specs, primaryKey: columns.primaryKey, options: kept, regions: Number(regions), ifNotExists });
+      const specs = body.columns.map((column) =>
+        columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
+      );
+      return create(context, name, {
+        columns: specs,
+        primaryKey: columns.primaryKey,
+        options: kept,
+        regions: Number(regions),
+        ifNotExists,
+      });
     });
   },
 };
@@ -34,14 +42,19 @@ type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 async function create(context: StatementContext, name: ObjectName, definition: Definition): Promise<number> {
   const { deps, call, session } = context;
   const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
-  if (database === 'information_schema') throw new AlmanacError('unsupported', 'Schema `information_schema` is read-only');
+  if (database === 'information_schema')
+    throw new AlmanacError('unsupported', 'Schema `information_schema` is read-only');
   // Types are bound here already, so that what does not fit is refused whether or not the table exists.
   try {
     const answer = await deps.metadata.createTable({ ...definition, database, name: name.name }, call);
     await deps.catalog.reached(answer.catalogVersion, call);
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code !== 'table_already_exists') throw error;
-    throw new AlmanacError('table_already_exists', `Table already exists: \`${deps.names.fullName(database, name.name)}\``, { cause: error });
+    throw new AlmanacError(
+      'table_already_exists',
+      `Table already exists: \`${deps.names.fullName(database, name.name)}\``,
+      { cause: error },
+    );
   }
   return 0;
 }
@@ -51,9 +64,26 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
   cursor.expectEnd();
   return command(async (context) => {
     const { deps, call, session } = context;
-    const table = await deps.names.get(deps.names.databaseOf(source.catalog, source.schema, session.database), source.name, call);
-    const columns = table.columns.map(({ name: column, type, kind, nullable, defaultSql, comment }) => ({ name: column, type, kind, nullable, defaultSql, comment }));
-    return create(context, name, { columns, primaryKey: table.primaryKey, options: table.options, regions: table.regions.length, ifNotExists });
+    const table = await deps.names.get(
+      deps.names.databaseOf(source.catalog, source.schema, session.database),
+      source.name,
+      call,
+    );
+    const columns = table.columns.map(({ name: column, type, kind, nullable, defaultSql, comment }) => ({
+      name: column,
+      type,
+      kind,
+      nullable,
+      defaultSql,
+      comment,
+    }));
+    return create(context, name, {
+      columns,
+      primaryKey: table.primaryKey,
+      options: table.options,
+      regions: table.regions.length,
+      ifNotExists,
+    });
   });
 }
 
@@ -78,7 +108,8 @@ function parseBody(cursor: Cursor): Body {
 function parseTimeIndex(cursor: Cursor): string {
   cursor.expect('TIME', 'INDEX');
   const names = parseNames(cursor);
-  if (names.length !== 1) throw new AlmanacError('invalid_syntax', 'Invalid time index: it should contain only one column in time index');
+  if (names.length !== 1)
+    throw new AlmanacError('invalid_syntax', 'Invalid time index: it should contain only one column in time index');
   return names[0];
 }
 
@@ -105,23 +136,33 @@ interface Roles {
 function checkBody({ columns, timeIndexes, primaryKeys }: Body): Roles {
   const times = [...columns.filter((column) => column.isTimeIndex).map((column) => column.spec.name), ...timeIndexes];
   if (times.length === 0) throw new AlmanacError('invalid_syntax', 'Missing time index constraint');
-  if (times.length > 1) throw new AlmanacError('invalid_syntax', `Invalid time index: expected only one time index constraint but actual ${times.length}`);
+  if (times.length > 1)
+    throw new AlmanacError(
+      'invalid_syntax',
+      `Invalid time index: expected only one time index constraint but actual ${times.length}`,
+    );
   const [timeIndex] = times;
   const primaryKey = checkPrimaryKey(columns, primaryKeys);
   const seen = new Set<string>();
   for (const { spec } of columns) {
-    if (seen.has(spec.name)) throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: duplicate column name: ${spec.name}`);
+    if (seen.has(spec.name))
+      throw new AlmanacError('invalid_syntax', `Invalid SQL syntax: duplicate column name: ${spec.name}`);
     seen.add(spec.name);
   }
   for (const name of [timeIndex, ...primaryKey]) {
     if (!seen.has(name)) throw new AlmanacError('invalid_arguments', `Column not found: ${name}`);
   }
-  if (primaryKey.includes(timeIndex)) throw new AlmanacError('invalid_arguments', `Illegal primary keys definition: time index column "${timeIndex}" must not be in the primary key`);
+  if (primaryKey.includes(timeIndex))
+    throw new AlmanacError(
+      'invalid_arguments',
+      `Illegal primary keys definition: time index column "${timeIndex}" must not be in the primary key`,
+    );
   return { timeIndex, primaryKey };
 }
 
 function checkPrimaryKey(columns: readonly ColumnDefinition[], lists: readonly string[][]): readonly string[] {
-  const illegal = (reason: string): AlmanacError => new AlmanacError('invalid_arguments', `Illegal primary keys definition: ${reason}`);
+  const illegal = (reason: string): AlmanacError =>
+    new AlmanacError('invalid_arguments', `Illegal primary keys definition: ${reason}`);
   const inline = columns.filter((column) => column.isPrimaryKey).map((column) => column.spec.name);
   if (inline.length > 1) throw illegal('not allowed to inline multiple primary keys in columns options');
   if (inline.length + lists.length > 1) throw illegal('found definitions of primary keys in multiple places');
@@ -152,13 +193,15 @@ function parseTail(cursor: Cursor, body: Body): Record<string, string> {
 function parseEngine(cursor: Cursor): void {
   cursor.acceptSymbol('=');
   const engine = cursor.name('engine');
-  if (!ENGINES.has(engine)) throw new AlmanacError('invalid_arguments', `Invalid engine: ${engine.slice(0, 60)}, must be mito or metric`);
+  if (!ENGINES.has(engine))
+    throw new AlmanacError('invalid_arguments', `Invalid engine: ${engine.slice(0, 60)}, must be mito or metric`);
 }
 
 /** Rules of routing: rows go to regions by their series, so the rules are checked and have no other effect. */
 function parsePartitions(cursor: Cursor, body: Body): void {
   for (const name of parseNames(cursor)) {
-    if (!body.columns.some((column) => column.spec.name === name)) throw new AlmanacError('invalid_syntax', `Partition column "${name}" not defined`);
+    if (!body.columns.some((column) => column.spec.name === name))
+      throw new AlmanacError('invalid_syntax', `Partition column "${name}" not defined`);
   }
   cursor.expectSymbol('(');
   while (!cursor.acceptSymbol(')')) {

@@ -1,7 +1,10 @@
 import { outputTable, type TableOutput } from '../table-output.js';
 import type { StatementKind } from './statement.js';
 
-const COLUMNS: TableOutput['columns'] = ['Column', 'Type', 'Key', 'Null', 'Default', 'Semantic Type'].map((name) => ({ name, type: 'String' }));
+const COLUMNS: TableOutput['columns'] = ['Column', 'Type', 'Key', 'Null', 'Default', 'Semantic Type'].map((name) => ({
+  name,
+  type: 'String',
+}));
 const SEMANTIC: Readonly<Record<string, string>> = { tag: 'TAG', field: 'FIELD', time: 'TIMESTAMP' };
 
 /** `DESC|DESCRIBE [TABLE] t`. */
@@ -21,7 +24,12 @@ export const describe: StatementKind = {
         const { deps, session, call } = context;
         const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
         const rows = table.columns.map(({ name: column, type, kind, nullable, defaultSql }) => [
-          column, type, kind === 'field' ? '' : 'PRI', nullable ? 'YES' : 'NO', defaultSql, SEMANTIC[kind] ?? 'FIELD',
+          column,
+          type,
+          kind === 'field' ? '' : 'PRI',
+          nullable ? 'YES' : 'NO',
+          defaultSql,
+          SEMANTIC[kind] ?? 'FIELD',
         ]);
         yield* outputTable(context, { columns: COLUMNS, rows });
       },

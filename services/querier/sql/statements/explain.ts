@@ -2,8 +2,15 @@ import { withBoundQuery } from '../run-query.js';
 import { outputTable, type TableOutput } from '../table-output.js';
 import type { StatementKind } from './statement.js';
 
-const PLAN_COLUMNS: TableOutput['columns'] = [{ name: 'plan_type', type: 'String' }, { name: 'plan', type: 'String' }];
-const ANALYZE_COLUMNS: TableOutput['columns'] = [{ name: 'stage', type: 'Int64' }, { name: 'node', type: 'Int64' }, { name: 'plan', type: 'String' }];
+const PLAN_COLUMNS: TableOutput['columns'] = [
+  { name: 'plan_type', type: 'String' },
+  { name: 'plan', type: 'String' },
+];
+const ANALYZE_COLUMNS: TableOutput['columns'] = [
+  { name: 'stage', type: 'Int64' },
+  { name: 'node', type: 'Int64' },
+  { name: 'plan', type: 'String' },
+];
 
 /** `EXPLAIN [ANALYZE] [VERBOSE] query`: the tables that it reads, and the engine's plan without what is inside them. */
 export const explain: StatementKind = {
@@ -20,18 +27,37 @@ export const explain: StatementKind = {
     const query = { tokens: cursor.tokens, from: cursor.at, to: cursor.to };
     return {
       isQuery: true,
-      run: (context) => withBoundQuery(context, query, async function* ({ connection, sql, planned, snapshot }) {
-        const { tables } = planned.plan;
-        const scans = tables.map(({ table }, i) => `scan ${table.database}.${table.name}: ${snapshot.segmentsRead[i]} of ${snapshot.segmentsConsidered[i]} segments`);
-        const result = await connection.run(`EXPLAIN ${analyze ? 'ANALYZE ' : ''}${sql}`, context.call.signal);
-        let plan = '';
-        for await (const block of result.blocks()) plan += block.cells(1).join('\n');
-        const physical = scrub(plan);
-        const logical = scans.length === 0 ? 'no tables' : scans.join('\n');
-        yield* outputTable(context, analyze
-          ? { columns: ANALYZE_COLUMNS, rows: [[0, 0, logical], [1, 0, physical]] }
-          : { columns: PLAN_COLUMNS, rows: [['logical_plan', logical], ['physical_plan', physical]] });
-      }),
+      run: (context) =>
+        withBoundQuery(context, query, async function* ({ connection, sql, planned, snapshot }) {
+          const { tables } = planned.plan;
+          const scans = tables.map(
+            ({ table }, i) =>
+              `scan ${table.database}.${table.name}: ${snapshot.segmentsRead[i]} of ${snapshot.segmentsConsidered[i]} segments`,
+          );
+          const result = await connection.run(`EXPLAIN ${analyze ? 'ANALYZE ' : ''}${sql}`, context.call.signal);
+          let plan = '';
+          for await (const block of result.blocks()) plan += block.cells(1).join('\n');
+          const physical = scrub(plan);
+          const logical = scans.length === 0 ? 'no tables' : scans.join('\n');
+          yield* outputTable(
+            context,
+            analyze
+              ? {
+                  columns: ANALYZE_COLUMNS,
+                  rows: [
+                    [0, 0, logical],
+                    [1, 0, physical],
+                  ],
+                }
+              : {
+                  columns: PLAN_COLUMNS,
+                  rows: [
+                    ['logical_plan', logical],
+                    ['physical_plan', physical],
+                  ],
+                },
+          );
+        }),
     };
   },
 };

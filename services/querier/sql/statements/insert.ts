@@ -54,7 +54,10 @@ function insertValues(target: Target, range: ValueRange): Statement {
     async *run(context) {
       const shape = await resolve(target, context);
       const blocks = await readTuples(context, range, shape.given, (row) => shape.complete(row));
-      yield { kind: 'affected', rows: await context.deps.insert.insert(shape.table, shape.stored, blocks, context.call) };
+      yield {
+        kind: 'affected',
+        rows: await context.deps.insert.insert(shape.table, shape.stored, blocks, context.call),
+      };
     },
   };
 }
@@ -63,7 +66,8 @@ function insertQuery(target: Target, cursor: Cursor): Statement {
   const query = { tokens: cursor.tokens, from: cursor.at, to: cursor.to };
   return {
     isQuery: true,
-    check: ({ deps, session }) => deps.connections.use((connection) => deps.planner.check(query, session.database, connection)),
+    check: ({ deps, session }) =>
+      deps.connections.use((connection) => deps.planner.check(query, session.database, connection)),
     async *run(context) {
       const shape = await resolve(target, context);
       const rows = queryRowsOf(context, shape);
@@ -75,11 +79,14 @@ function insertQuery(target: Target, cursor: Cursor): Statement {
     const converters = shape.given.map((column) => converterOf(column, context.session.zone));
     let types: Parameters<Parameters<typeof queryBlocks>[2]>[0] = [];
     const blocks = queryBlocks(context, query, (columns) => {
-      if (columns.length !== converters.length) throw new AlmanacError('plan_query', "Failed to plan SQL: Column count doesn't match insert query!");
+      if (columns.length !== converters.length)
+        throw new AlmanacError('plan_query', "Failed to plan SQL: Column count doesn't match insert query!");
       types = columns;
     });
     for await (const block of blocks) {
-      yield rowsOf(block, types.length).map((row) => shape.complete(row.map((cell, i) => converters[i].cell(cell, types[i].type))));
+      yield rowsOf(block, types.length).map((row) =>
+        shape.complete(row.map((cell, i) => converters[i].cell(cell, types[i].type))),
+      );
     }
   }
 }
@@ -98,8 +105,10 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
   const { deps, session, call, nowNs } = context;
   const database = deps.names.databaseOf(target.name.catalog, target.name.schema, session.database);
   const table = await deps.names.get(database, target.name.name, call);
-  const given = target.columns === undefined ? [...table.columns] : target.columns.map((name) => columnNamed(table, name));
-  if (new Set(given).size !== given.length) throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: a column is named twice');
+  const given =
+    target.columns === undefined ? [...table.columns] : target.columns.map((name) => columnNamed(table, name));
+  if (new Set(given).size !== given.length)
+    throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: a column is named twice');
   const filled: { column: Column; value: CellValue }[] = [];
   for (const column of table.columns) {
     if (given.includes(column)) continue;
@@ -110,12 +119,15 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
   const stored = [...given, ...filled.map(({ column }) => column)];
   const required = stored.map((column) => (column.nullable ? undefined : column));
   return {
-    table, given, stored,
+    table,
+    given,
+    stored,
     complete(row) {
       for (const { value } of filled) row.push(value);
       for (let i = 0; i < required.length; i++) {
         const column = required[i];
-        if (column !== undefined && row[i] === null) throw new AlmanacError('invalid_arguments', `column ${column.name} is not null but input has null`);
+        if (column !== undefined && row[i] === null)
+          throw new AlmanacError('invalid_arguments', `column ${column.name} is not null but input has null`);
       }
       return row;
     },
@@ -124,10 +136,14 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
 
 function columnNamed(table: Table, name: string): Column {
   const column = table.columns.find((candidate) => candidate.name === name);
-  if (column === undefined) throw new AlmanacError('column_not_found', `Column not found in table, column: ${name}, table: ${table.name}`);
+  if (column === undefined)
+    throw new AlmanacError('column_not_found', `Column not found in table, column: ${name}, table: ${table.name}`);
   return column;
 }
 
 function noDefault(column: Column): AlmanacError {
-  return new AlmanacError('invalid_arguments', `No valid default value can be built automatically, column: ${column.name}`);
+  return new AlmanacError(
+    'invalid_arguments',
+    `No valid default value can be built automatically, column: ${column.name}`,
+  );
 }

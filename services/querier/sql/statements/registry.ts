@@ -23,14 +23,33 @@ import { truncate } from './truncate.js';
 import { use } from './use.js';
 
 export const STATEMENT_KINDS: readonly StatementKind[] = [
-  select, insert, createTable, createDatabase, dropTable, dropDatabase, truncate, describe, explain, admin, use, set, showTables, showDatabases,
-  showColumns, showCreateTable, showCreateDatabase, showIndex, showVariables,
+  select,
+  insert,
+  createTable,
+  createDatabase,
+  dropTable,
+  dropDatabase,
+  truncate,
+  describe,
+  explain,
+  admin,
+  use,
+  set,
+  showTables,
+  showDatabases,
+  showColumns,
+  showCreateTable,
+  showCreateDatabase,
+  showIndex,
+  showVariables,
 ];
 
 /** The statement that a cursor stands at. @throws `unsupported` for a first word that begins none. */
 export function parseStatement(cursor: Cursor): Statement {
   const kind = STATEMENT_KINDS.find((candidate) => candidate.matches(cursor));
   if (kind !== undefined) return kind.parse(cursor);
-  const words = cursor.tokens.source.slice(cursor.tokens.start(cursor.from), cursor.tokens.end(cursor.from)).slice(0, 50);
+  const words = cursor.tokens.source
+    .slice(cursor.tokens.start(cursor.from), cursor.tokens.end(cursor.from))
+    .slice(0, 50);
   throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${words}`);
 }

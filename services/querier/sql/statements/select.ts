@@ -19,7 +19,8 @@ function restOf(cursor: Cursor): QueryText {
 function queryStatement(query: QueryText): Statement {
   return {
     isQuery: true,
-    check: ({ deps, session }) => deps.connections.use((connection) => deps.planner.check(query, session.database, connection)),
+    check: ({ deps, session }) =>
+      deps.connections.use((connection) => deps.planner.check(query, session.database, connection)),
     run: (context) => answerQuery(context, query),
   };
 }

@@ -17,7 +17,11 @@ export const set: StatementKind = {
     if (!cursor.accept('SESSION')) cursor.accept('LOCAL');
     cursor.acceptSymbol('@@');
     const name = cursor.accept('TIME', 'ZONE') ? 'time_zone' : cursor.name('variable');
-    if (!ZONE_NAMES.has(name)) throw new AlmanacError('unsupported', `Not supported: Unsupported set variable ${name.toUpperCase().slice(0, 60)}`);
+    if (!ZONE_NAMES.has(name))
+      throw new AlmanacError(
+        'unsupported',
+        `Not supported: Unsupported set variable ${name.toUpperCase().slice(0, 60)}`,
+      );
     if (!cursor.acceptSymbol('=')) cursor.accept('TO');
     const isText = cursor.tokens.kind(cursor.at) === Kind.text;
     const zone = parseZone(isText ? cursor.text('time zone') : cursor.name('time zone'));

@@ -5,13 +5,25 @@ import { outputTable, parseFilter, type TableOutput } from '../table-output.js';
 import type { StatementKind } from './statement.js';
 
 const COLUMNS = ['Field', 'Type', 'Null', 'Key', 'Default', 'Extra', 'Greptime_type'];
-const FULL_COLUMNS = ['Field', 'Type', 'Collation', 'Null', 'Key', 'Default', 'Comment', 'Privileges', 'Extra', 'Greptime_type'];
+const FULL_COLUMNS = [
+  'Field',
+  'Type',
+  'Collation',
+  'Null',
+  'Key',
+  'Default',
+  'Comment',
+  'Privileges',
+  'Extra',
+  'Greptime_type',
+];
 
 /** `SHOW [FULL] COLUMNS|FIELDS FROM t [FROM db]`. */
 export const showColumns: StatementKind = {
   name: 'SHOW COLUMNS',
 
-  matches: (cursor) => ['COLUMNS', 'FIELDS'].some((word) => cursor.sees('SHOW', word) || cursor.sees('SHOW', 'FULL', word)),
+  matches: (cursor) =>
+    ['COLUMNS', 'FIELDS'].some((word) => cursor.sees('SHOW', word) || cursor.sees('SHOW', 'FULL', word)),
 
   parse(cursor) {
     cursor.expect('SHOW');
@@ -26,7 +38,10 @@ export const showColumns: StatementKind = {
       async *run(context) {
         const { deps, session, call } = context;
         const table = await deps.names.get(deps.names.databaseOf(catalog, given, session.database), name, call);
-        const columns: TableOutput['columns'] = (isFull ? FULL_COLUMNS : COLUMNS).map((column) => ({ name: column, type: 'String' }));
+        const columns: TableOutput['columns'] = (isFull ? FULL_COLUMNS : COLUMNS).map((column) => ({
+          name: column,
+          type: 'String',
+        }));
         const sorted = [...table.columns].sort((a, b) => (a.name < b.name ? -1 : 1));
         yield* outputTable(context, { columns, rows: sorted.map((column) => rowOf(column, isFull)) }, filter);
       },
@@ -41,5 +56,16 @@ function rowOf(column: Column, isFull: boolean): (string | null)[] {
   const byDefault = column.defaultSql === '' ? null : column.defaultSql;
   if (!isFull) return [column.name, type, nullable.toUpperCase(), key, byDefault, '', column.type];
   const collation = column.type === 'String' ? 'utf8_bin' : null;
-  return [column.name, type, collation, nullable.toUpperCase(), key, byDefault, column.comment, 'select,insert', '', column.type];
+  return [
+    column.name,
+    type,
+    collation,
+    nullable.toUpperCase(),
+    key,
+    byDefault,
+    column.comment,
+    'select,insert',
+    '',
+    column.type,
+  ];
 }

@@ -16,7 +16,10 @@ export const showCreateDatabase: StatementKind = {
       isQuery: false,
       async *run(context) {
         const database = await context.deps.catalog.database(name, context.call);
-        const columns = [{ name: 'Database', type: 'String' as const }, { name: 'Create Database', type: 'String' as const }];
+        const columns = [
+          { name: 'Database', type: 'String' as const },
+          { name: 'Create Database', type: 'String' as const },
+        ];
         yield* outputTable(context, { columns, rows: [[database.name, createDatabaseSql(database)]] });
       },
     };

@@ -17,7 +17,10 @@ export const showCreateTable: StatementKind = {
       async *run(context) {
         const { deps, session, call } = context;
         const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-        const columns = [{ name: 'Table', type: 'String' as const }, { name: 'Create Table', type: 'String' as const }];
+        const columns = [
+          { name: 'Table', type: 'String' as const },
+          { name: 'Create Table', type: 'String' as const },
+        ];
         yield* outputTable(context, { columns, rows: [[table.name, createTableSql(table)]] });
       },
     };

@@ -6,8 +6,21 @@ import { outputTable, parseFilter, type TableOutput } from '../table-output.js';
 import type { StatementKind } from './statement.js';
 
 const NAMES = [
-  'Table', 'Non_unique', 'Key_name', 'Seq_in_index', 'Column_name', 'Collation', 'Cardinality', 'Sub_part', 'Packed', 'Null', 'Index_type',
-  'Comment', 'Index_comment', 'Visible', 'Expression',
+  'Table',
+  'Non_unique',
+  'Key_name',
+  'Seq_in_index',
+  'Column_name',
+  'Collation',
+  'Cardinality',
+  'Sub_part',
+  'Packed',
+  'Null',
+  'Index_type',
+  'Comment',
+  'Index_comment',
+  'Visible',
+  'Expression',
 ];
 const NUMBERS = new Set(['Non_unique', 'Seq_in_index', 'Cardinality', 'Sub_part']);
 
@@ -29,7 +42,10 @@ export const showIndex: StatementKind = {
       async *run(context) {
         const { deps, session, call } = context;
         const table = await deps.names.get(deps.names.databaseOf(catalog, given, session.database), name, call);
-        const columns: TableOutput['columns'] = NAMES.map((column) => ({ name: column, type: NUMBERS.has(column) ? 'Int64' : 'String' }));
+        const columns: TableOutput['columns'] = NAMES.map((column) => ({
+          name: column,
+          type: NUMBERS.has(column) ? 'Int64' : 'String',
+        }));
         yield* outputTable(context, { columns, rows: rowsOf(table) }, filter);
       },
     };
@@ -39,7 +55,23 @@ export const showIndex: StatementKind = {
 function rowsOf(table: Table): (string | number | null)[][] {
   const row = (key: string, sequence: number, column: string, type: string): (string | number | null)[] => {
     const nullable = table.columns.find((candidate) => candidate.name === column)?.nullable === true ? 'YES' : '';
-    return [table.name, key === 'PRIMARY' ? 0 : 1, key, sequence, column, 'A', null, null, null, nullable, type, '', '', 'YES', null];
+    return [
+      table.name,
+      key === 'PRIMARY' ? 0 : 1,
+      key,
+      sequence,
+      column,
+      'A',
+      null,
+      null,
+      null,
+      nullable,
+      type,
+      '',
+      '',
+      'YES',
+      null,
+    ];
   };
   return [
     ...table.primaryKey.map((column, i) => row('PRIMARY', i + 1, column, 'PRIMARY')),

@@ -18,9 +18,17 @@ export const showTables: StatementKind = {
       async *run(context) {
         const database = given ?? context.session.database;
         const tables = await context.deps.catalog.tables(database, context.call);
-        const columns = [{ name: `Tables_in_${database}`, type: 'String' as const }, { name: 'Table_type', type: 'String' as const }].slice(0, isFull ? 2 : 1);
+        const columns = [
+          { name: `Tables_in_${database}`, type: 'String' as const },
+          { name: 'Table_type', type: 'String' as const },
+        ].slice(0, isFull ? 2 : 1);
         const names = tables.map((table) => table.name).sort((a, b) => (a < b ? -1 : 1));
-        yield* outputTable(context, { columns, rows: names.map((name) => (isFull ? [name, 'BASE TABLE'] : [name])) }, filter, ['Tables']);
+        yield* outputTable(
+          context,
+          { columns, rows: names.map((name) => (isFull ? [name, 'BASE TABLE'] : [name])) },
+          filter,
+          ['Tables'],
+        );
       },
     };
   },

@@ -13,7 +13,8 @@ const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = ne
 export const showVariables: StatementKind = {
   name: 'SHOW VARIABLES',
 
-  matches: (cursor) => cursor.sees('SHOW', 'VARIABLES') || cursor.sees('SHOW', 'TIME_ZONE') || cursor.sees('SHOW', 'TIMEZONE'),
+  matches: (cursor) =>
+    cursor.sees('SHOW', 'VARIABLES') || cursor.sees('SHOW', 'TIME_ZONE') || cursor.sees('SHOW', 'TIMEZONE'),
 
   parse(cursor) {
     cursor.expect('SHOW');
@@ -21,10 +22,12 @@ export const showVariables: StatementKind = {
     const name = cursor.name('variable');
     cursor.expectEnd();
     const value = VARIABLES.get(name.toLowerCase());
-    if (value === undefined) throw new AlmanacError('invalid_arguments', `Unsupported show variable: ${name.slice(0, 60)}`);
+    if (value === undefined)
+      throw new AlmanacError('invalid_arguments', `Unsupported show variable: ${name.slice(0, 60)}`);
     return {
       isQuery: false,
-      run: (context) => outputTable(context, { columns: [{ name: name.toUpperCase(), type: 'String' }], rows: [[value(context)]] }),
+      run: (context) =>
+        outputTable(context, { columns: [{ name: name.toUpperCase(), type: 'String' }], rows: [[value(context)]] }),
     };
   },
 };

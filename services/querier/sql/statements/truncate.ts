@@ -13,7 +13,8 @@ export const truncate: StatementKind = {
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
       const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-      for (const owner of deps.ingesters.ownersOf(table.regions)) await owner.truncateTable({ tableId: table.tableId }, call);
+      for (const owner of deps.ingesters.ownersOf(table.regions))
+        await owner.truncateTable({ tableId: table.tableId }, call);
       return 0;
     });
   },
