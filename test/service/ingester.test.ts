@@ -1,0 +1,304 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import type { Table } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { HeldFiles } from '#test/support/held-files';
+import { CALL, StorageRig, type RigOptions, type RigRow } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const SECOND = 1_000_000_000n;
+
+describe('ingester', () => {
+  let cleanUps: (() => void)[] = [];
+  let rigs: StorageRig[] = [];
+  afterEach(async () => {
+    for (const rig of rigs) await rig.stop();
+    for (const cleanUp of cleanUps) cleanUp();
+    rigs = [];
+    cleanUps = [];
+  });
+
+  function newFolder(): string {
+    return tempFolder((cleanUp) => cleanUps.push(cleanUp));
+  }
+
+  async function start(options: RigOptions = {}, folder = newFolder()): Promise<StorageRig> {
+    const rig = await StorageRig.start(folder, options);
+    rigs.push(rig);
+    return rig;
+  }
+
+  /** A second life on what a crash at this moment would leave. */
+  async function afterCrash(rig: StorageRig): Promise<StorageRig> {
+    const folder = newFolder();
+    rig.crashImage(folder);
+    return start({}, folder);
+  }
+
+  async function refusal(promise: Promise<unknown>): Promise<AlmanacError | undefined> {
+    return promise.then(
+      () => undefined,
+      (error: unknown) => AlmanacError.from(error),
+    );
+  }
+
+  describe('Write', () => {
+    it('shows a batch as soon as it is answered', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      const rows: RigRow[] = [
+        { host: 'x', time: 1n, a: 1 },
+        { host: 'y', time: 2n, a: 2, s: 'text' },
+      ];
+      await rig.write(table, rows);
+      expect(await rig.rows(table)).to.deep.equal(rows);
+    });
+
+    it('names series that it does not know, and applies nothing then', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      const unknowing = { definitions: new Uint8Array(4) };
+      const rows: RigRow[] = [
+        { host: 'x', time: 2n, a: 2 },
+        { host: 'new', time: 2n, a: 3 },
+      ];
+      const answer = await rig.ingester.service.write(rig.request(table, rows, unknowing), CALL);
+      expect(answer.unknownSeries).to.deep.equal([1]);
+      expect(await rig.rows(table)).to.have.length(1);
+      await rig.write(table, rows);
+      expect(await rig.rows(table)).to.have.length(3);
+    });
+
+    it('applies a batch once that comes twice: later, at the same time, and after a crash', async () => {
+      const rig = await start();
+      const table = await rig.table('t', { append_mode: 'true' });
+      const request = rig.request(table, [{ host: 'x', time: 1n, a: 1 }]);
+      await Promise.all([rig.ingester.service.write(request, CALL), rig.ingester.service.write(request, CALL)]);
+      await rig.ingester.service.write(request, CALL);
+      expect(await rig.rows(table)).to.have.length(1);
+      const second = await afterCrash(rig);
+      await second.ingester.service.write(request, CALL);
+      expect(await second.rows(table)).to.have.length(1);
+    });
+
+    it('refuses an epoch that is not open, and a table that is not there', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      const rows: RigRow[] = [{ host: 'x', time: 1n, a: 1 }];
+      const stale = rig.ingester.service.write(rig.request(table, rows, { epoch: 9 }), CALL);
+      expect((await refusal(stale))?.code).to.equal('region_not_ready');
+      await rig.metadata.service.dropTable({ database: 'public', name: 't', ifExists: false }, CALL);
+      rig.ingester.tableDropped(table.tableId);
+      const gone = rig.ingester.service.write(rig.request(table, rows), CALL);
+      expect((await refusal(gone))?.code).to.equal('table_not_found');
+    });
+
+    it('makes writes wait and then refuses them when memory is full', async () => {
+      const held = new HeldFiles();
+      const rig = await start({ fs: held.fileSystem, config: { memtableBytes: 1000 } });
+      const table = await rig.table('t');
+      const call = { ...CALL, deadlineMs: Date.now() + 50 };
+      held.hold();
+      const first = rig.write(table, [{ host: 'x', time: 1n, s: 'y'.repeat(2000) }]);
+      await held.arrived(1);
+      const second = rig.ingester.service.write(rig.request(table, [{ host: 'x', time: 2n, a: 1 }]), call);
+      const error = await refusal(second);
+      expect(error?.code).to.equal('region_busy');
+      expect(error?.retryAfterSeconds).to.equal(1);
+      held.releaseAll();
+      await first;
+      expect(await rig.rows(table)).to.have.length(1);
+    });
+
+    it('ends the process when the log cannot be written; nothing of it was acknowledged', async () => {
+      const held = new HeldFiles();
+      const fatal: unknown[] = [];
+      const rig = await start({ fs: held.fileSystem, onFatal: (error) => fatal.push(error) });
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      held.writeError = new Error('ENOSPC');
+      const error = await refusal(rig.write(table, [{ host: 'x', time: 2n, a: 2 }]));
+      held.writeError = undefined;
+      expect(error?.code).to.equal('storage_unavailable');
+      expect(fatal).to.have.length(1);
+      const second = await afterCrash(rig);
+      expect(await second.rows(table)).to.deep.equal([{ host: 'x', time: 1n, a: 1 }]);
+    });
+  });
+
+  describe('versions', () => {
+    const first: RigRow[] = [
+      { host: 'x', time: 1n * SECOND, a: 1, s: 'one' },
+      { host: 'x', time: 2n * SECOND, a: 2 },
+    ];
+    const second: RigRow[] = [
+      { host: 'x', time: 1n * SECOND, a: 10 },
+      { host: 'y', time: 1n * SECOND, s: 'y' },
+    ];
+
+    const expected: Readonly<Record<string, RigRow[]>> = {
+      last_row: [{ host: 'x', time: 1n * SECOND, a: 10 }, { host: 'x', time: 2n * SECOND, a: 2 }, second[1]],
+      last_non_null: [
+        { host: 'x', time: 1n * SECOND, a: 10, s: 'one' },
+        { host: 'x', time: 2n * SECOND, a: 2 },
+        second[1],
+      ],
+    };
+
+    for (const mode of ['last_row', 'last_non_null']) {
+      it(`${mode}: one row for each key, in memory, in segments, and across both`, async () => {
+        const rig = await start();
+        const memory = await rig.table('memory', { merge_mode: mode });
+        await rig.write(memory, [...first, ...second]);
+        expect(await rig.rows(memory), 'one batch').to.deep.equal(expected[mode]);
+
+        const across = await rig.table('across', { merge_mode: mode });
+        await rig.write(across, first);
+        await rig.flush(across);
+        await rig.write(across, second);
+        expect(await rig.rows(across), 'segment and memory').to.deep.equal(expected[mode]);
+        await rig.flush(across);
+        expect(await rig.rows(across), 'two segments').to.deep.equal(expected[mode]);
+        await rig.flush(memory);
+        expect(await rig.rows(memory), 'one segment').to.deep.equal(expected[mode]);
+      });
+    }
+
+    it('append_mode: keeps every row, wherever it lies', async () => {
+      const rig = await start();
+      const table = await rig.table('t', { append_mode: 'true' });
+      await rig.write(table, [...first, ...first]);
+      await rig.flush(table);
+      await rig.write(table, first);
+      expect(await rig.rows(table)).to.have.length(6);
+      await rig.flush(table);
+      expect(await rig.rows(table)).to.have.length(6);
+    });
+  });
+
+  describe('flush', () => {
+    it('cuts rows that lie years apart into a bounded number of segments', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      const day = 86_400n * SECOND;
+      const rows = Array.from({ length: 3650 }, (_, i): RigRow => ({ host: 'x', time: BigInt(i) * day, a: i }));
+      await rig.write(table, rows);
+      await rig.flush(table);
+      const { segments } = await rig.metadata.service.getManifest({ regionId: table.regions[0].regionId }, CALL);
+      expect(segments.length).to.be.greaterThan(1).and.at.most(64);
+      expect(await rig.rows(table)).to.deep.equal(rows);
+    });
+
+    it('keeps times at the ends of the range', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      const end = 9_223_372_036_854_775_806n;
+      const rows: RigRow[] = [
+        { host: 'x', time: -end, a: 1 },
+        { host: 'x', time: 0n, a: 2 },
+        { host: 'x', time: end, a: 3 },
+      ];
+      await rig.write(table, rows);
+      expect(await rig.rows(table)).to.deep.equal(rows);
+      await rig.flush(table);
+      expect(await rig.rows(table)).to.deep.equal(rows);
+    });
+
+    it('happens by itself when a region is large, and releases memory', async () => {
+      const rig = await start({ config: { flushBytes: 100_000 } });
+      const table = await rig.table('t');
+      for (let i = 0; i < 20; i++) {
+        const rows = Array.from({ length: 1000 }, (_, k): RigRow => ({ host: `h${k}`, time: BigInt(i), a: k }));
+        await rig.write(table, rows);
+      }
+      await rig.flush(table);
+      const { segments } = await rig.metadata.service.getManifest({ regionId: table.regions[0].regionId }, CALL);
+      expect(segments.length).to.be.greaterThan(3);
+      expect(await rig.rows(table)).to.have.length(20_000);
+    });
+
+    it('leaves nothing in scratch, and no file that the manifest does not name', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      await rig.flush(table);
+      const { segments, seriesFiles } = await rig.metadata.service.getManifest(
+        { regionId: table.regions[0].regionId },
+        CALL,
+      );
+      const named = [...segments, ...seriesFiles].map((file) => file.path).sort();
+      const onDisk = readdirSync(join(rig.folder, 'store'), { recursive: true, encoding: 'utf8' });
+      expect(onDisk.filter((path) => path.endsWith('.parquet')).sort()).to.deep.equal(named);
+      const scratch = readdirSync(join(rig.folder, 'scratch'), { recursive: true, encoding: 'utf8' });
+      expect(scratch.filter((path) => path.endsWith('.parquet'))).to.deep.equal([]);
+    });
+  });
+
+  describe('TruncateTable', () => {
+    it('hides everything from before, and nothing after, also after a crash', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      await rig.flush(table);
+      await rig.write(table, [{ host: 'x', time: 2n, a: 2 }]);
+      await rig.ingester.service.truncateTable({ tableId: table.tableId }, CALL);
+      expect(await rig.rows(table)).to.deep.equal([]);
+      const later: RigRow[] = [{ host: 'x', time: 1n, a: 7 }];
+      await rig.write(table, later);
+      expect(await rig.rows(table)).to.deep.equal(later);
+      const second = await afterCrash(rig);
+      expect(await second.rows(table)).to.deep.equal(later);
+    });
+  });
+
+  describe('recovery', () => {
+    it('has every acknowledged row once, whatever was flushed', async () => {
+      const rig = await start();
+      const table = await rig.table('t', { append_mode: 'true' });
+      const rows = (from: number): RigRow[] => {
+        return Array.from({ length: 50 }, (_, i): RigRow => ({ host: `h${from + i}`, time: BigInt(i), a: i }));
+      };
+      await rig.write(table, rows(0));
+      await rig.flush(table);
+      await rig.write(table, rows(30));
+      const second = await afterCrash(rig);
+      expect(await second.rows(table)).to.have.length(100);
+      await second.write(table, rows(60));
+      const third = await afterCrash(second);
+      expect(await third.rows(table)).to.have.length(150);
+      await third.flush(table);
+      expect(await third.rows(table)).to.have.length(150);
+    });
+
+    it('stays within its memory by flushing on the way', async () => {
+      const rig = await start();
+      const tables: Table[] = [];
+      for (let i = 0; i < 4; i++) tables.push(await rig.table(`t${i}`));
+      const text = 'x'.repeat(1000);
+      for (let i = 0; i < 40; i++) {
+        const rows = Array.from({ length: 50 }, (_, k): RigRow => ({ host: `h${k}`, time: BigInt(i), s: text }));
+        await rig.write(tables[i % 4], rows);
+      }
+      const folder = newFolder();
+      rig.crashImage(folder);
+      const second = await start({ config: { memtableBytes: 400_000 } }, folder);
+      for (const table of tables) expect(await second.rows(table)).to.have.length(500);
+      expect(second.log.messages('info').filter((message) => message === 'flushed')).to.have.length.greaterThan(2);
+    });
+
+    it('passes over rows of tables that were dropped', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      const other = await rig.table('other');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      await rig.write(other, [{ host: 'x', time: 1n, a: 2 }]);
+      await rig.metadata.service.dropTable({ database: 'public', name: 't', ifExists: false }, CALL);
+      const second = await afterCrash(rig);
+      expect(await second.rows(other)).to.have.length(1);
+    });
+  });
+});

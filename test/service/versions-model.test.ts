@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { StorageRig, type RigRow } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+type Mode = 'last_row' | 'last_non_null' | 'append';
+
+type Step =
+  { readonly kind: 'write'; readonly rows: readonly RigRow[] } | { readonly kind: 'flush' | 'crash' | 'read' };
+
+const OPTIONS: Readonly<Record<Mode, Record<string, string>>> = {
+  last_row: { merge_mode: 'last_row' },
+  last_non_null: { merge_mode: 'last_non_null' },
+  append: { append_mode: 'true' },
+};
+
+/** Few hosts and times, so that most rows are versions of others, in order and late. */
+const row: fc.Arbitrary<RigRow> = fc
+  .record({
+    host: fc.constantFrom('x', 'y', 'z'),
+    time: fc.integer({ min: 0, max: 12 }),
+    a: fc.option(fc.integer({ min: -3, max: 300 }), { nil: undefined }),
+    s: fc.option(fc.constantFrom('', 'p', 'q'), { nil: undefined }),
+  })
+  .map(({ host, time, a, s }) => ({
+    host,
+    time: BigInt(time) * 40_000_000_000_000n,
+    ...(a === undefined ? {} : { a }),
+    ...(s === undefined ? {} : { s }),
+  }));
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.array(row, { minLength: 1, maxLength: 12 }).map((rows) => ({ kind: 'write' as const, rows })),
+  },
+  { weight: 2, arbitrary: fc.constant({ kind: 'flush' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'crash' as const }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
+);
+
+/** What a table of the mode has to hold after these rows, by the plainest means. */
+class Model {
+  readonly #mode: Mode;
+  readonly #all: RigRow[] = [];
+  readonly #byKey = new Map<string, RigRow>();
+
+  constructor(mode: Mode) {
+    this.#mode = mode;
+  }
+
+  put(next: RigRow): void {
+    this.#all.push(next);
+    const key = `${next.host}@${next.time}`;
+    const old = this.#mode === 'last_non_null' ? this.#byKey.get(key) : undefined;
+    this.#byKey.set(key, { ...old, ...next });
+  }
+
+  get rows(): RigRow[] {
+    return this.#mode === 'append' ? this.#all : [...this.#byKey.values()];
+  }
+}
+
+/** One text for a set of rows, whatever their order. */
+function canonical(rows: readonly RigRow[]): string[] {
+  return rows.map(({ host, time, a, s }) => `${host} ${time} ${a ?? '-'} ${s ?? '-'}`).sort();
+}
+
+describe('versions of rows', () => {
+  for (const mode of ['last_row', 'last_non_null', 'append'] as const) {
+    it(`${mode}: any mix of writes, flushes and crashes reads like the plain model`, async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
+          const cleanUps: (() => void)[] = [];
+          const newFolder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
+          let rig = await StorageRig.start(newFolder());
+          const model = new Model(mode);
+          try {
+            const table = await rig.table('t', OPTIONS[mode]);
+            for (const action of [...steps, { kind: 'read' as const }]) {
+              if (action.kind === 'write') {
+                await rig.write(table, action.rows);
+                for (const next of action.rows) model.put(next);
+              } else if (action.kind === 'flush') {
+                await rig.flush(table);
+              } else if (action.kind === 'crash') {
+                const folder = newFolder();
+                rig.crashImage(folder);
+                await rig.stop();
+                rig = await StorageRig.start(folder);
+              } else {
+                expect(canonical(await rig.rows(table))).to.deep.equal(canonical(model.rows));
+              }
+            }
+          } finally {
+            await rig.stop();
+            for (const cleanUp of cleanUps) cleanUp();
+          }
+        }),
+        { numRuns: 40 },
+      );
+    });
+  }
+});

@@ -1,0 +1,233 @@
+import { cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { startIngester, type IngesterConfig, type RunningIngester } from '#services/ingester/index';
+import { startMetadata, type RunningMetadata } from '#services/metadata/index';
+import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import { ownCall } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
+import { DirectIngesters } from '#shared/discovery/direct-ingesters';
+import { ManifestCache } from '#shared/discovery/manifest-cache';
+import { openSandbox, type DuckDBInstance } from '#shared/duckdb/engine';
+import type { FileSystem } from '#shared/fs/file-system';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { encodeRowBatch } from '#shared/rowbatch/arrow';
+import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
+import { encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
+import { seriesId } from '#shared/rowbatch/series-key';
+import { LocalStore } from '#shared/segments/local-store';
+import { Metrics } from '#shared/telemetry/metrics';
+
+import { KeptLog } from './quiet-log.js';
+
+/** A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. */
+export interface RigRow {
+  readonly host: string;
+  readonly time: bigint;
+  readonly a?: number | undefined;
+  readonly s?: string | undefined;
+}
+
+export interface RigOptions {
+  readonly fs?: FileSystem;
+  readonly config?: Partial<IngesterConfig>;
+  readonly onFatal?: (error: unknown) => void;
+}
+
+const ENCODER = new TextEncoder();
+export const CALL = ownCall('test');
+
+/**
+ * Metadata, ingester and snapshots over one data folder, with nothing above them: rows are written and read by the
+ * services' contracts.
+ */
+export class StorageRig {
+  readonly folder: string;
+  readonly metadata: RunningMetadata;
+  readonly ingester: RunningIngester;
+  readonly log: KeptLog;
+  readonly nodeId: number;
+  readonly #query: DuckDBInstance;
+  readonly #snapshots: RegionSnapshots;
+  readonly #incarnation = systemRandom.bytes(8);
+  #counter = 0;
+
+  private constructor(parts: {
+    folder: string;
+    metadata: RunningMetadata;
+    ingester: RunningIngester;
+    log: KeptLog;
+    nodeId: number;
+    query: DuckDBInstance;
+    snapshots: RegionSnapshots;
+  }) {
+    this.folder = parts.folder;
+    this.metadata = parts.metadata;
+    this.ingester = parts.ingester;
+    this.log = parts.log;
+    this.nodeId = parts.nodeId;
+    this.#query = parts.query;
+    this.#snapshots = parts.snapshots;
+  }
+
+  static async start(folder: string, options: RigOptions = {}): Promise<StorageRig> {
+    const fs = options.fs ?? nodeFileSystem;
+    for (const part of ['metadata', 'store']) mkdirSync(join(folder, part), { recursive: true });
+    const log = new KeptLog();
+    const metadata = await startMetadata({
+      folder: join(folder, 'metadata'),
+      fs,
+      clock: systemClock,
+      defaults: { regions: 1 },
+    });
+    const registration = { role: 'standalone', addr: '', slot: '0', version: 'test' };
+    const { nodeId } = await metadata.service.registerNode(registration, CALL);
+    const ingester = await startIngester({
+      config: { ...rigConfig(folder, nodeId), ...options.config },
+      fs,
+      clock: systemClock,
+      random: systemRandom,
+      metadata: metadata.service,
+      log,
+      metrics: new Metrics({ unprefixedProcess: false }),
+      onProgress: () => undefined,
+      onFatal: options.onFatal ?? (() => undefined),
+    });
+    const store = new LocalStore(join(folder, 'store'), fs);
+    const spill = { threads: 1, memoryBytes: 1 << 30, spillFolder: join(folder, 'scratch/query') };
+    const query = await openSandbox(spill, store.root);
+    const snapshots = new RegionSnapshots({
+      ingesters: new DirectIngesters(nodeId, ingester.service),
+      manifests: new ManifestCache(metadata.service),
+      store,
+      connection: await query.connect(),
+      appending: await query.connect(),
+    });
+    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots });
+  }
+
+  /** Makes a table of the rig's columns, or finds it. */
+  async table(name: string, options: Readonly<Record<string, string>> = {}): Promise<Table> {
+    const column = (columnName: string, type: string, kind: string) => {
+      return { name: columnName, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+    };
+    const columns = [
+      column('host', 'String', 'tag'),
+      column('a', 'Int64', 'field'),
+      column('s', 'String', 'field'),
+      column('time', 'TimestampNanosecond', 'time'),
+    ];
+    const request = { database: 'public', tables: [{ name, columns, options }], create: true };
+    return (await this.metadata.service.ensureTables(request, CALL)).tables[0];
+  }
+
+  /** Writes rows as one batch, with all definitions. */
+  write(table: Table, rows: readonly RigRow[]): Promise<WriteResponse> {
+    return this.ingester.service.write(this.request(table, rows), CALL);
+  }
+
+  /** The request that `write` sends; each has a new batch id. */
+  request(table: Table, rows: readonly RigRow[], overrides: Partial<WriteRequest> = {}): WriteRequest {
+    const ids = new Map(table.columns.map((column) => [column.name, column.id]));
+    const idOf = (name: string): number => ids.get(name) ?? 0;
+    const builder = new TableBuilder(table.name);
+    const entries = new Map<string, SeriesEntry>();
+    for (const row of rows) {
+      let entry = entries.get(row.host);
+      if (entry === undefined) {
+        const tags = [{ name: 'host', value: ENCODER.encode(row.host) }];
+        entry = new SeriesEntry(table.name, seriesId(tags), tags);
+        entries.set(row.host, entry);
+      }
+      builder.startRow(entry);
+      const at = builder.rowCount;
+      if (row.a !== undefined) builder.field('a', 'Int64').setNumber(at, row.a);
+      if (row.s !== undefined) {
+        const text = ENCODER.encode(row.s);
+        builder.field('s', 'String').setBytes(at, text, 0, text.length);
+      }
+      builder.endRowAt(row.time);
+    }
+    const definitions = [...entries.values()].map(({ tsid, tags }) => {
+      return { tsid, tags: encodeTags([{ columnId: idOf('host'), value: tags[0].value }]) };
+    });
+    const [region] = table.regions;
+    return {
+      tableId: table.tableId,
+      regionId: region.regionId,
+      epoch: region.epoch,
+      schemaVersion: table.schemaVersion,
+      batchId: this.#nextId(),
+      batch: encodeRowBatch(builder.finish(idOf)),
+      definitions: encodeDefinitions(definitions),
+      ...overrides,
+    };
+  }
+
+  /** All rows of a table in one snapshot, sorted by host and time, then by value. */
+  async rows(table: Table): Promise<RigRow[]> {
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const snapshot = await this.#snapshots.take([request], CALL);
+    const connection = await this.#query.connect();
+    try {
+      const sql = `SELECT host, epoch_ns(time), a, s FROM ${snapshot.relations[0]} ORDER BY host, time, a, s`;
+      const rows = (await connection.run(sql)).getRows();
+      return (await rows).map(([host, time, a, s]) => ({
+        host: String(host),
+        time: time as bigint,
+        ...(a === null ? {} : { a: Number(a) }),
+        ...(s === null ? {} : { s: s as string }),
+      }));
+    } finally {
+      connection.closeSync();
+      snapshot.release();
+    }
+  }
+
+  async flush(table: Table): Promise<void> {
+    await this.ingester.service.flushTable({ tableId: table.tableId }, CALL);
+  }
+
+  /** What a crash at this moment would leave, as a folder of its own. */
+  crashImage(folder: string): void {
+    cpSync(this.folder, folder, { recursive: true });
+  }
+
+  async stop(): Promise<void> {
+    await this.ingester.stop();
+    await this.metadata.stop();
+    this.#query.closeSync();
+  }
+
+  #nextId(): Uint8Array {
+    const id = new Uint8Array(16);
+    id.set(this.#incarnation);
+    new DataView(id.buffer).setBigUint64(8, BigInt(++this.#counter), true);
+    return id;
+  }
+}
+
+function rigConfig(folder: string, nodeId: number): IngesterConfig {
+  return {
+    nodeId,
+    walFolder: join(folder, 'slots/0/wal'),
+    scratchFolder: join(folder, 'scratch'),
+    storeFolder: join(folder, 'store'),
+    walSync: 'group',
+    walSyncIntervalMs: 1000,
+    walFileBytes: 64 << 20,
+    walBytesMax: 1 << 30,
+    walRecover: 'strict',
+    retryWindowMs: 300_000,
+    flushBytes: 64 << 20,
+    flushIntervalMs: 600_000,
+    windowMs: 86_400_000,
+    gcGraceMs: 900_000,
+    memtableBytes: 1 << 28,
+    engineBytes: 1 << 28,
+    engineThreads: 1,
+  };
+}
