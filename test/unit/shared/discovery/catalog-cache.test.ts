@@ -1,16 +1,15 @@
 import { expect } from 'chai';
 
-import { systemClock, type Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, MetadataService } from '#shared/contracts/gen/metadata';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
-import { openLog } from '#shared/telemetry/log';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RunningMetadata } from '#services/metadata/index';
 import { failureCode } from '../../../support/failure.js';
 import { metadataIn, testFolder, type TestFolder } from '../../../support/metadata.js';
+import { hastyClock, quietLog } from '../../../support/writer-bench.js';
 
 const call = ownCall('test');
 const TIME: ColumnSpec = {
@@ -21,16 +20,6 @@ const TIME: ColumnSpec = {
   defaultSql: '',
   comment: '',
 };
-
-/** Rests end at once, so that a watch that ended starts again without delay. */
-const hastyClock: Clock = { ...systemClock, sleep: () => systemClock.turn() };
-const log = openLog({
-  filter: 'error',
-  format: 'json',
-  coloured: false,
-  clock: systemClock,
-  write: () => undefined,
-}).logger;
 
 describe('CatalogCache', () => {
   let folder: TestFolder;
@@ -49,10 +38,10 @@ describe('CatalogCache', () => {
     metadata = new Proxy({} as MetadataService, {
       get: (_target, name: keyof MetadataService) => {
         calls.push(name);
-        return running.service[name];
+        return running.service[name].bind(running.service);
       },
     });
-    catalog = new CatalogCache({ metadata, clock: hastyClock, random: systemRandom, log });
+    catalog = new CatalogCache({ metadata, clock: hastyClock, random: systemRandom, log: quietLog });
   });
 
   afterEach(async () => {
