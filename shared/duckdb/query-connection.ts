@@ -4,6 +4,9 @@ import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reade
 import { fromDuckDb } from './errors.js';
 import { interruptOnAbort, streamRows, throwIfAborted } from './stream.js';
 
+/** An instance of the engine, for those that only pass it on. */
+export type EngineInstance = DuckDBInstance;
+
 export interface EngineColumn {
   readonly name: string;
   readonly type: ValueType;

@@ -1,12 +1,10 @@
-import type { DuckDBInstance } from '@duckdb/node-api';
-
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
-import { QueryConnections } from '#shared/duckdb/query-connection';
+import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Logger } from '#shared/telemetry/log';
 
@@ -45,7 +43,7 @@ export interface SqlDeps {
   readonly snapshots: Snapshots;
   readonly insert: RowSink;
   /** The query instance: sandboxed and locked. */
-  readonly duckdb: DuckDBInstance;
+  readonly duckdb: EngineInstance;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: QuerierMetrics;

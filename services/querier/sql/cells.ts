@@ -2,11 +2,11 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS, type DataType, type TimeUnit } from '#shared/schema/data-type';
+import type { CellValue } from '#shared/write/cell-value';
 
 import { compactJson } from './compact-json.js';
 import { floorDivide, type Literal } from './literals.js';
 import { parseTimestampText } from './timestamp-text.js';
-import type { CellValue } from './statements/statement.js';
 import { UTC, type Zone } from './zone.js';
 
 /** Puts values of one column into its storage form. */

@@ -2,12 +2,12 @@ import type { Column } from '#shared/contracts/gen/common';
 import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
+import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf } from './cells.js';
 import { Cursor } from './cursor.js';
 import { lex } from './lex.js';
 import { readLiteralCell, type LiteralCell } from './literal-cell.js';
-import type { CellValue } from './statements/statement.js';
 import { parseTimestampText } from './timestamp-text.js';
 import { UTC, type Zone } from './zone.js';
 

@@ -1,5 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf, type CellConverter } from './cells.js';
 import type { Cursor } from './cursor.js';
@@ -7,7 +8,7 @@ import { defaultCell } from './defaults.js';
 import { lex } from './lex.js';
 import { readLiteralCell, type LiteralCell } from './literal-cell.js';
 import { queryRows } from './run-query.js';
-import type { CellValue, StatementContext } from './statements/statement.js';
+import type { StatementContext } from './statements/statement.js';
 
 const ROWS_PER_BLOCK = 1024;
 const EXPRESSIONS_PER_QUERY = 200;

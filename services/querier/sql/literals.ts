@@ -52,20 +52,6 @@ function parenthesised(sql: string): string {
   return sql.startsWith('-') ? `(${sql})` : sql;
 }
 
-/** SQL text of a point in time as a constant of a timestamp type. */
-export function timestampSql(value: bigint, unit: TimeUnit): string {
-  switch (unit) {
-    case 'ns':
-      return `make_timestamp_ns(${value})`;
-    case 'us':
-      return `make_timestamp(${value})`;
-    case 'ms':
-      return `CAST(make_timestamp_ms(${value}) AS TIMESTAMP_MS)`;
-    case 's':
-      return `CAST(make_timestamp(${value * 1_000_000n}) AS TIMESTAMP_S)`;
-  }
-}
-
 export const TIMESTAMP_TYPES: Readonly<Record<string, TimeUnit>> = {
   TIMESTAMP_S: 's',
   TIMESTAMP_MS: 'ms',

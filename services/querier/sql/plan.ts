@@ -137,8 +137,7 @@ export class Planner {
     const markerPrefix = unusedPrefix(lifted.sql);
     const isSmall = isSmallResult(ast, lifted.literals);
     const resolved = resolveQuery(ast, { lookup, literals: lifted.literals, markerPrefix });
-    const tree = JSON.stringify({ error: false, statements: [{ node: ast, named_param_map: [] }] });
-    const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', tree);
+    const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
     const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, lifted.literals.length);
     return {
       tables: resolved.tables,
@@ -216,6 +215,21 @@ function onlyStatement(parsed: Serialized): Ast {
   if (node === undefined || parsed.statements?.length !== 1)
     throw new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expected one query');
   return node;
+}
+
+/** The engine takes no `10` where it wants a double, and a JavaScript number knows no `10.0`. */
+const WHOLE_DOUBLE = '\u0001double:';
+
+function serializedTree(ast: Ast): string {
+  const tree = { error: false, statements: [{ node: ast, named_param_map: [] }] };
+  const json = JSON.stringify(tree, (_key, value: unknown) => {
+    const constant = value as { type?: { id?: unknown }; value?: unknown } | null;
+    const isWhole = typeof constant === 'object' && constant?.type?.id === 'DOUBLE' && Number.isInteger(constant.value);
+    return isWhole ? { ...constant, value: WHOLE_DOUBLE + String(constant.value) } : value;
+  });
+  return json.replaceAll(/"\\u0001double:(-?\d+)(e\+\d+)?"/g, (_whole, digits: string, exponent: string | undefined) =>
+    exponent === undefined ? `${digits}.0` : digits + exponent,
+  );
 }
 
 function unusedPrefix(sql: string): string {

@@ -1,9 +1,9 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { invariant } from '#shared/errors/invariant';
-import { dataType } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import { cast, mapChildren, type Ast } from './ast.js';
+import { knownTypeOf } from './known-types.js';
 import { collectBounds } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './rewrite/expressions.js';
@@ -106,9 +106,9 @@ class Resolver {
       (part): part is Ast => part !== undefined && part !== null,
     );
     const outputs = parts.map((part) => this.query(part, scope));
-    for (const output of outputs[0] ?? []) scope.aliases.set(output.name.toLowerCase(), output.unit);
+    for (const output of outputs[0] ?? []) scope.aliases.set(output.name.toLowerCase(), output.known);
     this.#modifiers(node, scope);
-    return outputs[0]?.map(({ name, unit }) => ({ name, unit }));
+    return outputs[0]?.map(({ name, known }) => ({ name, known }));
   }
 
   #recursive(node: Ast, scope: Scope): Outputs {
@@ -127,7 +127,7 @@ class Resolver {
       if (expanded === undefined) isKnown = false;
       else outputs.push(...expanded);
       if ((result.alias ?? '') !== '')
-        scope.aliases.set((result.alias ?? '').toLowerCase(), this.expressions.unitOf(result));
+        scope.aliases.set((result.alias ?? '').toLowerCase(), this.expressions.knownType(result));
       return result;
     });
     this.#clauses(node, scope);
@@ -148,7 +148,7 @@ class Resolver {
     const name = (item.alias ?? '') !== '' ? (item.alias ?? '') : (item.column_names?.at(-1) ?? '');
     return {
       name,
-      unit: this.expressions.unitOf(item),
+      known: this.expressions.knownType(item),
       ...(found?.output?.column === undefined ? {} : { column: found.output.column }),
     };
   }
@@ -250,7 +250,7 @@ class Resolver {
     if (aliases.length > 0) plan.readsAll = true;
     const outputs = table.columns.map((column): OutputColumn => ({
       name: column.name,
-      unit: dataType(column.type).timeUnit,
+      known: knownTypeOf(column.type),
       column,
     }));
     const entry = entryOf(hasAlias ? (node.alias ?? '') : name, renamedOutputs(outputs, aliases));
@@ -268,7 +268,7 @@ function derived(node: Ast, outputs: Outputs): FromEntry {
   // Conditions on a derived table are not followed into it, so its columns carry no table's column.
   return entryOf(
     node.alias ?? '',
-    outputs?.map(({ name, unit }) => ({ name, unit })),
+    outputs?.map(({ name, known }) => ({ name, known })),
   );
 }
 

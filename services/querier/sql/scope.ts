@@ -1,13 +1,12 @@
 import type { Column } from '#shared/contracts/gen/common';
-import type { TimeUnit } from '#shared/schema/data-type';
 
+import type { KnownType } from './known-types.js';
 import type { PlanTable } from './plan-table.js';
 
 /** A column that a part of a query offers. */
 export interface OutputColumn {
   readonly name: string;
-  /** Unit, if it is known to be a timestamp. */
-  readonly unit: TimeUnit | undefined;
+  readonly known: KnownType | undefined;
   /** The table's column that it is, unchanged. */
   readonly column?: Column;
 }
@@ -34,8 +33,8 @@ export interface Scope {
   readonly parent: Scope | undefined;
   readonly ctes: Map<string, Outputs>;
   readonly entries: FromEntry[];
-  /** Unit of each alias of the select list. */
-  readonly aliases: Map<string, TimeUnit | undefined>;
+  /** Type of each alias of the select list. */
+  readonly aliases: Map<string, KnownType | undefined>;
 }
 
 export function childScope(parent: Scope | undefined): Scope {
@@ -53,14 +52,14 @@ export function findCte(scope: Scope | undefined, name: string): { found: boolea
 export interface FoundColumn {
   readonly entry: FromEntry | undefined;
   readonly output: OutputColumn | undefined;
-  readonly unit: TimeUnit | undefined;
+  readonly known: KnownType | undefined;
 }
 
 /** What a column reference means; `parts` is one name or a qualifier and a name. Undefined if that cannot be told. */
 export function findColumn(scope: Scope, parts: readonly string[]): FoundColumn | undefined {
   for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
     const found = parts.length >= 2 ? findQualified(at, parts) : findBare(at, parts[0].toLowerCase());
-    if (found !== undefined) return found.output === undefined && found.unit === undefined ? undefined : found;
+    if (found !== undefined) return found.output === undefined && found.known === undefined ? undefined : found;
   }
   return undefined;
 }
@@ -69,17 +68,17 @@ function findQualified(scope: Scope, [qualifier, name]: readonly string[]): Foun
   const entry = scope.entries.find((candidate) => candidate.alias === qualifier.toLowerCase());
   if (entry === undefined) return undefined;
   const output = entry.columns?.get(name.toLowerCase());
-  return { entry, output, unit: output?.unit };
+  return { entry, output, known: output?.known };
 }
 
 function findBare(scope: Scope, name: string): FoundColumn | undefined {
   let unknown = false;
   for (const entry of scope.entries) {
     const output = entry.columns?.get(name);
-    if (output !== undefined) return { entry, output, unit: output.unit };
+    if (output !== undefined) return { entry, output, known: output.known };
     if (entry.columns === undefined) unknown = true;
   }
-  if (unknown) return { entry: undefined, output: undefined, unit: undefined };
-  if (scope.aliases.has(name)) return { entry: undefined, output: undefined, unit: scope.aliases.get(name) };
+  if (unknown) return { entry: undefined, output: undefined, known: undefined };
+  if (scope.aliases.has(name)) return { entry: undefined, output: undefined, known: scope.aliases.get(name) };
   return undefined;
 }

@@ -1,46 +1,22 @@
+import { timeLiteral } from '#shared/duckdb/time-literal';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
-import { cast, mapChildren, parameter, type Ast } from '../ast.js';
+import { call, cast, copy, integer, mapChildren, operator, parameter, text, type Ast } from '../ast.js';
 import type { FunctionContext, TimeConstant } from '../functions/function.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
+import { fromCount } from '../functions/time.js';
 import {
   ceilDivide,
   floorDivide,
+  literalSql,
   TIMESTAMP_TYPES,
   timeOfLiteral,
-  timestampSql,
   type Literal,
   type RunValues,
 } from '../literals.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from '../scope.js';
+import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from '../known-types.js';
 import { UTC } from '../zone.js';
-
-/** Functions whose result is one of their first argument's values. */
-const KEEPS_TYPE = new Set([
-  'min',
-  'max',
-  'first',
-  'last',
-  'any_value',
-  'arbitrary',
-  'arg_min',
-  'arg_max',
-  'argmin',
-  'argmax',
-  'min_by',
-  'max_by',
-  'arg_min_null',
-  'arg_max_null',
-  'lag',
-  'lead',
-  'first_value',
-  'last_value',
-  'nth_value',
-  'greatest',
-  'least',
-  'nullif',
-  'mode',
-]);
 
 /** Gives the subquery's columns after it has been rewritten. */
 export type SubqueryRewriter = (node: Ast, scope: Scope) => void;
@@ -55,7 +31,7 @@ export class Expressions {
   readonly mentioned = new Set<string>();
   readonly #literals: readonly Literal[];
   readonly #subquery: SubqueryRewriter;
-  readonly #units = new WeakMap<Ast, TimeUnit>();
+  readonly #known = new WeakMap<Ast, KnownType>();
   readonly #constants = new WeakMap<Ast, TimeConstant>();
   readonly #columns = new WeakMap<Ast, FoundColumn>();
   #scope: Scope = childScope(undefined);
@@ -77,7 +53,15 @@ export class Expressions {
   }
 
   unitOf(node: Ast): TimeUnit | undefined {
-    return this.#units.get(node);
+    const known = this.#known.get(node);
+    return known === 'int' || known === 'float' ? undefined : known;
+  }
+
+  knownType(node: Ast): KnownType | undefined {
+    const known = this.#known.get(node);
+    if (known !== undefined) return known;
+    const kind = this.literalOf(node)?.kind;
+    return kind === 'integer' ? 'int' : kind === 'decimal' ? 'float' : undefined;
   }
 
   constantOf(node: Ast): TimeConstant | undefined {
@@ -111,8 +95,8 @@ export class Expressions {
     timeIndex: () => this.#timeIndex(),
   };
 
-  #typed(node: Ast, unit: TimeUnit | undefined): Ast {
-    if (unit !== undefined) this.#units.set(node, unit);
+  #typed(node: Ast, known: KnownType | undefined): Ast {
+    if (known !== undefined) this.#known.set(node, known);
     return node;
   }
 
@@ -124,7 +108,7 @@ export class Expressions {
 
   #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
     const node = this.#typed(
-      this.#slot((run) => timestampSql(floorDivide(value(run), UNIT_NS[unit]), unit)),
+      this.#slot((run) => timeLiteral(floorDivide(value(run), UNIT_NS[unit]), unit)),
       unit,
     );
     this.#constants.set(node, value);
@@ -176,7 +160,7 @@ export class Expressions {
       case 'OPERATOR':
         return this.#operator(node);
       case 'CASE':
-        return this.#typed(node, this.#unitOfCase(node));
+        return this.#typed(node, this.#typeOfCase(node));
       default:
         return node;
     }
@@ -194,7 +178,7 @@ export class Expressions {
       return node;
     }
     this.#columns.set(node, found);
-    return this.#typed(node, found.unit);
+    return this.#typed(node, found.known);
   }
 
   /** `public.cpu.x` and `almanac.public.cpu.x` become `cpu.x`: the relation stands under the table's name alone. */
@@ -226,10 +210,51 @@ export class Expressions {
       if (result !== node) return result;
     }
     if (node.is_operator === true && second !== undefined && this.#isInteger(first) && this.#isInteger(second)) {
-      node.children = [cast(first, 'BIGINT'), second]; // literals are 64 bits wide here, 32 in the engine
+      node.children = [this.#typed(cast(first, 'BIGINT'), 'int'), second]; // literals are 64 bits wide here, 32 in the engine
     }
-    if (first !== undefined && KEEPS_TYPE.has(node.function_name ?? '')) return this.#typed(node, this.unitOf(first));
-    return node;
+    if (node.is_operator === true && second !== undefined) return this.#arithmetic(node);
+    return this.#typed(
+      node,
+      resultType(node.function_name ?? '', first === undefined ? undefined : this.knownType(first)),
+    );
+  }
+
+  /** Division of integers is integer division here, and a zero divisor of integers is an error, not NULL. */
+  #arithmetic(node: Ast): Ast {
+    const [left, right] = node.children ?? [];
+    const name = node.function_name ?? '';
+    const types = [this.knownType(left), this.knownType(right)];
+    const isInt = types.every((type) => type === 'int');
+    if (isInt && (name === '/' || name === '%'))
+      return this.#typed(this.#integerDivision(name === '/' ? '//' : '%', left, right), 'int');
+    if (!ARITHMETIC.has(name)) return node;
+    if (isInt) return this.#typed(node, 'int');
+    return this.#typed(
+      node,
+      types.includes('float') && types.every((type) => type === 'int' || type === 'float') ? 'float' : undefined,
+    );
+  }
+
+  #integerDivision(name: string, left: Ast, right: Ast): Ast {
+    const literal = this.literalOf(right);
+    const failure = (): Ast => cast(call('error', text('Divide by zero error')), 'BIGINT');
+    if (literal !== undefined) {
+      const divisor = this.#slot((run) =>
+        /^-?0+$/.test(literal.in(run).value)
+          ? "CAST(error('Divide by zero error') AS BIGINT)"
+          : literalSql(literal.in(run)),
+      );
+      return operator(name, left, divisor);
+    }
+    const isZero: Ast = { class: 'COMPARISON', type: 'COMPARE_EQUAL', alias: '', left: copy(right), right: integer(0) };
+    const division = operator(name, left, right);
+    return {
+      class: 'CASE',
+      type: 'CASE_EXPR',
+      alias: '',
+      case_checks: [{ when_expr: isZero, then_expr: failure() }],
+      else_expr: division,
+    } as Ast;
   }
 
   #isInteger(node: Ast): boolean {
@@ -237,9 +262,10 @@ export class Expressions {
   }
 
   #cast(node: Ast): Ast {
-    const unit = TIMESTAMP_TYPES[node.cast_type?.id ?? ''] as TimeUnit | undefined;
+    const target = node.cast_type?.id ?? '';
+    const unit = TIMESTAMP_TYPES[target] as TimeUnit | undefined;
     const child = node.child;
-    if (unit === undefined || child === undefined) return node;
+    if (unit === undefined || child === undefined) return this.#typed(node, CAST_TYPES[target]);
     const literal = this.literalOf(child);
     // Explicit casts read a text as UTC, whatever the session's zone is.
     if (literal !== undefined && (literal.kind === 'integer' || (literal.kind === 'text' && !isTryCast(node)))) {
@@ -247,6 +273,7 @@ export class Expressions {
     }
     const constant = this.constantOf(child);
     if (constant !== undefined) return this.#timeConstant(truncated(constant, unit), unit);
+    if (this.knownType(child) === 'int') return this.#typed(fromCount(child, unit), unit);
     // The engine has no cast from nanoseconds to coarser units than microseconds.
     if (unit === 'ms' || unit === 's') node.child = cast(child, 'TIMESTAMP');
     return this.#typed(node, unit);
@@ -279,12 +306,12 @@ export class Expressions {
     if ((node.type === 'COMPARE_IN' || node.type === 'COMPARE_NOT_IN') && this.#isOpenTime(first)) {
       node.children = [first, ...rest.map((entry) => this.#timeOperand(entry, this.unitOf(first), 'COMPARE_EQUAL'))];
     }
-    return node.type === 'OPERATOR_COALESCE' ? this.#typed(node, this.unitOf(first)) : node;
+    return node.type === 'OPERATOR_COALESCE' ? this.#typed(node, this.knownType(first)) : node;
   }
 
-  #unitOfCase(node: Ast): TimeUnit | undefined {
+  #typeOfCase(node: Ast): KnownType | undefined {
     const checks = (node as { case_checks?: { then_expr: Ast }[] }).case_checks ?? [];
-    return checks.length === 0 ? undefined : this.unitOf(checks[0].then_expr);
+    return checks.length === 0 ? undefined : this.knownType(checks[0].then_expr);
   }
 
   /** What a timestamp of `unit` is compared with, as a constant of that unit where it is known; else unchanged. */
@@ -295,7 +322,8 @@ export class Expressions {
       literal !== undefined && literal.kind !== 'binary'
         ? (run: RunValues) => timeOfLiteral(literal.in(run), unit, run.zone)
         : this.constantOf(operand);
-    if (value === undefined) return operand;
+    if (value === undefined)
+      return this.knownType(operand) === 'int' ? this.#typed(fromCount(operand, unit), unit) : operand;
     const node = this.#typed(
       this.#slot((run) => comparedSql(value(run), unit, comparison)),
       unit,
@@ -332,9 +360,9 @@ export function flipped(comparison: string): string {
 /** A constant of the column's own unit that a comparison may use in place of one with finer digits. */
 function comparedSql(ns: bigint, unit: TimeUnit, comparison: string): string {
   const step = UNIT_NS[unit];
-  if (ns % step === 0n) return timestampSql(ns / step, unit);
+  if (ns % step === 0n) return timeLiteral(ns / step, unit);
   const roundsUp = comparison === 'COMPARE_GREATERTHANOREQUALTO' || comparison === 'COMPARE_LESSTHAN';
   const roundsDown = comparison === 'COMPARE_LESSTHANOREQUALTO' || comparison === 'COMPARE_GREATERTHAN';
-  if (roundsUp) return timestampSql(ceilDivide(ns, step), unit);
-  return roundsDown ? timestampSql(floorDivide(ns, step), unit) : timestampSql(ns, 'ns');
+  if (roundsUp) return timeLiteral(ceilDivide(ns, step), unit);
+  return roundsDown ? timeLiteral(floorDivide(ns, step), unit) : timeLiteral(ns, 'ns');
 }

@@ -16,7 +16,7 @@ const BEFORE_VALUE = new Set('AND OR NOT BETWEEN LIKE ILIKE THEN WHEN ELSE SELEC
 const BEFORE_COUNT = new Set(['LIMIT', 'OFFSET']);
 /** Words before `(` whose arguments the parser or our own planning must see. */
 const KEEPS_ARGUMENTS = new Set(
-  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE'.split(
+  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DATE_FORMAT TO_CHAR DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE'.split(
     ' ',
   ),
 );
@@ -85,10 +85,7 @@ class Lifter {
         this.parts.push(quoteName(this.#tokens.name(i)));
         return i + 1;
       case Kind.parameter:
-        throw new AlmanacError(
-          'invalid_syntax',
-          `Invalid SQL syntax: sql parser error: parameters are not supported: ${this.#tokens.raw(i).slice(0, 40)}`,
-        );
+        throw noParameters(this.#tokens.raw(i));
       case Kind.symbol:
         return this.#symbol(i);
       default:
@@ -104,9 +101,9 @@ class Lifter {
       const end = this.#limitPair(i);
       if (end !== i) return end;
     }
-    if (word === 'current_timestamp' && tokens.isSymbol(i + 1, '(') && tokens.isSymbol(i + 2, ')')) {
+    if (word === 'current_timestamp' && !tokens.isSymbol(i - 1, '.')) {
       this.parts.push('now()');
-      return i + 3;
+      return tokens.isSymbol(i + 1, '(') && tokens.isSymbol(i + 2, ')') ? i + 3 : i + 1;
     }
     if (
       word === 'left' &&
@@ -163,6 +160,7 @@ class Lifter {
   #symbol(i: number): number {
     const tokens = this.#tokens;
     const symbol = tokens.raw(i);
+    if (symbol === '?') throw noParameters(symbol);
     if (symbol === '(')
       this.#open.push({
         keeps: this.#keepsArguments(i - 1),
@@ -250,4 +248,11 @@ class Lifter {
         return { kind: 'text', value: tokens.textValue(i) };
     }
   }
+}
+
+function noParameters(found: string): AlmanacError {
+  return new AlmanacError(
+    'invalid_syntax',
+    `Invalid SQL syntax: sql parser error: parameters are not supported: ${found.slice(0, 40)}`,
+  );
 }

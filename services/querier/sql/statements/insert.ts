@@ -1,12 +1,13 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf } from '../cells.js';
 import type { Cursor, ObjectName } from '../cursor.js';
 import { defaultCell } from '../defaults.js';
 import { readTuples, type ValueRange } from '../insert-values.js';
 import { queryBlocks, rowsOf } from '../run-query.js';
-import type { CellValue, Statement, StatementContext, StatementKind } from './statement.js';
+import type { Statement, StatementContext, StatementKind } from './statement.js';
 
 /** `INSERT|REPLACE INTO [TABLE] t [(cols)] VALUES (..), ..` or a query. */
 export const insert: StatementKind = {

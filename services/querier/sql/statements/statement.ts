@@ -5,6 +5,7 @@ import type { ResultColumn } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
+import type { CellValue } from '#shared/write/cell-value';
 
 import type { Format } from '../../formats/format.js';
 import type { Snapshots } from '../../snapshot/binding.js';
@@ -12,9 +13,6 @@ import type { Cursor } from '../cursor.js';
 import type { Planner } from '../plan.js';
 import type { Session } from '../session.js';
 import type { TableNames } from '../table-names.js';
-
-/** A value in its column's storage form: integers and timestamps in the column's unit, Json and Decimal as text. */
-export type CellValue = null | boolean | number | bigint | string | Uint8Array;
 
 /** Where INSERT hands its rows to. */
 export interface RowSink {

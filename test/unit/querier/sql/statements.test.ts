@@ -1,0 +1,457 @@
+import { expect } from 'chai';
+
+import { SqlBench } from '#test/support/sql-bench';
+
+describe('statements', () => {
+  let bench: SqlBench;
+  beforeEach(async () => {
+    bench = await SqlBench.open();
+  });
+  afterEach(() => bench.close());
+
+  const fails = async (text: string, number: number, message: string | RegExp): Promise<void> => {
+    const error = await bench.error(text);
+    expect(error.number, error.message).to.equal(number);
+    if (typeof message === 'string') expect(error.message).to.equal(message);
+    else expect(error.message).to.match(message);
+  };
+
+  describe('CREATE TABLE', () => {
+    it('makes tags, fields and the time index', async () => {
+      expect(
+        (
+          await bench.query(
+            'CREATE TABLE t (host STRING, cpu DOUBLE DEFAULT 0, ts TIMESTAMP DEFAULT current_timestamp() TIME INDEX, PRIMARY KEY (host)) ENGINE=mito',
+          )
+        ).affected,
+      ).to.equal(0);
+      expect(await bench.rows('DESC TABLE t')).to.deep.equal([
+        ['host', 'String', 'PRI', 'YES', '', 'TAG'],
+        ['cpu', 'Float64', '', 'YES', '0', 'FIELD'],
+        ['ts', 'TimestampMillisecond', 'PRI', 'NO', 'current_timestamp()', 'TIMESTAMP'],
+      ]);
+    });
+    it('shows what makes the same table again', async () => {
+      await bench.all(`CREATE TABLE "We""ird Täble".x (a INT, ts TIMESTAMP TIME INDEX)`).catch(() => undefined);
+      const text = `CREATE TABLE IF NOT EXISTS "t-1" (
+  "ho""st 'x' ü" STRING NULL,
+  "B" BIGINT UNSIGNED NOT NULL DEFAULT 7 COMMENT 'it''s',
+  "d" DECIMAL(10, 2) NULL DEFAULT -1.5,
+  "s" STRING NULL DEFAULT 'a''b',
+  "f" BOOLEAN NULL DEFAULT true,
+  "ts" TIMESTAMP(9) NOT NULL DEFAULT '2024-01-01 00:00:00+0000',
+  TIME INDEX ("ts"),
+  PRIMARY KEY ("ho""st 'x' ü")
+)
+
+ENGINE=mito
+WITH(
+  append_mode = 'true',
+  'compaction.type' = 'twcs',
+  ttl = '7days'
+)`;
+      await bench.all(text);
+      expect(await bench.rows('SHOW CREATE TABLE "t-1"')).to.deep.equal([['t-1', text]]);
+      await bench.all('DROP TABLE "t-1"');
+      await bench.all(text);
+      expect(await bench.rows('SHOW CREATE TABLE "t-1"')).to.deep.equal([['t-1', text]]);
+    });
+    it('takes what a table has from another', async () => {
+      await bench.all(
+        "CREATE TABLE a (h STRING PRIMARY KEY, ts TIMESTAMP(0) TIME INDEX) WITH (ttl='1h'); CREATE TABLE b LIKE a",
+      );
+      expect((await bench.rows('SHOW CREATE TABLE b'))[0][1]).to.match(
+        /^CREATE TABLE IF NOT EXISTS "b" [\s\S]*ttl = '1h'/,
+      );
+    });
+    it('takes indexes, partitions, trailing commas and options of all forms', async () => {
+      await bench.all(`CREATE TABLE t (a STRING SKIPPING INDEX WITH (type='BLOOM', granularity=10) FULLTEXT INDEX, b STRING INVERTED INDEX, ts TIMESTAMP_MS, TIME INDEX (ts), PRIMARY KEY (a, b,),)
+        PARTITION ON COLUMNS (a) (a < 'm', a >= 'm') ENGINE = mito WITH ("append_mode" = true, merge_mode = last_row, ttl = '1h 30m',)`);
+      expect((await bench.rows('SHOW CREATE TABLE t'))[0][1]).to.contain("ttl = '1h 30m'");
+    });
+    const refuses = (title: string, body: string, number: number, message: string): void => {
+      it(`refuses ${title}`, () => fails(`CREATE TABLE t ${body}`, number, message));
+    };
+    refuses('no time index', '(a INT)', 2000, 'Missing time index constraint');
+    refuses(
+      'two time indexes',
+      '(a TIMESTAMP TIME INDEX, b TIMESTAMP TIME INDEX)',
+      2000,
+      'Invalid time index: expected only one time index constraint but actual 2',
+    );
+    refuses(
+      'a time index of two columns',
+      '(a TIMESTAMP, b TIMESTAMP, TIME INDEX (a, b))',
+      2000,
+      'Invalid time index: it should contain only one column in time index',
+    );
+    refuses(
+      'a time index that is no time',
+      '(i INT TIME INDEX)',
+      1004,
+      'Invalid column option, column name: i, error: time index column data type should be timestamp',
+    );
+    refuses(
+      'a time index that may be null',
+      '(i TIMESTAMP NULL TIME INDEX)',
+      1004,
+      "Invalid column option, column name: i, error: time index column can't be null",
+    );
+    refuses(
+      'two inline primary keys',
+      '(a INT PRIMARY KEY, b INT PRIMARY KEY, ts TIMESTAMP TIME INDEX)',
+      1004,
+      'Illegal primary keys definition: not allowed to inline multiple primary keys in columns options',
+    );
+    refuses(
+      'primary keys in two places',
+      '(a INT PRIMARY KEY, ts TIMESTAMP TIME INDEX, PRIMARY KEY (a))',
+      1004,
+      'Illegal primary keys definition: found definitions of primary keys in multiple places',
+    );
+    refuses(
+      'a default that is computed',
+      '(a INT DEFAULT 1 + 1, ts TIMESTAMP TIME INDEX)',
+      1001,
+      "Unsupported default constraint for column: 'a', reason: expr '1 + 1' not supported",
+    );
+    refuses(
+      'now for a number',
+      '(a INT DEFAULT now(), ts TIMESTAMP TIME INDEX)',
+      1001,
+      "Unsupported default constraint for column: 'a', reason: expr 'now()' not supported",
+    );
+    refuses(
+      'an unknown option',
+      "(ts TIMESTAMP TIME INDEX) WITH (foo = 'x')",
+      1004,
+      'Unrecognized table option key: foo',
+    );
+    refuses(
+      'an unknown type',
+      '(a FANCY, ts TIMESTAMP TIME INDEX)',
+      2000,
+      'Invalid SQL syntax: SQL data type not supported yet: FANCY',
+    );
+    refuses(
+      'a keyword as a name',
+      '(select INT, ts TIMESTAMP TIME INDEX)',
+      2000,
+      "Invalid SQL syntax: Cannot use keyword 'select' as column name. Hint: add quotes to the name.",
+    );
+    refuses(
+      'a fulltext index on a number',
+      '(a INT FULLTEXT INDEX, ts TIMESTAMP TIME INDEX)',
+      1004,
+      'Invalid column option, column name: a, error: FULLTEXT index only supports string type',
+    );
+    refuses(
+      'an unknown index option',
+      '(a STRING SKIPPING INDEX WITH (x = 1), ts TIMESTAMP TIME INDEX)',
+      1004,
+      'Invalid column option, column name: a, error: invalid SKIPPING INDEX option: x',
+    );
+    refuses(
+      'modes that conflict',
+      "(ts TIMESTAMP TIME INDEX) WITH (append_mode = 'true', merge_mode = 'last_non_null')",
+      1004,
+      'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
+    );
+    it('refuses names and tables that exist', async () => {
+      await fails('CREATE TABLE "N.~" (ts TIMESTAMP TIME INDEX)', 1004, 'Invalid table name: N.~');
+      await bench.all('CREATE TABLE t (ts TIMESTAMP TIME INDEX)');
+      await fails('CREATE TABLE t (ts TIMESTAMP TIME INDEX)', 4000, 'Table already exists: `almanac.public.t`');
+      expect((await bench.query('CREATE TABLE IF NOT EXISTS t (ts TIMESTAMP TIME INDEX)')).affected).to.equal(0);
+    });
+  });
+
+  describe('databases', () => {
+    it('are made, shown, used and dropped', async () => {
+      expect((await bench.query("CREATE DATABASE d1 WITH (ttl = '7d')")).affected).to.equal(1);
+      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['d1'], ['public']]);
+      expect(await bench.rows("SHOW DATABASES LIKE 'd%'")).to.deep.equal([['d1']]);
+      expect(await bench.rows('SHOW FULL DATABASES')).to.deep.equal([
+        ['d1', "'ttl'='7days'\n"],
+        ['public', ''],
+      ]);
+      expect(await bench.rows('SHOW CREATE DATABASE d1')).to.deep.equal([
+        ['d1', "CREATE DATABASE IF NOT EXISTS d1\nWITH(\n  ttl = '7days'\n)"],
+      ]);
+      await bench.all('USE d1; CREATE TABLE t (ts TIMESTAMP TIME INDEX)');
+      expect(await bench.rows('SHOW TABLES FROM d1')).to.deep.equal([['t']]);
+      expect(await bench.rows('SHOW TABLES')).to.deep.equal([]);
+      await fails('USE d1; DROP DATABASE d1', 1004, 'Schema `d1` is in use');
+      expect((await bench.query('DROP DATABASE d1')).affected).to.equal(0);
+      await fails('SELECT 1; USE d1', 4004, 'Database not found: d1');
+    });
+    it('are refused with the words of the dialect', async () => {
+      await bench.all('CREATE DATABASE d1');
+      await fails('CREATE DATABASE d1', 1004, 'Schema d1 already exists');
+      expect((await bench.query('CREATE DATABASE IF NOT EXISTS d1')).affected).to.equal(1);
+      await fails("CREATE DATABASE d2 WITH (k = 'v')", 1004, 'Unrecognized database option key: k');
+      await fails('CREATE DATABASE "☃"', 1002, 'Unexpected, violated: Invalid database name: ☃');
+      await fails('DROP DATABASE public', 1001, 'Schema `public` is read-only');
+    });
+    it('must exist before a statement is read', async () => {
+      const error = await bench.error('SELEC', { database: 'nope' });
+      expect(error.code).to.equal('database_not_found');
+    });
+  });
+
+  describe('SHOW and DESCRIBE', () => {
+    beforeEach(() =>
+      bench.all(
+        'CREATE TABLE cpu (host STRING, v DOUBLE, ts TIMESTAMP TIME INDEX, PRIMARY KEY (host)); CREATE TABLE b (ts TIMESTAMP TIME INDEX)',
+      ),
+    );
+    it('lists tables', async () => {
+      const answer = await bench.query('SHOW TABLES');
+      expect(answer.columns).to.deep.equal([{ name: 'Tables_in_public', type: 'String' }]);
+      expect(answer.rows).to.deep.equal([['b'], ['cpu']]);
+      expect(await bench.rows('SHOW FULL TABLES')).to.deep.equal([
+        ['b', 'BASE TABLE'],
+        ['cpu', 'BASE TABLE'],
+      ]);
+      expect(await bench.rows("SHOW TABLES LIKE 'c%'")).to.deep.equal([['cpu']]);
+      expect(await bench.rows("SHOW TABLES WHERE Tables = 'b'")).to.deep.equal([['b']]);
+      expect(await bench.rows("SHOW TABLES WHERE Tables_in_public <> 'b'")).to.deep.equal([['cpu']]);
+      await fails("SHOW TABLES WHERE Tables = getenv('HOME')", 3000, "Failed to plan SQL: Invalid function 'getenv'.");
+      await fails('SHOW TABLES FROM nope', 4004, 'Database not found: nope');
+    });
+    it('lists columns and indexes', async () => {
+      expect(await bench.rows('SHOW COLUMNS FROM cpu')).to.deep.equal([
+        ['host', 'string', 'YES', 'PRI', null, '', 'String'],
+        ['ts', 'timestamp(3)', 'NO', 'TIME INDEX', null, '', 'TimestampMillisecond'],
+        ['v', 'double', 'YES', '', null, '', 'Float64'],
+      ]);
+      expect((await bench.rows('SHOW INDEX FROM cpu')).map((row) => row.slice(0, 5))).to.deep.equal([
+        ['cpu', 0, 'PRIMARY', 1, 'host'],
+        ['cpu', 1, 'TIME INDEX', 1, 'ts'],
+      ]);
+      await fails(
+        'SHOW COLUMNS',
+        2000,
+        "Unexpected token while parsing SQL statement, expected: '{FROM | IN} table', found: EOF",
+      );
+    });
+    it('tells of missing tables', async () => {
+      await fails('DESC nope', 4001, 'Table not found: almanac.public.nope');
+      await fails('SHOW CREATE TABLE nope', 4001, 'Table not found: almanac.public.nope');
+    });
+    it('shows and sets the time zone', async () => {
+      const answers = await bench.all(`SET time_zone = '+8:00'; SHOW VARIABLES time_zone`);
+      expect(answers[1].rows).to.deep.equal([['+08:00']]);
+      expect(answers[1].columns[0].name).to.equal('TIME_ZONE');
+      await fails("SET time_zone = 'Mars/Base'", 1004, 'Invalid timezone string: "Mars/Base"');
+      await fails('SET foo = 1', 1001, 'Not supported: Unsupported set variable FOO');
+      await fails('SHOW VARIABLES foo', 1004, 'Unsupported show variable: foo');
+    });
+  });
+
+  describe('INSERT', () => {
+    beforeEach(() =>
+      bench.all(
+        `CREATE TABLE t (host STRING, n INT, u BIGINT UNSIGNED, f DOUBLE DEFAULT 1.5, ok BOOLEAN, d DECIMAL(10,2), j JSON, b BINARY, day DATE, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (host))`,
+      ),
+    );
+    it('stores literals of all types', async () => {
+      expect(
+        (
+          await bench.query(`INSERT INTO t VALUES
+        ('a', -5, 18446744073709551615, 2, true, 1.005, '{"a": [1, 2.50], "b c": "x  y"}', X'00ff', '2024-02-29', '2024-01-01 00:00:00.5'),
+        ("b", 1, 0, 'NaN', FALSE, '-7', NULL, 'hi', NULL, 5,),
+        ('c', NULL, NULL, DEFAULT, NULL, NULL, NULL, NULL, NULL, now())`)
+        ).affected,
+      ).to.equal(3);
+      const answer = await bench.query('SELECT * FROM t ORDER BY host');
+      expect(answer.text).to.equal(
+        '[["a",-5,18446744073709551615,2.0,true,"1.01",{"a":[1,2.50],"b c":"x  y"},[0,255],19782,1704067200500],' +
+          '["b",1,0,null,false,"-7.00",null,[104,105],null,5],["c",null,null,1.5,null,null,null,null,null,1700000000123]]',
+      );
+      expect(answer.columns.map((column) => column.type)).to.deep.equal([
+        'String',
+        'Int32',
+        'UInt64',
+        'Float64',
+        'Boolean',
+        'Decimal(10, 2)',
+        'Json',
+        'Binary',
+        'Date',
+        'TimestampMillisecond',
+      ]);
+    });
+    it('computes expressions', async () => {
+      await bench.all(
+        `INSERT INTO t (host, n, f, ts, j) VALUES (upper('x') || 'y', 2 * 3, sqrt(16), now() - INTERVAL '1 second', parse_json('{ "a" : 1 }')), ('z', CAST('7' AS INT), 1, '1970-01-01T00:00:01Z'::TIMESTAMP, NULL)`,
+      );
+      expect(await bench.rows('SELECT host, n, f, ts, j FROM t ORDER BY host')).to.deep.equal([
+        ['Xy', 6, 4, 1699999999123, { a: 1 }],
+        ['z', 7, 1, 1000, null],
+      ]);
+    });
+    it('fills defaults and takes the zone of the session', async () => {
+      await bench.all(
+        `SET time_zone = 'Asia/Shanghai'; INSERT INTO t (ts, host) VALUES ('2024-01-01 08:00:00', 'a'), ('2024-01-01 08:00:00Z', 'b')`,
+      );
+      expect(await bench.rows('SELECT f, ts FROM t ORDER BY host')).to.deep.equal([
+        [1.5, 1704067200000],
+        [1.5, 1704096000000],
+      ]);
+    });
+    it('stores rows of a query', async () => {
+      await bench.all(`INSERT INTO t (host, n, ts) VALUES ('a', 1, 1000), ('b', 2, 2000)`);
+      expect(
+        (
+          await bench.query(
+            `INSERT INTO t (host, n, f, ts) SELECT host || '2', n * 10, n, ts + INTERVAL '1 second' FROM t`,
+          )
+        ).affected,
+      ).to.equal(2);
+      expect(await bench.rows('SELECT host, n, f, ts FROM t WHERE n >= 10 ORDER BY n')).to.deep.equal([
+        ['a2', 10, 1, 2000],
+        ['b2', 20, 2, 3000],
+      ]);
+      expect(
+        (await bench.query(`REPLACE INTO t (host, ts) (SELECT 'c', 7 UNION ALL SELECT 'd', 8)`)).affected,
+      ).to.equal(2);
+      await fails(
+        `INSERT INTO t (host, ts) SELECT 'c'`,
+        3000,
+        "Failed to plan SQL: Column count doesn't match insert query!",
+      );
+    });
+    it('takes many rows fast', async () => {
+      const tuples = Array.from({ length: 20_000 }, (_, i) => `('host_${i}', ${i}, ${i})`).join(', ');
+      expect((await bench.query(`INSERT INTO t (host, n, ts) VALUES ${tuples}`)).affected).to.equal(20_000);
+      expect(await bench.rows('SELECT count(*), sum(n) FROM t')).to.deep.equal([[20_000, 199_990_000]]);
+    });
+    const refuses = (title: string, text: string, number: number, message: string | RegExp): void => {
+      it(`refuses ${title}, and stores nothing`, async () => {
+        await fails(text, number, message);
+        expect(await bench.rows('SELECT count(*) FROM t')).to.deep.equal([[0]]);
+      });
+    };
+    refuses(
+      'too few values',
+      "INSERT INTO t (host, n, ts) VALUES ('a', 1, 1), ('a')",
+      1004,
+      'Invalid SQL, error: column count mismatch, columns: 3, values: 1',
+    );
+    refuses(
+      'too many values',
+      'INSERT INTO t (ts) VALUES (1), (1, 2)',
+      1004,
+      'Invalid SQL, error: column count mismatch, columns: 1, values: 2',
+    );
+    refuses(
+      'no time',
+      "INSERT INTO t (host) VALUES ('a')",
+      1004,
+      'No valid default value can be built automatically, column: ts',
+    );
+    refuses('NULL for a time', 'INSERT INTO t (ts) VALUES (NULL)', 1004, 'column ts is not null but input has null');
+    refuses(
+      'a number for a text',
+      'INSERT INTO t (host, ts) VALUES (3, 1)',
+      2000,
+      /^Fail to parse number 3, invalid column type/,
+    );
+    refuses('a text for a number', "INSERT INTO t (n, ts) VALUES ('x', 1)", 2000, /^Failed to parse value: /);
+    refuses(
+      'a number beyond its type',
+      'INSERT INTO t (ts, n) VALUES (1, 1), (2, 3000000000)',
+      2000,
+      /out of the range of Int32/,
+    );
+    refuses('a negative unsigned', 'INSERT INTO t (u, ts) VALUES (-1, 1)', 2000, /out of the range of UInt64/);
+    refuses(
+      'a text that is no time',
+      "INSERT INTO t (ts) VALUES ('1900-1-1 59:59:23')",
+      2000,
+      'Failed to parse value: Failed to parse 1900-1-1 59:59:23 to Timestamp value',
+    );
+    refuses('a text that is no JSON', "INSERT INTO t (j, ts) VALUES ('{a}', 1)", 1004, 'Invalid json text: {a}');
+    refuses(
+      'a decimal beyond its precision',
+      'INSERT INTO t (d, ts) VALUES (123456789.5, 1)',
+      2000,
+      /^Failed to parse value: /,
+    );
+    refuses(
+      'an unknown column',
+      'INSERT INTO t (nope, ts) VALUES (1, 1)',
+      4002,
+      'Column not found in table, column: nope, table: t',
+    );
+    refuses('a missing table', 'INSERT INTO nope VALUES (1)', 4001, 'Table not found: almanac.public.nope');
+    refuses(
+      'a computed value that fails',
+      `INSERT INTO t (n, ts) VALUES (1, 1), (CAST('x' AS INT), 2)`,
+      3001,
+      /Could not convert string 'x' to INT32/,
+    );
+  });
+
+  describe('DROP, TRUNCATE, ADMIN, EXPLAIN', () => {
+    beforeEach(() => bench.all(`CREATE TABLE t (n INT, ts TIMESTAMP TIME INDEX); INSERT INTO t VALUES (1, 1)`));
+    it('drops tables', async () => {
+      await fails('DROP TABLE t, nope', 4001, 'Table not found: almanac.public.nope');
+      expect(await bench.rows('SELECT n FROM t')).to.deep.equal([[1]]);
+      expect((await bench.query('DROP TABLE IF EXISTS t, nope')).affected).to.equal(0);
+      await fails('SELECT n FROM t', 4001, 'Failed to plan SQL: Table not found: almanac.public.t');
+    });
+    it('shows nothing old in a table made anew', async () => {
+      await bench.all('SELECT n FROM t; DROP TABLE t; CREATE TABLE t (n STRING, ts TIMESTAMP(0) TIME INDEX)');
+      const answer = await bench.query('SELECT n, ts FROM t');
+      expect(answer.rows).to.deep.equal([]);
+      expect(answer.columns.map((column) => column.type)).to.deep.equal(['String', 'TimestampSecond']);
+    });
+    it('empties tables', async () => {
+      expect((await bench.query('TRUNCATE TABLE t')).affected).to.equal(0);
+      expect(await bench.rows('SELECT n FROM t')).to.deep.equal([]);
+      await fails('TRUNCATE nope', 4001, 'Table not found: almanac.public.nope');
+    });
+    it('flushes tables', async () => {
+      const answer = await bench.query("ADMIN flush_table('t')");
+      expect(answer.columns).to.deep.equal([{ name: "ADMIN flush_table('t')", type: 'Int64' }]);
+      expect(answer.rows).to.deep.equal([[0]]);
+      expect(bench.flushed).to.have.length(1);
+      expect(await bench.rows('ADMIN FLUSH_TABLE("public.t")')).to.deep.equal([[0]]);
+      await fails("ADMIN nope('t')", 1004, 'Admin function not found: nope');
+      await fails("ADMIN flush_table('nope')", 4001, 'Table not found: almanac.public.nope');
+    });
+    it('explains', async () => {
+      const plan = await bench.query('EXPLAIN SELECT max(n) FROM t');
+      expect(plan.columns.map((column) => column.name)).to.deep.equal(['plan_type', 'plan']);
+      expect(plan.rows[0]).to.deep.equal(['logical_plan', 'scan public.t: 1 of 3 segments']);
+      const analyzed = await bench.query('EXPLAIN ANALYZE SELECT max(n) FROM t');
+      expect(analyzed.columns.map((column) => column.name)).to.deep.equal(['stage', 'node', 'plan']);
+    });
+  });
+
+  describe('several statements', () => {
+    it('answer in order', async () => {
+      const answers = await bench.all('SELECT 1; CREATE DATABASE x; ; SELECT 2;');
+      expect(answers.map((answer) => answer.affected ?? answer.rows)).to.deep.equal([[[1]], 1, [[2]]]);
+    });
+    it('run only if all can be read', async () => {
+      const error = await bench.error('CREATE DATABASE x; SELECT 1; SELECT FROM');
+      expect(error.code).to.equal('invalid_syntax');
+      expect(error.details).to.deep.equal({ statement_index: '2' });
+      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['public']]);
+    });
+    it('keep the effects before the one that fails', async () => {
+      const error = await bench.error('CREATE DATABASE x; SELECT * FROM nope; CREATE DATABASE y');
+      expect(error.details).to.deep.equal({ statement_index: '1' });
+      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['public'], ['x']]);
+    });
+    it('need at least one', () => fails(' ; ', 1004, 'Invalid SQL, error: empty statements'));
+    it('must be known', () => fails('SELEC 1', 1001, 'SQL statement is not supported, keyword: SELEC'));
+    it('are answered in formats that there are', async () => {
+      const error = await bench.error('SELECT 1', { format: 'nope' });
+      expect(error.message).to.equal('unknown format "nope", must be one of greptimedb_v1, almanac_v1, json_v1');
+      expect(await bench.rows('SELECT 1', { format: 'GreptimeDB_v1' })).to.deep.equal([[1]]);
+    });
+  });
+});

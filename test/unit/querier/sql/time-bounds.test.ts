@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+
+import { SqlBench } from '#test/support/sql-bench';
+
+describe('what a query asks of a snapshot', () => {
+  let bench: SqlBench;
+  before(async () => {
+    bench = await SqlBench.open();
+    await bench.all(`
+      CREATE TABLE cpu (host STRING, region STRING, v DOUBLE, w DOUBLE, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (host, region));
+      CREATE TABLE ns (v DOUBLE, ts TIMESTAMP(9) TIME INDEX)`);
+  });
+  after(() => bench.close());
+
+  interface Asked {
+    readonly from?: bigint;
+    readonly to?: bigint;
+    readonly tags?: Record<string, string[]>;
+    readonly columns?: string[] | 'all';
+  }
+
+  const asks = (text: string, ...expected: Asked[]): void => {
+    it(text, async () => {
+      bench.requests.length = 0;
+      await bench.all(text);
+      const requests = bench.requests.at(-1) ?? [];
+      expect(requests).to.have.length(expected.length);
+      for (const [i, { from, to, tags = {}, columns }] of expected.entries()) {
+        const { timeFrom, timeTo, tagValues, columns: names } = requests[i];
+        expect([timeFrom, timeTo], `bounds of ${i}`).to.deep.equal([from, to]);
+        expect(Object.fromEntries(tagValues), `tags of ${i}`).to.deep.equal(tags);
+        if (columns !== undefined)
+          expect(names === undefined ? 'all' : [...names].sort(), `columns of ${i}`).to.deep.equal(columns);
+      }
+    });
+  };
+
+  asks('SELECT v FROM cpu', { columns: ['ts', 'v'] });
+  asks('SELECT * FROM cpu', { columns: 'all' });
+  asks('SELECT count(*) FROM cpu', { columns: ['ts'] });
+  asks('SELECT cpu FROM cpu', { columns: 'all' });
+  asks('SELECT max(COLUMNS(*)) FROM cpu', { columns: 'all' });
+  asks('SELECT a FROM cpu AS t(a)', { columns: 'all' });
+  asks('SELECT V FROM cpu WHERE W > 1', { columns: ['ts', 'v', 'w'] });
+  asks('SELECT v FROM cpu WHERE ts >= 1000 AND ts < 2000', { from: 1000n, to: 2000n });
+  asks('SELECT v FROM cpu WHERE ts > 1000 AND ts <= 2000', { from: 1001n, to: 2001n });
+  asks('SELECT v FROM cpu WHERE 1000 <= ts AND 2000 > ts', { from: 1000n, to: 2000n });
+  asks('SELECT v FROM cpu WHERE ts BETWEEN 1000 AND 2000', { from: 1000n, to: 2001n });
+  asks('SELECT v FROM cpu WHERE ts = 1000', { from: 1000n, to: 1001n });
+  asks('SELECT v FROM cpu WHERE ts >= 1 AND ts >= 5 AND ts < 9 AND ts < 7', { from: 5n, to: 7n });
+  asks("SELECT v FROM cpu WHERE ts >= '1970-01-01 00:00:01.0005' AND ts < '1970-01-01 00:00:02.0005'", {
+    from: 1001n,
+    to: 2001n,
+  });
+  asks("SELECT v FROM cpu WHERE ts > '1969-12-31 23:59:59.9995'", { from: 0n });
+  asks("SELECT v FROM ns WHERE ts > '1970-01-01 00:00:01'", { from: 1_000_000_001n });
+  asks('SELECT v FROM ns WHERE ts > 5 AND v > 1', { from: 6n });
+  asks("SELECT v FROM cpu WHERE ts > now() - INTERVAL '1 second' AND ts < now() + INTERVAL '1 month'", {
+    from: 1_699_999_999_124n,
+    to: 1_702_592_000_123n,
+  });
+  asks("SELECT v FROM cpu WHERE ts > now() - '5 minute'::INTERVAL", {});
+  asks('SELECT v FROM cpu WHERE ts > 1000 OR v > 1', {});
+  asks('SELECT v FROM cpu WHERE NOT ts > 1000', { to: 1001n });
+  asks('SELECT v FROM cpu WHERE NOT (ts > 1000 AND v > 1)', {});
+  asks('SELECT v FROM cpu WHERE (ts > 1000 AND v > 1) AND (v < 5 AND ts < 2000)', { from: 1001n, to: 2000n });
+  asks("SELECT v FROM cpu WHERE host = 'a' AND region IN ('x', 'y')", { tags: { host: ['a'], region: ['x', 'y'] } });
+  asks("SELECT v FROM cpu WHERE host = 'a' OR host = 'b'", { tags: { host: ['a', 'b'] } });
+  asks("SELECT v FROM cpu WHERE host = 'a' OR region = 'b'", {});
+  asks("SELECT v FROM cpu WHERE host <> 'a' AND host NOT IN ('b') AND v = 1 AND region = region", {});
+  asks(
+    "SELECT c.v FROM cpu c JOIN ns n ON c.v = n.v WHERE c.ts > 5 AND n.ts < 9 AND host = 'a'",
+    { from: 6n, tags: { host: ['a'] } },
+    { to: 9n },
+  );
+  asks('SELECT 1 FROM cpu c LEFT JOIN ns n ON c.v = n.v WHERE n.ts < 9', {}, { to: 9n });
+  asks(
+    'SELECT 1 FROM cpu c ASOF JOIN ns n ON c.v = n.v AND c.ts >= n.ts WHERE n.ts < 9 AND c.ts > 5',
+    { from: 6n },
+    {},
+  );
+  asks('SELECT 1 FROM cpu FULL JOIN ns USING (ts) WHERE ts < 9', {}, {});
+  asks(
+    'SELECT * FROM (SELECT v FROM cpu WHERE ts > 5) WHERE v IN (SELECT v FROM ns WHERE ts < 9)',
+    { from: 6n },
+    { to: 9n },
+  );
+  asks('SELECT v FROM cpu WHERE EXISTS (SELECT 1 FROM ns WHERE cpu.ts > 5 AND ns.ts < 9)', {}, { to: 9n });
+  asks('WITH x AS (SELECT v, ts FROM cpu WHERE ts > 5) SELECT v FROM x WHERE ts < 9', { from: 6n });
+  asks('SELECT v FROM cpu WHERE ts > 5 UNION ALL SELECT v FROM cpu WHERE ts < 3', { from: 6n }, { to: 3n });
+  asks('SELECT v FROM cpu TABLESAMPLE (10 PERCENT) WHERE ts > 5', {});
+}).timeout(10_000);
