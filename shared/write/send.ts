@@ -42,7 +42,7 @@ interface Delivery {
 
 /** Brings batches to the owners of their regions, each exactly once while owners answer. */
 export class RegionSender {
-  readonly links = new RegionLinks();
+  readonly #links = new RegionLinks();
   readonly #options: SenderOptions;
   readonly #incarnation: Uint8Array;
   readonly #retries;
@@ -50,6 +50,7 @@ export class RegionSender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#incarnation = options.random.bytes(8);
+    options.catalog.onDropped(({ regionIds }) => this.#links.forget(regionIds));
     this.#retries = options.metrics.counter({
       name: 'writer_retries_total',
       help: 'batches that were sent to a region again, by cause',
@@ -67,7 +68,7 @@ export class RegionSender {
    */
   async send(part: RegionPart, call: Call): Promise<void> {
     const { region, batch } = part;
-    const batchId = this.#batchId(this.links.link(region).nextCounter());
+    const batchId = this.#batchId(this.#links.link(region).nextCounter());
     const bytes = encodeRowBatch(batch);
     const delivery: Delivery = { part, batchId, bytes, defined: new Set(), region, isUncertain: false };
     for (let attempt = 0; ; attempt++) {
@@ -89,7 +90,7 @@ export class RegionSender {
   /** One attempt; once more if the owner lacks definitions. */
   async #deliver(delivery: Delivery, call: Call): Promise<void> {
     const { part, defined, region } = delivery;
-    const link = this.links.link(region);
+    const link = this.#links.link(region);
     const token = link.tokenAt(region.epoch);
     for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
     const owner = this.#options.ingesters.ownerOf(region);

@@ -1,6 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
+import type { DroppedTable } from '#shared/discovery/table-map';
 import { invariant } from '#shared/errors/invariant';
 import type { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { indexOf, type TableIndex } from './table-index.js';
@@ -10,6 +11,7 @@ import type { WriteOptions } from './writer-types.js';
 export interface WriteCatalog {
   known(database: string, name: string): Table | undefined;
   apply(table: Table): void;
+  onDropped(listener: (table: DroppedTable) => void): () => void;
 }
 
 /** A batch and the table that it goes to. */
