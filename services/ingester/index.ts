@@ -12,12 +12,12 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
-import { Flusher } from './flush/flusher.js';
-import { Triggers } from './flush/triggers.js';
 import { newIncarnation, type Ingester } from './ingester.js';
 import { ingesterMetrics } from './metrics.js';
+import { Flusher } from './region/flusher.js';
 import { recover } from './region/recover.js';
 import { Regions } from './region/regions.js';
+import { Triggers } from './region/triggers.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { collectGarbage } from './region/garbage.js';
 import { flushTable, truncateTable } from './rpc/maintain.js';

@@ -4,10 +4,10 @@ import type { WriteResponse } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
-import type { Flusher } from './flush/flusher.js';
-import type { Triggers } from './flush/triggers.js';
 import type { IngesterMetrics } from './metrics.js';
+import type { Flusher } from './region/flusher.js';
 import type { Regions } from './region/regions.js';
+import type { Triggers } from './region/triggers.js';
 import type { Wal } from './wal/wal.js';
 
 /** The parts of a running ingester, as its methods use them. */

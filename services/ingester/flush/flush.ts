@@ -2,7 +2,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
-import type { RegionManifest, Segment, SeriesFile } from '#shared/contracts/gen/common';
+import type { RegionManifest, Segment, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { ChunkWriter } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
@@ -13,7 +13,7 @@ import { isAppendOnly } from '#shared/schema/table-schema';
 import { fillGeneration } from '../memtable/fill.js';
 import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
-import type { Region } from '../region/region.js';
+import type { SeriesRegistry } from '../memtable/series-registry.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns } from './segment-sql.js';
 import { windowLength, windowsOf, type TimeWindow } from './windows.js';
 
@@ -28,6 +28,18 @@ export interface FlushDeps {
   readonly windowMs: number;
 }
 
+/** What is to be flushed. */
+export interface FlushJob {
+  readonly table: Table;
+  readonly regionId: number;
+  readonly epoch: number;
+  /** The region's watermark as it is committed now. */
+  readonly watermark: bigint;
+  readonly registry: SeriesRegistry;
+  /** Frozen, and the oldest. */
+  readonly generation: Generation;
+}
+
 export interface FlushResult {
   readonly manifest: RegionManifest;
   readonly segments: number;
@@ -36,28 +48,28 @@ export interface FlushResult {
 }
 
 /**
- * Turns the oldest frozen generation of a region into committed segments.
+ * Turns a frozen generation of a region into committed segments.
  *
  * The generation stays as it is until the commit is known; if anything fails, the same call can be made again: files of
  * the failed attempt have other names and are collected as orphans.
  */
-export async function flushGeneration(region: Region, deps: FlushDeps): Promise<FlushResult> {
-  const [generation] = region.frozen;
+export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<FlushResult> {
+  const { generation } = job;
   const connection = await deps.engine.connect();
-  const attempt = new Attempt(region, generation, connection, deps);
+  const attempt = new Attempt(job, connection, deps);
   try {
     const segments = await attempt.writeSegments();
     const seriesFiles = await attempt.writeSeries();
     const manifest = await deps.metadata.commitSegments(
       {
-        regionId: region.regionId,
-        epoch: region.epoch,
-        watermarkFrom: region.manifest.watermark,
+        regionId: job.regionId,
+        epoch: job.epoch,
+        watermarkFrom: job.watermark,
         watermarkTo: generation.sequenceTo,
         segments,
         seriesFiles,
       },
-      ownCall(`flush-${region.regionId}-${generation.number}`),
+      ownCall(`flush-${job.regionId}-${generation.number}`),
     );
     const bytes = [...segments, ...seriesFiles].reduce((sum, file) => sum + file.bytes, 0);
     return { manifest, segments: segments.length, rowCount: generation.rowCount, bytes };
@@ -68,8 +80,7 @@ export async function flushGeneration(region: Region, deps: FlushDeps): Promise<
 }
 
 class Attempt {
-  readonly #region: Region;
-  readonly #generation: Generation;
+  readonly #job: FlushJob;
   readonly #connection: DuckDBConnection;
   readonly #deps: FlushDeps;
   readonly #unique: string;
@@ -77,28 +88,27 @@ class Attempt {
   readonly #relation: string;
   readonly #seriesRelation: string;
 
-  constructor(region: Region, generation: Generation, connection: DuckDBConnection, deps: FlushDeps) {
-    const { databaseId, tableId } = region.table;
-    this.#region = region;
-    this.#generation = generation;
+  constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps) {
+    const { databaseId, tableId } = job.table;
+    this.#job = job;
     this.#connection = connection;
     this.#deps = deps;
     this.#unique = Buffer.from(deps.random.bytes(6)).toString('hex');
-    this.#folder = regionFolder(databaseId, tableId, region.regionId);
-    this.#relation = `rows_${region.regionId}_${this.#unique}`;
-    this.#seriesRelation = `series_${region.regionId}_${this.#unique}`;
+    this.#folder = regionFolder(databaseId, tableId, job.regionId);
+    this.#relation = `rows_${job.regionId}_${this.#unique}`;
+    this.#seriesRelation = `series_${job.regionId}_${this.#unique}`;
   }
 
   async writeSegments(): Promise<Segment[]> {
-    const { table } = this.#region;
+    const { table, generation } = this.#job;
     await this.#connection.run(`CREATE TABLE ${this.#relation} (${generationColumns(table)})`);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
-      await fillGeneration(writer, table, this.#generation, () => this.#deps.clock.turn());
+      await fillGeneration(writer, table, generation, () => this.#deps.clock.turn());
     } finally {
       writer.close();
     }
-    const windows = await windowsOf(this.#generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
+    const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const segments: Segment[] = [];
     for (const [part, window] of windows.entries()) {
       segments.push(await this.#writeSegment(windows.length === 1 ? undefined : window, part));
@@ -108,9 +118,9 @@ class Attempt {
 
   /** Publishes the definitions of series that have rows now and are in no file yet. */
   async writeSeries(): Promise<SeriesFile[]> {
-    const { registry, table } = this.#region;
+    const { registry, table, generation } = this.#job;
     const from = registry.publishedCount;
-    const to = this.#generation.seriesCount;
+    const to = generation.seriesCount;
     if (to <= from) return [];
     await this.#connection.run(`CREATE TABLE ${this.#seriesRelation} (${seriesColumns(table)})`);
     const writer = await ChunkWriter.open(this.#connection, this.#seriesRelation);
@@ -127,8 +137,7 @@ class Attempt {
   }
 
   async #writeSegment(window: TimeWindow | undefined, part: number): Promise<Segment> {
-    const { table } = this.#region;
-    const generation = this.#generation;
+    const { table, generation } = this.#job;
     const source = { relation: this.#relation, table, late: generation.late, window };
     const scratch = this.#scratchPath(String(part));
     const copied = await this.#connection.run(copySegment(source, scratch));
@@ -161,6 +170,6 @@ class Attempt {
   }
 
   #scratchPath(part: string): string {
-    return `${this.#deps.scratch}/${this.#region.regionId}-${this.#unique}-${part}.parquet`;
+    return `${this.#deps.scratch}/${this.#job.regionId}-${this.#unique}-${part}.parquet`;
   }
 }

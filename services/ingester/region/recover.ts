@@ -7,12 +7,12 @@ import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { decodeDefinitions } from '#shared/rowbatch/definitions';
 import type { Logger } from '#shared/telemetry/log';
 
-import type { Flusher } from '../flush/flusher.js';
-import type { Triggers } from '../flush/triggers.js';
 import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
+import type { Flusher } from './flusher.js';
 import type { Regions } from './regions.js';
+import type { Triggers } from './triggers.js';
 
 export interface RecoverOptions {
   readonly nodeId: number;

@@ -3,6 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import type { SeriesDefinition } from '#shared/rowbatch/definitions';
+import type { FlushJob } from '../flush/flush.js';
 import { Generation } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds } from './applied-ids.js';
@@ -156,6 +157,13 @@ export class Region {
     this.frozen.push(this.#open);
     this.registry.sealTimes();
     this.#open = new Generation(this.#nextGeneration++, this.#open.sequenceTo, nowMs);
+  }
+
+  /** The oldest frozen generation, with what its flush needs to know. */
+  nextFlush(): FlushJob {
+    const [generation] = this.frozen;
+    const { table, regionId, epoch, registry } = this;
+    return { table, regionId, epoch, watermark: this.#manifest.watermark, registry, generation };
   }
 
   /** Notes that the oldest frozen generation is in segments now. @returns the bytes that its requests held. */

@@ -1,11 +1,11 @@
 import type { Clock } from '#shared/clock/clock';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
-import type { Region } from '../region/region.js';
-import type { Regions } from '../region/regions.js';
-import { pinning } from '../region/wal-forget.js';
 import type { Wal } from '../wal/wal.js';
 import type { Flusher } from './flusher.js';
+import type { Region } from './region.js';
+import type { Regions } from './regions.js';
+import { pinning } from './wal-forget.js';
 
 export interface TriggerOptions {
   readonly flusher: Flusher;

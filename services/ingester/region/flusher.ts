@@ -4,8 +4,8 @@ import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
 import type { IngesterMetrics } from '../metrics.js';
-import type { Region } from '../region/region.js';
-import { flushGeneration, type FlushDeps } from './flush.js';
+import { flushGeneration, type FlushDeps } from '../flush/flush.js';
+import type { Region } from './region.js';
 
 /** Flushes at once: while one waits for the disk, the other sorts. */
 const FLUSHES_MAX = 2;
@@ -95,7 +95,7 @@ export class Flusher {
     const { log, memory, metrics, onCommitted } = this.#options;
     const startedMs = this.#clock.monotonicMs();
     const { seriesCount } = region.frozen[0];
-    const { manifest, segments, rowCount, bytes } = await flushGeneration(region, this.#options);
+    const { manifest, segments, rowCount, bytes } = await flushGeneration(region.nextFlush(), this.#options);
     memory.release(region.committed(manifest, seriesCount));
     const durationMs = Math.round(this.#clock.monotonicMs() - startedMs);
     metrics.flushes.inc();
