@@ -19,7 +19,7 @@ import { recover } from './region/recover.js';
 import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
 import { forgetFiles } from './region/wal-forget.js';
-import { collectGarbage } from './region/garbage.js';
+import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
 import { flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
@@ -143,9 +143,8 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     metrics.walSyncs.set(openWal.stats.syncs);
   });
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => openWal.syncNow());
-  const collecting = loop('ingester.garbage', GARBAGE_MS, () => {
-    return collectGarbage({ metadata, store, clock, graceMs: config.gcGraceMs });
-  });
+  const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
+  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
   housekeeping.start();
   collecting.start();
   if (config.walSync === 'interval') syncing.start();
@@ -163,6 +162,17 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
       engine.closeSync();
     },
   };
+}
+
+/** One turn of file collection: garbage always, and the orphans of regions that were not looked at in this life. */
+async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
+  await collectGarbage(options);
+  for (const region of regions.open) {
+    if (region.isSearched || region.isDropped) continue;
+    const deleted = await collectOrphans(region, options);
+    region.isSearched = true;
+    if (deleted > 0) log.info({ regionId: region.regionId, files: deleted }, 'files without an owner were deleted');
+  }
 }
 
 function ingesterService(ingester: Ingester): IngesterService {

@@ -11,6 +11,8 @@ export interface FileSystem {
   list(folder: string): Promise<string[]>;
   /** Size in bytes; undefined if there is no such file. */
   size(path: string): Promise<number | undefined>;
+  /** When a file was last written, milliseconds since 1970; undefined if there is no such file. */
+  modifiedMs(path: string): Promise<number | undefined>;
   makeFolder(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Removes a file; no error if it is gone. */

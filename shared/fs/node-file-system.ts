@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.js';
@@ -16,14 +17,8 @@ export const nodeFileSystem: FileSystem = {
       throw error;
     }
   },
-  async size(path) {
-    try {
-      return (await stat(path)).size;
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return undefined;
-      throw error;
-    }
-  },
+  size: async (path) => (await statOf(path))?.size,
+  modifiedMs: async (path) => (await statOf(path))?.mtimeMs,
   makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
   rename,
   async remove(path) {
@@ -43,6 +38,15 @@ export const nodeFileSystem: FileSystem = {
     }
   },
 };
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
 
 class NodeFile implements OpenFile {
   readonly #handle: FileHandle;

@@ -55,6 +55,11 @@ export class LocalStore {
     return this.#fs.remove(this.absolute(path));
   }
 
+  /** When a segment was written, milliseconds since 1970; undefined if it is gone. */
+  modifiedMs(path: string): Promise<number | undefined> {
+    return this.#fs.modifiedMs(this.absolute(path));
+  }
+
   /** Paths of the files in a folder of the store. */
   async list(folder: string): Promise<string[]> {
     return (await this.#fs.list(this.absolute(folder))).map((name) => `${folder}/${name}`);

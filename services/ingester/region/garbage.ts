@@ -2,8 +2,13 @@ import type { Clock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { LocalStore } from '#shared/segments/local-store';
+import { regionFolder } from '#shared/segments/segment-name';
+
+import type { Region } from './region.js';
 
 const FILES_PER_TURN = 1000;
+/** All garbage that metadata may list at once, when orphans are told from it. */
+const GARBAGE_MAX = 1_000_000;
 
 export interface GarbageOptions {
   readonly metadata: MetadataService;
@@ -23,4 +28,30 @@ export async function collectGarbage({ metadata, store, clock, graceMs }: Garbag
   if (paths.length === 0) return;
   for (const path of paths) await store.remove(path);
   await metadata.forgetGarbage({ paths }, call);
+}
+
+/**
+ * Deletes files of a region that no manifest ever named: what a flush wrote that did not come to its commit.
+ *
+ * The order of the three readings matters: a file that leaves the manifest meanwhile is found in the garbage.
+ *
+ * @returns how many were deleted.
+ */
+export async function collectOrphans(region: Region, options: GarbageOptions): Promise<number> {
+  const { metadata, store, clock, graceMs } = options;
+  const call = ownCall('collect-orphans');
+  const { databaseId, tableId } = region.table;
+  const files = await store.list(regionFolder(databaseId, tableId, region.regionId));
+  const manifest = await metadata.getManifest({ regionId: region.regionId }, call);
+  const garbage = await metadata.listGarbage({ removedBeforeMs: clock.nowMs(), limit: GARBAGE_MAX }, call);
+  const named = new Set([...manifest.segments, ...manifest.seriesFiles].map((file) => file.path).concat(garbage.paths));
+  let deleted = 0;
+  for (const path of files) {
+    if (named.has(path)) continue;
+    const writtenMs = await store.modifiedMs(path);
+    if (writtenMs === undefined || writtenMs > clock.nowMs() - graceMs) continue;
+    await store.remove(path);
+    deleted++;
+  }
+  return deleted;
 }

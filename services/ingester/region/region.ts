@@ -41,6 +41,8 @@ export class Region {
   #lastTaken: bigint;
   #load: Promise<void> | undefined;
   isDropped = false;
+  /** Whether files without an owner were looked for in this life. */
+  isSearched = false;
   /** Bytes of requests that the memory budget holds for the open generation. */
   readonly #admitted = new Map<Generation, number>();
 
