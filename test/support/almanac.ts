@@ -1,0 +1,140 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+
+import { invariant } from '#shared/errors/invariant';
+
+const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
+const START_MS_MAX = 60_000;
+const POLL_MS = 10;
+
+export interface AlmanacOptions {
+  readonly flags?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** False: return as soon as the process runs. */
+  readonly waitUntilReady?: boolean;
+}
+
+/** An answer of `/v1/sql` in the default format. */
+export interface SqlAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly rows: unknown[][];
+}
+
+/** A started `almanac standalone` on a data folder, used over HTTP only. */
+export class Almanac {
+  readonly url: string;
+  readonly folder: string;
+  readonly #process: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  stderr = '';
+
+  private constructor(folder: string, port: number, options: AlmanacOptions) {
+    this.folder = folder;
+    this.url = `http://127.0.0.1:${port}`;
+    const args = ['standalone', '--data-dir', folder, '--http-addr', `127.0.0.1:${port}`, ...(options.flags ?? [])];
+    this.#process = spawn(process.execPath, [PROGRAM, ...args], {
+      env: { PATH: process.env['PATH'], ...options.environment },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      // Enough for a failed start; a long run must not fill memory.
+      if (this.stderr.length < 1_000_000) this.stderr += text;
+    });
+    this.#ended = new Promise((resolve) => this.#process.on('close', resolve));
+  }
+
+  static async start(folder: string, options: AlmanacOptions = {}): Promise<Almanac> {
+    const almanac = new Almanac(folder, await freePort(), options);
+    if (options.waitUntilReady !== false) await almanac.ready();
+    return almanac;
+  }
+
+  get pid(): number {
+    invariant(this.#process.pid !== undefined, 'almanac did not start');
+    return this.#process.pid;
+  }
+
+  /** Resolves when `/ready` says so. Fails with the program's own words if it ends first. */
+  async ready(): Promise<void> {
+    const untilMs = performance.now() + START_MS_MAX;
+    const answer = await pollUntil(untilMs, async () => {
+      if (this.#process.exitCode !== null) throw new Error(`almanac ended: ${this.stderr}`);
+      const status = await this.get('/ready').then(
+        (response) => response.status,
+        () => 0,
+      );
+      return status === 200;
+    });
+    if (!answer) throw new Error(`almanac is not ready: ${this.stderr}`);
+  }
+
+  async get(path: string): Promise<{ status: number; text: string; headers: Headers }> {
+    const response = await fetch(this.url + path);
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+
+  async post(
+    path: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ status: number; text: string; headers: Headers }> {
+    const response = await fetch(this.url + path, { method: 'POST', body, headers });
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+
+  /** Writes line protocol; the status is the caller's to look at. */
+  write(lines: string | Uint8Array<ArrayBuffer>, parameters = ''): Promise<{ status: number; text: string }> {
+    return this.post(`/v1/lineproto/write?${parameters}`, lines);
+  }
+
+  async sql(statement: string, parameters: Readonly<Record<string, string>> = {}): Promise<SqlAnswer> {
+    const body = new URLSearchParams({ sql: statement, ...parameters }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, text } = await this.post('/v1/sql', body, headers);
+    return { status, text, rows: status === 200 ? rowsOf(text) : [] };
+  }
+
+  /** SIGTERM, and the exit code. */
+  async stop(): Promise<number | null> {
+    this.#process.kill('SIGTERM');
+    return this.#ended;
+  }
+
+  /** SIGKILL: what `kill -9` and a crash look like. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  /** Resolves with the exit code when the process ends by itself. */
+  ended(): Promise<number | null> {
+    return this.#ended;
+  }
+}
+
+/** Asks again and again until the answer is true or the time is over. */
+export async function pollUntil(untilMs: number, isDone: () => Promise<boolean>): Promise<boolean> {
+  for (;;) {
+    if (await isDone()) return true;
+    if (performance.now() > untilMs) return false;
+    await new Promise((resolve) => AbortSignal.timeout(POLL_MS).addEventListener('abort', resolve));
+  }
+}
+
+function rowsOf(text: string): unknown[][] {
+  const answer = JSON.parse(text) as { output?: { records?: { rows: unknown[][] } }[] };
+  return answer.output?.at(-1)?.records?.rows ?? [];
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      invariant(address !== null && typeof address === 'object', 'no address');
+      server.close(() => resolve(address.port));
+    });
+  });
+}

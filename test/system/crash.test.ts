@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+
+import { crashRounds } from '#test/support/crash-rounds';
+import { tempFolder } from '#test/support/temp-folder';
+
+describe('kill -9', () => {
+  let cleanUp: () => void = () => undefined;
+  afterEach(() => cleanUp());
+
+  it('loses and doubles no acknowledged row, in five rounds of writers of every kind', async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    const { acknowledgedRows } = await crashRounds(folder, { rounds: 5, seed: 1 });
+    expect(acknowledgedRows).to.be.greaterThan(0);
+  });
+});
