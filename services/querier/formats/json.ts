@@ -1,7 +1,7 @@
 import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
+import { intervalText } from '#shared/duckdb/interval-text';
 
 import type { Format, OutputColumn } from './format.js';
-import { intervalText } from './interval-text.js';
 
 type Encoder = (cell: Cell) => string;
 

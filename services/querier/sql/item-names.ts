@@ -1,5 +1,5 @@
 import type { Tokens } from './lex.js';
-import type { QueryText } from './plan.js';
+import type { QueryText } from './query-text.js';
 
 const ENDS = [
   'FROM',

@@ -9,9 +9,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Ast } from './ast.js';
 import { AGGREGATE_FUNCTIONS } from './functions/native.js';
 import { itemTexts } from './item-names.js';
-import { Kind, lex, type Tokens } from './lex.js';
+import { Kind, lex } from './lex.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from './literals.js';
 import type { PlanTable } from './plan-table.js';
+import type { QueryText } from './query-text.js';
 import { resolveQuery, type TableLookup } from './resolve.js';
 import { lift, type Lifted } from './rewrite/lift.js';
 import { checkSandbox } from './sandbox.js';
@@ -142,13 +143,6 @@ export class Planner {
       sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
     };
   }
-}
-
-/** Tokens `[from, to)` are one query. */
-export interface QueryText {
-  readonly tokens: Tokens;
-  readonly from: number;
-  readonly to: number;
 }
 
 interface ParsedQuery {

@@ -5,7 +5,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '../formats/format.js';
 import type { Snapshot } from '../snapshot/binding.js';
 import type { RunValues } from './literals.js';
-import type { PlannedQuery, QueryText } from './plan.js';
+import type { PlannedQuery } from './plan.js';
+import type { QueryText } from './query-text.js';
 import { bindRequest } from './plan-table.js';
 import type { StatementContext, StatementEvent } from './statements/statement.js';
 
