@@ -62,7 +62,9 @@ export const explain: StatementKind = {
   },
 };
 
+const INTERNAL = /[^\s│]*(?:\.parquet|__t\d+|memory\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*/g;
+
 /** The engine's plan names files and internal tables; those lines say nothing to users. */
 function scrub(plan: string): string {
-  return plan.replaceAll(/[^\s│]*(?:\.parquet|__t\d+)[^\s│]*/g, (name) => '·'.repeat(name.length));
+  return plan.replaceAll(INTERNAL, (name) => '·'.repeat(name.length));
 }
