@@ -4,7 +4,6 @@ import {
   DuckDBBlobValue,
   DuckDBDateValue,
   DuckDBDecimalType,
-  DuckDBDecimalValue,
   DuckDBIntervalValue,
   DuckDBListType,
   DuckDBListValue,
@@ -136,17 +135,24 @@ export function readCells(chunk: DuckDBDataChunk, columnIndex: number): Cell[] {
 
 function cellOf(value: DuckDBValue): Cell {
   if (value === null || typeof value !== 'object') return value;
+  return countOf(value) ?? nestedOf(value) ?? String(value);
+}
+
+/** Times and dates as counts of their units. */
+function countOf(value: object): bigint | number | undefined {
   if (value instanceof DuckDBTimestampNanosecondsValue) return value.nanos;
   if (value instanceof DuckDBTimestampMillisecondsValue) return value.millis;
   if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue) return value.micros;
   if (value instanceof DuckDBTimestampSecondsValue) return value.seconds;
   if (value instanceof DuckDBDateValue) return value.days;
-  if (value instanceof DuckDBTimeValue) return value.micros;
-  if (value instanceof DuckDBDecimalValue) return value.toString();
+  return value instanceof DuckDBTimeValue ? value.micros : undefined;
+}
+
+function nestedOf(value: object): Cell | undefined {
   if (value instanceof DuckDBBlobValue) return value.bytes;
   if (value instanceof DuckDBIntervalValue) return { months: value.months, days: value.days, micros: value.micros };
   if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) return value.items.map(cellOf);
   if (value instanceof DuckDBStructValue) return { members: Object.values(value.entries).map(cellOf) };
   if (value instanceof DuckDBMapValue) return value.entries.map((entry) => [cellOf(entry.key), cellOf(entry.value)]);
-  return String(value);
+  return undefined;
 }

@@ -66,5 +66,5 @@ function scrub(text: string): string {
   return text
     .replaceAll(/(?:\/[\w.@%+-]+){2,}/g, '<path>')
     .replaceAll(/\b[\w.-]*\.parquet\b/g, '<file>')
-    .replaceAll(/"?\b__?almanac_\w+"?/g, '<internal>');
+    .replaceAll(/"?\b(?:memory\.main\."?)?(?:fresh|series)_\d+\w*"?/g, '<internal>');
 }

@@ -1,7 +1,7 @@
 import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
+import { intervalText } from '#shared/duckdb/interval-text';
 
 import type { Format, OutputColumn } from './format.js';
-import { intervalText } from './interval-text.js';
 
 type Encoder = (cell: Cell) => string;
 
@@ -41,7 +41,7 @@ function encoderOf(type: ValueType): Encoder {
     case 'text':
       return (cell) => JSON.stringify(cell);
     case 'decimal':
-      return (cell) => `"${String(cell as string)}"`;
+      return (cell) => `"${plainText(cell)}"`;
     case 'float64':
       return (cell) => float64Text(cell as number);
     case 'float32':
@@ -57,13 +57,17 @@ function encoderOf(type: ValueType): Encoder {
     case 'map':
       return mapEncoder(type);
     default:
-      return (cell) => String(cell as bigint); // integers, booleans, and JSON texts as they stand
+      return plainText; // integers, booleans, and JSON texts as they stand
   }
 }
 
+function plainText(cell: Cell): string {
+  return (cell as bigint).toString();
+}
+
 function nullable(type: ValueType | undefined): Encoder {
-  const encoder = type === undefined ? String : encoderOf(type);
-  return (cell) => (cell === null ? 'null' : (encoder as Encoder)(cell));
+  const encoder = type === undefined ? plainText : encoderOf(type);
+  return (cell) => (cell === null ? 'null' : encoder(cell));
 }
 
 function listEncoder(type: ValueType): Encoder {

@@ -95,24 +95,35 @@ class Target {
 
   cell(value: Cell, from: ValueType): CellValue {
     if (value === null) return null;
-    if (this.#type.timeUnit !== undefined && typeof value === 'bigint' && from.name.startsWith('Timestamp')) {
-      return this.time(value * UNIT_NS[unitOf(from.name)]);
+    const instant = instantOf(value, from);
+    if (instant !== undefined) return this.#instant(instant, from);
+    switch (typeof value) {
+      case 'string':
+        return from.kind === 'decimal' ? this.number(value) : this.text(value);
+      case 'boolean':
+        return this.#type.storage === 'int' && this.#type.timeUnit === undefined ? Number(value) : this.bool(value);
+      case 'object':
+        if (!(value instanceof Uint8Array)) throw this.#refused(from.name);
+        return this.#type.storage === 'binary' ? value : this.text(Buffer.from(value).toString());
+      default:
+        return this.#count(value);
     }
-    if (this.#type.name === 'Date' && typeof value === 'bigint' && from.name.startsWith('Timestamp'))
-      return Number(floorDivide(value * UNIT_NS[unitOf(from.name)], 86_400_000_000_000n));
-    if (this.#type.timeUnit !== undefined && from.name === 'Date')
-      return this.time(BigInt(Number(value)) * 86_400_000_000_000n);
-    if (typeof value === 'string') return from.kind === 'decimal' ? this.number(value) : this.text(value);
-    if (typeof value === 'boolean')
-      return this.#type.storage === 'int' && this.#type.timeUnit === undefined ? Number(value) : this.bool(value);
-    if (value instanceof Uint8Array)
-      return this.#type.storage === 'binary' ? value : this.text(Buffer.from(value).toString());
-    if (typeof value === 'object') throw this.#refused(from.name);
-    if (this.#type.storage === 'text' && this.#type.name === 'String') return String(value);
-    if (this.#type.storage === 'int' && typeof value === 'number' && !Number.isInteger(value))
-      return this.#integer(String(Math.trunc(value)));
-    if (this.#type.storage === 'bool') return Number(value) !== 0;
-    return this.number(typeof value === 'number' && Number.isInteger(value) ? BigInt(value).toString() : String(value));
+  }
+
+  /** A point in time that a query gave, in ns. */
+  #instant(ns: bigint, from: ValueType): CellValue {
+    if (this.#type.timeUnit !== undefined) return this.time(ns);
+    if (this.#type.name === 'Date') return Number(floorDivide(ns, DAY_NS));
+    throw this.#refused(from.name);
+  }
+
+  #count(value: number | bigint): CellValue {
+    const { storage, name } = this.#type;
+    if (storage === 'bool') return Number(value) !== 0;
+    if (name === 'String') return String(value);
+    if (typeof value === 'bigint') return this.number(String(value));
+    const whole = storage === 'int' ? Math.trunc(value) : value;
+    return this.number(Number.isInteger(whole) ? BigInt(whole).toString() : String(whole));
   }
 
   #integer(text: string): CellValue {
@@ -197,6 +208,12 @@ class Target {
   }
 }
 
-function unitOf(nativeName: string): TimeUnit {
-  return dataType(nativeName).timeUnit ?? 'ns';
+const DAY_NS = 86_400_000_000_000n;
+
+/** ns since 1970 of a timestamp or date that a query gave. */
+function instantOf(value: Cell, from: ValueType): bigint | undefined {
+  if (typeof value === 'bigint' && from.name.startsWith('Timestamp')) {
+    return value * UNIT_NS[dataType(from.name).timeUnit ?? 'ns'];
+  }
+  return typeof value === 'number' && from.name === 'Date' ? BigInt(value) * DAY_NS : undefined;
 }

@@ -1,4 +1,5 @@
-import type { QueryText } from './plan.js';
+import type { Tokens } from './lex.js';
+import type { QueryText } from './query-text.js';
 
 const ENDS = [
   'FROM',
@@ -25,8 +26,7 @@ export function itemTexts({ tokens, from, to }: QueryText): string[] {
   let depth = 0;
   let start = -1;
   for (let i = from; i < to; i++) {
-    if (tokens.isSymbol(i, '(') || tokens.isSymbol(i, '[') || tokens.isSymbol(i, '{')) depth++;
-    else if (tokens.isSymbol(i, ')') || tokens.isSymbol(i, ']') || tokens.isSymbol(i, '}')) depth--;
+    depth += depthChange(tokens, i);
     if (start === -1) {
       if (!tokens.isWord(i, 'SELECT')) continue;
       depth = 0;
@@ -40,6 +40,12 @@ export function itemTexts({ tokens, from, to }: QueryText): string[] {
     }
   }
   return start === -1 ? [] : [...names, itemText({ tokens, from: start, to })];
+}
+
+/** What a token does to the depth of brackets around what follows. */
+function depthChange(tokens: Tokens, i: number): number {
+  if (tokens.isSymbol(i, '(') || tokens.isSymbol(i, '[') || tokens.isSymbol(i, '{')) return 1;
+  return tokens.isSymbol(i, ')') || tokens.isSymbol(i, ']') || tokens.isSymbol(i, '}') ? -1 : 0;
 }
 
 function skipDistinct({ tokens, from, to }: QueryText): number {

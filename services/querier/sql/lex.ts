@@ -169,35 +169,48 @@ function skipBlockComment(source: string, start: number): number {
 /** Adds the token that begins at `at`; gives the position after it. */
 function lexToken(source: string, at: number, tokens: Tokens): number {
   const c = source[at];
-  const next = source[at + 1];
-  let end: number;
-  if (c === "'") {
-    end = closingQuote(source, at, "'");
-    tokens.add(Kind.text, at, end);
-  } else if (c === '"' || c === '`') {
-    end = closingQuote(source, at, c);
-    if (end === at + 2) throw syntax('empty quoted identifier');
-    tokens.add(Kind.quoted, at, end);
-  } else if (next === "'" && (c === 'e' || c === 'E')) {
-    end = closingEscapeQuote(source, at + 1);
-    tokens.add(Kind.escapeText, at, end);
-  } else if (next === "'" && (c === 'x' || c === 'X')) {
-    end = closingQuote(source, at + 1, "'");
-    checkHex(source.slice(at + 2, end - 1));
-    tokens.add(Kind.binary, at, end);
-  } else if (isDigit(c) || (c === '.' && isDigit(next))) {
-    end = lexNumber(source, at, tokens);
-  } else if (isWordStart(c)) {
-    end = wordEnd(source, at);
-    tokens.add(Kind.word, at, end);
-  } else if (c === '$' && (isDigit(next) || isWordStart(next))) {
-    end = wordEnd(source, at + 1);
-    tokens.add(Kind.parameter, at, end);
-  } else {
-    end = symbolEnd(source, at);
-    tokens.add(Kind.symbol, at, end);
-  }
+  if (isDigit(c) || (c === '.' && isDigit(source[at + 1]))) return lexNumber(source, at, tokens);
+  const kind = kindAt(source, at);
+  const end = endOf(kind, source, at);
+  tokens.add(kind, at, end);
   return end;
+}
+
+/** What begins here, numbers aside. */
+function kindAt(source: string, at: number): TokenKind {
+  const c = source[at];
+  const next = source[at + 1];
+  if (c === "'") return Kind.text;
+  if (c === '"' || c === '`') return Kind.quoted;
+  if (next === "'" && (c === 'e' || c === 'E')) return Kind.escapeText;
+  if (next === "'" && (c === 'x' || c === 'X')) return Kind.binary;
+  if (isWordStart(c)) return Kind.word;
+  return c === '$' && (isDigit(next) || isWordStart(next)) ? Kind.parameter : Kind.symbol;
+}
+
+function endOf(kind: TokenKind, source: string, at: number): number {
+  switch (kind) {
+    case Kind.text:
+      return closingQuote(source, at, "'");
+    case Kind.quoted: {
+      const end = closingQuote(source, at, source[at]);
+      if (end === at + 2) throw syntax('empty quoted identifier');
+      return end;
+    }
+    case Kind.escapeText:
+      return closingEscapeQuote(source, at + 1);
+    case Kind.binary: {
+      const end = closingQuote(source, at + 1, "'");
+      checkHex(source.slice(at + 2, end - 1));
+      return end;
+    }
+    case Kind.word:
+      return wordEnd(source, at);
+    case Kind.parameter:
+      return wordEnd(source, at + 1);
+    default:
+      return symbolEnd(source, at);
+  }
 }
 
 function closingQuote(source: string, start: number, quote: string): number {

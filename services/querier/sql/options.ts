@@ -47,7 +47,14 @@ function parseValue(cursor: Cursor): string {
   return cursor.name('value');
 }
 
-const MEMTABLES = new Set(['time_series', 'partition_tree', 'bulk']);
+const CHOICES: Readonly<Partial<Record<string, readonly string[]>>> = {
+  merge_mode: ['last_row', 'last_non_null'],
+  'memtable.type': ['time_series', 'partition_tree', 'bulk'],
+};
+const RANGES: Readonly<Partial<Record<string, readonly [number, number]>>> = {
+  regions: [1, 1024],
+  max_row_group_row_count: [1, 10_485_760],
+};
 const FLAGS = new Set(['append_mode', 'skip_wal', 'compaction.override', 'compaction.twcs.fallback_to_local']);
 const TABLE_KEYS = new Set(
   (
@@ -80,25 +87,21 @@ export const databaseOption: OptionRule = (key, value) => {
 };
 
 function checkedValue(key: string, value: string): string {
-  const refuse = (reason: string): AlmanacError => new AlmanacError('invalid_arguments', `Invalid options: ${reason}`);
   if (key === 'ttl') return canonicalTtl(value);
-  if (key === 'merge_mode' && value !== 'last_row' && value !== 'last_non_null') {
-    throw refuse(
-      `Matching variant not found, merge_mode must be last_row or last_non_null, got '${value.slice(0, 100)}'`,
-    );
+  const refuse = (reason: string): AlmanacError =>
+    new AlmanacError('invalid_arguments', `Invalid options: ${reason}, got '${value.slice(0, 100)}'`);
+  const choices = CHOICES[key];
+  if (choices !== undefined && !choices.includes(value)) {
+    throw refuse(`Matching variant not found, ${key} must be one of ${choices.join(', ')}`);
   }
-  if (FLAGS.has(key)) {
-    const flag = value.toLowerCase();
-    if (flag !== 'true' && flag !== 'false') throw refuse(`${key} must be true or false, got '${value.slice(0, 100)}'`);
-    return flag;
+  const range = RANGES[key];
+  if (range !== undefined && !(/^\d{1,9}$/.test(value) && Number(value) >= range[0] && Number(value) <= range[1])) {
+    throw refuse(`${key} must be ${range[0]} to ${range[1]}`);
   }
-  if (key === 'memtable.type' && !MEMTABLES.has(value)) throw refuse(`unknown memtable.type '${value.slice(0, 100)}'`);
-  if (key === 'max_row_group_row_count' || key === 'regions') {
-    const [min, max] = key === 'regions' ? [1, 1024] : [1, 10_485_760];
-    if (!/^\d{1,9}$/.test(value) || Number(value) < min || Number(value) > max)
-      throw refuse(`${key} must be ${min} to ${max}, got '${value.slice(0, 100)}'`);
-  }
-  return value;
+  if (!FLAGS.has(key)) return value;
+  const flag = value.toLowerCase();
+  if (flag !== 'true' && flag !== 'false') throw refuse(`${key} must be true or false`);
+  return flag;
 }
 
 const NAME = /^[\p{L}\p{N}_:@#.-]{1,255}$/u;

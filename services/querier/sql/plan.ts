@@ -9,9 +9,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Ast } from './ast.js';
 import { AGGREGATE_FUNCTIONS } from './functions/native.js';
 import { itemTexts } from './item-names.js';
-import { Kind, lex, type Tokens } from './lex.js';
+import { Kind, lex } from './lex.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from './literals.js';
 import type { PlanTable } from './plan-table.js';
+import type { QueryText } from './query-text.js';
 import { resolveQuery, type TableLookup } from './resolve.js';
 import { lift, type Lifted } from './rewrite/lift.js';
 import { checkSandbox } from './sandbox.js';
@@ -31,8 +32,8 @@ interface RunTexts {
 /** A query that is parsed, checked, resolved and rewritten; what is left are its literals and a snapshot. */
 export interface QueryPlan {
   readonly tables: readonly PlanTable[];
-  /** Whether its result is small for certain, or reduced enough that it is taken at once. */
-  readonly isSmall: boolean;
+  /** Whether the result is small enough that it is taken at once. @param literals those of the run. */
+  isSmall(literals: readonly Literal[]): boolean;
   /** Native types of result columns that the engine's type does not tell, by position. */
   readonly declaredTypes: ReadonlyMap<number, string>;
   /** SQL text for the engine. @param relations one a table, in order. */
@@ -118,12 +119,8 @@ export class Planner {
     if (entry.version === version) return true;
     for (const plan of entry.plan.tables) {
       const table = await this.#names.current(plan.table, call);
-      if (
-        table === undefined ||
-        table.tableId !== plan.table.tableId ||
-        table.schemaVersion !== plan.table.schemaVersion
-      )
-        return false;
+      const isSame = table?.tableId === plan.table.tableId && table.schemaVersion === plan.table.schemaVersion;
+      if (!isSame) return false;
       plan.table = table;
     }
     entry.version = version;
@@ -135,7 +132,7 @@ export class Planner {
     const found = await findTables(ast, database, this.#names, call);
     const lookup: TableLookup = (catalogName, schema, name) => found(catalogName, schema, name);
     const markerPrefix = unusedPrefix(lifted.sql);
-    const isSmall = isSmallResult(ast, lifted.literals);
+    const isSmall = smallResult(ast);
     const resolved = resolveQuery(ast, { lookup, literals: lifted.literals, markerPrefix });
     const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
     const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, lifted.literals.length);
@@ -146,13 +143,6 @@ export class Planner {
       sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
     };
   }
-}
-
-/** Tokens `[from, to)` are one query. */
-export interface QueryText {
-  readonly tokens: Tokens;
-  readonly from: number;
-  readonly to: number;
 }
 
 interface ParsedQuery {
@@ -240,19 +230,20 @@ function unusedPrefix(sql: string): string {
 
 const SMALL_LIMIT = 2000;
 
-/** Queries that aggregate without a long tail, or that are limited: their rows are few, and are encoded here. */
-function isSmallResult(ast: Ast, literals: readonly Literal[]): boolean {
+/** Queries that aggregate, or that are limited: their rows are few, and are encoded here. */
+function smallResult(ast: Ast): QueryPlan['isSmall'] {
   const limit = ast.modifiers?.find((modifier) => modifier.type === 'LIMIT_MODIFIER')?.limit;
-  if (limit?.class === 'PARAMETER')
-    return Number(literals[Number(limit.identifier) - 1]?.value ?? Infinity) <= SMALL_LIMIT;
-  if (limit?.class === 'CONSTANT') return Number(limit.value?.value) <= SMALL_LIMIT;
+  const isReduced = isReducing(ast);
+  if (limit?.class !== 'PARAMETER') return () => isReduced || Number(limit?.value?.value) <= SMALL_LIMIT;
+  const index = Number(limit.identifier) - 1;
+  return (literals) => isReduced || Number(literals[index].value) <= SMALL_LIMIT;
+}
+
+function isReducing(ast: Ast): boolean {
   if (ast.type !== 'SELECT_NODE') return false;
-  return (
-    ast.from_table?.type === 'EMPTY' ||
-    (ast.group_expressions ?? []).length > 0 ||
-    (ast.select_list ?? []).every(
-      (item) => item.class === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(item.function_name ?? ''),
-    )
+  if (ast.from_table?.type === 'EMPTY' || (ast.group_expressions ?? []).length > 0) return true;
+  return (ast.select_list ?? []).every(
+    ({ class: kind, function_name: name = '' }) => kind === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(name),
   );
 }
 

@@ -166,8 +166,7 @@ class Resolver {
   }
 
   #modifiers(node: Ast, scope: Scope): void {
-    for (const modifier of node.modifiers ?? [])
-      mapChildren(modifier as unknown as Ast, (part) => this.expressions.rewrite(part, scope));
+    for (const modifier of node.modifiers ?? []) mapChildren(modifier, (part) => this.expressions.rewrite(part, scope));
   }
 
   #from(node: Ast, scope: Scope): FromEntry[] {
@@ -226,43 +225,42 @@ class Resolver {
   }
 
   #baseTable(node: Ast, scope: Scope): FromEntry {
-    const name = node.table_name ?? '';
-    const isBare = (node.schema_name ?? '') === '' && (node.catalog_name ?? '') === '';
-    const cte = isBare ? findCte(scope, name.toLowerCase()) : { found: false, outputs: undefined };
-    if (cte.found)
-      return derived(
-        { ...node, alias: (node.alias ?? '') === '' ? name : (node.alias ?? '') },
-        renamedOutputs(cte.outputs, node.column_name_alias ?? []),
-      );
-    const table = this.#options.lookup(node.catalog_name ?? '', node.schema_name ?? '', name);
-    const plan: PlanTable = {
-      marker: `${this.#options.markerPrefix}${this.#tables.length}`,
-      table,
-      columns: new Set(),
-      readsAll: false,
-      bounds: [],
-      tagValues: new Map(),
-    };
-    this.#tables.push(plan);
-    const hasAlias = (node.alias ?? '') !== '';
+    const { table_name: name = '', schema_name: schema = '', catalog_name: catalog = '', alias = '' } = node;
     const aliases = node.column_name_alias ?? [];
+    const cte = schema === '' && catalog === '' ? findCte(scope, name.toLowerCase()) : NO_CTE;
+    if (cte.found) {
+      return derived({ ...node, alias: alias === '' ? name : alias }, renamedOutputs(cte.outputs, aliases));
+    }
+    const plan = this.#planTable(this.#options.lookup(catalog, schema, name));
     // Renamed by position: the relation must have all columns in their order.
     if (aliases.length > 0) plan.readsAll = true;
-    const outputs = table.columns.map((column): OutputColumn => ({
+    const outputs = plan.table.columns.map((column): OutputColumn => ({
       name: column.name,
       known: knownTypeOf(column.type),
       column,
     }));
-    const entry = entryOf(hasAlias ? (node.alias ?? '') : name, renamedOutputs(outputs, aliases));
-    if (!hasAlias) node.alias = name;
-    node.catalog_name = '';
-    node.schema_name = '';
-    node.table_name = plan.marker;
+    const entry = entryOf(alias === '' ? name : alias, renamedOutputs(outputs, aliases));
+    Object.assign(node, {
+      alias: alias === '' ? name : alias,
+      catalog_name: '',
+      schema_name: '',
+      table_name: plan.marker,
+    });
     // A sample is taken of all rows, not of those that pass the condition.
-    const prunable = (node as { sample?: unknown }).sample == null;
-    return { ...entry, plan, prunable, ...(hasAlias ? {} : { path: [table.database, table.name] as const }) };
+    const prunable = (node as { sample?: unknown }).sample === null;
+    const path = alias === '' ? { path: [plan.table.database, plan.table.name] as const } : {};
+    return { ...entry, plan, prunable, ...path };
+  }
+
+  #planTable(table: Table): PlanTable {
+    const marker = `${this.#options.markerPrefix}${this.#tables.length}`;
+    const plan: PlanTable = { marker, table, columns: new Set(), readsAll: false, bounds: [], tagValues: new Map() };
+    this.#tables.push(plan);
+    return plan;
   }
 }
+
+const NO_CTE = { found: false, outputs: undefined };
 
 function derived(node: Ast, outputs: Outputs): FromEntry {
   // Conditions on a derived table are not followed into it, so its columns carry no table's column.

@@ -5,7 +5,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '../formats/format.js';
 import type { Snapshot } from '../snapshot/binding.js';
 import type { RunValues } from './literals.js';
-import type { PlannedQuery, QueryText } from './plan.js';
+import type { PlannedQuery } from './plan.js';
+import type { QueryText } from './query-text.js';
 import { bindRequest } from './plan-table.js';
 import type { StatementContext, StatementEvent } from './statements/statement.js';
 
@@ -58,7 +59,7 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
   const sql = context.limit === undefined ? bound.sql : `SELECT * FROM (${bound.sql}) LIMIT ${context.limit}`;
-  const isSmall = bound.planned.plan.isSmall || (context.limit ?? Infinity) <= ROWS_PER_FOLD;
+  const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_PER_FOLD;
   if (isSmall) {
     const result = await bound.connection.run(sql, context.call.signal);
     const columns = outputColumns(result.columns, bound);
@@ -88,7 +89,7 @@ async function* folded(context: StatementContext, bound: BoundQuery, sql: string
   for await (const block of bound.connection.stream(sql, 2, context.call.signal)) {
     const texts = block.cells(0);
     const counts = block.cells(1);
-    for (let i = 0; i < block.rowCount; i++) yield { kind: 'text', text: String(texts[i]), rows: Number(counts[i]) };
+    for (let i = 0; i < block.rowCount; i++) yield { kind: 'text', text: texts[i] as string, rows: Number(counts[i]) };
   }
 }
 
@@ -138,11 +139,11 @@ export function rowsOf(block: RowBlock, columnCount: number): Cell[][] {
   return Array.from({ length: block.rowCount }, (_, row) => cells.map((column) => column[row]));
 }
 
-const MISSING_FIELD = /^Failed to plan SQL: No field named /;
+const MISSING_FIELD = 'Failed to plan SQL: No field named ';
 
 /** A missing field is answered with those there are, as far as the query names its tables plainly. */
 function withFields(error: unknown, query: QueryText, context: StatementContext): unknown {
-  if (!(error instanceof AlmanacError) || !MISSING_FIELD.test(error.message)) return error;
+  if (!(error instanceof AlmanacError) || !error.message.startsWith(MISSING_FIELD)) return error;
   const fields = context.deps.planner.fieldsOf(query, context.session.database);
   if (fields.length === 0) return error;
   return new AlmanacError(error.code, `${error.message} Valid fields are ${fields.join(', ')}.`, { cause: error });

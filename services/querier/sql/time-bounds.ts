@@ -92,18 +92,24 @@ function addBound(column: Ast, comparison: string, constant: Ast | undefined, pl
 }
 
 function collectTagValues(column: Ast | undefined, values: readonly (Ast | undefined)[], place: Place): void {
-  if (column === undefined || values.length === 0 || values.length > TAG_VALUES_MAX) return;
-  const found = place.expressions.columnOf(column);
+  const found = column === undefined ? undefined : place.expressions.columnOf(column);
   const plan = prunableTable(found, 'tag', place);
-  const name = found?.output?.column?.name;
-  if (plan === undefined || name === undefined || found?.output?.column?.type !== 'String') return;
+  const tag = found?.output?.column;
+  if (plan === undefined || tag?.type !== 'String' || plan.tagValues.has(tag.name)) return;
+  const literals = textLiterals(values, place);
+  if (literals !== undefined) plan.tagValues.set(tag.name, (run) => literals.map((literal) => literal(run).value));
+}
+
+/** The values as text literals; undefined if one is something else, or if there are none or too many. */
+function textLiterals(values: readonly (Ast | undefined)[], place: Place): ((run: RunValues) => Literal)[] | undefined {
+  if (values.length === 0 || values.length > TAG_VALUES_MAX) return undefined;
   const literals: ((run: RunValues) => Literal)[] = [];
   for (const value of values) {
     const literal = value === undefined ? undefined : place.expressions.literalOf(value);
-    if (literal?.kind !== 'text') return;
+    if (literal?.kind !== 'text') return undefined;
     literals.push(literal.in);
   }
-  if (!plan.tagValues.has(name)) plan.tagValues.set(name, (run) => literals.map((literal) => literal(run).value));
+  return literals;
 }
 
 /** The table whose rows a condition on this column may keep from being read. */

@@ -49,11 +49,11 @@ const dateBin: FunctionRule = {
     const [width, time, origin] = argumentsOf(node, 2, 3);
     const unit = context.unitOf(time);
     const interval = constantInterval(width);
-    if (interval !== undefined && interval.months === 0 && interval.ns <= 0n) {
+    if (interval?.months === 0 && interval.ns <= 0n) {
       throw new AlmanacError('plan_query', 'Failed to plan SQL: date_bin interval must be greater than 0');
     }
     const originNs = origin === undefined ? 0n : originOf(origin);
-    const isPlain = interval !== undefined && interval.months === 0 && originNs !== undefined;
+    const isPlain = interval?.months === 0 && originNs !== undefined;
     if (unit === 'ns' && isPlain) return binNs(time, interval.ns, originNs, context);
     const from = origin === undefined ? cast(text('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
     const bucket = call('time_bucket', widthOf(width, interval), time, from);
@@ -109,7 +109,7 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
   }
   if (interval === undefined && by.class !== 'CAST' && by.class !== 'FUNCTION') return undefined;
   if (unit !== 'ns') return context.typed(cast(operator(sign, time, by), TYPE_OF_UNIT[unit]), unit);
-  if (interval !== undefined && interval.months === 0) {
+  if (interval?.months === 0) {
     const ns = operator(
       sign,
       call('epoch_ns', time),

@@ -42,6 +42,9 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   uint16: 'usmallint',
   uint8: 'utinyint',
 };
+/** The engine reads `~` as a match of the whole text; its grammar passes other operators on as functions. */
+const OPERATORS: Readonly<Partial<Record<string, string>>> = { '~': '@~@', '!~': '!@~@' };
+
 const PRECISIONS: Readonly<Record<string, string>> = {
   0: 'timestamp_s',
   3: 'timestamp_ms',
@@ -161,30 +164,29 @@ class Lifter {
     const tokens = this.#tokens;
     const symbol = tokens.raw(i);
     if (symbol === '?') throw noParameters(symbol);
-    if (symbol === '(')
-      this.#open.push({
-        keeps: this.#keepsArguments(i - 1),
-        isCast: tokens.isWord(i - 1, 'CAST') || tokens.isWord(i - 1, 'TRY_CAST'),
-      });
-    if (symbol === '[' || symbol === '{') this.#open.push({ keeps: false, isCast: false });
-    if (symbol === ')' || symbol === ']' || symbol === '}') this.#open.pop();
-    if (
-      symbol === ')' &&
-      (tokens.isWord(i + 1, 'IGNORE') || tokens.isWord(i + 1, 'RESPECT')) &&
-      tokens.isWord(i + 2, 'NULLS')
-    ) {
+    this.#bracket(symbol, i);
+    const hasNulls = tokens.isWord(i + 1, 'IGNORE') || tokens.isWord(i + 1, 'RESPECT');
+    if (symbol === ')' && hasNulls && tokens.isWord(i + 2, 'NULLS')) {
       this.parts.push(tokens.raw(i + 1), 'nulls )');
       return i + 3;
     }
-    // The engine reads `~` as a match of the whole text; its grammar passes other operators on as functions.
-    this.parts.push(symbol === '~' ? '@~@' : symbol === '!~' ? '!@~@' : symbol);
     if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1)) {
-      this.parts.pop();
       const literal = this.#literalAt(i + 1);
       this.#literal(i + 1, { kind: literal.kind, value: `-${literal.value}` }, i);
       return i + 2;
     }
+    this.parts.push(OPERATORS[symbol] ?? symbol);
     return i + 1;
+  }
+
+  #bracket(symbol: string, i: number): void {
+    const tokens = this.#tokens;
+    if (symbol === '(') {
+      const isCast = tokens.isWord(i - 1, 'CAST') || tokens.isWord(i - 1, 'TRY_CAST');
+      this.#open.push({ keeps: this.#keepsArguments(i - 1), isCast });
+    }
+    if (symbol === '[' || symbol === '{') this.#open.push({ keeps: false, isCast: false });
+    if (symbol === ')' || symbol === ']' || symbol === '}') this.#open.pop();
   }
 
   #keepsArguments(i: number): boolean {

@@ -36,7 +36,7 @@ export const explain: StatementKind = {
           );
           const result = await connection.run(`EXPLAIN ${analyze ? 'ANALYZE ' : ''}${sql}`, context.call.signal);
           let plan = '';
-          for await (const block of result.blocks()) plan += block.cells(1).join('\n');
+          for await (const block of result.blocks()) plan += (block.cells(1) as string[]).join('\n');
           const physical = scrub(plan);
           const logical = scans.length === 0 ? 'no tables' : scans.join('\n');
           yield* outputTable(
@@ -62,7 +62,9 @@ export const explain: StatementKind = {
   },
 };
 
+const INTERNAL = /[^\s│]*(?:\.parquet|__t\d+|memory\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*/g;
+
 /** The engine's plan names files and internal tables; those lines say nothing to users. */
 function scrub(plan: string): string {
-  return plan.replaceAll(/[^\s│]*(?:\.parquet|__t\d+)[^\s│]*/g, (name) => '·'.repeat(name.length));
+  return plan.replaceAll(INTERNAL, (name) => '·'.repeat(name.length));
 }

@@ -1,5 +1,5 @@
 import type { Cursor } from '../cursor.js';
-import type { QueryText } from '../plan.js';
+import type { QueryText } from '../query-text.js';
 import { answerQuery } from '../run-query.js';
 import type { Statement, StatementKind } from './statement.js';
 

@@ -28,7 +28,7 @@ describe('json format', () => {
     if (rowSql === undefined) return { here, engine: undefined };
     const folded = await connection.run(`SELECT ${rowSql} FROM (SELECT ${expression} AS v)`, signal);
     let engine = '';
-    for await (const block of folded.blocks()) engine += String(block.cells(0)[0]);
+    for await (const block of folded.blocks()) engine += block.cells(0)[0] as string;
     return { here, engine };
   };
 

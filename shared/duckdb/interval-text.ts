@@ -1,4 +1,4 @@
-import type { IntervalCell } from '#shared/duckdb/chunk-reader';
+import type { IntervalCell } from './chunk-reader.js';
 
 /** An interval as SQL prints it: `14 mons 3 days 4 hours 5 mins 6.000100 secs`. */
 export function intervalText({ months, days, micros }: IntervalCell): string {
