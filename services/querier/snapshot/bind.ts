@@ -13,6 +13,8 @@ export interface BoundRegion {
   readonly view: RegionView;
   /** Segments that can have rows of the query. */
   readonly segments: readonly Segment[];
+  /** The only series that the query can want; undefined: any. */
+  readonly sids: readonly number[] | undefined;
 }
 
 export interface BindTarget {
@@ -60,8 +62,9 @@ function shapeOf(target: BindTarget): Shape {
   };
 }
 
-function bindRegion({ view, segments }: BoundRegion, shape: Shape): string {
-  const rows = regionRows(view, segments, shape);
+function bindRegion(region: BoundRegion, shape: Shape): string {
+  const { view } = region;
+  const rows = regionRows(region, shape);
   if (rows === undefined) return `SELECT ${shape.nothing} WHERE false`;
   const output = shape.output.map((column) => `${sourceName(column)} AS ${quoteName(column.name)}`).join(', ');
   if (shape.tags.length === 0 || view.series === undefined) return `SELECT ${output} FROM (${rows}) AS r`;
@@ -74,9 +77,10 @@ function sourceName(column: Column): string {
 }
 
 /** The rows with the region's own numbers: plain where every key is unique, merged where it may not be. */
-function regionRows(view: RegionView, segments: readonly Segment[], shape: Shape): string | undefined {
+function regionRows({ view, segments, sids }: BoundRegion, shape: Shape): string | undefined {
   const { bounds, unit, table } = shape;
-  const within = timeCondition('time', unit, bounds);
+  if (sids?.length === 0) return undefined;
+  const within = timeCondition('time', unit, bounds) + sidCondition(sids);
   const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
   const bands = isAppendOnly(table) ? [] : joinBands(lateBands(segments, parts), bounds);
   const notLate = bands.map((band) => ` AND NOT (${inBand(band, unit)})`).join('');
@@ -88,8 +92,25 @@ function regionRows(view: RegionView, segments: readonly Segment[], shape: Shape
     const columns = partColumns(part.fieldIds, shape);
     sources.push(`SELECT ${columns} FROM ${part.relation} WHERE rowid < ${rowCount} AND ${within}${notLate}`);
   }
-  if (bands.length > 0) sources.push(mergedRows(bands, segments, parts, shape));
+  if (bands.length > 0) sources.push(mergedRows({ bands, segments, parts, within }, shape));
   return sources.length === 0 ? undefined : sources.join(' UNION ALL ');
+}
+
+/**
+ * Condition for the series that a query wants. The engine would find them by the join, but only if it happens to build
+ * the join on the series' side; named, they prune row groups for sure.
+ */
+function sidCondition(sids: readonly number[] | undefined): string {
+  if (sids === undefined) return '';
+  return sids.length === 1 ? ` AND sid = ${sids[0]}` : ` AND sid IN (${sids.join(', ')})`;
+}
+
+interface LateRows {
+  readonly bands: readonly Band[];
+  readonly segments: readonly Segment[];
+  readonly parts: readonly PartView[];
+  /** Condition on time and series of the whole query. */
+  readonly within: string;
 }
 
 function lateBands(segments: readonly Segment[], parts: readonly PartView[]): Band[] {
@@ -105,15 +126,10 @@ function lateBands(segments: readonly Segment[], parts: readonly PartView[]): Ba
  * The rows of the late bands, versions made one. A version's number is that of its source (segments in the order of
  * their sequences, then parts) and its place in it.
  */
-function mergedRows(
-  bands: readonly Band[],
-  segments: readonly Segment[],
-  parts: readonly PartView[],
-  shape: Shape,
-): string {
-  const { unit, bounds, fields, table } = shape;
+function mergedRows({ bands, segments, parts, within }: LateRows, shape: Shape): string {
+  const { unit, fields, table } = shape;
   const inBands = `(${bands.map((band) => inBand(band, unit)).join(' OR ')})`;
-  const where = `${timeCondition('time', unit, bounds)} AND ${inBands}`;
+  const where = `${within} AND ${inBands}`;
   const isNear = (range: Band): boolean => bands.some((band) => touches(band, range));
   const sources: string[] = [];
   let rank = 0;

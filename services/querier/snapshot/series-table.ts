@@ -3,12 +3,18 @@ import type { ScanChunk } from '#shared/contracts/gen/ingester';
 import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
+import { LRUCache } from 'lru-cache';
+
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
 import { textColumn } from '#shared/rowbatch/text-column';
 import { dataType } from '#shared/schema/data-type';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
+
+/** Series that a query names one by one; more are left to the join. */
+const MATCHES_MAX = 64;
+const MATCHES_KEPT = 1024;
 
 /**
  * The series of one region as a table of the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps.
@@ -19,6 +25,10 @@ export class SeriesTable {
   /** Series below this number are in it. */
   count = 0;
   pins = 0;
+  /** Answers of `matching`, by question; they hold for the number of series that they were asked with. */
+  readonly #matches = new LRUCache<string, { readonly count: number; readonly sids: readonly number[] | undefined }>({
+    max: MATCHES_KEPT,
+  });
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
@@ -39,6 +49,29 @@ export class SeriesTable {
   /** Whether it has a column for every tag of the table. */
   fits(table: Table): boolean {
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
+  }
+
+  /**
+   * Numbers of the series whose tags have one of the given values each, ascending; undefined if there are too many to
+   * be named, or nothing is asked.
+   *
+   * @param tagValues tag column id -> values.
+   */
+  async matching(
+    connection: DuckDBConnection,
+    tagValues: ReadonlyMap<number, readonly string[]>,
+  ): Promise<readonly number[] | undefined> {
+    if (tagValues.size === 0) return undefined;
+    const conditions = [...tagValues].map(([id, values]) => `f${id} IN (${values.map(quoteText).join(', ')})`).sort();
+    const question = conditions.join(' AND ');
+    const known = this.#matches.get(question);
+    if (known?.count === this.count) return known.sids;
+    const { count } = this;
+    const sql = `SELECT sid FROM ${this.relation} WHERE ${question} LIMIT ${MATCHES_MAX + 1}`;
+    const rows = await (await connection.run(sql)).getRows();
+    const sids = rows.length > MATCHES_MAX ? undefined : rows.map(([sid]) => Number(sid)).sort((a, b) => a - b);
+    this.#matches.set(question, { count, sids });
+    return sids;
   }
 
   /** Adds what the files have more; they begin at or below `count`. */

@@ -5,6 +5,7 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode } from '#shared/fs/node-file-system';
+import { tagsOf } from '#shared/schema/table-schema';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type TimeBounds } from './bands.js';
@@ -72,9 +73,9 @@ export class RegionSnapshots implements Snapshots {
   async #bindRegions(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
     const bound: BoundRegion[] = [];
     for (const region of request.table.regions) {
-      const { view, segments } = await this.#readRegion(request, region, call);
-      views.push(view);
-      bound.push({ view, segments });
+      const read = await this.#readRegion(request, region, call);
+      views.push(read.view);
+      bound.push(read);
     }
     return bound;
   }
@@ -97,9 +98,10 @@ export class RegionSnapshots implements Snapshots {
   async #checkedView(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
     const view = await this.#view(request.table, region, call);
     try {
-      const segments = prune(view.manifest, boundsOf(request));
+      const sids = await view.series?.matching(this.#deps.connection, tagIds(request));
+      const segments = prune(view.manifest, boundsOf(request), sids);
       await this.#verified.check(segments);
-      return { view, segments };
+      return { view, segments, sids };
     } catch (error) {
       view.release();
       throw error;
@@ -120,8 +122,21 @@ function boundsOf({ timeFrom, timeTo }: BindRequest): TimeBounds {
   return { from: timeFrom, to: timeTo };
 }
 
-function prune(manifest: RegionManifest, bounds: TimeBounds): Segment[] {
-  return manifest.segments.filter((it) => overlaps({ first: it.timeFirst, last: it.timeLast }, bounds));
+function prune(manifest: RegionManifest, bounds: TimeBounds, sids: readonly number[] | undefined): Segment[] {
+  return manifest.segments.filter((segment) => {
+    if (!overlaps({ first: segment.timeFirst, last: segment.timeLast }, bounds)) return false;
+    return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
+  });
+}
+
+/** The wanted tag values by column id. */
+function tagIds({ table, tagValues }: BindRequest): ReadonlyMap<number, readonly string[]> {
+  const ids = new Map<number, readonly string[]>();
+  for (const column of tagsOf(table)) {
+    const values = tagValues.get(column.name);
+    if (values !== undefined) ids.set(column.id, values);
+  }
+  return ids;
 }
 
 function sum(numbers: readonly number[]): number {
