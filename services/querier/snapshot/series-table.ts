@@ -3,8 +3,6 @@ import type { ScanChunk } from '#shared/contracts/gen/ingester';
 import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
-import { LRUCache } from 'lru-cache';
-
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
 import { textColumn } from '#shared/rowbatch/text-column';
@@ -12,9 +10,7 @@ import { dataType } from '#shared/schema/data-type';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
-/** Series that a query names one by one; more are left to the join. */
-const MATCHES_MAX = 64;
-const MATCHES_KEPT = 1024;
+import { TagIndex } from './tag-index.js';
 
 /**
  * The series of one region as a table of the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps.
@@ -25,10 +21,7 @@ export class SeriesTable {
   /** Series below this number are in it. */
   count = 0;
   pins = 0;
-  /** Answers of `matching`, by question; they hold for the number of series that they were asked with. */
-  readonly #matches = new LRUCache<string, { readonly count: number; readonly sids: readonly number[] | undefined }>({
-    max: MATCHES_KEPT,
-  });
+  readonly #indexes = new Map<number, TagIndex>();
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
@@ -61,17 +54,30 @@ export class SeriesTable {
     connection: DuckDBConnection,
     tagValues: ReadonlyMap<number, readonly string[]>,
   ): Promise<readonly number[] | undefined> {
-    if (tagValues.size === 0) return undefined;
-    const conditions = [...tagValues].map(([id, values]) => `f${id} IN (${values.map(quoteText).join(', ')})`).sort();
-    const question = conditions.join(' AND ');
-    const known = this.#matches.get(question);
-    if (known?.count === this.count) return known.sids;
-    const { count } = this;
-    const sql = `SELECT sid FROM ${this.relation} WHERE ${question} LIMIT ${MATCHES_MAX + 1}`;
-    const rows = await (await connection.run(sql)).getRows();
-    const sids = rows.length > MATCHES_MAX ? undefined : rows.map(([sid]) => Number(sid)).sort((a, b) => a - b);
-    this.#matches.set(question, { count, sids });
-    return sids;
+    let matches: readonly number[] | undefined;
+    for (const [tagId, values] of tagValues) {
+      const found = (await this.#index(connection, tagId)).find(values);
+      if (found === undefined) continue;
+      const earlier: readonly number[] | undefined = matches;
+      matches = earlier === undefined ? found : found.filter((sid) => earlier.includes(sid));
+    }
+    return matches === undefined ? undefined : [...matches].sort((a, b) => a - b);
+  }
+
+  async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {
+    let index = this.#indexes.get(tagId);
+    if (index === undefined) {
+      index = new TagIndex(this.relation, tagId);
+      this.#indexes.set(tagId, index);
+    }
+    try {
+      await index.reach(connection, this.count);
+    } catch (error) {
+      // Half filled: the next question makes a new one.
+      this.#indexes.delete(tagId);
+      throw error;
+    }
+    return index;
   }
 
   /** Adds what the files have more; they begin at or below `count`. */

@@ -1,0 +1,61 @@
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+
+/** Series above which a value is not kept as a list: naming so many helps no query. */
+export const MATCHES_MAX = 64;
+
+/** What a value that too many series have maps to. */
+const TOO_MANY: readonly number[] = [];
+
+/**
+ * Values of one tag -> numbers of the series that have it, for values of few series. It is filled at the first question
+ * about the tag and then goes along with its table: a lookup costs no query of the engine, which would take 1 ms.
+ */
+export class TagIndex {
+  readonly #relation: string;
+  readonly #column: string;
+  readonly #series = new Map<string, readonly number[] | number[]>();
+  /** Series below this number are in it. */
+  #count = 0;
+  #filled: Promise<void> = Promise.resolve();
+
+  constructor(relation: string, tagId: number) {
+    this.#relation = relation;
+    this.#column = `f${tagId}`;
+  }
+
+  /** Takes in the series up to `count`; resolves when they, and all that others asked for before, are in it. */
+  reach(connection: DuckDBConnection, count: number): Promise<void> {
+    if (this.#count < count) {
+      const from = this.#count;
+      this.#count = count;
+      this.#filled = this.#filled.then(() => this.#fill(connection, from, count));
+    }
+    return this.#filled;
+  }
+
+  /** Numbers of the series with one of the values; undefined if they are too many to be named. */
+  find(values: readonly string[]): readonly number[] | undefined {
+    const found: number[] = [];
+    for (const value of values) {
+      const sids = this.#series.get(value);
+      if (sids === TOO_MANY) return undefined;
+      if (sids !== undefined) found.push(...sids);
+      if (found.length > MATCHES_MAX) return undefined;
+    }
+    return [...new Set(found)];
+  }
+
+  async #fill(connection: DuckDBConnection, from: number, to: number): Promise<void> {
+    const range = `sid >= ${from} AND sid < ${to}`;
+    const sql = `SELECT sid, ${this.#column} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
+    for (const [sid, value] of await (await connection.run(sql)).getRows()) this.#add(String(value), Number(sid));
+  }
+
+  #add(value: string, sid: number): void {
+    const sids = this.#series.get(value);
+    if (sids === undefined) this.#series.set(value, [sid]);
+    else if (sids === TOO_MANY) return;
+    else if (sids.length >= MATCHES_MAX) this.#series.set(value, TOO_MANY);
+    else (sids as number[]).push(sid);
+  }
+}
