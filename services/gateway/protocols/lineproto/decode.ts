@@ -373,6 +373,7 @@ export class LineDecoder {
     const name = bytes.toString('utf8', from, to - 1);
     const slot = table.slot(raw) ?? this.#cache.addSlot(table, name, bytes.subarray(from, to));
     if (slot === undefined) return before;
+    slot.owner = undefined; // the builder may have made a new column for the name
     if (before === undefined) table.first = slot;
     else before.next = slot;
     return slot;
