@@ -27,7 +27,6 @@ export class GatewayMetrics {
   readonly #databases = new Set<string>();
   readonly #sqlElapsed: Histogram<'db'>;
   readonly #lineprotoElapsed: Histogram<'db'>;
-  readonly #rows: Counter<'db'>;
   readonly #errors: Counter<'protocol'>;
   readonly #refusedBodies: Counter<'reason'>;
   readonly #clock: Clock;
@@ -58,7 +57,6 @@ export class GatewayMetrics {
       help: 'seconds that line protocol writes took',
       ...byDatabase,
     });
-    this.#rows = metrics.counter({ name: 'table_operator_ingest_rows', help: 'rows written', labelNames: ['db'] });
     this.#errors = metrics.counter({
       name: 'servers_error',
       help: 'requests that failed, by protocol',
@@ -101,10 +99,8 @@ export class GatewayMetrics {
     this.#sqlElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
   }
 
-  written(context: RequestContext, rowCount: number): void {
-    const db = this.#labelOf(context.database);
-    this.#rows.inc({ db }, rowCount);
-    this.#lineprotoElapsed.observe({ db }, this.#secondsSince(context.startedMs));
+  lineproto(context: RequestContext): void {
+    this.#lineprotoElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
   }
 
   failed(protocol: string): void {

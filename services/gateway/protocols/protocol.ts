@@ -15,7 +15,7 @@ export interface Protocol {
   readonly routes: readonly ProtocolRoute[];
 }
 
-export type ProtocolRoute = AnyIngestRoute | PlainRoute;
+export type ProtocolRoute = IngestRoute | PlainRoute;
 
 /** A route that answers without a body or the data. */
 export interface PlainRoute {
@@ -75,8 +75,7 @@ export interface IngestOutcome {
 }
 
 /** A route that takes rows. Protocols differ only in these members. */
-export interface IngestRoute<O extends IngestOptions> {
-  readonly kind: 'ingest';
+export interface IngestParts<O extends IngestOptions> {
   readonly path: string;
   readonly encodings: readonly BodyEncoding[];
   /** Whether good lines are written when others are malformed. */
@@ -87,12 +86,32 @@ export interface IngestRoute<O extends IngestOptions> {
   readonly reply: IngestReply;
 }
 
-// The handler hands a route only what the route itself made.
-export type AnyIngestRoute = IngestRoute<never> | IngestRoute<IngestOptions>;
+/** A route whose options are its own affair. */
+export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decode'> {
+  readonly kind: 'ingest';
+  /** Reads the options of one request. @throws `AlmanacError` for parameters that cannot be. */
+  readonly prepare: (context: RequestContext) => PreparedIngest;
+}
+
+export interface PreparedIngest {
+  readonly write: WriteOptions;
+  readonly decode: (input: DecodeInput) => Decoding;
+}
+
+export function ingest<O extends IngestOptions>({ options, decode, ...parts }: IngestParts<O>): IngestRoute {
+  return {
+    ...parts,
+    kind: 'ingest',
+    prepare(context) {
+      const prepared = options(context);
+      return { write: prepared.write, decode: (input) => decode(input, prepared) };
+    },
+  };
+}
 
 export interface IngestReply {
   success(outcome: IngestOutcome): Answer;
   /** No row was written, because some were malformed. */
-  rejected(rejected: Rejected, total: { readonly rowCount: number }): Answer;
+  rejected(rejected: Rejected): Answer;
   failure(error: AlmanacError): Answer;
 }

@@ -5,7 +5,8 @@ import { seriesId, type Tag } from '#shared/rowbatch/series-key';
 
 import { parseKey, type ParsedKey } from './key.js';
 
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES_MIN = 4 * 1024;
+const CHUNK_BYTES_MAX = 256 * 1024;
 /** Objects of one known key, by heap snapshot: the key, its series entry, the id, a place in the map. */
 const KEY_OVERHEAD_BYTES = 280;
 const SLOT_OVERHEAD_BYTES = 400;
@@ -147,31 +148,49 @@ export class KnownTable {
   }
 }
 
+/** What the caches of all databases may take together. When it is used up, all of them are emptied. */
+export class SeriesMemory {
+  readonly limitBytes: number;
+  usedBytes = 0;
+  readonly #caches = new Set<SeriesCache>();
+
+  constructor(limitBytes: number) {
+    this.limitBytes = limitBytes;
+  }
+
+  add(cache: SeriesCache): void {
+    this.#caches.add(cache);
+  }
+
+  /** Forgets a cache, which must not be used any more. */
+  remove(cache: SeriesCache): void {
+    cache.clear();
+    this.#caches.delete(cache);
+  }
+
+  clear(): void {
+    for (const cache of this.#caches) cache.clear();
+  }
+}
+
 /**
  * Keys and names that clients of one database sent before, so that tags are parsed once for each series and not once
- * for each line. Bounded in bytes: when it is full, it is emptied.
+ * for each line.
  */
 export class SeriesCache {
   /** Key to start the next request with. */
   guess: KnownKey | undefined = undefined;
   /** Counts how often the cache was emptied. */
   epoch = 0;
-  readonly #limitBytes: number;
+  readonly #memory: SeriesMemory;
   #bytes = 0;
-  #chunk: Chunk = newChunk(CHUNK_BYTES);
+  #chunk: Chunk = newChunk(0);
   readonly #keys = new Map<number, KnownKey>();
   readonly #tables = new Map<string, KnownTable>();
 
-  constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get keyCount(): number {
-    return this.#keys.size;
+  constructor(memory: SeriesMemory) {
+    this.#memory = memory;
+    memory.add(this);
   }
 
   /** The key `bytes[from, to)`, if it is known. */
@@ -187,7 +206,7 @@ export class SeriesCache {
     this.#makeRoom(to - from);
     const length = to - from;
     const table = this.table(parsed.table);
-    this.#bytes += table.addTags(parsed.tags) * SLOT_OVERHEAD_BYTES;
+    this.#take(table.addTags(parsed.tags) * SLOT_OVERHEAD_BYTES);
     const isKept = length <= KEY_BYTES_MAX && !parsed.isIrregular;
     const chunk = isKept ? this.#chunkFor(length) : newChunk(length);
     const place = { view: chunk.view, from: chunk.used, length };
@@ -201,7 +220,7 @@ export class SeriesCache {
     const known = new KnownKey(place, hash, entry, table, this.#keys.get(hash));
     if (isKept) {
       this.#keys.set(hash, known);
-      this.#bytes += length + KEY_OVERHEAD_BYTES;
+      this.#take(length + KEY_OVERHEAD_BYTES);
     }
     return known;
   }
@@ -211,7 +230,7 @@ export class SeriesCache {
     if (table === undefined) {
       table = new KnownTable(name);
       this.#tables.set(name, table);
-      this.#bytes += SLOT_OVERHEAD_BYTES;
+      this.#take(SLOT_OVERHEAD_BYTES);
     }
     return table;
   }
@@ -221,7 +240,7 @@ export class SeriesCache {
     if (raw.length > FIELD_BYTES_MAX) return undefined;
     const slot = new FieldSlot(name, Uint8Array.from(raw));
     table.addSlot(raw.toString('latin1'), slot);
-    this.#bytes += raw.length * 2 + SLOT_OVERHEAD_BYTES;
+    this.#take(raw.length * 2 + SLOT_OVERHEAD_BYTES);
     return slot;
   }
 
@@ -230,19 +249,32 @@ export class SeriesCache {
     for (const name of tables) this.#tables.get(name)?.forgetBuilders();
   }
 
-  #makeRoom(length: number): void {
-    if (this.#bytes + length + KEY_OVERHEAD_BYTES <= this.#limitBytes) return;
+  clear(): void {
     this.#keys.clear();
     this.#tables.clear();
+    this.#memory.usedBytes -= this.#bytes;
     this.#bytes = 0;
-    this.#chunk = newChunk(CHUNK_BYTES);
+    this.#chunk = newChunk(0);
     this.guess = undefined;
     this.epoch++;
   }
 
+  #makeRoom(length: number): void {
+    const { usedBytes, limitBytes } = this.#memory;
+    if (usedBytes + length + KEY_OVERHEAD_BYTES > limitBytes) this.#memory.clear();
+  }
+
+  #take(bytes: number): void {
+    this.#bytes += bytes;
+    this.#memory.usedBytes += bytes;
+  }
+
   #chunkFor(length: number): Chunk {
     // Entries that are in use keep their own chunk alive.
-    if (this.#chunk.used + length > this.#chunk.bytes.length) this.#chunk = newChunk(CHUNK_BYTES);
+    const size = this.#chunk.bytes.length;
+    if (this.#chunk.used + length > size) {
+      this.#chunk = newChunk(Math.max(length, CHUNK_BYTES_MIN, Math.min(CHUNK_BYTES_MAX, size * 2)));
+    }
     return this.#chunk;
   }
 }

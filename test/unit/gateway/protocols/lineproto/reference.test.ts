@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesCache, SeriesMemory } from '#services/gateway/protocols/lineproto/series-cache';
 import type { Precision } from '#services/gateway/protocols/lineproto/timestamp';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
@@ -88,7 +88,7 @@ function decode(
 
 describe('line protocol against the plain reader', () => {
   it(`takes and refuses the same lines for the same reasons in ${RUNS} bodies`, () => {
-    const cache = new SeriesCache(20_000); // small: it is emptied many times during the run
+    const cache = new SeriesCache(new SeriesMemory(20_000)); // small: it is emptied many times during the run
     const precision = pick<Precision>('ns', 'ns', 'us', 'ms', 's', 'm', 'h');
     const sliceBytes = pick(1, 17, 1_000_000);
     fc.assert(

@@ -1,6 +1,6 @@
 /** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/lineproto/decode.js`. */
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesCache, SeriesMemory } from '#services/gateway/protocols/lineproto/series-cache';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 
@@ -75,7 +75,7 @@ for (const load of LOADS) {
   const totalRows = Math.max(100_000, load.seriesCount);
   const bodies = makeBodies(load, totalRows / load.rowsPerBody);
   const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
-  const cache = new SeriesCache(64 * MEBIBYTE);
+  const cache = new SeriesCache(new SeriesMemory(64 * MEBIBYTE));
   const pool = new BuilderPool(32 * MEBIBYTE);
   for (let round = 0; round < 3; round++) decodeAll(bodies, cache, pool, load.withFinish);
   const times = Array.from({ length: 7 }, () => {
