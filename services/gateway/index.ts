@@ -15,6 +15,7 @@ import type { RowWriter } from '#shared/write/writer-types';
 
 import type { Readiness } from './admin/endpoint.js';
 import { BodyReader } from './http/body.js';
+import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
 import { Lifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
@@ -107,6 +108,7 @@ function routeDeps(
   const bodies = new BodyReader({
     limitBytes: config.http.bodyLimitBytes,
     budget,
+    buffers: new BufferPool(Math.min(POOL_BYTES_MAX, cacheBytes * POOL_SHARE)),
     onRefused: () => metrics.bodyRefused(),
   });
   return {

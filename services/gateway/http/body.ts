@@ -5,12 +5,14 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
 import type { BodyEncoding } from '../protocols/protocol.js';
+import type { BufferPool } from './buffer-pool.js';
 import { bodyEncoding, bodyTooLarge, decompress, decompressedBytesMax } from './decompress.js';
 
 /** How long a body waits for others to be done with. */
 const MEMORY_WAIT_MS = 10_000;
-/** What is set aside for a body before more of it has come. */
-const FIRST_BYTES = 1024 * 1024;
+/** What is set aside at most for a body before more of it has come. */
+const FIRST_BYTES_MAX = 8 * 1024 * 1024;
+const FIRST_BYTES = 64 * 1024;
 
 /** A whole body. `release` gives its memory back; nobody may look at `bytes` afterwards. */
 export interface Body {
@@ -22,6 +24,7 @@ export interface BodyReaderOptions {
   /** Before and after decompression; 0 means none. */
   readonly limitBytes: number;
   readonly budget: MemoryBudget;
+  readonly buffers: BufferPool;
   readonly onRefused: () => void;
 }
 
@@ -29,12 +32,14 @@ export interface BodyReaderOptions {
 export class BodyReader {
   readonly #limitBytes: number;
   readonly #budget: MemoryBudget;
+  readonly #buffers: BufferPool;
   readonly #onRefused: () => void;
 
-  constructor({ limitBytes, budget, onRefused }: BodyReaderOptions) {
+  constructor({ limitBytes, budget, buffers, onRefused }: BodyReaderOptions) {
     // A buffer cannot be larger than this in any case.
     this.#limitBytes = limitBytes === 0 ? 2 ** 31 - 1 : limitBytes;
     this.#budget = budget;
+    this.#buffers = buffers;
     this.#onRefused = onRefused;
   }
 
@@ -46,7 +51,8 @@ export class BodyReader {
    */
   async read(request: IncomingMessage, encodings: readonly BodyEncoding[], call: Call): Promise<Body> {
     const encoding = bodyEncoding(request.headers['content-encoding'], encodings);
-    const receipt = new Receipt(request, this.#limitBytes, this.#budget, call);
+    const limits = { limitBytes: this.#limitBytes, budget: this.#budget, buffers: this.#buffers };
+    const receipt = new Receipt(request, limits, call);
     try {
       const bytes = await receipt.done;
       if (encoding === undefined) return { bytes, release: () => receipt.release() };
@@ -74,26 +80,36 @@ export class BodyReader {
   }
 }
 
+const EMPTY = Buffer.alloc(0);
+
 /** The receipt of one body. */
 class Receipt {
   readonly done: Promise<Buffer>;
   readonly #request: IncomingMessage;
   readonly #limitBytes: number;
   readonly #budget: MemoryBudget;
+  readonly #buffers: BufferPool;
   readonly #call: Call;
   /** Length that the client announced. */
   readonly #declaredBytes: number;
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = EMPTY;
+  /** Whether `#bytes` came from the pool. */
+  #isPooled = false;
   #length = 0;
   #chargedBytes = 0;
   #isOver = false;
   #resolve: (bytes: Buffer) => void = () => undefined;
   #reject: (error: AlmanacError) => void = () => undefined;
 
-  constructor(request: IncomingMessage, limitBytes: number, budget: MemoryBudget, call: Call) {
+  constructor(
+    request: IncomingMessage,
+    { limitBytes, budget, buffers }: Omit<BodyReaderOptions, 'onRefused'>,
+    call: Call,
+  ) {
     this.#request = request;
     this.#limitBytes = limitBytes;
     this.#budget = budget;
+    this.#buffers = buffers;
     this.#call = call;
     this.#declaredBytes = Number(request.headers['content-length'] ?? 0);
     this.done = new Promise((resolve, reject) => {
@@ -107,6 +123,9 @@ class Receipt {
     const bytes = this.#chargedBytes;
     this.#chargedBytes = 0;
     if (bytes > 0) this.#budget.release(bytes);
+    if (this.#isPooled) this.#buffers.give(this.#bytes);
+    this.#isPooled = false;
+    this.#bytes = EMPTY;
   }
 
   #start(): void {
@@ -149,11 +168,12 @@ class Receipt {
 
   #copy(chunk: Buffer, length: number): void {
     if (length > this.#bytes.length) {
-      const announced = this.#declaredBytes > 0 ? this.#declaredBytes : this.#limitBytes;
-      const doubled = Math.max(FIRST_BYTES, this.#bytes.length * 2);
-      const grown = Buffer.allocUnsafeSlow(Math.max(length, Math.min(announced, doubled, this.#limitBytes)));
+      const announced = Math.min(this.#declaredBytes, FIRST_BYTES_MAX);
+      const grown = this.#buffers.take(Math.max(length, announced, FIRST_BYTES, this.#bytes.length * 2));
       this.#bytes.copy(grown, 0, 0, this.#length);
+      if (this.#isPooled) this.#buffers.give(this.#bytes);
       this.#bytes = grown;
+      this.#isPooled = true;
     }
     chunk.copy(this.#bytes, this.#length);
   }

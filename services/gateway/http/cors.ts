@@ -26,19 +26,23 @@ export class Cors {
   readonly #origins: ReadonlySet<string>;
   readonly #forAny: Readonly<Record<string, string>>;
   readonly #forOthers: Readonly<Record<string, string>>;
+  /** For programs, which send no origin and do not care what pages may read. */
+  readonly #forNone: Readonly<Record<string, string>>;
 
   constructor({ enableCors, corsAllowedOrigins }: Config['http']) {
     this.#isEnabled = enableCors;
     this.#origins = new Set(corsAllowedOrigins);
     this.#forOthers = { vary: VARY, 'access-control-expose-headers': EXPOSED };
     this.#forAny = { ...this.#forOthers, 'access-control-allow-origin': '*' };
+    this.#forNone = corsAllowedOrigins.length === 0 ? { vary: VARY, 'access-control-allow-origin': '*' } : { vary: VARY };
   }
 
   /** Headers of every answer for `path`; administration is not for pages of other origins. */
   headers(path: string, origin: string | undefined): Readonly<Record<string, string>> {
     if (!this.#isEnabled || !isOpen(path)) return NO_HEADERS;
+    if (origin === undefined) return this.#forNone;
     if (this.#origins.size === 0) return this.#forAny;
-    if (origin === undefined || !this.#origins.has(origin)) return this.#forOthers;
+    if (!this.#origins.has(origin)) return this.#forOthers;
     return { ...this.#forOthers, 'access-control-allow-origin': origin };
   }
 
