@@ -1,6 +1,6 @@
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
-import { AlmanacError } from '#shared/errors/almanac-error';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RequestContext } from './request-context.js';
 
@@ -50,7 +50,11 @@ export function sendText(context: RequestContext, status: number, text: string):
 }
 
 /** The error body of all routes that have none of their own. */
-export function sendError(context: RequestContext, error: AlmanacError, extra?: Readonly<Record<string, unknown>>): void {
+export function sendError(
+  context: RequestContext,
+  error: AlmanacError,
+  extra?: Readonly<Record<string, unknown>>,
+): void {
   const message = error.publicMessage;
   const body = { code: error.number, error: message, execution_time_ms: context.elapsedMs, ...extra };
   const text = `error: ${message}, execution_time_ms: ${context.elapsedMs}`;
@@ -83,7 +87,7 @@ export function acceptedEncoding({ request }: RequestContext): AnswerEncoding | 
   const accepted = request.headers['accept-encoding'];
   if (accepted === undefined || accepted === '') return undefined;
   const weights = new Map<string, number>();
-  for (const item of String(accepted).toLowerCase().split(',')) {
+  for (const item of accepted.toLowerCase().split(',')) {
     const [name, ...parameters] = item.split(';').map((part) => part.trim());
     const weight = parameters.find((parameter) => parameter.startsWith('q='));
     weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)));

@@ -91,12 +91,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   };
 }
 
-function routeDeps(
-  deps: GatewayDeps,
-  metrics: GatewayMetrics,
-  budget: MemoryBudget,
-  lifecycle: Lifecycle,
-): RouteDeps {
+function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBudget, lifecycle: Lifecycle): RouteDeps {
   const { config, clock, catalog, writer, querier, admin, readiness } = deps;
   const { version } = readBuildInfo();
   const cacheBytes = share(config, 'cachePercent');

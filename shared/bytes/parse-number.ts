@@ -1,21 +1,12 @@
 import { DIGIT_0, DOT, LOWER_E, LOWER_I, LOWER_U, MINUS, PLUS, UPPER_E } from './ascii.js';
 
-/** What `scanNumber` found. */
+/** What a scan found. */
 export const NO_NUMBER = 0;
-/** `12i`: `value` is exact if `isExact`, else the text has to be read again. */
+/** `12i`. */
 export const SIGNED = 1;
 /** `12u`. */
 export const UNSIGNED = 2;
 export const FLOAT = 3;
-
-/** Result of `scanNumber`, made once and used again. */
-export class ScannedNumber {
-  value = 0;
-  /** Behind the number and its suffix. */
-  end = 0;
-  /** False for integers of more than 15 digits: `value` is only near. */
-  isExact = true;
-}
 
 /** Powers of ten that a double holds exactly. */
 const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
@@ -23,61 +14,75 @@ const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exp
 const EXACT_DIGITS = 15;
 
 /**
- * Reads a decimal number, with suffix `i` or `u` for integers, from `bytes[at, to)`; stops at the first byte that
- * does not belong to it.
+ * Reads decimal numbers from bytes; integers have a suffix `i` or `u`. Made once and used again.
  *
- * A mantissa of at most 15 digits and a power of ten up to 22 are both exact, so one multiplication or division gives
- * the nearest double (W. Clinger, How to read floating point numbers accurately, 1990). All else goes to `Number`.
+ * A mantissa of at most 15 digits and a power of ten up to 22 are both exact, so one division gives the nearest double
+ * (W. Clinger, How to read floating point numbers accurately, 1990). All else goes to `Number`.
  */
-export function scanNumber(bytes: Buffer, at: number, to: number, out: ScannedNumber): number {
-  let position = at;
-  const isNegative = bytes[position] === MINUS;
-  if (isNegative) position++;
-  const integerFrom = position;
-  let mantissa = 0;
-  for (; position < to; position++) {
-    const digit = bytes[position] ^ DIGIT_0;
-    if (digit > 9) break;
-    mantissa = mantissa * 10 + digit;
+export class NumberScanner {
+  value = 0;
+  /** Behind the number and its suffix. */
+  end = 0;
+  /** False for integers of more than 15 digits: `value` is only near, and the text has to be read again. */
+  isExact = true;
+  #mantissa = 0;
+
+  /** Reads the number at `bytes[at]` up to the first byte that does not belong to it, at most to `to`. */
+  scan(bytes: Buffer, at: number, to: number): number {
+    const isNegative = bytes[at] === MINUS;
+    const from = isNegative ? at + 1 : at;
+    this.#mantissa = 0;
+    const integerEnd = this.#digits(bytes, from, to);
+    const next = integerEnd < to ? bytes[integerEnd] : 0;
+    if ((next === LOWER_I || next === LOWER_U) && integerEnd > from) {
+      this.isExact = integerEnd - from <= EXACT_DIGITS;
+      this.value = isNegative ? -this.#mantissa : this.#mantissa;
+      this.end = integerEnd + 1;
+      if (next === LOWER_I) return SIGNED;
+      return isNegative ? NO_NUMBER : UNSIGNED;
+    }
+    return this.#scanFloat(bytes, at, integerEnd, to);
   }
-  const integerDigits = position - integerFrom;
-  out.isExact = integerDigits <= EXACT_DIGITS;
-  const next = position < to ? bytes[position] : 0;
-  if ((next === LOWER_I || next === LOWER_U) && integerDigits > 0) {
-    if (next === LOWER_U && isNegative) return NO_NUMBER;
-    out.value = isNegative ? -mantissa : mantissa;
-    out.end = position + 1;
-    return next === LOWER_I ? SIGNED : UNSIGNED;
+
+  #scanFloat(bytes: Buffer, at: number, integerEnd: number, to: number): number {
+    const isNegative = bytes[at] === MINUS;
+    const hasPoint = integerEnd < to && bytes[integerEnd] === DOT;
+    const fractionEnd = hasPoint ? this.#digits(bytes, integerEnd + 1, to) : integerEnd;
+    const scale = hasPoint ? fractionEnd - integerEnd - 1 : 0;
+    const digits = integerEnd - at - (isNegative ? 1 : 0) + scale;
+    if (digits === 0) return NO_NUMBER;
+    this.isExact = true;
+    this.end = exponentEnd(bytes, fractionEnd, to);
+    if (this.end === 0) return NO_NUMBER;
+    if (this.end !== fractionEnd || digits > EXACT_DIGITS) {
+      this.value = Number(bytes.toString('latin1', at, this.end));
+    } else {
+      const size = scale === 0 ? this.#mantissa : this.#mantissa / EXACT_POWERS[scale];
+      this.value = isNegative ? -size : size;
+    }
+    return FLOAT;
   }
-  let scale = 0;
-  let digits = integerDigits;
-  if (next === DOT) {
-    const fractionFrom = ++position;
-    for (; position < to; position++) {
-      const digit = bytes[position] ^ DIGIT_0;
+
+  /** Adds digits to the mantissa; returns where they end. */
+  #digits(bytes: Buffer, from: number, to: number): number {
+    let mantissa = this.#mantissa;
+    let at = from;
+    for (; at < to; at++) {
+      const digit = bytes[at] ^ DIGIT_0;
       if (digit > 9) break;
       mantissa = mantissa * 10 + digit;
     }
-    scale = fractionFrom - position;
-    digits -= scale;
+    this.#mantissa = mantissa;
+    return at;
   }
-  if (digits === 0) return NO_NUMBER;
-  const mark = position < to ? bytes[position] : 0;
-  if (mark === LOWER_E || mark === UPPER_E) {
-    const exponentFrom = position + 1;
-    const signed = exponentFrom < to && (bytes[exponentFrom] === PLUS || bytes[exponentFrom] === MINUS);
-    position = signed ? exponentFrom + 1 : exponentFrom;
-    const digitsFrom = position;
-    while (position < to && (bytes[position] ^ DIGIT_0) <= 9) position++;
-    if (position === digitsFrom) return NO_NUMBER;
-    digits = EXACT_DIGITS + 1; // rare: left to Number
-  }
-  out.end = position;
-  out.value = digits <= EXACT_DIGITS ? scaled(mantissa, scale, isNegative) : Number(bytes.toString('latin1', at, position));
-  return FLOAT;
 }
 
-function scaled(mantissa: number, scale: number, isNegative: boolean): number {
-  const value = scale === 0 ? mantissa : mantissa / EXACT_POWERS[-scale];
-  return isNegative ? -value : value;
+/** Where the exponent at `from` ends: `from` if there is none, 0 if it has no digits. */
+function exponentEnd(bytes: Buffer, from: number, to: number): number {
+  if (from >= to || (bytes[from] !== LOWER_E && bytes[from] !== UPPER_E)) return from;
+  const sign = bytes[from + 1];
+  const digitsFrom = from + (sign === PLUS || sign === MINUS ? 2 : 1);
+  let at = digitsFrom;
+  while (at < to && (bytes[at] ^ DIGIT_0) <= 9) at++;
+  return at === digitsFrom ? 0 : at;
 }

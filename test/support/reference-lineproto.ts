@@ -33,10 +33,11 @@ const TIME_MAX = 9_223_372_036_854_775_806n;
 const KEY_MAX = 65_535;
 
 /** @throws the reason of a line. */
-class Refusal {
+class Refusal extends Error {
   readonly reason: string;
 
   constructor(reason: string) {
+    super(reason);
     this.reason = reason;
   }
 }

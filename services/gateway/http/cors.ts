@@ -34,7 +34,8 @@ export class Cors {
     this.#origins = new Set(corsAllowedOrigins);
     this.#forOthers = { vary: VARY, 'access-control-expose-headers': EXPOSED };
     this.#forAny = { ...this.#forOthers, 'access-control-allow-origin': '*' };
-    this.#forNone = corsAllowedOrigins.length === 0 ? { vary: VARY, 'access-control-allow-origin': '*' } : { vary: VARY };
+    this.#forNone =
+      corsAllowedOrigins.length === 0 ? { vary: VARY, 'access-control-allow-origin': '*' } : { vary: VARY };
   }
 
   /** Headers of every answer for `path`; administration is not for pages of other origins. */

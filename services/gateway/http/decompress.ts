@@ -15,7 +15,10 @@ interface Method {
   readonly inThread: (bytes: Uint8Array, options: zlib.ZlibOptions) => Promise<Buffer>;
 }
 
-const GZIP: Method = { atOnce: zlib.gunzipSync, inThread: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gunzip) };
+const GZIP: Method = {
+  atOnce: zlib.gunzipSync,
+  inThread: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gunzip),
+};
 const ZLIB: Method = {
   atOnce: zlib.inflateSync,
   inThread: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.inflate),

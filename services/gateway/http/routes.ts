@@ -118,7 +118,7 @@ function expressApp(routes: readonly Route[], lifecycle: () => Lifecycle): Dispa
   app.use((_request, response) => take(response, notFound));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: unknown) =>
     // Express cannot read the path: broken percent-encoding.
-    take(response, isClientError(error) ? notFound : () => Promise.reject(error as Error)),
+    take(response, isClientError(error) ? notFound : (context) => lifecycle().fail(context, error)),
   );
   return (context) => {
     const { request, response } = context;

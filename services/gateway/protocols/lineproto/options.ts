@@ -18,10 +18,7 @@ const DATABASE_PARAMETERS = { v1: ['db'], v2: ['bucket', 'db'] } as const;
 const TIME_TYPE = 'TimestampNanosecond';
 
 /** The options of a write. @throws `invalid_arguments` for an unknown precision or a malformed hint. */
-export function lineprotoOptions(
-  version: 'v1' | 'v2',
-  config: Config,
-): (context: RequestContext) => LineprotoOptions {
+export function lineprotoOptions(version: 'v1' | 'v2', config: Config): (context: RequestContext) => LineprotoOptions {
   const prefix = config.defaultColumnPrefix === '' ? config.naming : config.defaultColumnPrefix;
   const timeIndex = { name: `${prefix}_timestamp`, type: TIME_TYPE };
   return (context) => {

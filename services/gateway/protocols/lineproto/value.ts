@@ -1,5 +1,18 @@
-import { BACKSLASH, COMMA, CR, DIGIT_0, DOT, LF, MINUS, PLUS, QUOTE, SPACE, UPPER_E, LOWER_E } from '#shared/bytes/ascii';
-import { FLOAT, NO_NUMBER, ScannedNumber, scanNumber, SIGNED } from '#shared/bytes/parse-number';
+import {
+  BACKSLASH,
+  COMMA,
+  CR,
+  DIGIT_0,
+  DOT,
+  LF,
+  MINUS,
+  PLUS,
+  QUOTE,
+  SPACE,
+  UPPER_E,
+  LOWER_E,
+} from '#shared/bytes/ascii';
+import { FLOAT, NO_NUMBER, NumberScanner, SIGNED } from '#shared/bytes/parse-number';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { dataType, type DataType } from '#shared/schema/data-type';
 
@@ -33,7 +46,7 @@ export class FieldValue {
   type: DataType = INT64;
   /** Behind the value. */
   end = 0;
-  readonly #number = new ScannedNumber();
+  readonly #number = new NumberScanner();
   #isWide = false;
   #wide = 0n;
   #textFrom = 0;
@@ -66,7 +79,7 @@ export class FieldValue {
 
   #readNumber(bytes: Buffer, at: number, to: number): boolean {
     const number = this.#number;
-    const kind = scanNumber(bytes, at, to, number);
+    const kind = number.scan(bytes, at, to);
     if (kind === NO_NUMBER) return false;
     this.end = number.end;
     this.#isWide = false;
