@@ -1,30 +1,33 @@
 import type { Column } from './column.js';
-import { FieldBuilder } from './field-builder.js';
+import type { FieldBuilder } from './field-builder.js';
+import { BuilderPool, RowStorage } from './builder-pool.js';
 import type { RowBatch } from './row-batch.js';
 import type { Tag } from './series-key.js';
 
-const FIRST_CAPACITY = 256;
-
 /**
- * A series as a sender knows it. The last two members are scratch space of whoever builds or sends batches; they are
- * here because a lookup per row or request would cost more than all else.
+ * A series as a sender knows it. Members that can change are scratch space of whoever builds or sends batches; they
+ * are here because a lookup per row or request would cost more than all else.
  */
 export class SeriesEntry {
   readonly table: string;
   readonly tsid: bigint;
-  readonly tags: readonly Tag[];
-  /** The batch whose list of series this was last put into, and the place there. */
-  listedIn: TableBuilder | undefined = undefined;
+  /** Where this was last put into the list of series of a batch; it may be another batch than the one at hand. */
   listedAt = 0;
   /** The owner that is known to have the definition (`shared/write/known-series.ts`). */
   knownBy: object | undefined = undefined;
   /** Id of the table that is known to have a column for each of the tags. */
   columnsIn = 0;
+  readonly #tags: readonly Tag[] | (() => readonly Tag[]);
 
-  constructor(table: string, tsid: bigint, tags: readonly Tag[]) {
+  /** @param tags or how to find them again: of a hundred thousand known series most are never asked for their tags. */
+  constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[])) {
     this.table = table;
     this.tsid = tsid;
-    this.tags = tags;
+    this.#tags = tags;
+  }
+
+  get tags(): readonly Tag[] {
+    return typeof this.#tags === 'function' ? this.#tags() : this.#tags;
   }
 }
 
@@ -35,39 +38,40 @@ export class TableBuilder {
   readonly series: SeriesEntry[] = [];
   /** In order of first appearance; includes columns whose rows were all undone. */
   readonly fields: FieldBuilder[] = [];
-  #byName = new Map<string, FieldBuilder>();
-  #seriesIndex = new Uint32Array(FIRST_CAPACITY);
-  #times = new BigInt64Array(FIRST_CAPACITY);
-  #timeWords = new Int32Array(this.#times.buffer);
+  readonly #pool: BuilderPool;
+  readonly #byName = new Map<string, FieldBuilder>();
+  #rows: RowStorage;
   /** Whether the row under way brought its series into the list. */
   #listedNow = false;
 
-  constructor(table: string) {
+  constructor(table: string, pool: BuilderPool = new BuilderPool(0)) {
     this.table = table;
+    this.#pool = pool;
+    this.#rows = pool.takeRows();
   }
 
   /** Begins row `rowCount`. It counts only after `endRow`. */
   startRow(series: SeriesEntry): void {
-    if (this.rowCount === this.#seriesIndex.length) this.#grow();
-    this.#listedNow = series.listedIn !== this;
+    const row = this.rowCount;
+    if (row === this.#rows.capacity) this.#rows = this.#rows.grown();
+    this.#listedNow = this.series[series.listedAt] !== series;
     if (this.#listedNow) {
-      series.listedIn = this;
       series.listedAt = this.series.length;
       this.series.push(series);
     }
-    this.#seriesIndex[this.rowCount] = series.listedAt;
+    this.#rows.seriesIndex[row] = series.listedAt;
   }
 
   /** The column of that name, made with `type` if the batch has none yet; its type may be another one. */
   field(name: string, type: string): FieldBuilder {
     let field = this.#byName.get(name);
     if (field === undefined) {
-      field = new FieldBuilder(name, type);
+      field = this.#pool.takeField(name, type);
       this.#byName.set(name, field);
       this.fields.push(field);
     } else if (field.setCount === 0 && field.type.name !== type) {
       // Only rows that were taken back used the name so far: the first row that stays decides the type.
-      const fresh = new FieldBuilder(name, type);
+      const fresh = this.#pool.takeField(name, type);
       this.fields[this.fields.indexOf(field)] = fresh;
       this.#byName.set(name, fresh);
       return fresh;
@@ -82,22 +86,21 @@ export class TableBuilder {
   /** Ends the row with its time as the two 32-bit halves of a 64-bit integer. */
   endRow(timeLow: number, timeHigh: number): void {
     const row = this.rowCount;
-    this.#timeWords[2 * row] = timeLow;
-    this.#timeWords[2 * row + 1] = timeHigh;
+    const { timeWords } = this.#rows;
+    timeWords[2 * row] = timeLow;
+    timeWords[2 * row + 1] = timeHigh;
     this.rowCount = row + 1;
   }
 
   endRowAt(time: bigint): void {
-    this.#times[this.rowCount] = time;
+    this.#rows.times[this.rowCount] = time;
     this.rowCount++;
   }
 
   /** Takes the row back that was started and not ended. */
   undoRow(): void {
     for (const field of this.fields) field.undo(this.rowCount);
-    if (!this.#listedNow) return;
-    const series = this.series.pop();
-    if (series !== undefined) series.listedIn = undefined;
+    if (this.#listedNow) this.series.pop();
     this.#listedNow = false;
   }
 
@@ -118,32 +121,38 @@ export class TableBuilder {
     return {
       rowCount: this.rowCount,
       tsids,
-      seriesIndex: this.#seriesIndex.slice(0, this.rowCount),
-      times: this.#times.slice(0, this.rowCount),
+      seriesIndex: this.#rows.seriesIndex.slice(0, this.rowCount),
+      times: this.#rows.times.slice(0, this.rowCount),
       columns,
     };
   }
 
-  #grow(): void {
-    const capacity = this.#seriesIndex.length * 2;
-    const seriesIndex = new Uint32Array(capacity);
-    seriesIndex.set(this.#seriesIndex);
-    this.#seriesIndex = seriesIndex;
-    const times = new BigInt64Array(capacity);
-    times.set(this.#times);
-    this.#times = times;
-    this.#timeWords = new Int32Array(times.buffer);
+  /** Gives all arrays to the pool; the builder is empty afterwards. Batches made by `finish` have their own arrays. */
+  release(): void {
+    this.#pool.giveRows(this.#rows);
+    for (const field of this.fields) this.#pool.giveField(field);
+    this.#rows = new RowStorage(0);
+    this.rowCount = 0;
+    this.series.length = 0;
+    this.fields.length = 0;
+    this.#byName.clear();
   }
 }
 
 /** All rows of one request, by table. */
 export class BatchSet {
   readonly tables = new Map<string, TableBuilder>();
+  readonly #pool: BuilderPool | undefined;
+
+  /** @param pool where arrays come from, and go to by `release`. */
+  constructor(pool?: BuilderPool) {
+    this.#pool = pool;
+  }
 
   table(name: string): TableBuilder {
     let table = this.tables.get(name);
     if (table === undefined) {
-      table = new TableBuilder(name);
+      table = new TableBuilder(name, this.#pool);
       this.tables.set(name, table);
     }
     return table;
@@ -153,5 +162,11 @@ export class BatchSet {
     let rows = 0;
     for (const table of this.tables.values()) rows += table.rowCount;
     return rows;
+  }
+
+  /** Ends the use of all builders: nobody may hold one of them any more. */
+  release(): void {
+    for (const table of this.tables.values()) table.release();
+    this.tables.clear();
   }
 }

@@ -1,7 +1,7 @@
 import { dataType, type DataType } from '#shared/schema/data-type';
 import { isBytes, type Column, type FixedValues } from './column.js';
 
-const FIRST_CAPACITY = 256;
+const FIRST_CAPACITY = 16;
 
 /**
  * One growing field column. Rows that are not set are null.
@@ -10,8 +10,8 @@ const FIRST_CAPACITY = 256;
  * holds them: most counters and gauges fit one or two bytes, which makes the log and the memtable several times smaller.
  */
 export class FieldBuilder {
-  readonly name: string;
-  readonly type: DataType;
+  name: string;
+  type: DataType;
   /** Rows up to here are decided: set, or null. */
   filled = 0;
   /** Rows that have a value. */
@@ -23,15 +23,16 @@ export class FieldBuilder {
   #bytes: Uint8Array<ArrayBuffer>;
   /** One byte a row, made at the first null. */
   #present: Uint8Array<ArrayBuffer> | undefined;
-  readonly #isBytes: boolean;
+  /** Whether values are text or binary; stays as it is for the life of the builder. */
+  readonly isBytes: boolean;
 
   constructor(name: string, type: string) {
     this.name = name;
     this.type = dataType(type);
-    this.#isBytes = isBytes(this.type.storage);
-    this.numbers = new Float64Array(this.#isBytes ? 0 : FIRST_CAPACITY);
-    this.#offsets = new Int32Array(this.#isBytes ? FIRST_CAPACITY + 1 : 0);
-    this.#bytes = new Uint8Array(this.#isBytes ? FIRST_CAPACITY * 16 : 0);
+    this.isBytes = isBytes(this.type.storage);
+    this.numbers = new Float64Array(this.isBytes ? 0 : FIRST_CAPACITY);
+    this.#offsets = new Int32Array(this.isBytes ? FIRST_CAPACITY + 1 : 0);
+    this.#bytes = new Uint8Array(this.isBytes ? FIRST_CAPACITY * 16 : 0);
   }
 
   /** Sets a number, a boolean as 0 or 1, or an integer that a double holds exactly. The last call for a row wins. */
@@ -75,19 +76,28 @@ export class FieldBuilder {
     this.#wide?.delete(row);
   }
 
-  /** The column over `rowCount` rows; undefined if no row has a value. The builder can be reset and used again after. */
+  /** The column over `rowCount` rows; undefined if no row has a value. Its arrays are its own. */
   finish(columnId: number, rowCount: number): Column | undefined {
     if (this.setCount === 0) return undefined;
     if (this.filled < rowCount) this.#reach(rowCount);
     const validity = this.#packValidity(rowCount);
     const nullCount = validity === undefined ? 0 : countNulls(validity, rowCount);
     const base = { columnId, type: this.type.name, nullCount, validity };
-    if (!this.#isBytes) return { ...base, kind: 'fixed', values: this.#finishNumbers(rowCount) };
+    if (!this.isBytes) return { ...base, kind: 'fixed', values: this.#finishNumbers(rowCount) };
     const offsets = this.#offsets.slice(0, rowCount + 1);
     return { ...base, kind: 'bytes', offsets, bytes: this.#bytes.slice(0, offsets[rowCount]) };
   }
 
-  reset(): void {
+  /** Bytes of the arrays. */
+  get capacityBytes(): number {
+    const present = this.#present?.length ?? 0;
+    return this.numbers.byteLength + this.#offsets.byteLength + this.#bytes.length + present;
+  }
+
+  /** Empties the builder for another column with the same kind of values. The arrays stay. */
+  restart(name: string, type: DataType): void {
+    this.name = name;
+    this.type = type;
     this.filled = 0;
     this.setCount = 0;
     this.#wide = undefined;
@@ -113,7 +123,7 @@ export class FieldBuilder {
     this.#present ??= new Uint8Array(Math.max(row + 1, FIRST_CAPACITY)).fill(1, 0, this.filled);
     if (row > this.#present.length) this.#growPresent(row);
     this.#present.fill(0, this.filled, row);
-    if (this.#isBytes) {
+    if (this.isBytes) {
       if (row + 2 > this.#offsets.length) this.#growOffsets(row + 2);
       this.#offsets.fill(this.#offsets[this.filled], this.filled + 1, row + 1);
     } else {

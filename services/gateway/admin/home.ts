@@ -1,0 +1,19 @@
+import { send } from '../answer.js';
+import { htmlPage } from '../html-page.js';
+import type { AdminEndpoint } from './endpoint.js';
+
+/** A small page for people who open the address in a browser. */
+export const home: AdminEndpoint = {
+  methods: ['GET'],
+  path: '/',
+  handler: ({ version, dashboardUrl }) => {
+    const page = htmlPage('Almanac', version, [
+      ...(dashboardUrl === undefined ? [] : [{ href: dashboardUrl, text: 'Dashboard' }]),
+      { href: 'v1/health', text: 'Health' },
+      { href: 'status', text: 'Status' },
+      { href: 'metrics', text: 'Metrics' },
+      { href: 'config', text: 'Configuration' },
+    ]);
+    return (context) => send(context, page);
+  },
+};

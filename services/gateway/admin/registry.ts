@@ -1,0 +1,19 @@
+import { config } from './config.js';
+import type { AdminEndpoint } from './endpoint.js';
+import { health, healthText, healthUnderApi } from './health.js';
+import { home } from './home.js';
+import { metrics } from './metrics.js';
+import { ready, readyText } from './ready.js';
+import { status } from './status.js';
+
+export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
+  home,
+  health,
+  healthUnderApi,
+  healthText,
+  ready,
+  readyText,
+  status,
+  metrics,
+  config,
+];

@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http';
+
+import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
+
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { send } from '../answer.js';
+import { htmlPage } from '../html-page.js';
+import type { Handler, RequestContext } from '../request-context.js';
+
+export interface DashboardDeps {
+  readonly isEnabled: boolean;
+  /** Base URL of a dashboard that is served elsewhere. */
+  readonly upstream: string | undefined;
+  readonly version: string;
+}
+
+export interface DashboardRoute {
+  readonly methods: readonly ('GET' | 'POST')[];
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+const MOUNT = '/dashboard';
+const UPSTREAM_TIMEOUT_MS = 30_000;
+
+/** `/dashboard` and what is below it; nothing if it is turned off. */
+export function dashboardRoutes({ isEnabled, upstream, version }: DashboardDeps): readonly DashboardRoute[] {
+  if (!isEnabled) return [];
+  const methods = ['GET', 'POST'] as const;
+  const serve = upstream === undefined ? pageHandler(version) : proxyHandler(upstream);
+  return [
+    { methods, path: MOUNT, handler: mountHandler(serve) },
+    { methods, path: `${MOUNT}/*rest`, handler: serve },
+  ];
+}
+
+/** The router takes both spellings for one: only the one without a slash at its end is sent on. */
+function mountHandler(serve: Handler): Handler {
+  return (context) => {
+    if (context.path !== MOUNT) return serve(context);
+    context.request.resume();
+    // Relative, so that it also works behind a path prefix.
+    const location = `dashboard/${context.search === '' ? '' : `?${context.search}`}`;
+    return send(context, { status: 308, headers: { location } });
+  };
+}
+
+function pageHandler(version: string): Handler {
+  const page = htmlPage('Almanac', version, [
+    { href: '../v1/health', text: 'Health' },
+    { href: '../status', text: 'Status' },
+    { href: '../metrics', text: 'Metrics' },
+  ]);
+  return (context) => {
+    context.request.resume();
+    send(context, context.path === `${MOUNT}/` ? page : { status: 404 });
+  };
+}
+
+/** Hands requests on, without the mount and without credentials for Almanac. */
+function proxyHandler(upstream: string): Handler {
+  const proxy: RequestHandler = createProxyMiddleware({
+    target: upstream,
+    changeOrigin: true,
+    proxyTimeout: UPSTREAM_TIMEOUT_MS,
+    on: {
+      proxyReq: (outgoing) => {
+        outgoing.removeHeader('authorization');
+        for (const name of ['x-almanac-auth', 'x-greptime-auth']) outgoing.removeHeader(name);
+      },
+      error: (_error, _request, response) => answerBadGateway(response),
+    },
+  });
+  return async (context: RequestContext) => {
+    const { request, response, path, search } = context;
+    request.url = `${path.slice(MOUNT.length)}${search === '' ? '' : `?${search}`}`;
+    await proxy(request, response, (error: unknown) => {
+      if (error !== undefined) throw AlmanacError.from(error);
+    });
+  };
+}
+
+/** The answer may be a bare socket, where there is nothing to say. */
+function answerBadGateway(response: unknown): void {
+  if (!isResponse(response)) return;
+  if (response.headersSent) response.destroy();
+  else response.writeHead(502, { 'content-type': 'text/plain' }).end('the dashboard cannot be reached\n');
+}
+
+function isResponse(response: unknown): response is ServerResponse {
+  return typeof (response as ServerResponse).writeHead === 'function';
+}

@@ -1,0 +1,211 @@
+import type { IncomingMessage } from 'node:http';
+
+import { callError, type Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+
+import type { BodyEncoding } from '../protocols/protocol.js';
+import type { BufferPool } from './buffer-pool.js';
+import { bodyEncoding, bodyTooLarge, decompress, decompressedBytesMax } from './decompress.js';
+
+/** How long a body waits for others to be done with. */
+const MEMORY_WAIT_MS = 10_000;
+/** What is set aside at most for a body before more of it has come. */
+const FIRST_BYTES_MAX = 8 * 1024 * 1024;
+const FIRST_BYTES = 64 * 1024;
+
+/** A whole body. `release` gives its memory back; nobody may look at `bytes` afterwards. */
+export interface Body {
+  readonly bytes: Buffer;
+  release(): void;
+}
+
+export interface BodyReaderOptions {
+  /** Before and after decompression; 0 means none. */
+  readonly limitBytes: number;
+  readonly budget: MemoryBudget;
+  readonly buffers: BufferPool;
+  readonly onRefused: () => void;
+}
+
+/** Receives bodies within a limit for each and a budget for all. Counts what really comes, not what headers say. */
+export class BodyReader {
+  readonly #limitBytes: number;
+  readonly #budget: MemoryBudget;
+  readonly #buffers: BufferPool;
+  readonly #onRefused: () => void;
+
+  constructor({ limitBytes, budget, buffers, onRefused }: BodyReaderOptions) {
+    // A buffer cannot be larger than this in any case.
+    this.#limitBytes = limitBytes === 0 ? 2 ** 31 - 1 : limitBytes;
+    this.#budget = budget;
+    this.#buffers = buffers;
+    this.#onRefused = onRefused;
+  }
+
+  /**
+   * Receives and decompresses the body.
+   *
+   * @throws `invalid_arguments` (400 or 413), `unsupported` (415), `region_busy` if there is no memory for it, and the
+   *   error of the call when that ends.
+   */
+  async read(request: IncomingMessage, encodings: readonly BodyEncoding[], call: Call): Promise<Body> {
+    const encoding = bodyEncoding(request.headers['content-encoding'], encodings);
+    const limits = { limitBytes: this.#limitBytes, budget: this.#budget, buffers: this.#buffers };
+    const receipt = new Receipt(request, limits, call);
+    try {
+      const bytes = await receipt.done;
+      if (encoding === undefined) return { bytes, release: () => receipt.release() };
+      return await this.#decompressed(bytes, encoding, receipt, call);
+    } catch (error) {
+      receipt.release();
+      if (error instanceof AlmanacError && error.code === 'region_busy') this.#onRefused();
+      throw error;
+    }
+  }
+
+  async #decompressed(bytes: Buffer, encoding: BodyEncoding, receipt: Receipt, call: Call): Promise<Body> {
+    const budget = this.#budget;
+    const mostBytes = decompressedBytesMax(encoding, bytes.length, this.#limitBytes);
+    await budget.admit(mostBytes, call.signal, MEMORY_WAIT_MS);
+    try {
+      const plain = await decompress(bytes, encoding, this.#limitBytes);
+      // What is kept from now on is taken before the rest is given back, so that nobody gets in between.
+      budget.charge(plain.length);
+      return { bytes: plain, release: () => budget.release(plain.length) };
+    } finally {
+      budget.release(mostBytes);
+      receipt.release();
+    }
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** The receipt of one body. */
+class Receipt {
+  readonly done: Promise<Buffer>;
+  readonly #request: IncomingMessage;
+  readonly #limitBytes: number;
+  readonly #budget: MemoryBudget;
+  readonly #buffers: BufferPool;
+  readonly #call: Call;
+  /** Length that the client announced. */
+  readonly #declaredBytes: number;
+  #bytes: Buffer = EMPTY;
+  /** Whether `#bytes` came from the pool. */
+  #isPooled = false;
+  #length = 0;
+  #chargedBytes = 0;
+  #isOver = false;
+  #resolve: (bytes: Buffer) => void = () => undefined;
+  #reject: (error: AlmanacError) => void = () => undefined;
+
+  constructor(
+    request: IncomingMessage,
+    { limitBytes, budget, buffers }: Omit<BodyReaderOptions, 'onRefused'>,
+    call: Call,
+  ) {
+    this.#request = request;
+    this.#limitBytes = limitBytes;
+    this.#budget = budget;
+    this.#buffers = buffers;
+    this.#call = call;
+    this.#declaredBytes = Number(request.headers['content-length'] ?? 0);
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#start();
+  }
+
+  release(): void {
+    const bytes = this.#chargedBytes;
+    this.#chargedBytes = 0;
+    if (bytes > 0) this.#budget.release(bytes);
+    if (this.#isPooled) this.#buffers.give(this.#bytes);
+    this.#isPooled = false;
+    this.#bytes = EMPTY;
+  }
+
+  #start(): void {
+    const { signal } = this.#call;
+    if (this.#declaredBytes > this.#limitBytes) return this.#fail(bodyTooLarge(this.#limitBytes));
+    if (signal.aborted) return this.#fail(callError(signal));
+    this.#request.on('data', this.#onData);
+    this.#request.on('end', this.#onEnd);
+    this.#request.on('error', this.#onGone);
+    this.#request.on('close', this.#onGone);
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const length = this.#length + chunk.length;
+    if (length > this.#limitBytes) return this.#fail(bodyTooLarge(this.#limitBytes));
+    // The common small request comes in one piece and is not copied.
+    if (this.#length === 0 && chunk.length === this.#declaredBytes) this.#bytes = chunk;
+    else this.#copy(chunk, length);
+    this.#length = length;
+    const { usedBytes, limitBytes, waitingCount } = this.#budget;
+    if (waitingCount === 0 && usedBytes + chunk.length <= limitBytes) {
+      this.#budget.charge(chunk.length);
+      this.#chargedBytes += chunk.length;
+    } else {
+      void this.#waitForMemory(chunk.length);
+    }
+  };
+
+  readonly #onEnd = (): void => {
+    // With a pause under way, the end comes after it.
+    if (this.#finish()) this.#resolve(this.#bytes.subarray(0, this.#length));
+  };
+
+  readonly #onGone = (): void => {
+    if (!this.#request.complete) this.#fail(new AlmanacError('cancelled', 'the client went away'));
+  };
+
+  readonly #onAbort = (): void => this.#fail(callError(this.#call.signal));
+
+  #copy(chunk: Buffer, length: number): void {
+    if (length > this.#bytes.length) {
+      const announced = Math.min(this.#declaredBytes, FIRST_BYTES_MAX);
+      const grown = this.#buffers.take(Math.max(length, announced, FIRST_BYTES, this.#bytes.length * 2));
+      this.#bytes.copy(grown, 0, 0, this.#length);
+      if (this.#isPooled) this.#buffers.give(this.#bytes);
+      this.#bytes = grown;
+      this.#isPooled = true;
+    }
+    chunk.copy(this.#bytes, this.#length);
+  }
+
+  async #waitForMemory(byteCount: number): Promise<void> {
+    this.#request.pause();
+    try {
+      await this.#budget.admit(byteCount, this.#call.signal, MEMORY_WAIT_MS);
+      this.#chargedBytes += byteCount;
+      if (this.#isOver) this.release();
+      else this.#request.resume();
+    } catch (error) {
+      this.#fail(AlmanacError.from(error));
+    }
+  }
+
+  #fail(error: AlmanacError): void {
+    if (!this.#finish()) return;
+    this.release();
+    // The rest of the body is read and dropped, so that the client gets to read the answer.
+    this.#request.resume();
+    this.#reject(error);
+  }
+
+  #finish(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#request.off('data', this.#onData);
+    this.#request.off('end', this.#onEnd);
+    this.#request.off('error', this.#onGone);
+    this.#request.off('close', this.#onGone);
+    this.#call.signal.removeEventListener('abort', this.#onAbort);
+    return true;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { BatchSet } from '#shared/rowbatch/builder';
+import type { BuilderPool } from '#shared/rowbatch/builder-pool';
+import { fieldsOf } from '#shared/schema/table-schema';
+import type { RowWriter } from '#shared/write/writer-types';
+
+import { send } from '../answer.js';
+import type { GatewayMetrics } from '../metrics.js';
+import type { DecodeInput, Decoding, FieldTypes, IngestRoute, PreparedIngest } from '../protocols/protocol.js';
+import type { Handler, RequestContext } from '../request-context.js';
+import type { BodyReader } from './body.js';
+
+/** Decoding that many bytes takes 1 to 20 ms; other requests get their turn in between. */
+const SLICE_BYTES = 1024 * 1024;
+
+export interface IngestDeps {
+  readonly bodies: BodyReader;
+  readonly catalog: Catalog;
+  readonly writer: RowWriter;
+  readonly pool: BuilderPool;
+  readonly clock: Clock;
+  readonly metrics: GatewayMetrics;
+  readonly timeoutMs: number;
+  /** @throws if data cannot be had yet. */
+  readonly checkReady: () => void;
+  /** Logs what is not the client's fault. */
+  readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
+}
+
+/**
+ * The path of every ingest request: options, body, decode, write, reply.
+ *
+ * The whole body is decoded before the first row is written, so a refused body leaves nothing behind. Protocols differ
+ * only in the members of their route.
+ */
+export function ingestHandler(protocol: string, route: IngestRoute, deps: IngestDeps): Handler {
+  return async (context) => {
+    const call = context.call(deps.timeoutMs);
+    try {
+      await handle(context, route, deps, call);
+      deps.metrics.lineproto(context);
+    } catch (thrown) {
+      const error = AlmanacError.from(thrown);
+      deps.metrics.failed(protocol);
+      deps.onFailure(context, error);
+      send(context, route.reply.failure(error));
+      // A body that nobody reads would hold the connection.
+      context.request.resume();
+    }
+  };
+}
+
+async function handle(context: RequestContext, route: IngestRoute, deps: IngestDeps, call: Call): Promise<void> {
+  deps.checkReady();
+  const prepared = route.prepare(context);
+  const { database } = prepared.write;
+  await deps.catalog.database(database, call);
+  context.database = database;
+  const body = await deps.bodies.read(context.request, route.encodings, call);
+  try {
+    const { batches, decoding } = await decodeBody(body.bytes, prepared, deps, call);
+    const { rejections } = decoding;
+    if (rejections.lineCount > 0 && !route.partialSuccess) return send(context, route.reply.rejected(rejections));
+    const written = await deps.writer.write(batches, prepared.write, call);
+    batches.release();
+    send(context, route.reply.success({ rejected: rejections, written }));
+  } finally {
+    body.release();
+  }
+}
+
+interface Decoded {
+  readonly batches: BatchSet;
+  readonly decoding: Decoding;
+}
+
+async function decodeBody(bytes: Buffer, prepared: PreparedIngest, deps: IngestDeps, call: Call): Promise<Decoded> {
+  const nowNs = deps.clock.nowNs();
+  const first = await decodeAll({ bytes, nowNs, fieldTypes: undefined }, prepared, deps, call);
+  const { conflicts } = first.decoding.rejections;
+  if (conflicts.length === 0) return first;
+  // Values of a field disagree: the table decides which type it has, and only for a new field the first value.
+  const tables = new Set(conflicts.map(({ table }) => table));
+  const fieldTypes = await existingTypes(tables, prepared.write.database, deps.catalog, call);
+  if (fieldTypes.size === 0) return first;
+  first.batches.release();
+  return decodeAll({ bytes, nowNs, fieldTypes }, prepared, deps, call);
+}
+
+async function decodeAll(
+  input: Omit<DecodeInput, 'batches'>,
+  prepared: PreparedIngest,
+  { pool, clock }: IngestDeps,
+  { signal }: Call,
+): Promise<Decoded> {
+  const batches = new BatchSet(pool);
+  const decoding = prepared.decode({ ...input, batches });
+  while (!decoding.decode(SLICE_BYTES)) {
+    await clock.turn();
+    signal.throwIfAborted();
+  }
+  return { batches, decoding };
+}
+
+async function existingTypes(
+  tables: ReadonlySet<string>,
+  database: string,
+  catalog: Catalog,
+  call: Call,
+): Promise<FieldTypes> {
+  const types = new Map<string, ReadonlyMap<string, string>>();
+  for (const table of await catalog.tables(database, call)) {
+    if (!tables.has(table.name)) continue;
+    types.set(table.name, new Map(fieldsOf(table).map(({ name, type }) => [name, type])));
+  }
+  return types;
+}

@@ -1,0 +1,159 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Config } from '#shared/config/schema';
+import { ownCall } from '#shared/contracts/call';
+import type { AdminService } from '#shared/contracts/gen/admin';
+import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
+import type { Service } from '#shared/lifecycle/service';
+import { MemoryBudget } from '#shared/limits/memory-budget';
+import { BuilderPool } from '#shared/rowbatch/builder-pool';
+import type { Logger } from '#shared/telemetry/log';
+import type { Metrics } from '#shared/telemetry/metrics';
+import type { RowWriter } from '#shared/write/writer-types';
+
+import type { Readiness } from './admin/endpoint.js';
+import { BodyReader } from './http/body.js';
+import { BufferPool } from './http/buffer-pool.js';
+import { Cors } from './http/cors.js';
+import { Lifecycle } from './http/lifecycle.js';
+import { openListener, type Listener } from './http/listeners.js';
+import { allRoutes, dispatcher, type RouteDeps } from './http/routes.js';
+import { GatewayMetrics } from './metrics.js';
+import { SQL_ENCODINGS } from './query/sql.js';
+
+export type { Readiness } from './admin/endpoint.js';
+
+export interface GatewayDeps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** These three may refuse everything until `readiness` says ready: the gateway does not ask them before. */
+  readonly querier: QuerierService;
+  readonly writer: RowWriter;
+  readonly catalog: Catalog;
+  readonly admin: Pick<AdminService, 'status' | 'metrics' | 'config'>;
+  readonly readiness: () => Readiness;
+  /** Whether writes are possible, for protocols that have an answer for that. */
+  readonly canWrite: () => boolean;
+}
+
+/** An open gateway. `drain` finishes the requests at hand and takes no more. */
+export interface RunningGateway extends Service {
+  readonly httpUrl: string;
+  readonly publicUrl: string | undefined;
+}
+
+/** Shares of the memory for caches: series keys of clients, and arrays of finished batches. */
+const KEY_CACHE_SHARE = 0.4;
+const KEY_CACHE_BYTES_MAX = 256 * 1024 * 1024;
+const POOL_BYTES_MAX = 32 * 1024 * 1024;
+const POOL_SHARE = 0.1;
+
+/** Opens the listeners. Health is answered from now on, data when `readiness` says so. */
+export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
+  const { config, clock, log } = deps;
+  const budget = new MemoryBudget({ name: 'request body', limitBytes: share(config, 'bodyPercent'), clock });
+  const metrics = new GatewayMetrics(deps.metrics, clock, budget);
+  // Routes report failures to the lifecycle, which finds requests their routes.
+  const lifecycle: Lifecycle = new Lifecycle({
+    clock,
+    log: log.child({ component: 'gateway.http' }),
+    metrics,
+    cors: new Cors(config.http),
+    requestsMax: config.http.maxConcurrentRequests,
+    dispatch: (context) => dispatch(context),
+  });
+  const dispatch = dispatcher(allRoutes(routeDeps(deps, metrics, budget, lifecycle)), () => lifecycle);
+
+  const main = await openListener(config.http.addr, 'main', lifecycle);
+  const listeners: Listener[] = [main];
+  try {
+    if (config.http.enableApiServer) {
+      listeners.push(await openListener(config.http.apiServerAddr, 'public', lifecycle));
+    }
+  } catch (error) {
+    await closeAll(listeners);
+    throw error;
+  }
+  let closing: Promise<unknown> | undefined;
+  return {
+    httpUrl: main.url,
+    publicUrl: listeners.at(1)?.url,
+    drain: async () => {
+      closing ??= Promise.all(listeners.map((listener) => listener.close()));
+      await lifecycle.drain();
+      for (const listener of listeners) listener.closeIdle();
+    },
+    stop: () => closeAll(listeners),
+  };
+}
+
+function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBudget, lifecycle: Lifecycle): RouteDeps {
+  const { config, clock, catalog, writer, querier, admin, readiness } = deps;
+  const { version } = readBuildInfo();
+  const cacheBytes = share(config, 'cachePercent');
+  const isDraining = (): boolean => lifecycle.isDraining;
+  const checkReady = (): void => {
+    if (!isDraining()) checkReadiness(readiness());
+  };
+  const onFailure: RouteDeps['sql']['onFailure'] = (context, error) => lifecycle.logFailure(context, error);
+  const bodies = new BodyReader({
+    limitBytes: config.http.bodyLimitBytes,
+    budget,
+    buffers: new BufferPool(Math.min(POOL_BYTES_MAX, cacheBytes * POOL_SHARE)),
+    onRefused: () => metrics.bodyRefused(),
+  });
+  return {
+    config,
+    cacheBytes: Math.min(KEY_CACHE_BYTES_MAX, cacheBytes * KEY_CACHE_SHARE),
+    state: () => ({ canWrite: deps.canWrite() }),
+    ingest: {
+      bodies,
+      catalog,
+      writer,
+      pool: new BuilderPool(Math.min(POOL_BYTES_MAX, cacheBytes * POOL_SHARE)),
+      clock,
+      metrics,
+      timeoutMs: config.http.timeoutMs,
+      checkReady,
+      onFailure,
+    },
+    sql: {
+      config,
+      querier,
+      readBody: ({ request }, call) => bodies.read(request, SQL_ENCODINGS, call),
+      metrics,
+      checkReady,
+      onFailure,
+    },
+    admin: {
+      admin,
+      readiness,
+      isDraining,
+      newCall: (requestId) => ownCall(requestId),
+      nowMs: () => clock.nowMs(),
+      dashboardUrl: config.dashboard.enable ? 'dashboard/' : undefined,
+      version,
+    },
+    dashboard: { isEnabled: config.dashboard.enable, upstream: config.dashboard.upstream, version },
+  };
+}
+
+function checkReadiness({ ready, waiting }: Readiness): void {
+  if (ready) return;
+  const text = `the server is starting${waiting.length === 0 ? '' : `, waiting for ${waiting.join(', ')}`}`;
+  throw new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
+}
+
+function share({ memory }: Config, percent: 'bodyPercent' | 'cachePercent'): number {
+  return Math.floor((memory.limitBytes * memory[percent]) / 100);
+}
+
+async function closeAll(listeners: readonly Listener[]): Promise<void> {
+  const closed = listeners.map((listener) => listener.close());
+  for (const listener of listeners) listener.destroy();
+  await Promise.all(closed);
+}

@@ -1,0 +1,125 @@
+import type { Counter, Histogram } from 'prom-client';
+
+import type { Clock } from '#shared/clock/clock';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+import type { Metrics } from '#shared/telemetry/metrics';
+
+import type { RequestContext } from './request-context.js';
+
+const BUCKETS_SECONDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
+/** Combinations of labels that are kept at hand; more than the routes, codes and databases of a large installation. */
+const CHILDREN_MAX = 10_000;
+/** Databases with labels of their own. */
+const DATABASES_MAX = 1_000;
+
+type RequestLabel = 'method' | 'path' | 'code' | 'db';
+
+interface RequestChild {
+  readonly total: Counter.Internal;
+  readonly elapsed: Histogram.Internal<RequestLabel>;
+}
+
+/** Everything the gateway counts. */
+export class GatewayMetrics {
+  readonly #requests: Counter<RequestLabel>;
+  readonly #elapsed: Histogram<RequestLabel>;
+  readonly #children = new Map<string, RequestChild>();
+  readonly #databases = new Set<string>();
+  readonly #sqlElapsed: Histogram<'db'>;
+  readonly #lineprotoElapsed: Histogram<'db'>;
+  readonly #errors: Counter<'protocol'>;
+  readonly #refusedBodies: Counter<'reason'>;
+  readonly #clock: Clock;
+
+  constructor(metrics: Metrics, clock: Clock, bodies: MemoryBudget) {
+    this.#clock = clock;
+    const labelNames = ['method', 'path', 'code', 'db'] as const;
+    const buckets = BUCKETS_SECONDS;
+    this.#requests = metrics.counter({
+      name: 'servers_http_requests_total',
+      help: 'HTTP requests by method, route, status and database',
+      labelNames: [...labelNames],
+    });
+    this.#elapsed = metrics.histogram({
+      name: 'servers_http_requests_elapsed',
+      help: 'seconds from a request to the end of its answer',
+      labelNames: [...labelNames],
+      buckets,
+    });
+    const byDatabase = { labelNames: ['db'] as 'db'[], buckets };
+    this.#sqlElapsed = metrics.histogram({
+      name: 'servers_http_sql_elapsed',
+      help: 'seconds that SQL requests took',
+      ...byDatabase,
+    });
+    this.#lineprotoElapsed = metrics.histogram({
+      name: 'servers_http_influxdb_write_elapsed',
+      help: 'seconds that line protocol writes took',
+      ...byDatabase,
+    });
+    this.#errors = metrics.counter({
+      name: 'servers_error',
+      help: 'requests that failed, by protocol',
+      labelNames: ['protocol'],
+    });
+    this.#refusedBodies = metrics.counter({
+      name: 'servers_request_memory_rejected_total',
+      help: 'request bodies refused for want of memory',
+      labelNames: ['reason'],
+    });
+    metrics.gauge({
+      name: 'servers_request_memory_in_use_bytes',
+      help: 'memory of request bodies in work',
+      collect() {
+        this.set(bodies.usedBytes);
+      },
+    });
+    metrics
+      .gauge({ name: 'servers_request_memory_limit_bytes', help: 'most memory that request bodies may take' })
+      .set(bodies.limitBytes);
+  }
+
+  /** Counts a request that has ended. */
+  request(context: RequestContext, code: number): void {
+    const method = context.request.method ?? 'none';
+    const database = this.#labelOf(context.database);
+    const key = `${method} ${code} ${context.route} ${database}`;
+    let child = this.#children.get(key);
+    if (child === undefined) {
+      if (this.#children.size >= CHILDREN_MAX) this.#children.clear();
+      const labels = { method, path: context.route, code: String(code), db: database };
+      child = { total: this.#requests.labels(labels), elapsed: this.#elapsed.labels(labels) };
+      this.#children.set(key, child);
+    }
+    child.total.inc();
+    child.elapsed.observe(this.#secondsSince(context.startedMs));
+  }
+
+  sql(context: RequestContext): void {
+    this.#sqlElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
+  }
+
+  lineproto(context: RequestContext): void {
+    this.#lineprotoElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
+  }
+
+  failed(protocol: string): void {
+    this.#errors.inc({ protocol });
+  }
+
+  bodyRefused(): void {
+    this.#refusedBodies.inc({ reason: 'memory' });
+  }
+
+  /** Names of databases that were dropped would add up for ever. */
+  #labelOf(database: string): string {
+    if (this.#databases.has(database)) return database;
+    if (this.#databases.size >= DATABASES_MAX) return 'other';
+    this.#databases.add(database);
+    return database;
+  }
+
+  #secondsSince(startedMs: number): number {
+    return (this.#clock.monotonicMs() - startedMs) / 1_000;
+  }
+}

@@ -1,0 +1,31 @@
+import type { RequestContext } from '../../request-context.js';
+
+const DEFAULT_DATABASE = 'public';
+/** Catalogs that a name may be qualified with. */
+const CATALOGS = new Set(['almanac', 'greptime']);
+
+/** The database that a write goes to: the header's, else the first query parameter that has a value. */
+export function databaseOfWrite(context: RequestContext, parameters: readonly string[]): string {
+  const named = context.productHeader('db-name') ?? firstValue(context.query, parameters);
+  return named === undefined || named === '' ? DEFAULT_DATABASE : withoutCatalog(named);
+}
+
+/** The database that a query is about: parameters win over the header. */
+export function databaseOfQuery(context: RequestContext, parameter: string | undefined): string {
+  const named = parameter === undefined || parameter === '' ? context.productHeader('db-name') : parameter;
+  return named === undefined || named === '' ? DEFAULT_DATABASE : withoutCatalog(named);
+}
+
+function firstValue(query: URLSearchParams, parameters: readonly string[]): string | undefined {
+  for (const parameter of parameters) {
+    const value = query.get(parameter);
+    if (value !== null && value !== '') return value;
+  }
+  return undefined;
+}
+
+/** `almanac-public` is `public`, but `my-db` is a database of that name. */
+function withoutCatalog(name: string): string {
+  const dash = name.indexOf('-');
+  return dash > 0 && CATALOGS.has(name.slice(0, dash)) && dash + 1 < name.length ? name.slice(dash + 1) : name;
+}

@@ -1,0 +1,51 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { RequestContext } from '../../request-context.js';
+
+/** What a client asks for about tables that its write makes. */
+export interface Hints {
+  readonly autoCreateTable: boolean | undefined;
+  /** Options of the table, by name. */
+  readonly tableOptions: Readonly<Record<string, string>>;
+}
+
+/** Hints that are table options; others are known and ignored, or unknown and ignored. */
+const OPTION_HINTS = ['ttl', 'append_mode', 'merge_mode'] as const;
+const NO_HINTS: Hints = { autoCreateTable: undefined, tableOptions: {} };
+const SINGLE_HINTS = ['auto_create_table', ...OPTION_HINTS];
+
+/** @throws `invalid_arguments` for a hint whose value cannot be. */
+export function hintsOf(context: RequestContext): Hints {
+  const given = givenHints(context);
+  if (given.size === 0) return NO_HINTS;
+  const tableOptions: Record<string, string> = {};
+  for (const name of OPTION_HINTS) {
+    const value = given.get(name);
+    if (value !== undefined) tableOptions[name] = value;
+  }
+  return { autoCreateTable: booleanOf(given.get('auto_create_table')), tableOptions };
+}
+
+function givenHints(context: RequestContext): ReadonlyMap<string, string> {
+  const all = context.productHeader('hints');
+  const given = new Map<string, string>();
+  if (all !== undefined) {
+    for (const item of all.split(',')) {
+      const equals = item.indexOf('=');
+      if (equals > 0) given.set(item.slice(0, equals).trim(), item.slice(equals + 1).trim());
+    }
+    return given;
+  }
+  for (const name of SINGLE_HINTS) {
+    const value = context.productHeader(`hint-${name}`);
+    if (value !== undefined) given.set(name, value.trim());
+  }
+  return given;
+}
+
+function booleanOf(value: string | undefined): boolean | undefined {
+  if (value === undefined) return undefined;
+  if (value === 'true') return true;
+  if (value === 'false') return false;
+  throw new AlmanacError('invalid_arguments', `hint auto_create_table must be true or false, not "${value}"`);
+}

@@ -1,0 +1,49 @@
+import type { Config } from '#shared/config/schema';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { WriteOptions } from '#shared/write/writer-types';
+
+import type { RequestContext } from '../../request-context.js';
+import { databaseOfWrite } from '../common/database.js';
+import { hintsOf } from '../common/hints.js';
+import type { IngestOptions } from '../protocol.js';
+import { precisionOf, type Precision } from './timestamp.js';
+
+export interface LineprotoOptions extends IngestOptions {
+  readonly precision: Precision;
+}
+
+/** Where each version of the write route looks for the database. */
+const DATABASE_PARAMETERS = { v1: ['db'], v2: ['bucket', 'db'] } as const;
+
+const TIME_TYPE = 'TimestampNanosecond';
+
+/** The options of a write. @throws `invalid_arguments` for an unknown precision or a malformed hint. */
+export function lineprotoOptions(version: 'v1' | 'v2', config: Config): (context: RequestContext) => LineprotoOptions {
+  const prefix = config.defaultColumnPrefix === '' ? config.naming : config.defaultColumnPrefix;
+  const timeIndex = { name: `${prefix}_timestamp`, type: TIME_TYPE };
+  return (context) => {
+    const word = context.query.get('precision') ?? '';
+    const precision = word === '' ? 'ns' : precisionOf(word);
+    if (precision === undefined) throw badPrecision(version, word);
+    const hints = hintsOf(context);
+    const write: WriteOptions = {
+      database: databaseOfWrite(context, DATABASE_PARAMETERS[version]),
+      create: config.autoCreateTable && hints.autoCreateTable !== false,
+      timeIndex,
+      tableOptions: tableOptions(hints.tableOptions, config.influxdb.defaultMergeMode),
+      timeType: TIME_TYPE,
+    };
+    return { precision, write };
+  };
+}
+
+/** Tables that keep every row have no versions to merge. */
+function tableOptions(hints: Readonly<Record<string, string>>, mergeMode: string): Readonly<Record<string, string>> {
+  return hints['append_mode'] === 'true' ? hints : { merge_mode: mergeMode, ...hints };
+}
+
+function badPrecision(version: 'v1' | 'v2', word: string): AlmanacError {
+  const text =
+    version === 'v1' ? `invalid precision "${word}"` : 'invalid precision; valid precision units are ns, us, ms, and s';
+  return new AlmanacError('invalid_arguments', text);
+}

@@ -1,0 +1,28 @@
+import type { Answer } from '../../answer.js';
+import type { RequestContext } from '../../request-context.js';
+import type { GatewayState } from '../protocol.js';
+
+/** The server of the original product that clients are told they speak with: the last of its first line. */
+const VERSION = '1.8.10';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** `GET /ping`: clients ask for the version in its headers. */
+export function ping(context: RequestContext): Answer {
+  const headers = {
+    'x-influxdb-version': VERSION,
+    'x-influxdb-build': 'OSS',
+    'request-id': context.requestId,
+    'x-request-id': context.requestId,
+  };
+  const verbose = context.query.get('verbose');
+  if (verbose === null || verbose === '' || verbose === '0' || verbose === 'false') return { status: 204, headers };
+  return { status: 200, headers: { ...headers, ...JSON_TYPE }, body: `{"version":"${VERSION}"}` };
+}
+
+/** `GET /health` in the original product's form. */
+export function health(_context: RequestContext, { canWrite }: GatewayState): Answer {
+  const message = canWrite ? 'ready for queries and writes' : 'not ready for writes';
+  const status = canWrite ? 'pass' : 'fail';
+  const body = { name: 'influxdb', message, status, checks: [], version: VERSION };
+  return { status: canWrite ? 200 : 503, headers: JSON_TYPE, body: JSON.stringify(body) };
+}

@@ -1,0 +1,43 @@
+import type { SqlEvent } from '#shared/contracts/gen/querier';
+
+const ROW_SEPARATOR = Buffer.from(',');
+
+/**
+ * The default result format around rows that are text already (spec: docs/http-api.md):
+ *
+ *     {"output":[{"records":{"schema":{"column_schemas":[..]},"rows":[..],"total_rows":1}},{"affectedrows":3}],
+ *      "execution_time_ms":7}
+ *
+ * @param elapsedMs asked at the end.
+ */
+export async function* jsonEnvelope(
+  events: AsyncIterable<SqlEvent>,
+  elapsedMs: () => number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let isFirstResult = true;
+  let isFirstBlock = true;
+  for await (const event of events) {
+    switch (event.kind) {
+      case 'schema': {
+        const schemas = event.schema.map(({ name, type }) => ({ name, data_type: type }));
+        const head = `{"records":{"schema":{"column_schemas":${JSON.stringify(schemas)}},"rows":[`;
+        yield Buffer.from((isFirstResult ? '{"output":[' : ',') + head);
+        isFirstBlock = true;
+        break;
+      }
+      case 'text':
+        if (event.text.length === 0) continue;
+        if (!isFirstBlock) yield ROW_SEPARATOR;
+        isFirstBlock = false;
+        yield event.text;
+        continue;
+      case 'end':
+        yield Buffer.from(`],"total_rows":${event.rows}}}`);
+        continue;
+      default:
+        yield Buffer.from(`${isFirstResult ? '{"output":[' : ','}{"affectedrows":${event.affectedRows}}`);
+    }
+    isFirstResult = false;
+  }
+  yield Buffer.from(isFirstResult ? `{"execution_time_ms":${elapsedMs()}}` : `],"execution_time_ms":${elapsedMs()}}`);
+}

@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { createBrotliCompress, createGzip } from 'node:zlib';
+
+import { callError, type Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { acceptedEncoding, FAST_BROTLI, send, withEncoding, type AnswerEncoding } from '../answer.js';
+import type { RequestContext } from '../request-context.js';
+
+/** An answer up to this size is sent whole, so that a failure on the way to its end is still a clean one. */
+const HELD_BYTES_MAX = 256 * 1024;
+
+export interface StreamedAnswer {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Asked when the first byte is sent. */
+  readonly headers: () => Readonly<Record<string, string>>;
+  readonly bytesMax: number;
+}
+
+/**
+ * Sends an answer whose end is not known yet, no faster than the client takes it.
+ *
+ * @throws what the chunks throw, and `invalid_arguments` if they are too many. When bytes were sent before that, the
+ *   caller has to break the connection.
+ */
+export async function streamAnswer(context: RequestContext, call: Call, answer: StreamedAnswer): Promise<void> {
+  const held: Uint8Array[] = [];
+  let byteCount = 0;
+  let out: Writable | undefined;
+  for await (const chunk of answer.chunks) {
+    byteCount += chunk.length;
+    if (byteCount > answer.bytesMax) throw tooLarge(answer.bytesMax);
+    if (out !== undefined) {
+      await write(out, chunk, call.signal);
+      continue;
+    }
+    held.push(chunk);
+    if (byteCount <= HELD_BYTES_MAX) continue;
+    out = open(context, answer.headers());
+    await write(out, Buffer.concat(held), call.signal);
+  }
+  if (out === undefined) return send(context, { status: 200, headers: answer.headers(), body: Buffer.concat(held) });
+  out.end();
+}
+
+function open(context: RequestContext, headers: Readonly<Record<string, string>>): Writable {
+  const { response, commonHeaders } = context;
+  const encoding = acceptedEncoding(context);
+  const all = { ...commonHeaders, ...headers, vary: withEncoding(commonHeaders['vary']) };
+  if (encoding === undefined) {
+    response.writeHead(200, all);
+    return response;
+  }
+  response.writeHead(200, { ...all, 'content-encoding': encoding });
+  const compressor = compressorOf(encoding);
+  compressor.pipe(response);
+  response.once('close', () => compressor.destroy());
+  return compressor;
+}
+
+function compressorOf(encoding: AnswerEncoding): ReturnType<typeof createGzip> {
+  return encoding === 'br' ? createBrotliCompress({ params: FAST_BROTLI }) : createGzip({ level: 1 });
+}
+
+async function write(out: Writable, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw callError(signal);
+  if (out.write(chunk)) return;
+  try {
+    await once(out, 'drain', { signal });
+  } catch (error) {
+    throw signal.aborted ? callError(signal) : new AlmanacError('cancelled', 'the client went away', { cause: error });
+  }
+}
+
+function tooLarge(bytesMax: number): AlmanacError {
+  const text = `result is larger than http.max_result_bytes, ${bytesMax} bytes: ask for less, or add LIMIT`;
+  return new AlmanacError('invalid_arguments', text);
+}

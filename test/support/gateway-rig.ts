@@ -1,0 +1,216 @@
+import { startGateway, type Readiness, type RunningGateway } from '#services/gateway/index';
+import { systemClock } from '#shared/clock/clock';
+import { loadConfig } from '#shared/config/load';
+import { checkCall, type Call } from '#shared/contracts/call';
+import type { Database, Table } from '#shared/contracts/gen/common';
+import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { BatchSet } from '#shared/rowbatch/builder';
+import { Metrics } from '#shared/telemetry/metrics';
+import type { ColumnConflict, RowWriter, WriteOptions, WriteResult } from '#shared/write/writer-types';
+import { rowsOf, type PlainRow } from '#test/support/batch-rows';
+import { KeptLog } from '#test/support/quiet-log';
+
+const GIB = 1024 ** 3;
+
+/** Tables in memory: keeps rows, and field types as the first row of a table set them. */
+export class MemoryTables implements RowWriter, Catalog {
+  readonly version = 1n;
+  readonly rows: PlainRow[] = [];
+  readonly writes: WriteOptions[] = [];
+  readonly #names = new Set(['public', 'other']);
+  readonly #types = new Map<string, Map<string, string>>();
+  /** What writes wait for. */
+  gate: Promise<void> = Promise.resolve();
+  /** What writes end with. */
+  failure: AlmanacError | undefined = undefined;
+
+  async write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult> {
+    this.writes.push(options);
+    await this.gate;
+    checkCall(call);
+    if (this.failure !== undefined) throw this.failure;
+    const conflicts: ColumnConflict[] = [];
+    const kept = rowsOf(batches).filter((row) => {
+      const conflict = this.#conflict(row);
+      if (conflict !== undefined) conflicts.push(conflict);
+      return conflict === undefined;
+    });
+    this.rows.push(...kept);
+    return { rowCount: kept.length, conflicts, refused: [] };
+  }
+
+  database(name: string): Promise<Database> {
+    if (this.#names.has(name)) return Promise.resolve({ databaseId: 1, name, options: {} });
+    return Promise.reject(new AlmanacError('database_not_found', `Database not found: ${name}`));
+  }
+
+  databases(): Promise<readonly Database[]> {
+    return Promise.resolve([...this.#names].map((name) => ({ databaseId: 1, name, options: {} })));
+  }
+
+  table(_database: string, name: string): Promise<Table> {
+    const types = this.#types.get(name);
+    if (types !== undefined) return Promise.resolve(tableOf(name, types));
+    return Promise.reject(new AlmanacError('table_not_found', `Table not found: ${name}`));
+  }
+
+  tables(): Promise<readonly Table[]> {
+    return Promise.resolve([...this.#types].map(([name, types]) => tableOf(name, types)));
+  }
+
+  reached(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #conflict({ table, fields }: PlainRow): ColumnConflict | undefined {
+    const types = this.#types.get(table) ?? new Map<string, string>();
+    this.#types.set(table, types);
+    for (const [column, [given]] of Object.entries(fields)) {
+      const existing = types.get(column) ?? given;
+      if (existing !== given) return { table, column, given, existing, rowCount: 1 };
+    }
+    for (const [column, [given]] of Object.entries(fields)) types.set(column, given);
+    return undefined;
+  }
+}
+
+function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
+  const columns = [...types].map(([column, type], i) => {
+    return { id: i + 2, name: column, type, kind: 'field', nullable: true, defaultSql: '', comment: '' };
+  });
+  const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };
+  return { ...common, name, columns, createdMs: 0, primaryKey: [] };
+}
+
+/**
+ * Answers texts of its own instead of SQL: `rows 3`, `affected 2`, `fail CODE`, `rows 2; fail CODE`, `wait` until the
+ * call ends, `bytes 1000`.
+ */
+export class ScriptedQuerier implements QuerierService {
+  readonly requests: SqlRequest[] = [];
+  /** Errors that calls ended with. */
+  readonly ends: string[] = [];
+
+  async *sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+    this.requests.push(request);
+    let statement = 0;
+    for (const part of request.sql.split(';')) {
+      const [word, argument] = part.trim().split(' ');
+      if (word === 'wait') await this.#wait(call);
+      else if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as asked');
+      else if (word === 'affected') yield { ...event(statement, 'affected'), affectedRows: Number(argument) };
+      else yield* rowEvents(statement, word, Number(argument));
+      statement++;
+    }
+  }
+
+  #wait(call: Call): Promise<never> {
+    return new Promise((_, reject) => {
+      call.signal.addEventListener('abort', () => {
+        const error = AlmanacError.from(call.signal.reason);
+        this.ends.push(error.code);
+        reject(error);
+      });
+    });
+  }
+}
+
+function event(statement: number, kind: string): SqlEvent {
+  return { statement, kind, schema: [], text: new Uint8Array(0), rows: 0, affectedRows: 0 };
+}
+
+function* rowEvents(statement: number, word: string, count: number): Iterable<SqlEvent> {
+  yield { ...event(statement, 'schema'), schema: [{ name: 'n', type: 'Int64' }] };
+  if (word === 'bytes') {
+    for (let sent = 0; sent < count; sent += 1_000) {
+      yield { ...event(statement, 'text'), text: Buffer.from(`["${'x'.repeat(995)}"]`), rows: 1 };
+    }
+  } else {
+    for (let row = 0; row < count; row++) {
+      yield { ...event(statement, 'text'), text: Buffer.from(`[${row}]`), rows: 1 };
+    }
+  }
+  yield { ...event(statement, 'end'), rows: count };
+}
+
+/** A gateway on free ports with its neighbours in memory. */
+export interface GatewayRig {
+  readonly gateway: RunningGateway;
+  readonly tables: MemoryTables;
+  readonly querier: ScriptedQuerier;
+  readonly log: KeptLog;
+  readonly metrics: Metrics;
+  readonly url: string;
+  readonly publicUrl: string;
+  /** What `/ready` is told. */
+  readiness: Readiness;
+}
+
+/** @param environment configuration, such as `ALMANAC_HTTP__TIMEOUT`. */
+export async function startGatewayRig(environment: Readonly<Record<string, string>> = {}): Promise<GatewayRig> {
+  const { config } = loadConfig({
+    role: 'standalone',
+    flags: [],
+    configFile: undefined,
+    environment: {
+      ALMANAC_HTTP__ADDR: '127.0.0.1:0',
+      ALMANAC_HTTP__ENABLE_API_SERVER: 'true',
+      ALMANAC_HTTP__API_SERVER_ADDR: '127.0.0.1:0',
+      ...environment,
+    },
+    machine: { memoryBytes: 4 * GIB, containerMemoryBytes: undefined },
+    readText: () => undefined,
+  });
+  const tables = new MemoryTables();
+  const querier = new ScriptedQuerier();
+  const log = new KeptLog();
+  const metrics = new Metrics({ unprefixedProcess: false });
+  const state = { readiness: { ready: true, waiting: [], progress: 1 } as Readiness };
+  const gateway = await startGateway({
+    config,
+    log,
+    metrics,
+    clock: systemClock,
+    querier,
+    writer: tables,
+    catalog: tables,
+    admin: {
+      status: () => Promise.resolve(STATUS),
+      metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
+      config: () => Promise.resolve({ toml: 'naming = "almanac"\n' }),
+    },
+    readiness: () => state.readiness,
+    canWrite: () => state.readiness.ready,
+  });
+  return {
+    gateway,
+    tables,
+    querier,
+    log,
+    metrics,
+    url: gateway.httpUrl,
+    publicUrl: gateway.publicUrl ?? '',
+    get readiness() {
+      return state.readiness;
+    },
+    set readiness(readiness) {
+      state.readiness = readiness;
+    },
+  };
+}
+
+const STATUS = {
+  role: 'standalone',
+  nodeId: 7,
+  version: '1.2.3',
+  commit: 'c'.repeat(40),
+  branch: 'main',
+  hostname: 'host',
+  nodeVersion: 'v20.0.0',
+  startedMs: 1_700_000_000_000,
+  state: 'ready',
+  waiting: [],
+  progress: 1,
+};
