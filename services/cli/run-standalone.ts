@@ -27,7 +27,7 @@ export async function runStandalone(loaded: LoadedConfig, context: CommandContex
   stopAtBugs(log.logger);
   logSources(log.logger, loaded);
 
-  const starting = startStandalone({ config, log: log.logger, metrics });
+  const starting = startStandalone({ loaded, log: log.logger, metrics });
   handleStopSignals({
     log: log.logger,
     process,

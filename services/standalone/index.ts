@@ -1,11 +1,24 @@
-import type { Config } from '#shared/config/schema';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+
+import { startGateway, type RunningGateway } from '#services/gateway/index';
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import type { LoadedConfig } from '#shared/config/load';
+import { printConfig } from '#shared/config/print';
+import type { AdminService } from '#shared/contracts/gen/admin';
+import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { Service } from '#shared/lifecycle/service';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import { startCore, type CoreDeps, type RunningCore } from './core.js';
+
 export interface StandaloneOptions {
-  readonly config: Config;
+  readonly loaded: LoadedConfig;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -15,6 +28,131 @@ export interface RunningStandalone extends Service {
   readonly publicUrl: string | undefined;
 }
 
-export function startStandalone(_options: StandaloneOptions): Promise<RunningStandalone> {
-  return Promise.reject(new AlmanacError('unsupported', 'the server is not part of this build'));
+/** What the process is at, as the admin endpoints tell it. */
+interface Stage {
+  state: 'starting' | 'ready' | 'draining';
+  waiting: readonly string[];
+  progress: number;
+}
+
+/**
+ * All services in one process. The listeners open first, so that health is answered while the data is opened; data is
+ * served when this resolves.
+ */
+export async function startStandalone({ loaded, log, metrics }: StandaloneOptions): Promise<RunningStandalone> {
+  const stage: Stage = { state: 'starting', waiting: ['metadata'], progress: 0 };
+  let core: RunningCore | undefined;
+  const running = (): RunningCore => {
+    if (core === undefined)
+      throw new AlmanacError('region_not_ready', 'the server is starting', { retryAfterSeconds: 1 });
+    return core;
+  };
+  const gateway = await startGateway({
+    config: loaded.config,
+    log,
+    metrics,
+    clock: systemClock,
+    querier: { sql: (request, call) => running().querier.sql(request, call) },
+    writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
+    catalog: lateCatalog(running),
+    admin: adminService({ loaded, metrics, stage, nodeId: () => core?.nodeId ?? 0 }),
+    readiness: () => ({ ready: stage.state === 'ready', waiting: stage.waiting, progress: stage.progress }),
+    canWrite: () => stage.state === 'ready',
+  });
+  try {
+    core = await startCore(coreDeps({ loaded, log, metrics }, stage));
+  } catch (error) {
+    await gateway.stop();
+    throw error;
+  }
+  stage.state = 'ready';
+  stage.waiting = [];
+  return standalone(gateway, core, stage);
+}
+
+function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage): RunningStandalone {
+  return {
+    httpUrl: gateway.httpUrl,
+    publicUrl: gateway.publicUrl,
+    async drain() {
+      stage.state = 'draining';
+      await gateway.drain();
+      await core.drain();
+    },
+    async stop() {
+      await gateway.stop();
+      await core.stop();
+    },
+  };
+}
+
+function coreDeps({ loaded, log, metrics }: StandaloneOptions, stage: Stage): CoreDeps {
+  return {
+    config: loaded.config,
+    dataFolder: resolve(loaded.config.storage.dataHome),
+    version: readBuildInfo().version,
+    fs: nodeFileSystem,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    metrics,
+    onProgress(fraction) {
+      stage.waiting = ['wal replay'];
+      stage.progress = fraction;
+    },
+    onFatal(error) {
+      // What reached the disk is unknown until it is read back, so no other answer may be given.
+      log.error({ error }, 'the write-ahead log failed: the process ends');
+      process.exit(1);
+    },
+  };
+}
+
+/** The catalog of a core that may not have started yet. */
+function lateCatalog(running: () => RunningCore): Catalog {
+  return {
+    get version() {
+      return running().catalog.version;
+    },
+    database: (name, call) => running().catalog.database(name, call),
+    databases: (call) => running().catalog.databases(call),
+    table: (database, name, call) => running().catalog.table(database, name, call),
+    tables: (database, call) => running().catalog.tables(database, call),
+    reached: (version, call) => running().catalog.reached(version, call),
+  };
+}
+
+interface AdminParts {
+  readonly loaded: LoadedConfig;
+  readonly metrics: Metrics;
+  readonly stage: Stage;
+  readonly nodeId: () => number;
+}
+
+function adminService({
+  loaded,
+  metrics,
+  stage,
+  nodeId,
+}: AdminParts): Pick<AdminService, 'status' | 'metrics' | 'config'> {
+  const { version, commit, branch } = readBuildInfo();
+  const startedMs = systemClock.nowMs();
+  return {
+    status: () =>
+      Promise.resolve({
+        role: 'standalone',
+        nodeId: nodeId(),
+        version,
+        commit,
+        branch,
+        hostname: hostname(),
+        nodeVersion: process.version,
+        startedMs,
+        state: stage.state,
+        waiting: stage.waiting,
+        progress: stage.progress,
+      }),
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
+    config: () => Promise.resolve({ toml: printConfig(loaded, { withSources: false }) }),
+  };
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { hasValue, type Column } from '#shared/rowbatch/column';
+import { dataType } from '#shared/schema/data-type';
 import { BatchSet, SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { checkBatch } from '#shared/rowbatch/row-batch';
@@ -78,7 +79,7 @@ describe('FieldBuilder', () => {
   it('begins anew after a reset', () => {
     const field = new FieldBuilder('f', 'String');
     field.setBytes(3, Buffer.from('old'), 0, 3);
-    field.reset();
+    field.restart('f', dataType('String'));
     field.setBytes(0, Buffer.from('new'), 0, 3);
     expect(cells(finished(field, 1), 1)).to.deep.equal(['new']);
   });
