@@ -10,7 +10,7 @@ import { firstRow, timeOf } from '#shared/duckdb/read';
 import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
 import { isAppendOnly } from '#shared/schema/table-schema';
-import { fillGeneration } from '../memtable/fill.js';
+import { fillGeneration, integerWidths } from '../memtable/fill.js';
 import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
 import type { SeriesRegistry } from '../memtable/series-registry.js';
@@ -101,7 +101,9 @@ class Attempt {
 
   async writeSegments(): Promise<Segment[]> {
     const { table, generation } = this.#job;
-    await this.#connection.run(`CREATE TABLE ${this.#relation} (${generationColumns(table)})`);
+    await this.#connection.run(
+      `CREATE TABLE ${this.#relation} (${generationColumns(table, integerWidths(generation))})`,
+    );
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
       await fillGeneration(writer, table, generation, () => this.#deps.clock.turn());

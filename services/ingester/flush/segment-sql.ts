@@ -16,9 +16,20 @@ import type { TimeWindow } from './windows.js';
 const PARQUET =
   'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 14, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 20480';
 
-/** Columns of the table that a generation is filled into: `sid`, `time`, and a column `f<id>` for each field. */
-export function generationColumns(table: Table): string {
-  const fields = fieldsOf(table).map((column) => `${fieldName(column)} ${dataType(column.type).duckdb}`);
+/** Signed integer types by bytes. */
+const NARROW: Readonly<Record<number, string>> = { 1: 'TINYINT', 2: 'SMALLINT', 4: 'INTEGER' };
+
+/**
+ * Columns of the table that a generation is filled into: `sid`, `time`, and a column `f<id>` for each field. Integers
+ * are as narrow there as they are in memory: a quarter of the engine's memory for most metrics.
+ *
+ * @param widths bytes of the widest values of integer fields, by column id.
+ */
+export function generationColumns(table: Table, widths: ReadonlyMap<number, number>): string {
+  const fields = fieldsOf(table).map((column) => {
+    const narrow = NARROW[widths.get(column.id) ?? 0];
+    return `${fieldName(column)} ${narrow ?? dataType(column.type).duckdb}`;
+  });
   return ['sid UINTEGER', `time ${dataType(timeIndexOf(table).type).duckdb}`, ...fields].join(', ');
 }
 
@@ -44,11 +55,14 @@ export function copySegment(source: SegmentSource, path: string): string {
   const columns = [
     `sid AS ${SID}`,
     `time AS ${quoteName(timeIndexOf(table).name)}`,
-    ...fieldsOf(table).map((column) => `${fieldName(column)} AS ${quoteName(column.name)}`),
+    ...fieldsOf(table).map((column) => {
+      return `${fieldName(column)}::${dataType(column.type).duckdb} AS ${quoteName(column.name)}`;
+    }),
   ];
   const ids = [`${SID}: ${SID_FIELD_ID}`, ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId)];
   return (
-    `COPY (SELECT ${columns.join(', ')} FROM (${versionedRows(source)}) ORDER BY sid, time) ` +
+    // Sorted before it is widened, so that the sort moves fewer bytes.
+    `COPY (SELECT ${columns.join(', ')} FROM (SELECT * FROM (${versionedRows(source)}) ORDER BY sid, time)) ` +
     `TO ${quoteText(path)} (${PARQUET}, FIELD_IDS {${ids.join(', ')}})`
   );
 }

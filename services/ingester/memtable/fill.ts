@@ -7,6 +7,26 @@ import type { Generation, HeldBatch } from './generation.js';
 const NULLS: ChunkColumn = { kind: 'null' };
 
 /**
+ * Bytes of the widest values of each integer field that a generation holds, by column id. Dates and timestamps are not
+ * in it: their type says how wide they are.
+ */
+export function integerWidths(generation: Generation): Map<number, number> {
+  const widths = new Map<number, number>();
+  for (const { batch } of generation.batches) {
+    for (const column of batch.columns) {
+      if (column.kind !== 'fixed' || !isPlainInteger(column.type)) continue;
+      widths.set(column.columnId, Math.max(widths.get(column.columnId) ?? 0, column.values.BYTES_PER_ELEMENT));
+    }
+  }
+  return widths;
+}
+
+function isPlainInteger(type: string): boolean {
+  const { storage, timeUnit, name } = dataType(type);
+  return storage === 'int' && timeUnit === undefined && name !== 'Date';
+}
+
+/**
  * Hands the rows of a generation to the engine, in the order in which they were put: `(sid, time, fields ..)`, the
  * columns of `generationColumns`.
  *
