@@ -113,7 +113,6 @@ function parseLine(
   if (keyBytes > KEY_MAX) throw new Refusal(`max key length exceeded: ${keyBytes} > ${KEY_MAX}`);
   const [measurement, ...parts] = splitUnescaped(key, ',');
   const table = measurement.replace(/\\([, ="])/g, '$1');
-  checkTable(table);
   const tags: Record<string, string> = {};
   let duplicate = false;
   for (const part of parts) {
@@ -125,6 +124,8 @@ function parseLine(
 
   const rest = line.slice(key.length).replace(/^ +/, '');
   if (rest === '') throw new Refusal('missing fields');
+  checkTable(table);
+  for (const name of Object.keys(tags)) checkColumn('tag', name);
   if (/^[\t\0]/.test(rest)) throw new Refusal('invalid field format');
   const { fields, end, isConflict } = parseFields(rest, { table, tags, keyBytes }, types);
   if (isConflict) return undefined;
@@ -153,9 +154,7 @@ function parseTag(part: string): [name: string, value: string] {
   const [name, ...values] = splitUnescaped(part, '=');
   if (values.length === 0 || (values.length === 1 && values[0] === '')) throw new Refusal('missing tag value');
   if (values.length > 1) throw new Refusal('invalid tag format');
-  const plainName = unescape(name);
-  checkColumn('tag', plainName);
-  return [plainName, unescape(values[0])];
+  return [unescape(name), unescape(values[0])];
 }
 
 function parseFields(

@@ -18,7 +18,7 @@ import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { COLUMNS_MAX, NAME_BYTES_MAX } from '#shared/schema/names';
 import type { DataType } from '#shared/schema/data-type';
 
-import { columnNameProblem, findKeyEnd, parseKey, unescapeFieldName } from './key.js';
+import { columnNameProblem, findKeyEnd, keyNameProblem, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
 import { isBlank, isComment, LineBounds, skipBlank } from './line.js';
 import { Rejections } from './rejections.js';
 import type { FieldSlot, KnownKey, KnownTable, SeriesCache } from './series-cache.js';
@@ -292,11 +292,14 @@ export class LineDecoder {
     if (bytes[start] === COMMA) return 'missing measurement';
     const keyEnd = findKeyEnd(bytes, start, end);
     if (keyEnd - start > KEY_BYTES_MAX) return tooLong(keyEnd - start);
-    const known = this.#cache.find(bytes, this.#view, start, keyEnd) ?? this.#learnKey(start, keyEnd);
-    if (typeof known === 'string') return known;
+    const found = this.#cache.find(bytes, this.#view, start, keyEnd);
+    const parsed = found === undefined ? parseKey(bytes, start, keyEnd) : KNOWN;
+    if (typeof parsed === 'string') return parsed;
     let fields = keyEnd;
     while (fields < end && bytes[fields] === SPACE) fields++;
     if (fields === end) return 'missing fields';
+    const known = found ?? this.#learnKey(start, keyEnd, parsed);
+    if (typeof known === 'string') return known;
 
     const builder = this.#builderOf(known.table);
     builder.startRow(known.entry);
@@ -306,9 +309,9 @@ export class LineDecoder {
     return reason;
   }
 
-  #learnKey(start: number, end: number): KnownKey | string {
-    const parsed = parseKey(this.#bytes, start, end);
-    if (typeof parsed === 'string') return parsed;
+  #learnKey(start: number, end: number, parsed: ParsedKey): KnownKey | string {
+    const problem = keyNameProblem(parsed);
+    if (problem !== '') return problem;
     const known = this.#cache.add(this.#bytes, start, end, parsed);
     this.#forgetOldGuesses();
     return known;
@@ -458,6 +461,8 @@ export class LineDecoder {
   }
 }
 
+/** Stands for a key that needs no parsing. */
+const KNOWN: ParsedKey = { table: '', tags: [], isIrregular: false };
 /** A point that is kept out by a type is counted on its own. */
 const CONFLICT = 'field type conflict';
 

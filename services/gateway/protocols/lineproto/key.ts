@@ -36,8 +36,6 @@ export function parseKey(bytes: Buffer, from: number, to: number): ParsedKey | s
   if (from === to || bytes[from] === COMMA) return 'missing measurement';
   const measurementEnd = findUnescaped(bytes, from + 1, to, COMMA);
   const table = withoutBackslashes(bytes, from, measurementEnd, MEASUREMENT_SPECIALS).toString();
-  const problem = tableNameProblem(table);
-  if (problem !== '') return problem;
   const tags: Tag[] = [];
   for (let at = measurementEnd; at < to;) {
     const end = findUnescaped(bytes, at + 2, to, COMMA);
@@ -48,6 +46,17 @@ export function parseKey(bytes: Buffer, from: number, to: number): ParsedKey | s
   if (hasDuplicates(tags)) return 'duplicate tags';
   if (tags.length >= COLUMNS_MAX) return `${tags.length} tags exceed the limit of ${COLUMNS_MAX - 1}`;
   return { table, tags, isIrregular: isIrregular(bytes, from, to) };
+}
+
+/** Why no table can have this name or these columns; empty if one can. */
+export function keyNameProblem({ table, tags }: ParsedKey): string {
+  if (Buffer.byteLength(table) > NAME_BYTES_MAX) return `measurement name is longer than ${NAME_BYTES_MAX} bytes`;
+  if (CONTROL.test(table)) return 'measurement name has control characters';
+  for (const { name } of tags) {
+    const problem = columnNameProblem('tag', name);
+    if (problem !== '') return problem;
+  }
+  return '';
 }
 
 /** Why no column can have the name; empty if one can. */
@@ -85,15 +94,8 @@ function parseTag(bytes: Buffer, from: number, to: number, tags: Tag[]): string 
   if (equals === to || equals + 1 === to) return 'missing tag value';
   if (bytes[equals + 1] === EQUALS || findUnescaped(bytes, equals + 2, to, EQUALS) !== to) return 'invalid tag format';
   const name = withoutBackslashes(bytes, from, equals, TAG_SPECIALS).toString();
-  const problem = columnNameProblem('tag', name);
-  if (problem !== '') return problem;
   tags.push({ name, value: withoutBackslashes(bytes, equals + 1, to, TAG_SPECIALS) });
   return '';
-}
-
-function tableNameProblem(table: string): string {
-  if (Buffer.byteLength(table) > NAME_BYTES_MAX) return `measurement name is longer than ${NAME_BYTES_MAX} bytes`;
-  return CONTROL.test(table) ? 'measurement name has control characters' : '';
 }
 
 function hasDuplicates(tags: readonly Tag[]): boolean {

@@ -85,7 +85,9 @@ const mutated = fc
       return current.slice(0, place) + change + current.slice(place + 1);
     }, original),
   );
-const random = fc.array(pick(...'m,= \\"\n\r\t#1i.-et\0é'.split(/(?:)/u)), { maxLength: 60 }).map((parts) => parts.join(''));
+const random = fc
+  .array(pick(...'m,= \\"\n\r\t#1i.-et\0é'.split(/(?:)/u)), { maxLength: 60 })
+  .map((parts) => parts.join(''));
 const anyBody = fc.oneof({ weight: 3, arbitrary: body }, { weight: 3, arbitrary: mutated }, random, fc.string());
 
 /** In an order that does not depend on tables, so that both readers can be compared. */

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+
+import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
+import { SeriesCache, SeriesMemory, type KnownKey } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesCaches } from '#services/gateway/protocols/lineproto/series-caches';
+import { BatchSet } from '#shared/rowbatch/builder';
+
+function decode(text: string, cache: SeriesCache): BatchSet {
+  const batches = new BatchSet();
+  const decoder = new LineDecoder(Buffer.from(text), { precision: 'ns', nowNs: 0n }, cache, batches);
+  while (!decoder.decode(100)) continue;
+  return batches;
+}
+
+function chainLength(cache: SeriesCache): number {
+  const seen = new Set<KnownKey>();
+  for (let key = cache.guess; key !== undefined && !seen.has(key); key = key.next) seen.add(key);
+  return seen.size;
+}
+
+describe('SeriesCache', () => {
+  it('hands out the same series for the same key, with its tags', () => {
+    const cache = new SeriesCache(new SeriesMemory(100_000));
+    const [first] = decode('m,a=1,b=x\\ y f=1 1\n', cache).table('m').series;
+    const [again] = decode('m,a=1,b=x\\ y f=2 2\n', cache).table('m').series;
+    expect(again).to.equal(first);
+    expect(again.tags.map(({ name, value }) => [name, Buffer.from(value).toString()])).to.deep.equal([
+      ['a', '1'],
+      ['b', 'x y'],
+    ]);
+  });
+
+  it('stays within its memory whatever comes', () => {
+    const memory = new SeriesMemory(50_000);
+    const cache = new SeriesCache(memory);
+    let most = 0;
+    for (let i = 0; i < 5_000; i++) {
+      decode(`m,host=h${i} f${i % 100}=1 1\n`, cache);
+      most = Math.max(most, memory.usedBytes);
+    }
+    expect(most).to.be.greaterThan(25_000);
+    expect(most).to.be.lessThan(51_000);
+    expect(cache.epoch).to.be.greaterThan(10);
+  });
+
+  it('keeps no key alive by a guess after it was emptied', () => {
+    const cache = new SeriesCache(new SeriesMemory(20_000));
+    const lines = Array.from({ length: 500 }, (_, i) => `m,host=h${i} f=1 1\n`).join('');
+    for (let round = 0; round < 3; round++) decode(lines, cache);
+    expect(chainLength(cache)).to.be.lessThan(70);
+  });
+
+  it('has one for each database, within one memory', () => {
+    const caches = new SeriesCaches(30_000);
+    const first = caches.of('a');
+    expect(caches.of('a')).to.equal(first);
+    expect(caches.of('b')).not.to.equal(first);
+    decode('m,host=h f=1 1\n', first);
+    for (let i = 0; i < 200; i++) decode(`m,host=h${i} f=1 1\n`, caches.of('b'));
+    expect(first.epoch).to.be.greaterThan(0);
+  });
+});
