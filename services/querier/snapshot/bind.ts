@@ -1,18 +1,18 @@
-import type { Column, Segment, Table } from '#shared/contracts/gen/common';
-import { quoteName, quoteText } from '#shared/duckdb/quote';
-import { timeCondition, timeLiteral } from '#shared/duckdb/time-literal';
-import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import type { Column, Table } from '#shared/contracts/gen/common';
+import { quoteName } from '#shared/duckdb/quote';
+import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import { joinBands, overlaps, touches, type Band, type TimeBounds } from './bands.js';
 import type { PartView, RegionView } from './fresh-rows.js';
+import type { RowFilter } from './row-filter.js';
+import { internalName, partSelect, segmentSelects, type SegmentSource, type SourceShape } from './sources.js';
 
 /** What the SELECT over a region is made of. */
 export interface BoundRegion {
   readonly view: RegionView;
-  /** Segments that can have rows of the query. */
-  readonly segments: readonly Segment[];
+  /** Segments that can have rows of the query, in the order of their sequences. */
+  readonly segments: readonly SegmentSource[];
   /** The only series that the query can want; undefined: any. */
   readonly sids: readonly number[] | undefined;
 }
@@ -22,7 +22,6 @@ export interface BindTarget {
   /** Names of the columns that are read; undefined: all. */
   readonly columns: ReadonlySet<string> | undefined;
   readonly bounds: TimeBounds;
-  readonly absolute: (path: string) => string;
 }
 
 /** A parenthesised SELECT that gives the rows of all regions, each row once. */
@@ -32,16 +31,12 @@ export function bindTable(regions: readonly BoundRegion[], target: BindTarget): 
   return `(${regions.map((region) => bindRegion(region, shape)).join(' UNION ALL ')})`;
 }
 
-interface Shape extends BindTarget {
-  readonly unit: TimeUnit;
-  readonly fields: readonly Column[];
+interface Shape extends BindTarget, SourceShape {
   readonly tags: readonly Column[];
   /** Columns of the answer in the table's order. */
   readonly output: readonly Column[];
   /** The columns with no rows behind them. */
   readonly nothing: string;
-  /** `sid, time, f1, f2 ..` */
-  readonly internal: string;
 }
 
 function shapeOf(target: BindTarget): Shape {
@@ -50,15 +45,13 @@ function shapeOf(target: BindTarget): Shape {
   const wanted = table.columns.filter(isRead);
   // A query that reads no column (count(*)) still needs one.
   const output = wanted.length > 0 ? wanted : [timeIndexOf(table)];
-  const fields = fieldsOf(table).filter(isRead);
   return {
     ...target,
     unit: dataType(timeIndexOf(table).type).timeUnit ?? 'ns',
-    fields,
+    fields: fieldsOf(table).filter(isRead),
     tags: tagsOf(table).filter(isRead),
     output,
     nothing: output.map((column) => `NULL::${dataType(column.type).duckdb} AS ${quoteName(column.name)}`).join(', '),
-    internal: ['sid', 'time', ...fields.map(internalName)].join(', '),
   };
 }
 
@@ -78,44 +71,30 @@ function sourceName(column: Column): string {
 
 /** The rows with the region's own numbers: plain where every key is unique, merged where it may not be. */
 function regionRows({ view, segments, sids }: BoundRegion, shape: Shape): string | undefined {
-  const { bounds, unit, table } = shape;
   if (sids?.length === 0) return undefined;
-  const within = timeCondition('time', unit, bounds) + sidCondition(sids);
+  const { bounds, table } = shape;
+  const rows: RowFilter = { bounds, sids };
   const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
   const bands = isAppendOnly(table) ? [] : joinBands(lateBands(segments, parts), bounds);
-  const notLate = bands.map((band) => ` AND NOT (${inBand(band, unit)})`).join('');
-  const sources: string[] = [];
-  if (segments.length > 0) {
-    sources.push(`SELECT ${shape.internal} FROM ${parquet(segments, shape)} WHERE ${within}${notLate}`);
-  }
-  for (const { part, rowCount } of parts) {
-    const columns = partColumns(part.fieldIds, shape);
-    sources.push(`SELECT ${columns} FROM ${part.relation} WHERE rowid < ${rowCount} AND ${within}${notLate}`);
-  }
-  if (bands.length > 0) sources.push(mergedRows({ bands, segments, parts, within }, shape));
-  return sources.length === 0 ? undefined : sources.join(' UNION ALL ');
-}
-
-/**
- * Condition for the series that a query wants. The engine would find them by the join, but only if it happens to build
- * the join on the series' side; named, they prune row groups for sure.
- */
-function sidCondition(sids: readonly number[] | undefined): string {
-  if (sids === undefined) return '';
-  return sids.length === 1 ? ` AND sid = ${sids[0]}` : ` AND sid IN (${sids.join(', ')})`;
+  const plain = { rows, band: { bands, side: 'outside' } as const };
+  const selects = [
+    ...segmentSelects(segments, shape, plain),
+    ...parts.map((part) => partSelect(part, shape, plain)),
+    ...(bands.length > 0 ? [mergedRows({ bands, segments, parts, rows }, shape)] : []),
+  ];
+  return selects.length === 0 ? undefined : selects.join(' UNION ALL ');
 }
 
 interface LateRows {
   readonly bands: readonly Band[];
-  readonly segments: readonly Segment[];
+  readonly segments: readonly SegmentSource[];
   readonly parts: readonly PartView[];
-  /** Condition on time and series of the whole query. */
-  readonly within: string;
+  readonly rows: RowFilter;
 }
 
-function lateBands(segments: readonly Segment[], parts: readonly PartView[]): Band[] {
+function lateBands(segments: readonly SegmentSource[], parts: readonly PartView[]): Band[] {
   const bands: Band[] = [];
-  for (const segment of segments) {
+  for (const { segment } of segments) {
     if (segment.hasLate) bands.push({ first: segment.lateFirst, last: segment.lateLast });
   }
   for (const { part } of parts) if (part.late !== undefined) bands.push(part.late);
@@ -126,58 +105,23 @@ function lateBands(segments: readonly Segment[], parts: readonly PartView[]): Ba
  * The rows of the late bands, versions made one. A version's number is that of its source (segments in the order of
  * their sequences, then parts) and its place in it.
  */
-function mergedRows({ bands, segments, parts, within }: LateRows, shape: Shape): string {
-  const { unit, fields, table } = shape;
-  const inBands = `(${bands.map((band) => inBand(band, unit)).join(' OR ')})`;
-  const where = `${within} AND ${inBands}`;
+function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): string {
+  const filter = { rows, band: { bands, side: 'inside' } as const };
   const isNear = (range: Band): boolean => bands.some((band) => touches(band, range));
-  const sources: string[] = [];
+  const selects: string[] = [];
   let rank = 0;
-  for (const segment of segments) {
+  for (const source of segments) {
     rank++;
-    if (!isNear({ first: segment.timeFirst, last: segment.timeLast })) continue;
-    const version = `${rank}::BIGINT << 40 AS version`;
-    sources.push(`SELECT ${shape.internal}, ${version} FROM ${parquet([segment], shape)} WHERE ${where}`);
+    const { timeFirst, timeLast } = source.segment;
+    if (!isNear({ first: timeFirst, last: timeLast })) continue;
+    selects.push(...segmentSelects([source], shape, filter, `, ${rank}::BIGINT << 40 AS version`));
   }
-  for (const { part, rowCount } of parts) {
+  for (const view of parts) {
     rank++;
-    if (part.times === undefined || !isNear(part.times)) continue;
-    const columns = `${partColumns(part.fieldIds, shape)}, (${rank}::BIGINT << 40) + rowid AS version`;
-    sources.push(`SELECT ${columns} FROM ${part.relation} WHERE rowid < ${rowCount} AND ${where}`);
+    if (view.part.times === undefined || !isNear(view.part.times)) continue;
+    selects.push(partSelect(view, shape, filter, `, (${rank}::BIGINT << 40) + rowid AS version`));
   }
-  const newest = mergeModeOf(table) === 'last_row' ? 'arg_max_null' : 'arg_max';
-  const merged = fields.map((field) => `${newest}(${internalName(field)}, version) AS ${internalName(field)}`);
-  return `SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${sources.join(' UNION ALL ')}) GROUP BY sid, time`;
-}
-
-function parquet(segments: readonly Segment[], { absolute, table, fields }: Shape): string {
-  const paths = segments.map((segment) => quoteText(absolute(segment.path))).join(', ');
-  const time = timeIndexOf(table);
-  // By column id, so that files of older schema versions read as null where they lack a column.
-  const columns = [
-    `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
-    `${time.id}: {name: 'time', type: '${dataType(time.type).duckdb}', default_value: NULL}`,
-    ...fields.map(
-      (field) =>
-        `${field.id}: {name: '${internalName(field)}', type: '${dataType(field.type).duckdb}', default_value: NULL}`,
-    ),
-  ];
-  return `read_parquet([${paths}], schema = MAP {${columns.join(', ')}})`;
-}
-
-/** `sid, time, f1 ..` of a part; null for fields that came after it. */
-function partColumns(fieldIds: ReadonlySet<number>, { fields }: Shape): string {
-  const columns = fields.map((field) => {
-    const name = internalName(field);
-    return fieldIds.has(field.id) ? name : `NULL::${dataType(field.type).duckdb} AS ${name}`;
-  });
-  return ['sid', 'time', ...columns].join(', ');
-}
-
-function inBand({ first, last }: Band, unit: TimeUnit): string {
-  return `time BETWEEN ${timeLiteral(first, unit)} AND ${timeLiteral(last, unit)}`;
-}
-
-function internalName(column: Column): string {
-  return `f${column.id}`;
+  const newest = mergeModeOf(shape.table) === 'last_row' ? 'arg_max_null' : 'arg_max';
+  const merged = shape.fields.map((field) => `${newest}(${internalName(field)}, version) AS ${internalName(field)}`);
+  return `SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${selects.join(' UNION ALL ')}) GROUP BY sid, time`;
 }

@@ -8,7 +8,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { batchOf, FreshPart } from './fresh-part.js';
 import { SeriesTable } from './series-table.js';
-import type { VerifiedFiles } from './verified-files.js';
+import type { SegmentFiles } from './segment-files.js';
 
 export interface FreshRowsDeps {
   readonly ingesters: Ingesters;
@@ -17,9 +17,7 @@ export interface FreshRowsDeps {
   readonly connection: DuckDBConnection;
   /** Appends rows. It is synchronous, so it must not wait for what runs on the other connection. */
   readonly appending: DuckDBConnection;
-  readonly verified: VerifiedFiles;
-  /** Where a segment or series file lies on this machine. */
-  readonly absolute: (path: string) => string;
+  readonly files: SegmentFiles;
 }
 
 /** A part and the rows of it that a snapshot reads. */
@@ -140,11 +138,11 @@ export class FreshRows {
       this.#series = await SeriesTable.create(this.#deps.connection, this.#name('series'), table);
       if (old !== undefined) await this.#discard(old);
     }
-    const { connection, verified, absolute } = this.#deps;
+    const { connection, files } = this.#deps;
     const { count } = this.#series;
     const lacking = manifest.seriesFiles.filter((file) => file.sidLast >= count);
-    await verified.check(lacking);
-    await this.#series.load(connection, lacking, absolute);
+    await files.check(lacking);
+    await this.#series.load(connection, lacking, (path) => files.absolute(path));
   }
 
   #pinned(manifest: RegionManifest): RegionView {

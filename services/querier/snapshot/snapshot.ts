@@ -12,7 +12,8 @@ import { overlaps, type TimeBounds } from './bands.js';
 import { bindTable, type BoundRegion } from './bind.js';
 import type { BindRequest, Snapshot, Snapshots } from './binding.js';
 import { FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
-import { VerifiedFiles } from './verified-files.js';
+import { SegmentFiles } from './segment-files.js';
+import type { SegmentSource } from './sources.js';
 
 export interface SnapshotDeps {
   readonly ingesters: Ingesters;
@@ -29,12 +30,12 @@ export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
   readonly #freshDeps: FreshRowsDeps;
   readonly #fresh = new Map<number, FreshRows>();
-  readonly #verified: VerifiedFiles;
+  readonly #files: SegmentFiles;
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
-    this.#verified = new VerifiedFiles(deps.store);
-    this.#freshDeps = { ...deps, verified: this.#verified, absolute: (path) => deps.store.absolute(path) };
+    this.#files = new SegmentFiles(deps.store, deps.connection);
+    this.#freshDeps = { ...deps, files: this.#files };
   }
 
   async take(requests: readonly BindRequest[], call: Call): Promise<Snapshot> {
@@ -49,7 +50,7 @@ export class RegionSnapshots implements Snapshots {
       for (const request of requests) {
         const bound = await this.#bindRegions(request, views, call);
         const bounds = boundsOf(request);
-        relations.push(bindTable(bound, { ...request, bounds, absolute: this.#freshDeps.absolute }));
+        relations.push(bindTable(bound, { ...request, bounds }));
         considered.push(sum(bound.map(({ view }) => view.manifest.segments.length)));
         read.push(sum(bound.map(({ segments }) => segments.length)));
       }
@@ -100,12 +101,21 @@ export class RegionSnapshots implements Snapshots {
     try {
       const sids = await view.series?.matching(this.#deps.connection, tagIds(request));
       const segments = prune(view.manifest, boundsOf(request), sids);
-      await this.#verified.check(segments);
-      return { view, segments, sids };
+      await this.#files.check(segments);
+      return { view, segments: await this.#sources(segments), sids };
     } catch (error) {
       view.release();
       throw error;
     }
+  }
+
+  async #sources(segments: readonly Segment[]): Promise<SegmentSource[]> {
+    const sources: SegmentSource[] = [];
+    for (const segment of segments) {
+      const columns = await this.#files.columnsOf(segment);
+      sources.push({ segment, columns, path: this.#files.absolute(segment.path) });
+    }
+    return sources;
   }
 
   #view(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
