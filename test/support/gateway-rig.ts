@@ -1,7 +1,7 @@
 import { startGateway, type Readiness, type RunningGateway } from '#services/gateway/index';
 import { systemClock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
-import { checkCall, type Call } from '#shared/contracts/call';
+import { callError, type Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
 import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
@@ -28,8 +28,7 @@ export class MemoryTables implements RowWriter, Catalog {
 
   async write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult> {
     this.writes.push(options);
-    await this.gate;
-    checkCall(call);
+    await Promise.race([this.gate, ended(call)]);
     if (this.failure !== undefined) throw this.failure;
     const conflicts: ColumnConflict[] = [];
     const kept = rowsOf(batches).filter((row) => {
@@ -74,6 +73,11 @@ export class MemoryTables implements RowWriter, Catalog {
     for (const [column, [given]] of Object.entries(fields)) types.set(column, given);
     return undefined;
   }
+}
+
+/** Rejects when the call is given up. */
+function ended({ signal }: Call): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(callError(signal))));
 }
 
 function tableOf(name: string, types: ReadonlyMap<string, string>): Table {

@@ -7,8 +7,8 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Sends bytes as they are and reads what comes until the server ends the connection. */
-export function exchange(url: string, request: string | Uint8Array): Promise<string> {
+/** Sends parts as they are and reads what comes until the server ends the connection. */
+export function exchange(url: string, parts: string | readonly (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname);
@@ -20,7 +20,7 @@ export function exchange(url: string, request: string | Uint8Array): Promise<str
       received === '' ? reject(error) : resolve(received),
     );
     socket.on('close', () => resolve(received));
-    socket.write(request);
+    for (const part of typeof parts === 'string' ? [parts] : parts) socket.write(part);
   });
 }
 

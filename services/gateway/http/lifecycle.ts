@@ -62,7 +62,8 @@ export class Lifecycle {
     const context = new RequestContext(origin, clock);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
-    if (this.#isDraining) response.shouldKeepAlive = false;
+    // Behind a wish for another protocol, which nobody grants, the parser would not find the next request.
+    if (this.#isDraining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     try {
       this.#route(context, listener);
     } catch (error) {

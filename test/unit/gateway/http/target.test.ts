@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+
+import { isDevious, isPublicPath, parseTarget } from '#services/gateway/http/target';
+
+describe('parseTarget', () => {
+  it('parts path and query', () => {
+    expect(parseTarget('/v1/sql?sql=a?b')).to.deep.equal({ path: '/v1/sql', search: 'sql=a?b' });
+    expect(parseTarget('/')).to.deep.equal({ path: '/', search: '' });
+    expect(parseTarget('//v1/sql')).to.deep.equal({ path: '//v1/sql', search: '' });
+  });
+
+  it('takes the path out of an absolute form', () => {
+    expect(parseTarget('http://host:1/metrics?a')).to.deep.equal({ path: '/metrics', search: 'a' });
+    expect(parseTarget('HTTPS://host/metrics')).to.deep.equal({ path: '/metrics', search: '' });
+    expect(parseTarget('http://host')).to.deep.equal({ path: '/', search: '' });
+    expect(parseTarget('http://v1/metrics')).to.deep.equal({ path: '/metrics', search: '' });
+    expect(parseTarget('http://host?v1')).to.deep.equal({ path: '/', search: 'v1' });
+  });
+
+  it('knows no other form', () => {
+    for (const url of ['*', 'host:80', 'ftp://host/v1', 'v1/sql', '']) expect(parseTarget(url)).to.equal(undefined);
+  });
+});
+
+describe('isPublicPath', () => {
+  it('serves what is below /v1 and /dashboard', () => {
+    for (const path of ['/v1', '/v1/', '/v1/sql', '/v1/a%20b', '/v1//x', '/v1/x.y', '/dashboard', '/dashboard/a.js']) {
+      expect(isPublicPath(path), path).to.equal(true);
+    }
+  });
+
+  it('serves nothing else', () => {
+    const paths = ['/', '/metrics', '/v10/sql', '/v1-internal', '/dashboard-admin', '//v1/sql', '/V1/sql', '/v1%2fsql'];
+    for (const path of [...paths, '/%76%31/sql', '/metrics;/v1', '/Dashboard/', '']) {
+      expect(isPublicPath(path), path).to.equal(false);
+    }
+  });
+
+  it('serves no path that could be read as another one', () => {
+    const paths = [
+      '/v1/../metrics',
+      '/v1/./x',
+      '/v1/..',
+      '/v1/%2e%2e/metrics',
+      '/v1/%2E%2e/metrics',
+      '/v1/.%2e/metrics',
+    ];
+    const encoded = ['/v1/..%2fmetrics', '/v1/%252e%252e/metrics', '/v1/%25252e%25252e/metrics', '/v1/%zz', '/v1/%ff'];
+    const others = [
+      '/v1/..\\metrics',
+      '/v1\\..\\metrics',
+      '/v1/%5c..%5cmetrics',
+      '/v1/..;/metrics',
+      '/v1/a\u0000b',
+      '/v1/%00',
+    ];
+    for (const path of [...paths, ...encoded, ...others]) expect(isPublicPath(path), path).to.equal(false);
+  });
+});
+
+describe('isDevious', () => {
+  it('leaves usual paths alone', () => {
+    for (const path of ['/a/b-c_d', '/a/b.c', '/a/...', '/a/b..c', '/a%20b', '/a%2Fb', '/%C3%A9']) {
+      expect(isDevious(path), path).to.equal(false);
+    }
+  });
+});
