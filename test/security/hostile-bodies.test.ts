@@ -84,7 +84,7 @@ describe('bodies of 60 MB', () => {
 
   before(async () => {
     server = fork(new URL('../support/gateway-main.js', import.meta.url));
-    url = await new Promise((resolve) => server.once('message', (message) => resolve(String(message))));
+    url = await new Promise((resolve) => server.once('message', (message) => resolve(message as string)));
   });
 
   after(() => server.kill());

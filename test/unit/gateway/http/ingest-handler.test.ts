@@ -25,7 +25,7 @@ describe('line protocol over HTTP', () => {
   async function answer(path: string, body: string | Uint8Array, headers?: Record<string, string>): Promise<unknown[]> {
     const response = await post(path, body, headers);
     const text = await response.text();
-    return text === '' ? [response.status] : [response.status, JSON.parse(text)];
+    return text === '' ? [response.status] : [response.status, JSON.parse(text) as unknown];
   }
 
   it('writes a body and answers 204 on every path', async () => {
