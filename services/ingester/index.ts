@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
-import { openEngine } from '#shared/duckdb/engine';
+import { openEngine, type DuckDBInstance } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
@@ -70,98 +70,103 @@ const SHUTDOWN_FLUSH_MS = 10_000;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
 
+/** What only exists later than the parts that need it. */
+interface Late {
+  wal: Wal | undefined;
+  onCommitted: () => void;
+}
+
 /** Starts an ingester: recovers its log, then serves. Resolves when it is ready. */
 export async function startIngester(deps: IngesterDeps): Promise<RunningIngester> {
   const { config, fs, clock, random, metadata, log } = deps;
   await prepareFolders(config, fs);
-  const engine = await openEngine({
-    threads: config.engineThreads,
-    memoryBytes: config.engineBytes,
-    spillFolder: `${config.scratchFolder}/spill`,
-  });
-  const store = new LocalStore(config.storeFolder, fs);
-  const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
-  const regions = new Regions({ nodeId: config.nodeId, metadata, engine, store, clock });
-  const metrics = ingesterMetrics(deps.metrics);
-  let wal: Wal | undefined;
-  let housekeeping: Loop | undefined;
-  const onCommitted = (): void => housekeeping?.wake();
-  const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
-  const flusher = new Flusher({
-    ...flushing,
-    memory,
-    log: log.child({ component: 'ingester.flush' }),
-    metrics,
-    onCommitted,
-  });
-  const triggers = new Triggers({ ...config, flusher, regions, memory, clock, wal: () => wal });
+  const { engineThreads, engineBytes, scratchFolder } = config;
+  const spill = { threads: engineThreads, memoryBytes: engineBytes, spillFolder: `${scratchFolder}/spill` };
+  const engine = await openEngine(spill);
+  const late: Late = { wal: undefined, onCommitted: () => undefined };
+  const parts = openParts(deps, engine, late);
 
-  const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
   const startedMs = clock.monotonicMs();
-  const recovered = await recover({ ...recovering, regions, memory, flusher, triggers });
+  const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
+  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts });
   const durationMs = Math.round(clock.monotonicMs() - startedMs);
-  log.info({ rowCount: recovered.rowCount, logBytes: recovered.bytes, durationMs }, 'write-ahead log is replayed');
+  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log is replayed');
 
-  wal = await Wal.open(
-    {
-      folder: config.walFolder,
-      fs,
-      clock,
-      sync: config.walSync,
-      fileBytesMax: config.walFileBytes,
-      onBroken: deps.onFatal,
-    },
-    recovered.files,
-  );
-  const openWal = wal;
-  const incarnation = newIncarnation(random);
-  const ingester: Ingester = {
-    nodeId: config.nodeId,
-    incarnation,
+  const { walFolder, walSync, walFileBytes } = config;
+  const walOptions = {
+    folder: walFolder,
+    fs,
     clock,
-    metadata,
-    regions,
-    memory,
-    wal,
-    flusher,
-    triggers,
-    metrics,
-    answered: { unknownSeries: [], incarnation },
+    sync: walSync,
+    fileBytesMax: walFileBytes,
+    onBroken: deps.onFatal,
   };
-
-  const loop = (name: string, intervalMs: number, turn: () => Promise<void>): Loop => {
-    return new Loop({ name, intervalMs, clock, log, metrics: deps.metrics }, turn);
-  };
-  housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
-    triggers.tick();
-    const { retryWindowMs, walBytesMax } = config;
-    await forgetFiles({ wal: openWal, regions, clock, retryWindowMs, bytesMax: walBytesMax });
-    metrics.memtableBytes.set(memory.usedBytes);
-    metrics.regions.set(regions.count);
-    metrics.walBytes.set(openWal.bytes);
-    metrics.walFiles.set(openWal.files.length);
-    metrics.walSyncs.set(openWal.stats.syncs);
-  });
-  const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => openWal.syncNow());
-  const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
-  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
-  housekeeping.start();
-  collecting.start();
-  if (config.walSync === 'interval') syncing.start();
+  const wal = await Wal.open(walOptions, files);
+  late.wal = wal;
+  const incarnation = newIncarnation(random);
+  const answered = { unknownSeries: [], incarnation };
+  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
+  const loops = startLoops(ingester, deps, parts.store);
+  late.onCommitted = () => loops[0].wake();
 
   return {
     service: ingesterService(ingester),
     tableDropped(tableId) {
-      for (const region of regions.drop(tableId)) memory.release(region.releaseAll());
+      for (const region of parts.regions.drop(tableId)) parts.memory.release(region.releaseAll());
     },
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
-      await Promise.all([housekeeping?.stop(), syncing.stop(), collecting.stop()]);
-      await flusher.stop();
-      await openWal.close();
+      await Promise.all(loops.map((loop) => loop.stop()));
+      await parts.flusher.stop();
+      await wal.close();
       engine.closeSync();
     },
   };
+}
+
+type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'metrics'> & { readonly store: LocalStore };
+
+function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
+  const { config, fs, clock, random, metadata } = deps;
+  const store = new LocalStore(config.storeFolder, fs);
+  const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
+  const regions = new Regions({ nodeId: config.nodeId, metadata, engine, store, clock });
+  const metrics = ingesterMetrics(deps.metrics);
+  const log = deps.log.child({ component: 'ingester.flush' });
+  const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
+  const flusher = new Flusher({ ...flushing, memory, log, metrics, onCommitted: () => late.onCommitted() });
+  const triggers = new Triggers({ ...config, flusher, regions, memory, clock, wal: () => late.wal });
+  return { store, memory, regions, metrics, flusher, triggers };
+}
+
+/** The background work of a running ingester; the first loop is the one that a commit wakes. */
+function startLoops(ingester: Ingester, deps: IngesterDeps, store: LocalStore): readonly [Loop, ...Loop[]] {
+  const { config, clock, log, metadata } = deps;
+  const { wal, regions, triggers } = ingester;
+  const loop = (name: string, intervalMs: number, turn: () => Promise<void>): Loop => {
+    return new Loop({ name, intervalMs, clock, log, metrics: deps.metrics }, turn);
+  };
+  const { retryWindowMs, walBytesMax } = config;
+  const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
+    triggers.tick();
+    await forgetFiles({ wal, regions, clock, retryWindowMs, bytesMax: walBytesMax });
+    showGauges(ingester);
+  });
+  const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
+  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
+  const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
+  housekeeping.start();
+  collecting.start();
+  if (config.walSync === 'interval') syncing.start();
+  return [housekeeping, collecting, syncing];
+}
+
+function showGauges({ metrics, memory, regions, wal }: Ingester): void {
+  metrics.memtableBytes.set(memory.usedBytes);
+  metrics.regions.set(regions.count);
+  metrics.walBytes.set(wal.bytes);
+  metrics.walFiles.set(wal.files.length);
+  metrics.walSyncs.set(wal.stats.syncs);
 }
 
 /** One turn of file collection: garbage always, and the orphans of regions that were not looked at in this life. */

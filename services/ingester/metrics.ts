@@ -1,14 +1,27 @@
-import type { Metrics } from '#shared/telemetry/metrics';
+import type { Counter, Gauge, Histogram, Metrics } from '#shared/telemetry/metrics';
 
 /** All metrics of the ingester. */
-export function ingesterMetrics(metrics: Metrics) {
+export interface IngesterMetrics {
+  readonly writtenRows: Counter;
+  readonly repeatedBatches: Counter;
+  readonly flushes: Counter;
+  readonly flushFailures: Counter;
+  readonly flushedBytes: Counter;
+  readonly flushSeconds: Histogram;
+  readonly memtableBytes: Gauge;
+  readonly regions: Gauge;
+  readonly walBytes: Gauge;
+  readonly walFiles: Gauge;
+  readonly walSyncs: Gauge;
+}
+
+export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
   return {
     writtenRows: metrics.counter({ name: 'ingester_written_rows_total', help: 'rows made durable' }),
     repeatedBatches: metrics.counter({
       name: 'ingester_repeated_batches_total',
       help: 'batches that came again and were not applied again',
     }),
-    lateRows: metrics.counter({ name: 'ingester_late_batches_total', help: 'batches with rows behind their series' }),
     flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'generations turned into segments' }),
     flushFailures: metrics.counter({ name: 'ingester_flush_failures_total', help: 'flushes that failed' }),
     flushedBytes: metrics.counter({ name: 'ingester_flushed_bytes_total', help: 'bytes of segments and series files' }),
@@ -22,7 +35,5 @@ export function ingesterMetrics(metrics: Metrics) {
     walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'bytes of the write-ahead log' }),
     walFiles: metrics.gauge({ name: 'ingester_wal_files', help: 'files of the write-ahead log' }),
     walSyncs: metrics.gauge({ name: 'ingester_wal_syncs', help: 'syncs of the write-ahead log since the start' }),
-  } as const;
+  };
 }
-
-export type IngesterMetrics = ReturnType<typeof ingesterMetrics>;

@@ -105,7 +105,11 @@ export const SCHEMA = {
     }),
   },
   ingester: {
-    flush_bytes: size({ default: '192MiB', min: '64KiB', doc: 'Memory of a region at which its rows go to a segment.' }),
+    flush_bytes: size({
+      default: '192MiB',
+      min: '64KiB',
+      doc: 'Memory of a region at which its rows go to a segment.',
+    }),
     flush_interval: duration({
       default: '10m',
       min: '1s',

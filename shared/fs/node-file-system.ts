@@ -96,10 +96,3 @@ class NodeFile implements OpenFile {
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
-
-/** What a failed disk operation is to callers of a service. */
-export function storageError(error: unknown, what: string): AlmanacError {
-  if (error instanceof AlmanacError) return error;
-  const code = errorCode(error) ?? 'unknown error';
-  return new AlmanacError('storage_unavailable', `${what}: ${code}`, { cause: error, retryAfterSeconds: 5 });
-}

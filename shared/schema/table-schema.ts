@@ -1,13 +1,11 @@
 import { invariant } from '#shared/errors/invariant';
 
-/** What a column is for: part of a series' identity, a value, or the time index. */
-export type ColumnKind = 'tag' | 'field' | 'time';
-
 /** The members of a column that schema rules look at; contracts' columns have them all. */
 export interface ColumnLike {
   readonly id: number;
   readonly name: string;
   readonly type: string;
+  /** `tag`: part of a series' identity; `field`: a value; `time`: the time index. */
   readonly kind: string;
 }
 

@@ -11,6 +11,8 @@ import {
 
 import { invariant } from '#shared/errors/invariant';
 
+export type { Counter, Gauge, Histogram } from 'prom-client';
+
 /** Every name begins with this; owners of metrics leave it out. */
 const PREFIX = 'almanac_';
 const PROCESS_LINE = new RegExp(`^(# (?:HELP|TYPE) )?${PREFIX}(process_.*)$`);
