@@ -11,7 +11,6 @@ export const COMMA = 0x2c;
 export const MINUS = 0x2d;
 export const DOT = 0x2e;
 export const DIGIT_0 = 0x30;
-export const DIGIT_9 = 0x39;
 export const EQUALS = 0x3d;
 export const BACKSLASH = 0x5c;
 export const LOWER_E = 0x65;
