@@ -37,6 +37,8 @@ export async function openSandbox(options: EngineOptions, segmentsFolder: string
   const instance = await createInstance(options);
   await configure(instance, [
     ...SETTINGS,
+    // What queries put on disk is bounded too.
+    `SET max_temp_directory_size = '${Math.ceil((2 * options.memoryBytes) / 1024)}KiB'`,
     `SET allowed_directories = [${quoteText(segmentsFolder)}]`,
     'SET enable_external_access = false',
     'SET lock_configuration = true',

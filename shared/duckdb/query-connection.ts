@@ -25,6 +25,9 @@ export interface ResultSet {
   blocks(): AsyncIterable<RowBlock>;
 }
 
+/** Where a connection keeps the rows of `QueryConnection.hold`. */
+export const HELD_ROWS = 'temp.held_rows';
+
 /** Connections to one instance, kept for the next query. */
 export class QueryConnections {
   readonly #instance: DuckDBInstance;
@@ -80,6 +83,32 @@ export class QueryConnection {
     } finally {
       release();
     }
+  }
+
+  /**
+   * Runs a query to its end and keeps its rows, in order, in `HELD_ROWS`, with these column names, until `letGo`. The
+   * engine spills them to disk beyond its memory.
+   *
+   * @returns how many rows they are.
+   */
+  async hold(sql: string, names: readonly string[], signal: AbortSignal): Promise<number> {
+    throwIfAborted(signal);
+    const release = interruptOnAbort(this.#connection, signal);
+    try {
+      const text = `CREATE OR REPLACE TEMP TABLE ${HELD_ROWS} AS SELECT * FROM (${sql}) AS q(${names.join(', ')})`;
+      const [[count]] = await (await this.#connection.run(text)).getRows();
+      return Number(count);
+    } catch (error) {
+      throwIfAborted(signal);
+      throw fromDuckDb(error);
+    } finally {
+      release();
+    }
+  }
+
+  /** Drops what `hold` keeps. */
+  async letGo(): Promise<void> {
+    await this.#connection.run(`DROP TABLE IF EXISTS ${HELD_ROWS}`);
   }
 
   /** Streams a query whose columns are known by number; see `streamRows`. */

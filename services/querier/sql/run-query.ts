@@ -1,5 +1,5 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import type { EngineColumn, QueryConnection, RowBlock } from '#shared/duckdb/query-connection';
+import { HELD_ROWS, type EngineColumn, type QueryConnection, type RowBlock } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { OutputColumn } from '../formats/format.js';
@@ -12,6 +12,8 @@ import type { StatementContext, StatementEvent } from './statements/statement.js
 
 /** Rows that are folded into one text by the engine: 344 ms where streaming rows took 1,000 (580,000 rows). */
 const ROWS_PER_FOLD = 1000;
+/** Rows that are as quick to encode here as to fold in the engine, which has to be planned. */
+const ROWS_ENCODED_MAX = 4000;
 
 /** A query whose tables are bound: what the engine is to run. */
 export interface BoundQuery {
@@ -70,19 +72,34 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   const columns = outputColumns(await bound.connection.describe(sql), bound);
   yield schemaOf(columns);
   const names = columns.map((_, i) => `c${i}`);
-  const rowSql = context.format.rowSql(columns, names);
-  if (rowSql === undefined) {
-    for await (const block of bound.connection.stream(sql, columns.length, context.call.signal))
-      yield encode(context, columns, block);
-    return;
+  // Held first and folded then: rows that are numbered while the query runs would bind all of it to one thread.
+  const rowCount = await bound.connection.hold(sql, names, context.call.signal);
+  try {
+    const rowSql = rowCount > ROWS_ENCODED_MAX ? context.format.rowSql(columns, names) : undefined;
+    if (rowSql === undefined) yield* encodedRows(context, bound, columns);
+    else yield* folded(context, bound, foldSql(rowSql, context.format.separator));
+  } finally {
+    await bound.connection.letGo();
   }
-  yield* folded(context, bound, foldSql(sql, names, rowSql, context.format.separator));
 }
 
-/** Rows are numbered as they come, which keeps the query's order, and folded in blocks of consecutive numbers. */
-function foldSql(sql: string, names: readonly string[], rowSql: string, separator: string): string {
-  const numbered = `SELECT ${rowSql} AS r, row_number() OVER () - 1 AS n FROM (${sql}) AS q(${names.join(', ')})`;
-  return `SELECT string_agg(r, '${separator}' ORDER BY n) AS r, count(*) AS c FROM (${numbered}) GROUP BY n // ${ROWS_PER_FOLD} ORDER BY n // ${ROWS_PER_FOLD}`;
+/** Blocks of consecutive rows, each as one text. */
+function foldSql(rowSql: string, separator: string): string {
+  const block = `rowid // ${ROWS_PER_FOLD}`;
+  const numbered = `SELECT ${rowSql} AS r, rowid AS n, ${block} AS block FROM ${HELD_ROWS}`;
+  return (
+    `SELECT string_agg(r, '${separator}' ORDER BY n) AS r, count(*) AS c FROM (${numbered}) ` +
+    'GROUP BY block ORDER BY block'
+  );
+}
+
+async function* encodedRows(
+  context: StatementContext,
+  bound: BoundQuery,
+  columns: readonly OutputColumn[],
+): AsyncIterable<StatementEvent> {
+  const rows = bound.connection.stream(`SELECT * FROM ${HELD_ROWS}`, columns.length, context.call.signal);
+  for await (const block of rows) yield encode(context, columns, block);
 }
 
 async function* folded(context: StatementContext, bound: BoundQuery, sql: string): AsyncIterable<StatementEvent> {
