@@ -24,7 +24,7 @@ import {
   type SegmentSource,
   type SidRange,
 } from './segment-sql.js';
-import { sliceLength, windowLength, windowsOf } from './windows.js';
+import { windowLength, windowsOf } from './windows.js';
 
 export interface FlushDeps {
   readonly engine: DuckDBInstance;
@@ -122,8 +122,7 @@ class Attempt {
     } finally {
       writer.close();
     }
-    const length = sliceLength(generation, windowLength(table, this.#deps.windowMs));
-    const windows = await windowsOf(generation, length, this.#deps.clock);
+    const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const segments: Segment[] = [];
     for (const window of windows) {
       const source = { relation: this.#relation, table, late: generation.late };

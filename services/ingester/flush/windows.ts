@@ -43,31 +43,6 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
   return value % divisor !== 0n && value < 0n !== divisor < 0n ? quotient - 1n : quotient;
 }
 
-/** Fewest rows of a time slice; smaller files cost more than they save. */
-const SLICE_ROWS_MIN = 524_288;
-/** Rows a series that a slice shall have: the engine's delta blocks, which are best when they hold one series. */
-const SLICE_ROWS_PER_SERIES = 2048;
-
-/**
- * Window length for a generation that covers much time of few series: halved until each slice has just enough rows, so
- * that a question about the newest rows, or about an hour, reads less.
- *
- * @param length of a window as configured.
- */
-export function sliceLength(generation: Generation, length: bigint): bigint {
-  const { batches, rowCount, seriesCount } = generation;
-  const slices = Math.floor(rowCount / Math.max(SLICE_ROWS_MIN, SLICE_ROWS_PER_SERIES * seriesCount));
-  if (slices < 2) return length;
-  const first = batches.reduce(
-    (least, { times }) => (times.first < least ? times.first : least),
-    batches[0].times.first,
-  );
-  const last = batches.reduce((most, { times }) => (times.last > most ? times.last : most), batches[0].times.last);
-  let slice = length;
-  while (slice % 2n === 0n && (last - first) / (slice / 2n) < BigInt(slices)) slice /= 2n;
-  return slice;
-}
-
 /** The windows that the rows of a generation are cut into, each with at least one row. */
 export async function windowsOf(generation: Generation, length: bigint, clock: Clock): Promise<TimeWindow[]> {
   const numbers = new Set<bigint>();
