@@ -1,0 +1,101 @@
+import { readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type ParquetParsers } from 'hyparquet';
+import { DEFAULT_PARSERS } from 'hyparquet/src/convert.js';
+import { compressors } from 'hyparquet-compressors';
+
+import { invariant } from '#shared/errors/invariant';
+
+/** Numbers of the columns that are Almanac's own, as docs/formats/segment.md has them. */
+const SID_FIELD_ID = 1_000_000_001;
+const TSID_FIELD_ID = 1_000_000_002;
+
+/** A value as the reader gives it: times are counts in the unit of their column. */
+export type ParquetCell = bigint | number | string | boolean | null;
+
+export interface ParquetFile {
+  readonly path: string;
+  /** Names by field id. */
+  readonly names: ReadonlyMap<number, string>;
+  /** Cells by field id. */
+  readonly rows: readonly ReadonlyMap<number, ParquetCell>[];
+}
+
+/** A row of a table: cells by field id, `null` where no file has one. */
+export type TableRow = ReadonlyMap<number, ParquetCell>;
+
+/** Paths of all Parquet files below a data folder, in order of their names. */
+export function parquetPaths(dataFolder: string): string[] {
+  const store = join(dataFolder, 'store');
+  return readdirSync(store, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.parquet'))
+    .sort()
+    .map((name) => join(store, name));
+}
+
+export function isSeriesFile(path: string): boolean {
+  return basename(path).startsWith('series-');
+}
+
+/** Reads a file whole, by a reader that shares nothing with the engine that wrote it. */
+export async function readParquet(path: string): Promise<ParquetFile> {
+  const file = await asyncBufferFromFile(path);
+  const metadata = await parquetMetadataAsync(file);
+  const names = new Map<number, string>();
+  for (const { name, field_id: fieldId } of metadata.schema.slice(1)) {
+    invariant(fieldId !== undefined, `column ${name} of ${path} has no field id`);
+    names.set(fieldId, name);
+  }
+  const objects = await parquetReadObjects({ file, metadata, compressors, parsers: PLAIN_TIMES });
+  const rows = objects.map((object) => {
+    const cells = object as Readonly<Record<string, ParquetCell | undefined>>;
+    return new Map(Array.from(names, ([fieldId, name]) => [fieldId, cells[name] ?? null]));
+  });
+  return { path, names, rows };
+}
+
+/** Instants as they stand, so that no digit is lost. */
+const PLAIN_TIMES: ParquetParsers = {
+  ...DEFAULT_PARSERS,
+  timestampFromMilliseconds: (count) => count,
+  timestampFromMicroseconds: (count) => count,
+  timestampFromNanoseconds: (count) => count,
+};
+
+/**
+ * The rows of a table by the join that docs/formats/segment.md tells: segments in order of their names, which is the
+ * order of their sequence; columns by field id; of rows with equal (series, time) the newest value that is not null.
+ *
+ * @param timeId field id of the time index.
+ */
+export function joinTable(files: readonly ParquetFile[], timeId: number): TableRow[] {
+  const series = new Map<ParquetCell, ReadonlyMap<number, ParquetCell>>();
+  for (const { rows } of files.filter(({ path }) => isSeriesFile(path))) {
+    for (const row of rows) series.set(row.get(SID_FIELD_ID) ?? null, row);
+  }
+  const merged = new Map<string, Map<number, ParquetCell>>();
+  for (const { rows } of files.filter(({ path }) => !isSeriesFile(path))) {
+    for (const row of rows) {
+      const sid = row.get(SID_FIELD_ID) ?? null;
+      const tags = series.get(sid);
+      invariant(tags !== undefined, `series ${String(sid)} is in no series file`);
+      const key = `${String(sid)} ${String(row.get(timeId))}`;
+      const target = merged.get(key) ?? new Map(tags);
+      for (const [fieldId, cell] of row) if (cell !== null || !target.has(fieldId)) target.set(fieldId, cell);
+      merged.set(key, target);
+    }
+  }
+  for (const row of merged.values()) for (const own of [SID_FIELD_ID, TSID_FIELD_ID]) row.delete(own);
+  return [...merged.values()];
+}
+
+/** Whether rows are sorted by series and time, each pair once. */
+export function isSortedSegment({ rows }: ParquetFile, timeId: number): boolean {
+  return rows.every((row, i) => {
+    if (i === 0) return true;
+    const [sid, sidBefore] = [row, rows[i - 1]].map((it) => Number(it.get(SID_FIELD_ID)));
+    const [time, timeBefore] = [row, rows[i - 1]].map((it) => it.get(timeId) as bigint);
+    return sid > sidBefore || (sid === sidBefore && time > timeBefore);
+  });
+}

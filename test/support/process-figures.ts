@@ -1,0 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { invariant } from '#shared/errors/invariant';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** The most memory that a process has held so far, in MiB, as the kernel counts it. */
+export function peakMemoryMib(pid: number): number {
+  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  invariant(kibibytes !== undefined, `process ${pid} has no VmHWM`);
+  return (Number(kibibytes) * 1024) / MEBIBYTE;
+}
+
+/** Files in a folder and all below it. */
+export function fileCount(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
+}
