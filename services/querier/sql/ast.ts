@@ -51,6 +51,7 @@ export interface Ast {
   having?: Ast | null;
   qualify?: Ast | null;
   modifiers?: AstModifier[];
+  cte_name?: string;
   cte_map?: { map: { key: string; value: { aliases: string[]; query: { node: Ast } } }[] };
   setop_type?: string;
 }

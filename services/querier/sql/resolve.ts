@@ -1,4 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
@@ -7,7 +8,7 @@ import { knownTypeOf } from './known-types.js';
 import { collectBounds } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './rewrite/expressions.js';
-import { childScope, findCte, type FromEntry, type OutputColumn, type Outputs, type Scope } from './scope.js';
+import { childScope, findCte, type Cte, type FromEntry, type OutputColumn, type Outputs, type Scope } from './scope.js';
 import type { Literal } from './literals.js';
 
 /** Finds a table by the names of a reference, all but the last of which may be empty. */
@@ -32,16 +33,27 @@ export function resolveQuery(query: Ast, options: ResolveOptions): Resolved {
   const resolver = new Resolver(options);
   resolver.nameItems(query);
   const outputs = resolver.query(query, undefined) ?? [];
+  checkResolved(query, options.markerPrefix);
   const declaredTypes = new Map(
     outputs.flatMap(({ column }, i) => (column?.type === 'Json' ? [[i, 'Json'] as const] : [])),
   );
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
 }
 
+/** Every table that is left has a name of ours: a part of the tree that was passed over would reach the engine's own. */
+function checkResolved(tree: unknown, markerPrefix: string): void {
+  if (tree === null || typeof tree !== 'object') return;
+  const { type, table_name: name } = tree as Partial<Ast>;
+  const isOurs = name === undefined || name.startsWith(markerPrefix) || name.startsWith(`c${markerPrefix}`);
+  invariant(type !== 'BASE_TABLE' || isOurs, 'a table of a query was not resolved');
+  for (const value of Object.values(tree)) checkResolved(value, markerPrefix);
+}
+
 class Resolver {
   readonly expressions: Expressions;
   readonly #options: ResolveOptions;
   readonly #tables: PlanTable[] = [];
+  #cteCount = 0;
 
   constructor(options: ResolveOptions) {
     this.#options = options;
@@ -85,19 +97,27 @@ class Resolver {
         return this.#select(node, scope);
       case 'SET_OPERATION_NODE':
         return this.#setOperation(node, scope);
-      case 'RECURSIVE_CTE_NODE':
-        return this.#recursive(node, scope);
       default:
-        this.#modifiers(node, scope);
-        return undefined;
+        throw new AlmanacError('unsupported', `Not supported: ${node.type.toLowerCase()} in a query`);
     }
   }
 
+  /**
+   * Common table expressions get names that nothing else in the engine has: if the engine understood their scope in
+   * another way than we do, it would find nothing, and not one of its own tables or those of fresh rows.
+   */
   #ctes(node: Ast, scope: Scope): void {
-    for (const { key, value } of node.cte_map?.map ?? []) {
-      if (value.query.node.type === 'RECURSIVE_CTE_NODE') scope.ctes.set(key.toLowerCase(), undefined);
-      const outputs = this.query(value.query.node, scope);
-      scope.ctes.set(key.toLowerCase(), renamedOutputs(outputs, value.aliases));
+    for (const entry of node.cte_map?.map ?? []) {
+      const { key, value } = entry;
+      const cte = { marker: `c${this.#options.markerPrefix}${this.#cteCount++}`, outputs: undefined };
+      const inner = value.query.node;
+      entry.key = cte.marker;
+      if (inner.type === 'RECURSIVE_CTE_NODE') inner.cte_name = cte.marker;
+      const outputs =
+        inner.type === 'RECURSIVE_CTE_NODE'
+          ? this.#recursive(inner, { scope: childScope(scope), name: key.toLowerCase(), cte })
+          : this.query(inner, scope);
+      scope.ctes.set(key.toLowerCase(), { ...cte, outputs: renamedOutputs(outputs, value.aliases) });
     }
   }
 
@@ -111,9 +131,14 @@ class Resolver {
     return outputs[0]?.map(({ name, known }) => ({ name, known }));
   }
 
-  #recursive(node: Ast, scope: Scope): Outputs {
-    if (node.left !== undefined) this.query(node.left, scope);
-    if (node.right !== undefined) this.query(node.right, scope);
+  /** Only the second part sees the expression itself. */
+  #recursive(node: Ast, own: { readonly scope: Scope; readonly name: string; readonly cte: Cte }): Outputs {
+    this.#ctes(node, own.scope);
+    if (node.left !== undefined) this.query(node.left, own.scope);
+    const inner = childScope(own.scope);
+    inner.ctes.set(own.name, own.cte);
+    if (node.right !== undefined) this.query(node.right, inner);
+    this.#modifiers(node, inner);
     return undefined;
   }
 
@@ -227,9 +252,10 @@ class Resolver {
   #baseTable(node: Ast, scope: Scope): FromEntry {
     const { table_name: name = '', schema_name: schema = '', catalog_name: catalog = '', alias = '' } = node;
     const aliases = node.column_name_alias ?? [];
-    const cte = schema === '' && catalog === '' ? findCte(scope, name.toLowerCase()) : NO_CTE;
-    if (cte.found) {
-      return derived({ ...node, alias: alias === '' ? name : alias }, renamedOutputs(cte.outputs, aliases));
+    const cte = schema === '' && catalog === '' ? findCte(scope, name.toLowerCase()) : undefined;
+    if (cte !== undefined) {
+      Object.assign(node, { alias: alias === '' ? name : alias, table_name: cte.marker });
+      return derived(node, renamedOutputs(cte.outputs, aliases));
     }
     const plan = this.#planTable(this.#options.lookup(catalog, schema, name));
     // Renamed by position: the relation must have all columns in their order.
@@ -259,8 +285,6 @@ class Resolver {
     return plan;
   }
 }
-
-const NO_CTE = { found: false, outputs: undefined };
 
 function derived(node: Ast, outputs: Outputs): FromEntry {
   // Conditions on a derived table are not followed into it, so its columns carry no table's column.

@@ -28,10 +28,17 @@ export interface FromEntry {
 
 export type Outputs = readonly OutputColumn[] | undefined;
 
+/** A common table expression. */
+export interface Cte {
+  /** Its name in the engine's statement. */
+  readonly marker: string;
+  readonly outputs: Outputs;
+}
+
 /** Names that are visible at one place of a query. */
 export interface Scope {
   readonly parent: Scope | undefined;
-  readonly ctes: Map<string, Outputs>;
+  readonly ctes: Map<string, Cte>;
   readonly entries: FromEntry[];
   /** Type of each alias of the select list. */
   readonly aliases: Map<string, KnownType | undefined>;
@@ -41,12 +48,12 @@ export function childScope(parent: Scope | undefined): Scope {
   return { parent, ctes: new Map(), entries: [], aliases: new Map() };
 }
 
-/** Columns of a CTE by name; `found` is false if no CTE has it. */
-export function findCte(scope: Scope | undefined, name: string): { found: boolean; outputs: Outputs } {
+export function findCte(scope: Scope | undefined, name: string): Cte | undefined {
   for (let at = scope; at !== undefined; at = at.parent) {
-    if (at.ctes.has(name)) return { found: true, outputs: at.ctes.get(name) };
+    const cte = at.ctes.get(name);
+    if (cte !== undefined) return cte;
   }
-  return { found: false, outputs: undefined };
+  return undefined;
 }
 
 export interface FoundColumn {

@@ -134,6 +134,10 @@ export class Expressions {
         return node;
       case 'STAR':
         return this.#star(node);
+      case 'POSITIONAL_REFERENCE':
+        // Counts the columns of all tables, in their order.
+        for (const { plan } of this.#scope.entries) if (plan !== undefined) plan.readsAll = true;
+        return node;
       default:
         mapChildren(node, (child) => this.#inner(child));
         return this.#rule(node);

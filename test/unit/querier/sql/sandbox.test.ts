@@ -116,6 +116,14 @@ describe('sandbox of SQL', () => {
     refuses('SELECT * FROM pg_catalog.pg_class');
     refuses('SELECT * FROM (SHOW TABLES)');
     refuses('SELECT * FROM (DESCRIBE cpu)');
+    // The first part of a recursive expression does not see the expression itself.
+    for (const name of ['duckdb_tables', 'sqlite_master', 'pg_class']) {
+      const first = `SELECT * FROM ${name}`;
+      refuses(`WITH RECURSIVE ${name}(a) AS (${first} UNION ALL ${first}) SELECT * FROM ${name}`);
+      refuses(`WITH RECURSIVE ${name} AS (SELECT * FROM (${first}) UNION ALL SELECT 1) SELECT * FROM ${name}`);
+      refuses(`WITH ${name} AS (${first}) SELECT * FROM ${name}`);
+      refuses(`SELECT * FROM (WITH ${name} AS (SELECT 1) FROM ${name}), ${name}`);
+    }
   });
 
   describe('statements that change or read the engine', () => {

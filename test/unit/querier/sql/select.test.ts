@@ -116,6 +116,16 @@ describe('SELECT', () => {
     gives('folds unquoted names', "SELECT HOST FROM CPU WHERE Host = 'b'", [['b']]);
     gives('takes backticks', 'SELECT `host` FROM `cpu` WHERE `n` = 2', [['a']]);
     gives('joins tables of the same name', 'SELECT count(*) FROM cpu JOIN other.cpu AS o ON o.ts < cpu.ts', [[3]]);
+    gives(
+      'reads recursive CTEs',
+      'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT n.i + 1 FROM n WHERE i < 3) SELECT n.i FROM n ORDER BY 1',
+      [[1], [2], [3]],
+    );
+    gives(
+      'lets a CTE use a table and an outer CTE of its own name',
+      'WITH x AS (SELECT 1 AS a), y AS (WITH x AS (SELECT a + 1 AS a FROM x) SELECT a FROM x) SELECT y.a, x.a FROM y, x',
+      [[2, 1]],
+    );
     gives('reads CTEs before tables', 'WITH cpu AS (SELECT 5 AS five) SELECT five FROM cpu', [[5]]);
     gives(
       'reads nested queries',

@@ -39,6 +39,7 @@ describe('what a query asks of a snapshot', () => {
   asks('SELECT * FROM cpu', { columns: 'all' });
   asks('SELECT count(*) FROM cpu', { columns: ['ts'] });
   asks('SELECT cpu FROM cpu', { columns: 'all' });
+  asks('SELECT #1 FROM cpu', { columns: 'all' });
   asks('SELECT max(COLUMNS(*)) FROM cpu', { columns: 'all' });
   asks('SELECT a FROM cpu AS t(a)', { columns: 'all' });
   asks('SELECT V FROM cpu WHERE W > 1', { columns: ['ts', 'v', 'w'] });
