@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'chai';
 
 import type { Table } from '#shared/contracts/gen/common';
@@ -220,6 +221,32 @@ describe('ingester', () => {
       expect(segments.length).to.be.greaterThan(3);
       expect(await rig.rows(table)).to.have.length(20_000);
     });
+
+    it('cuts many rows between series, sorted in each segment', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      for (let step = 0; step < 30; step++) {
+        const rows = Array.from({ length: 20_000 }, (_, k): RigRow => {
+          return { host: `h${k % 40}`, time: BigInt(step * 500 + Math.floor(k / 40)), a: k % 7 };
+        });
+        await rig.write(table, rows);
+      }
+      await rig.flush(table);
+      const { segments } = await rig.metadata.service.getManifest({ regionId: table.regions[0].regionId }, CALL);
+      expect(segments.length).to.be.greaterThan(1).and.at.most(4);
+      for (const [i, { sidFirst }] of segments.slice(1).entries()) {
+        expect(sidFirst).to.be.greaterThan(segments[i].sidLast);
+      }
+      expect(segments.reduce((sum, segment) => sum + segment.rowCount, 0)).to.equal(600_000);
+      const connection = await (await DuckDBInstance.create()).connect();
+      for (const { path } of segments) {
+        const file = join(rig.folder, 'store', path);
+        const unsorted = `SELECT count(*) FROM (SELECT __sid AS s, time AS t, lag(__sid) OVER () AS ls, lag(time) OVER () AS lt
+          FROM read_parquet('${file}')) WHERE (ls, lt) >= (s, t)`;
+        expect((await (await connection.run(unsorted)).getRows())[0][0]).to.equal(0n);
+      }
+      connection.closeSync();
+    }).timeout(30_000);
 
     it('leaves nothing in scratch, and no file that the manifest does not name', async () => {
       const rig = await start();
