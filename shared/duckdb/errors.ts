@@ -14,7 +14,7 @@ const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
     'execute_query',
   ],
   [/^INTERRUPT Error/i, 'cancelled'],
-  [/^Out of Memory Error/i, 'resources_exhausted'],
+  [/^Out of Memory Error|could not allocate block/i, 'resources_exhausted'],
   [/^(IO|HTTP) Error/i, 'storage_unavailable'],
   [/^Permission Error/i, 'permission_denied'],
 ];

@@ -27,17 +27,23 @@ export class LocalStore {
   }
 
   /**
-   * Moves a finished file into the store. When this resolves, contents and name are durable.
+   * Moves a finished file into the store. When this resolves, contents and name are durable; if it fails, the scratch
+   * file is gone.
    *
    * @param scratchPath a file on the same disk; the engine that wrote it does not sync.
    */
   async publish(scratchPath: string, path: string): Promise<PublishedFile> {
-    const published = await this.#syncAndSum(scratchPath);
-    const folder = path.slice(0, path.lastIndexOf('/'));
-    await this.#makeFolder(folder);
-    await this.#fs.rename(scratchPath, this.absolute(path));
-    await this.#fs.syncFolder(this.absolute(folder));
-    return published;
+    try {
+      const published = await this.#syncAndSum(scratchPath);
+      const folder = path.slice(0, path.lastIndexOf('/'));
+      await this.#makeFolder(folder);
+      await this.#fs.rename(scratchPath, this.absolute(path));
+      await this.#fs.syncFolder(this.absolute(folder));
+      return published;
+    } catch (error) {
+      await this.#fs.remove(scratchPath).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Size and checksum of a segment as it lies on the disk. */

@@ -6,6 +6,9 @@ import { expect } from 'chai';
 
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { pollUntil } from '#test/support/almanac';
 import { HeldFiles } from '#test/support/held-files';
 import { CALL, StorageRig, type RigOptions, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
@@ -45,6 +48,45 @@ describe('ingester', () => {
       (error: unknown) => AlmanacError.from(error),
     );
   }
+
+  describe('when something fails', () => {
+    it('reads fresh rows whole after they did not fit into the memory of queries', async () => {
+      const rig = await start({ queryBytes: 16 << 20 });
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      expect(await rig.count(table)).to.equal(1);
+      const rows = Array.from({ length: 30_000 }, (_, i) => ({ host: `h${i}`, time: BigInt(i), s: `${i}`.repeat(200) }));
+      await rig.write(table, rows);
+      expect((await refusal(rig.count(table)))?.code).to.equal('resources_exhausted');
+      expect((await refusal(rig.count(table)))?.code).to.equal('resources_exhausted');
+      await rig.flush(table);
+      await rig.write(table, [{ host: 'x', time: 2n, a: 1 }]);
+      expect(await rig.count(table)).to.equal(30_002);
+    });
+
+    it('tries a flush again that failed, and leaves no files of it', async () => {
+      let isFull = true;
+      const full: FileSystem = {
+        ...nodeFileSystem,
+        // Series files are written last.
+        rename: (from, to) =>
+          isFull && to.includes('series') ? Promise.reject(new Error('disk is full')) : nodeFileSystem.rename(from, to),
+      };
+      const rig = await start({ fs: full });
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      for (let i = 0; i < 2; i++) expect((await refusal(rig.flush(table)))?.message).to.equal('disk is full');
+      expect(await rig.rows(table)).to.have.length(1);
+      const left = readdirSync(rig.folder, { recursive: true, encoding: 'utf8' });
+      expect(left.filter((name) => name.endsWith('.parquet'))).to.deep.equal([]);
+      isFull = false;
+      const flushed = () => Promise.resolve(rig.log.messages('info').includes('flushed'));
+      expect(await pollUntil(performance.now() + 10_000, flushed)).to.equal(true);
+      expect(await rig.rows(table)).to.have.length(1);
+      const second = await afterCrash(rig);
+      expect(await second.rows(table)).to.have.length(1);
+    });
+  });
 
   describe('Write', () => {
     it('shows a batch as soon as it is answered', async () => {

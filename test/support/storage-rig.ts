@@ -35,6 +35,8 @@ export interface RigOptions {
   readonly fs?: FileSystem;
   readonly config?: Partial<IngesterConfig>;
   readonly onFatal?: (error: unknown) => void;
+  /** Memory of the query instance, which then cannot spill. */
+  readonly queryBytes?: number;
 }
 
 const ENCODER = new TextEncoder();
@@ -97,8 +99,11 @@ export class StorageRig {
       onFatal: options.onFatal ?? (() => undefined),
     });
     const store = new LocalStore(join(folder, 'store'), fs);
-    const spill = { threads: 1, memoryBytes: 1 << 30, spillFolder: join(folder, 'scratch/query') };
-    const query = await openSandbox(spill, store.root);
+    const spillFolder = options.queryBytes === undefined ? join(folder, 'scratch/query') : '';
+    const query = await openSandbox(
+      { threads: 1, memoryBytes: options.queryBytes ?? 1 << 30, spillFolder },
+      store.root,
+    );
     const snapshots = new RegionSnapshots({
       ingesters: new DirectIngesters(nodeId, ingester.service),
       manifests: new ManifestCache(metadata.service),
@@ -169,18 +174,26 @@ export class StorageRig {
 
   /** All rows of a table in one snapshot, sorted by host and time, then by value. */
   async rows(table: Table): Promise<RigRow[]> {
+    const rows = await this.#select(table, 'host, epoch_ns(time), a, s', 'ORDER BY host, time, a, s');
+    return rows.map(([host, time, a, s]) => ({
+      host: String(host),
+      time: time as bigint,
+      ...(a === null ? {} : { a: Number(a) }),
+      ...(s === null ? {} : { s: s as string }),
+    }));
+  }
+
+  /** How many rows the engine counts in a snapshot of a table. */
+  async count(table: Table): Promise<number> {
+    return Number((await this.#select(table, 'count(*)', ''))[0][0]);
+  }
+
+  async #select(table: Table, columns: string, order: string): Promise<unknown[][]> {
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();
     try {
-      const sql = `SELECT host, epoch_ns(time), a, s FROM ${snapshot.relations[0]} ORDER BY host, time, a, s`;
-      const rows = (await connection.run(sql)).getRows();
-      return (await rows).map(([host, time, a, s]) => ({
-        host: String(host),
-        time: time as bigint,
-        ...(a === null ? {} : { a: Number(a) }),
-        ...(s === null ? {} : { s: s as string }),
-      }));
+      return await (await connection.run(`SELECT ${columns} FROM ${snapshot.relations[0]} ${order}`)).getRows();
     } finally {
       connection.closeSync();
       snapshot.release();

@@ -1,3 +1,4 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
@@ -7,7 +8,7 @@ import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { ChunkWriter } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
-import type { LocalStore } from '#shared/segments/local-store';
+import type { LocalStore, PublishedFile } from '#shared/segments/local-store';
 import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { fillGeneration, integerWidths } from '../memtable/fill.js';
@@ -59,8 +60,8 @@ export interface FlushResult {
 /**
  * Turns a frozen generation of a region into committed segments.
  *
- * The generation stays as it is until the commit is known; if anything fails, the same call can be made again: files of
- * the failed attempt have other names and are collected as orphans.
+ * The generation stays as it is until the commit is known; if anything fails, the same call can be made again: the files
+ * of each attempt have names of their own. Those of a failed one are removed, or collected as orphans after a crash.
  */
 export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<FlushResult> {
   const { generation } = job;
@@ -82,6 +83,10 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
     );
     const bytes = [...segments, ...seriesFiles].reduce((sum, file) => sum + file.bytes, 0);
     return { manifest, segments: segments.length, rowCount: generation.rowCount, bytes };
+  } catch (error) {
+    // Without an answer the commit may have come through, and then the files are the rows.
+    if (AlmanacError.from(error).code !== 'external') await attempt.removeFiles();
+    throw error;
   } finally {
     await attempt.cleanUp();
     connection.closeSync();
@@ -99,6 +104,7 @@ class Attempt {
   readonly #folder: string;
   readonly #relation: string;
   readonly #seriesRelation: string;
+  readonly #published: string[] = [];
 
   constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps) {
     const { databaseId, tableId } = job.table;
@@ -150,7 +156,7 @@ class Attempt {
     const path = seriesPath(this.#folder, from, this.#unique);
     const scratch = this.#scratchPath('series');
     await this.#connection.run(copySeries(this.#seriesRelation, table, scratch));
-    const published = await this.#deps.store.publish(scratch, path);
+    const published = await this.#publish(scratch, path);
     return [{ path, sidFirst: from, sidLast: to - 1, ...published }];
   }
 
@@ -173,7 +179,7 @@ class Attempt {
     const [rows, sidFirst, sidLast, first, last] = await firstRow(this.#connection, segmentBounds(source));
     invariant(rowCount > 0 && rowCount <= Number(rows), `flush wrote ${rowCount} of ${Number(rows)} rows`);
     const path = segmentPath(this.#folder, generation.sequenceFrom, part, this.#unique);
-    const published = await this.#deps.store.publish(scratch, path);
+    const published = await this.#publish(scratch, path);
     const late = isAppendOnly(table) ? undefined : generation.lateToSealed;
     return {
       path,
@@ -193,8 +199,20 @@ class Attempt {
   }
 
   async cleanUp(): Promise<void> {
-    await this.#connection.run(`DROP TABLE IF EXISTS ${this.#relation}`);
-    await this.#connection.run(`DROP TABLE IF EXISTS ${this.#seriesRelation}`);
+    for (const relation of [this.#relation, this.#seriesRelation]) {
+      // What was committed stays so, whether or not the engine can drop its copy.
+      await this.#connection.run(`DROP TABLE IF EXISTS ${relation}`).catch(() => undefined);
+    }
+  }
+
+  /** A full disk must not be filled further by each new attempt. */
+  async removeFiles(): Promise<void> {
+    for (const path of this.#published) await this.#deps.store.remove(path).catch(() => undefined);
+  }
+
+  async #publish(scratch: string, path: string): Promise<PublishedFile> {
+    this.#published.push(path);
+    return this.#deps.store.publish(scratch, path);
   }
 
   #scratchPath(part: string): string {

@@ -1,4 +1,4 @@
-import type { Clock } from '#shared/clock/clock';
+import type { Clock, Timer } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
@@ -9,7 +9,9 @@ import type { Region } from './region.js';
 
 /** Flushes at once: while one waits for the disk, the other sorts. */
 const FLUSHES_MAX = 2;
+/** Rest before a failed flush is tried again; doubled at each failure in a row. */
 const RETRY_MS = 1000;
+const RETRY_MS_MAX = 60_000;
 
 export interface FlusherOptions extends FlushDeps {
   readonly memory: MemoryBudget;
@@ -19,16 +21,18 @@ export interface FlusherOptions extends FlushDeps {
   readonly onCommitted: () => void;
 }
 
-interface Job {
-  readonly region: Region;
-  /** Resolves when all that was frozen so far is committed. */
-  readonly done: Promise<void>;
+interface Failure {
+  readonly restMs: number;
+  readonly retry: Timer;
 }
 
 /** Brings frozen generations into segments: regions one after the other, each in order of its generations. */
 export class Flusher {
   readonly #options: FlusherOptions;
-  readonly #jobs = new Map<Region, Job>();
+  /** Resolves when all that was frozen so far is committed. */
+  readonly #jobs = new Map<Region, Promise<void>>();
+  /** Regions that wait to be tried again. */
+  readonly #failures = new Map<Region, Failure>();
   readonly #clock: Clock;
   #running = 0;
   readonly #turns: (() => void)[] = [];
@@ -47,36 +51,55 @@ export class Flusher {
   /** Freezes what the region holds and flushes it in the background; a failure is tried again. */
   start(region: Region): void {
     region.freeze(this.#clock.nowMs());
-    void this.#job(region).done.catch((error: unknown) => {
-      this.#options.metrics.flushFailures.inc();
-      this.#options.log.error({ regionId: region.regionId, error }, 'flush failed');
-      if (!this.#isStopped) this.#clock.after(RETRY_MS, () => this.start(region));
-    });
+    if (!this.#failures.has(region)) void this.#job(region);
   }
 
-  /** Freezes what the region holds and resolves when it is committed. @throws what the flush failed with. */
+  /**
+   * Freezes what the region holds and resolves when it is committed.
+   *
+   * @throws what the flush failed with; it is tried again in the background.
+   */
   async flush(region: Region): Promise<void> {
     region.freeze(this.#clock.nowMs());
     const target = region.frozen.at(-1);
     while (target !== undefined && region.frozen.includes(target)) {
       if (region.isDropped) throw new AlmanacError('table_not_found', 'the table was dropped');
-      await this.#job(region).done;
+      await this.#job(region);
     }
   }
 
   /** Starts no more flushes and waits for those that run. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.allSettled([...this.#jobs.values()].map((job) => job.done));
+    await Promise.allSettled(this.#jobs.values());
   }
 
-  #job(region: Region): Job {
+  #job(region: Region): Promise<void> {
     const running = this.#jobs.get(region);
     if (running !== undefined) return running;
-    const done = this.#run(region).finally(() => this.#jobs.delete(region));
-    const job = { region, done };
+    const job = this.#run(region);
     this.#jobs.set(region, job);
+    job.then(
+      () => this.#failures.delete(region),
+      (error: unknown) => this.#failed(region, error),
+    );
     return job;
+  }
+
+  #failed(region: Region, error: unknown): void {
+    if (this.#isStopped || region.isDropped) {
+      this.#failures.delete(region);
+      return;
+    }
+    const before = this.#failures.get(region);
+    before?.retry.cancel();
+    const restMs = Math.min((before?.restMs ?? RETRY_MS / 2) * 2, RETRY_MS_MAX);
+    const retry = this.#clock.after(restMs, () => {
+      if (!this.#isStopped) void this.#job(region);
+    });
+    this.#failures.set(region, { restMs, retry });
+    this.#options.metrics.flushFailures.inc();
+    this.#options.log.error({ regionId: region.regionId, restMs, error }, 'flush failed');
   }
 
   async #run(region: Region): Promise<void> {
@@ -87,6 +110,8 @@ export class Flusher {
         await this.#flushOldest(region);
       }
     } finally {
+      // At once: what is frozen from now on needs another job.
+      this.#jobs.delete(region);
       this.#leave();
     }
   }

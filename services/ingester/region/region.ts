@@ -170,7 +170,8 @@ export class Region {
 
   /** Notes that the oldest frozen generation is in segments now. @returns the bytes that its requests held. */
   committed(manifest: RegionManifest, seriesCount: number): number {
-    this.#manifest = manifest;
+    // A truncation may have been answered since the commit.
+    this.replaceManifest(manifest);
     this.registry.published(seriesCount);
     const generation = this.frozen.shift();
     if (generation === undefined) return 0;
@@ -187,7 +188,7 @@ export class Region {
     return bytes;
   }
 
-  /** Takes over a manifest that changed by other ways than a flush. */
+  /** Takes over a manifest unless a newer one is known. */
   replaceManifest(manifest: RegionManifest): void {
     if (manifest.version > this.#manifest.version) this.#manifest = manifest;
   }

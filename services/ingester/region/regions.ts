@@ -32,6 +32,7 @@ export class Regions {
   readonly #options: RegionsOptions;
   readonly #regions = new Map<number, Region>();
   readonly #opening = new Map<number, Promise<Region>>();
+  #dropCount = 0;
 
   constructor(options: RegionsOptions) {
     this.#options = options;
@@ -67,6 +68,7 @@ export class Regions {
 
   /** Forgets regions whose table was dropped. @returns them. */
   drop(tableId: number): Region[] {
+    this.#dropCount++;
     const dropped: Region[] = [];
     for (const region of this.#regions.values()) {
       if (region.table.tableId !== tableId) continue;
@@ -91,12 +93,15 @@ export class Regions {
   async #openRegion({ tableId, regionId }: RegionAddress): Promise<Region> {
     const { metadata, nodeId, clock } = this.#options;
     const call = ownCall(`open-region-${regionId}`);
+    const dropCount = this.#dropCount;
     const table: Table = await metadata.getTable(byId(tableId), call);
     const info = table.regions.find((candidate) => candidate.regionId === regionId);
     if (info?.nodeId !== nodeId) throw notHere(regionId);
     const manifest = await metadata.getManifest({ regionId }, call);
     const region = new Region(table, manifest, clock.nowMs());
     await loadRegistry(region, this.#options);
+    // Its table may have been dropped meanwhile; nobody would tell of that again.
+    if (dropCount !== this.#dropCount) await metadata.getTable(byId(tableId), call);
     this.#regions.set(regionId, region);
     return region;
   }

@@ -38,6 +38,12 @@ export async function replayWal(options: ReplayOptions): Promise<WalFile[]> {
     files.push({ number, path, bytes, lastWriteMs: 0, lastSequences: new Map() });
     totalBytes += bytes;
   }
+  const last = files.at(-1);
+  if (last !== undefined && (await isUnborn(last, fs))) {
+    // It must not stay: once other files follow, one without a header is damage.
+    await fs.remove(last.path);
+    files.pop();
+  }
   let doneBytes = 0;
   for (const [index, file] of files.entries()) {
     await replayFile(file, index === files.length - 1, options, (at) => {
@@ -57,7 +63,7 @@ async function replayFile(
 ): Promise<void> {
   const handle = await options.fs.open(file.path, isLast ? 'update' : 'read');
   try {
-    if (!(await hasHeader(handle, file, isLast, options))) return;
+    if (!(await hasHeader(handle, file, options))) return;
     let at = FILE_HEADER.length;
     while (at < file.bytes) {
       const chunk = await readChunk(handle, at, file.bytes);
@@ -137,12 +143,16 @@ async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Prom
   return true;
 }
 
-async function hasHeader(handle: OpenFile, file: WalFile, isLast: boolean, options: ReplayOptions): Promise<boolean> {
+/** Whether the process ended between creating the file and syncing its header. */
+async function isUnborn({ path, bytes }: WalFile, fs: FileSystem): Promise<boolean> {
+  if (bytes > FILE_HEADER.length) return false;
+  return Buffer.compare(await fs.readFile(path), FILE_HEADER) !== 0;
+}
+
+async function hasHeader(handle: OpenFile, file: WalFile, options: ReplayOptions): Promise<boolean> {
   const header = new Uint8Array(FILE_HEADER.length);
   const read = await handle.read(header, 0);
   if (read === header.length && Buffer.compare(header, FILE_HEADER) === 0) return true;
-  // The process ended between creating the last file and writing its header.
-  if (isLast && read < header.length) return false;
   if (options.recover === 'strict') {
     throw new AlmanacError('storage_unavailable', `"${file.path}" is no write-ahead log of this format`);
   }

@@ -4,6 +4,7 @@ import type { IngesterService, ScanChunk } from '#shared/contracts/gen/ingester'
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { fromDuckDb } from '#shared/duckdb/errors';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { batchOf, FreshPart } from './fresh-part.js';
@@ -111,7 +112,13 @@ export class FreshRows {
           return false;
         }
       }
-      await this.#take(table, chunk);
+      try {
+        await this.#take(table, chunk);
+      } catch (error) {
+        // Some of the chunk may be in the tables, and rows that are counted may not: the next read fetches all anew.
+        await this.#forgetAll();
+        throw fromDuckDb(error);
+      }
       if (chunk.complete) return true;
     }
     throw new AlmanacError('region_not_ready', `the owner of region ${this.#regionId} ended its answer early`);
@@ -182,12 +189,17 @@ export class FreshRows {
 
   async #discard(table: FreshPart | SeriesTable): Promise<void> {
     table.isObsolete = true;
-    if (table instanceof FreshPart) table.close();
     if (table.pins === 0) await this.#drop(table);
   }
 
   async #drop(table: FreshPart | SeriesTable): Promise<void> {
-    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table.relation}`);
+    try {
+      if (table instanceof FreshPart) table.close();
+    } catch {
+      // Closing appends what a failed append left behind, which fails again: those rows are not wanted any more.
+    }
+    // It fails only if the instance is closed or broken, and then there is nothing to be given back.
+    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table.relation}`).catch(() => undefined);
   }
 
   #name(kind: string): string {
