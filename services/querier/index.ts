@@ -45,7 +45,7 @@ export interface RunningQuerier extends Service {
 }
 
 export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
-  const { config, fs, metadata, catalog, ingesters, log } = deps;
+  const { config, fs, clock, metadata, catalog, ingesters, log } = deps;
   await fs.makeFolder(config.spillFolder);
   const { threads, memoryBytes, spillFolder } = config;
   const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, config.storeFolder);
@@ -53,7 +53,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const connection = await duckdb.connect();
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs);
-  const snapshots = new RegionSnapshots({ ingesters, manifests, store, connection, appending });
+  const snapshots = new RegionSnapshots({ ingesters, manifests, store, connection, appending, clock });
 
   const unsubscribe = [
     catalog.onManifest((manifest) => manifests.apply(manifest)),

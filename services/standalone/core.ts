@@ -9,6 +9,7 @@ import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Service } from '#shared/lifecycle/service';
 import type { Logger } from '#shared/telemetry/log';
@@ -46,7 +47,7 @@ const SLOT = '0';
 /** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const { dataFolder, fs } = deps;
-  await fs.makeFolder(dataFolder);
+  await makeDataFolder(fs, dataFolder);
   const unlock = lockFolder(dataFolder);
   const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
   try {
@@ -54,6 +55,17 @@ export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   } catch (error) {
     await stopAll(started);
     throw error;
+  }
+}
+
+async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
+  try {
+    await fs.makeFolder(folder);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new AlmanacError('storage_unavailable', `data folder "${folder}" cannot be made: ${reason}`, {
+      cause: error,
+    });
   }
 }
 

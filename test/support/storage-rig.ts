@@ -110,6 +110,7 @@ export class StorageRig {
       store,
       connection: await query.connect(),
       appending: await query.connect(),
+      clock: systemClock,
     });
     return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots });
   }

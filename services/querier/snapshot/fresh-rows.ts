@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { IngesterService, ScanChunk } from '#shared/contracts/gen/ingester';
@@ -19,6 +20,7 @@ export interface FreshRowsDeps {
   /** Appends rows. It is synchronous, so it must not wait for what runs on the other connection. */
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
+  readonly clock: Clock;
 }
 
 /** A part and the rows of it that a snapshot reads. */
@@ -120,6 +122,9 @@ export class FreshRows {
         throw fromDuckDb(error);
       }
       if (chunk.complete) return true;
+      // A first read may have gigabytes to take over; the process answers others meanwhile.
+      await this.#deps.clock.turn();
+      checkCall(call);
     }
     throw new AlmanacError('region_not_ready', `the owner of region ${this.#regionId} ended its answer early`);
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { RegionInfo, RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -23,6 +24,7 @@ export interface SnapshotDeps {
   readonly connection: DuckDBConnection;
   /** Appends to them. */
   readonly appending: DuckDBConnection;
+  readonly clock: Clock;
 }
 
 /** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */

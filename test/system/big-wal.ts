@@ -1,0 +1,19 @@
+import { bigWal } from '#test/support/big-wal';
+import { tempFolder } from '#test/support/temp-folder';
+
+/**
+ * `npm run big-wal -- [MiB] [memory.limit]`: how long a start takes with so much log that no segment has, and how much
+ * memory.
+ */
+const mebibytes = Number(process.argv[2] ?? 1024);
+const limit = process.argv[3];
+const cleanUps: (() => void)[] = [];
+const figures = await bigWal(
+  tempFolder((cleanUp) => cleanUps.push(cleanUp)),
+  mebibytes * 1024 * 1024,
+  limit === undefined ? {} : { ALMANAC_MEMORY__LIMIT: limit },
+);
+for (const cleanUp of cleanUps) cleanUp();
+for (const answer of figures.answers) process.stdout.write(`/ready: ${JSON.stringify(answer)}\n`);
+const { answers: _, ...rest } = figures;
+process.stdout.write(`${JSON.stringify(rest)}\n`);

@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { Almanac } from '#test/support/almanac';
+import { bigWal } from '#test/support/big-wal';
+import { runAlmanac } from '#test/support/program';
+import { tempFolder } from '#test/support/temp-folder';
+
+const MEBIBYTE = 1024 * 1024;
+/** Measured by `npm run start-time`; here it only must not go out of hand on a busy machine. */
+const START_MS_MAX = 10_000;
+
+async function refuses(dataFolder: string, text: string): Promise<void> {
+  const { code, stderr } = await runAlmanac(['standalone', '--data-dir', dataFolder, '--http-addr', '127.0.0.1:0']);
+  expect(code).to.equal(1);
+  const { msg, reason } = JSON.parse(stderr.trim().split('\n').at(-1)!) as { msg: string; reason: string };
+  expect(msg).to.equal('start failed');
+  expect(reason).to.contain(text);
+}
+
+describe('a start', () => {
+  let cleanUp: () => void = () => undefined;
+  afterEach(() => cleanUp());
+
+  it('on an empty folder is quick', async () => {
+    const startMs = performance.now();
+    const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
+    const startedMs = performance.now();
+    expect(await almanac.stop()).to.equal(0);
+    expect(startedMs - startMs).to.be.lessThan(START_MS_MAX);
+  });
+
+  it('with a long log tells how far it is, answers health, and has every row', async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    const { answers, secondsToReady } = await bigWal(folder, 64 * MEBIBYTE);
+    const starting = answers.filter(({ httpStatus }) => httpStatus === 503);
+    expect(starting.length, 'answers of /ready while starting').to.be.greaterThan(2);
+    expect(new Set(starting.map(({ status }) => status))).to.deep.equal(new Set(['starting']));
+    expect(starting.flatMap(({ waiting }) => waiting)).to.include('wal replay');
+    const progress = starting.map((answer) => answer.progress ?? -1);
+    expect(progress).to.deep.equal([...progress].sort((a, b) => a - b));
+    expect(progress.some((share) => share > 0 && share < 1)).to.equal(true);
+    expect(answers.at(-1)).to.deep.equal({ httpStatus: 200 });
+    expect(secondsToReady).to.be.lessThan(30);
+  });
+
+  it('where a file is in the place of the data folder fails with a clear text', async () => {
+    const file = join(
+      tempFolder((after) => (cleanUp = after)),
+      'data',
+    );
+    writeFileSync(file, 'not a folder');
+    await refuses(file, `data folder "${file}" cannot be made`);
+    await refuses(join(file, 'below'), 'cannot be made');
+  });
+
+  it('in a place that cannot be written fails with a clear text', async () => {
+    // Not even root can make anything in /sys.
+    await refuses('/sys/almanac-data', 'data folder "/sys/almanac-data" cannot be made');
+    await refuses('/sys', 'cannot open "/sys/lock.db"');
+  });
+
+  it('in a folder that another process uses fails with a clear text, and leaves that one alone', async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    const first = await Almanac.start(folder);
+    await first.write('m v=1 1');
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.contain('start failed')
+      .and.to.match(/in use|another process/);
+    expect((await first.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
+    expect(await first.stop()).to.equal(0);
+  });
+
+  it('on a port that is taken fails with a clear text', async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    const first = await Almanac.start(join(folder, 'a'));
+    const address = first.url.slice('http://'.length);
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', join(folder, 'b'), '--http-addr', address]);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('start failed').and.to.contain(address);
+    expect(await first.stop()).to.equal(0);
+  });
+});
