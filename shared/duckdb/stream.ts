@@ -1,5 +1,6 @@
 import type { DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api';
 
+import { systemClock, type Timer } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { fromDuckDb } from './errors.js';
@@ -55,11 +56,24 @@ export interface StreamedChunk {
   readonly rowCount: number;
 }
 
-/** Runs `connection.interrupt()` when the signal aborts; returns how to stop listening. */
+/** Rest between interrupts. */
+const INTERRUPT_MS = 50;
+
+/**
+ * Interrupts the connection when the signal aborts, again and again until the returned function is called: an interrupt
+ * that comes before the engine has begun the query, or between two of its steps, is forgotten by it.
+ */
 export function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): () => void {
-  const interrupt = (): void => connection.interrupt();
+  let timer: Timer | undefined;
+  const interrupt = (): void => {
+    connection.interrupt();
+    timer = systemClock.after(INTERRUPT_MS, interrupt);
+  };
   signal.addEventListener('abort', interrupt, { once: true });
-  return () => signal.removeEventListener('abort', interrupt);
+  return () => {
+    signal.removeEventListener('abort', interrupt);
+    timer?.cancel();
+  };
 }
 
 /** @throws the signal's own `AlmanacError`, else `cancelled`, if it has aborted. */

@@ -5,6 +5,7 @@ import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import { expect } from 'chai';
 
 import { fromDuckDb } from '#shared/duckdb/errors';
+import { QueryConnection } from '#shared/duckdb/query-connection';
 import { streamRows } from '#shared/duckdb/stream';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -70,6 +71,15 @@ describe('streamRows', () => {
     );
     expect(error).to.equal(reason);
     expect(await consume('SELECT 1')).to.equal(1);
+  });
+  it('ends a query that the engine had not begun when the signal aborted', async () => {
+    for (const turns of [0, 1, 2, 5]) {
+      const abort = new AbortController();
+      const run = failure(new QueryConnection(connection).run('SELECT sum(range) FROM range(1000000000000)', abort.signal));
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      abort.abort();
+      expect((await run).code).to.equal('cancelled');
+    }
   });
   it('fails when somebody else interrupts the connection', async () => {
     let isFirst = true;
