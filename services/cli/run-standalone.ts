@@ -1,4 +1,4 @@
-import { startStandalone } from '#services/standalone/index';
+import { startStandalone, type RunningStandalone } from '#services/standalone/index';
 import { systemClock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -27,18 +27,20 @@ export async function runStandalone(loaded: LoadedConfig, context: CommandContex
   stopAtBugs(log.logger);
   logSources(log.logger, loaded);
 
+  let server: RunningStandalone | undefined;
   const starting = startStandalone({ loaded, log: log.logger, metrics });
   handleStopSignals({
     log: log.logger,
     process,
     drain: async () => {
-      const server = await starting;
-      await server.drain();
-      await server.stop();
+      // While it starts nothing was acknowledged, so there is nothing to wait for.
+      await server?.drain();
+      await server?.stop();
     },
   });
   try {
-    const { httpUrl, publicUrl } = await starting;
+    server = await starting;
+    const { httpUrl, publicUrl } = server;
     if (publicUrl !== undefined) log.logger.info({ url: publicUrl }, 'public listener is open');
     log.logger.info({ url: httpUrl }, 'main listener is open');
     if (config.dashboard.enable) log.logger.info({ url: `${httpUrl}/dashboard/` }, 'dashboard');

@@ -1,4 +1,5 @@
 import type { Stats } from 'node:fs';
+import { dirname } from 'node:path';
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.js';
@@ -19,7 +20,7 @@ export const nodeFileSystem: FileSystem = {
   },
   size: async (path) => (await statOf(path))?.size,
   modifiedMs: async (path) => (await statOf(path))?.mtimeMs,
-  makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
+  makeFolder,
   rename,
   async remove(path) {
     try {
@@ -38,6 +39,21 @@ export const nodeFileSystem: FileSystem = {
     }
   },
 };
+
+/** Level by level, because Node's own recursion goes on for ever below folders that take no names, such as /proc. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path).catch((again: unknown) => {
+      if (errorCode(again) !== 'EEXIST') throw again;
+    });
+  }
+}
 
 async function statOf(path: string): Promise<Stats | undefined> {
   try {
