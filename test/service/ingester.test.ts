@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -357,6 +357,32 @@ describe('ingester', () => {
       const second = await start({ config: { memtableBytes: 400_000 } }, folder);
       for (const table of tables) expect(await second.rows(table)).to.have.length(500);
       expect(second.log.messages('info').filter((message) => message === 'flushed')).to.have.length.greaterThan(2);
+    });
+
+    it('gives back what is readable behind a damaged record that defined series', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'lost', time: 1n, a: 1 }]);
+      await rig.write(table, [{ host: 'kept', time: 1n, a: 2 }]);
+      const both: RigRow[] = [
+        { host: 'lost', time: 2n, a: 3 },
+        { host: 'kept', time: 2n, a: 4 },
+      ];
+      await rig.write(table, both);
+      await rig.write(table, [{ host: 'lost', time: 3n, a: 5 }]);
+      const folder = newFolder();
+      rig.crashImage(folder);
+      const walFolder = join(folder, 'slots/0/wal');
+      const file = join(walFolder, readdirSync(walFolder)[0]);
+      const bytes = readFileSync(file);
+      bytes[8 + 80] ^= 1;
+      writeFileSync(file, bytes);
+      const second = await start({ config: { walRecover: 'skip-corrupt' } }, folder);
+      const kept: RigRow[] = [{ host: 'kept', time: 1n, a: 2 }, both[1]];
+      expect(await second.rows(table)).to.deep.equal(kept);
+      await second.write(table, [both[0]]);
+      await second.flush(table);
+      expect(await second.rows(table)).to.deep.equal([...kept, both[0]]);
     });
 
     it('passes over rows of tables that were dropped', async () => {
