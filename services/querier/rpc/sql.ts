@@ -99,7 +99,7 @@ class SqlRunner {
 
   async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
     const timed = withDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
-    const leave = this.#memory.enter(timed.end);
+    const leave = this.#memory.enter((error) => timed.end(error));
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
