@@ -44,6 +44,9 @@ export interface RunningCore extends Service {
 /** The only slot of a process that owns its folder alone. */
 const SLOT = '0';
 
+/** Of the memory limit: what is above its shares (code, buffers of the system's allocator) is not counted by anybody. */
+const PROCESS_SHARE = 1.1;
+
 /** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const { dataFolder, fs } = deps;
@@ -132,6 +135,7 @@ function startQuerierOn(parts: {
         concurrent: query.maxConcurrent,
         queue: query.queue,
         planCacheEntries: query.planCacheEntries,
+        processBytes: memory.limitBytes * PROCESS_SHARE,
       },
       catalogName: config.naming,
     },

@@ -1,4 +1,5 @@
 import { crc32c } from '#shared/bytes/crc32c';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 
 const READ_BYTES = 1 << 20;
@@ -54,6 +55,18 @@ export class LocalStore {
     } finally {
       await file.close();
     }
+  }
+
+  /**
+   * Compares a file with what the manifest says of it: a flipped bit in a Parquet file gives wrong values without an
+   * error more often than not.
+   *
+   * @throws `storage_unavailable` naming the file if it is damaged; a missing file is an error of the disk.
+   */
+  async verify({ path, bytes, crc32c }: PublishedFile & { readonly path: string }): Promise<void> {
+    const found = await this.sum(path);
+    if (found.bytes === bytes && found.crc32c === crc32c) return;
+    throw new AlmanacError('storage_unavailable', `"${path}" is damaged: its checksum does not match`);
   }
 
   /** Deletes a segment; no error if it is gone. */

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -55,7 +55,11 @@ describe('ingester', () => {
       const table = await rig.table('t');
       await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
       expect(await rig.count(table)).to.equal(1);
-      const rows = Array.from({ length: 30_000 }, (_, i) => ({ host: `h${i}`, time: BigInt(i), s: `${i}`.repeat(200) }));
+      const rows = Array.from({ length: 30_000 }, (_, i) => ({
+        host: `h${i}`,
+        time: BigInt(i),
+        s: `${i}`.repeat(200),
+      }));
       await rig.write(table, rows);
       expect((await refusal(rig.count(table)))?.code).to.equal('resources_exhausted');
       expect((await refusal(rig.count(table)))?.code).to.equal('resources_exhausted');
@@ -86,6 +90,37 @@ describe('ingester', () => {
       const second = await afterCrash(rig);
       expect(await second.rows(table)).to.have.length(1);
     });
+  });
+
+  describe('files of the store', () => {
+    const isSeries = (name: string): boolean => name.includes('series-');
+    const isSegment = (name: string): boolean => name.endsWith('.parquet') && !isSeries(name);
+    const damage = (path: string): void => {
+      const bytes = readFileSync(path);
+      bytes[bytes.length >> 1] ^= 1;
+      writeFileSync(path, bytes);
+    };
+    for (const [title, isMeant, harm] of [
+      ['a damaged series file', isSeries, damage],
+      ['a missing series file', isSeries, (path: string) => rmSync(path)],
+      ['a damaged segment', isSegment, damage],
+      ['a missing segment', isSegment, (path: string) => rmSync(path)],
+    ] as const) {
+      it(`${title} is told by its name, and nothing is read or written without it`, async () => {
+        const rig = await start();
+        const table = await rig.table('t');
+        await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+        await rig.flush(table);
+        const folder = newFolder();
+        rig.crashImage(folder);
+        const store = join(folder, 'store');
+        const name = readdirSync(store, { recursive: true, encoding: 'utf8' }).find(isMeant) ?? '';
+        harm(join(store, name));
+        const second = await refusal(start({}, folder).then((it) => it.rows(table)));
+        expect(second?.code).to.equal('storage_unavailable');
+        expect(second?.message).to.include(name);
+      });
+    }
   });
 
   describe('Write', () => {
@@ -357,6 +392,32 @@ describe('ingester', () => {
       const second = await start({ config: { memtableBytes: 400_000 } }, folder);
       for (const table of tables) expect(await second.rows(table)).to.have.length(500);
       expect(second.log.messages('info').filter((message) => message === 'flushed')).to.have.length.greaterThan(2);
+    });
+
+    it('gives back what is readable behind a damaged record that defined series', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'lost', time: 1n, a: 1 }]);
+      await rig.write(table, [{ host: 'kept', time: 1n, a: 2 }]);
+      const both: RigRow[] = [
+        { host: 'lost', time: 2n, a: 3 },
+        { host: 'kept', time: 2n, a: 4 },
+      ];
+      await rig.write(table, both);
+      await rig.write(table, [{ host: 'lost', time: 3n, a: 5 }]);
+      const folder = newFolder();
+      rig.crashImage(folder);
+      const walFolder = join(folder, 'slots/0/wal');
+      const file = join(walFolder, readdirSync(walFolder)[0]);
+      const bytes = readFileSync(file);
+      bytes[8 + 80] ^= 1;
+      writeFileSync(file, bytes);
+      const second = await start({ config: { walRecover: 'skip-corrupt' } }, folder);
+      const kept: RigRow[] = [{ host: 'kept', time: 1n, a: 2 }, both[1]];
+      expect(await second.rows(table)).to.deep.equal(kept);
+      await second.write(table, [both[0]]);
+      await second.flush(table);
+      expect(await second.rows(table)).to.deep.equal([...kept, both[0]]);
     });
 
     it('passes over rows of tables that were dropped', async () => {

@@ -52,7 +52,7 @@ export class SqlBench {
       clock: { ...systemClock, nowNs: () => this.nowNs },
       log: log.logger,
       metrics: { statementEnded: () => undefined, rowsSent: () => undefined },
-      limits: { maxTimeoutMs: 60_000, concurrent: 4, queue: 8, planCacheEntries: 100 },
+      limits: { maxTimeoutMs: 60_000, concurrent: 4, queue: 8, planCacheEntries: 100, processBytes: 4 * 2 ** 30 },
       names: { catalog: 'almanac' },
     };
     this.#run = sql(deps);

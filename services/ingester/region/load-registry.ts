@@ -1,6 +1,8 @@
 import type { DuckDBInstance } from '#shared/duckdb/engine';
 import duckdb from '@duckdb/node-bindings';
+import type { SeriesFile } from '#shared/contracts/gen/common';
 import { quoteText } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { SID, TSID } from '#shared/schema/segment-columns';
 import type { LocalStore } from '#shared/segments/local-store';
@@ -19,6 +21,7 @@ export async function loadRegistry(
 ): Promise<void> {
   const { seriesFiles, segments } = region.manifest;
   if (seriesFiles.length === 0) return;
+  for (const file of seriesFiles) await verify(file, store);
   let lastTime = -Infinity;
   for (const segment of segments) lastTime = Math.max(lastTime, Number(segment.timeLast));
   const files = seriesFiles.map((file) => quoteText(store.absolute(file.path))).join(', ');
@@ -41,6 +44,15 @@ export async function loadRegistry(
   }
   const last = seriesFiles[seriesFiles.length - 1];
   invariant(region.registry.count === last.sidLast + 1, `series files of region ${region.regionId} are short`);
+}
+
+async function verify(file: SeriesFile, store: LocalStore): Promise<void> {
+  try {
+    await store.verify(file);
+  } catch (error) {
+    if (error instanceof AlmanacError) throw error;
+    throw new AlmanacError('storage_unavailable', `series file "${file.path}" cannot be read`, { cause: error });
+  }
 }
 
 function wordsOf(vector: duckdb.Vector, count: number, width: number): Uint32Array {

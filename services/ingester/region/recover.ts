@@ -5,12 +5,16 @@ import type { FileSystem } from '#shared/fs/file-system';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { decodeDefinitions } from '#shared/rowbatch/definitions';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { selectRows } from '#shared/rowbatch/select-rows';
+import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
 
 import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
 import type { Flusher } from './flusher.js';
+import type { Region, Turn } from './region.js';
 import type { Regions } from './regions.js';
 import type { Triggers } from './triggers.js';
 
@@ -73,14 +77,31 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   region.applied.add(record.batchId);
   if (epoch !== region.epoch || record.sequenceFrom + BigInt(rowCount) <= watermark) return 0;
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
-  const batch = decodeRowBatch(record.batch.slice());
-  const turn = region.retake(batch, record.sequenceFrom, record.firstSid, decodeDefinitions(record.definitions));
+  const { batch, turn } = retake(region, record, options);
+  if (batch.rowCount === 0) return 0;
   const bytes = record.batch.length + record.definitions.length;
   if (memory.usedBytes + bytes > memory.limitBytes) await relieve(options);
   memory.charge(bytes);
   region.put(batch, turn, bytes);
   triggers.onPut(region);
-  return rowCount;
+  return batch.rowCount;
+}
+
+/** Gives the batch its numbers again. Rows of series whose definitions were lost with a damaged record are left out. */
+function retake(region: Region, record: LogRecord, { log, mode }: RecoverOptions): { batch: RowBatch; turn: Turn } {
+  const { sequenceFrom, firstSid } = record;
+  const definitions = decodeDefinitions(record.definitions);
+  const batch = decodeRowBatch(record.batch.slice());
+  const turn = region.retake({ batch, sequenceFrom, firstSid, definitions }, mode === 'strict');
+  if ('sids' in turn) return { batch, turn };
+  const unknown = new Set(turn.unknown);
+  const rows = Uint32Array.from(batch.seriesIndex.keys()).filter((row) => !unknown.has(batch.seriesIndex[row]));
+  const lostRows = batch.rowCount - rows.length;
+  log.error({ regionId: region.regionId, lostRows }, 'log rows of unknown series left out');
+  const kept = selectRows(batch, rows).batch;
+  const again = region.retake({ batch: kept, sequenceFrom, firstSid, definitions }, false);
+  invariant('sids' in again, 'rows of unknown series are still there');
+  return { batch: kept, turn: again };
 }
 
 /** Flushes regions, greatest first, until half of the budget is free. */

@@ -19,6 +19,14 @@ export interface Turn {
   readonly firstSid: number;
 }
 
+/** A batch as the log has it. */
+export interface KeptBatch {
+  readonly batch: RowBatch;
+  readonly sequenceFrom: bigint;
+  readonly firstSid: number;
+  readonly definitions: readonly SeriesDefinition[];
+}
+
 /**
  * The rows of one region that are not in a segment yet, and the numbers that rows and series get.
  *
@@ -126,20 +134,31 @@ export class Region {
     return { sequenceFrom, sequenceTo: this.#lastTaken, sids, newDefinitions, firstSid };
   }
 
-  /** Takes a batch that the log gives back: its numbers are those of its first life. */
-  retake(batch: RowBatch, sequenceFrom: bigint, firstSid: number, definitions: readonly SeriesDefinition[]): Turn {
+  /**
+   * Takes a batch that the log gives back: its numbers are those of its first life.
+   *
+   * @param isWhole false if records before it may be missing: then its series may get other numbers, and it may name
+   *   some that are not known.
+   */
+  retake(
+    { batch, sequenceFrom, firstSid, definitions }: KeptBatch,
+    isWhole: boolean,
+  ): Turn | { readonly unknown: readonly number[] } {
     for (const [i, { tsid, tags }] of definitions.entries()) {
       const low = Number(tsid & 0xffffffffn);
       const high = Number(tsid >> 32n);
       const known = this.registry.find(low, high);
       // A flush after this record may have published the definition already.
       const sid = known >= 0 ? known : this.registry.define(low, high, tags.slice());
-      invariant(sid === firstSid + i, `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`);
+      invariant(
+        sid === firstSid + i || !isWhole,
+        `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`,
+      );
     }
     invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
     this.#lastTaken = sequenceFrom;
     const turn = this.take(batch, []);
-    invariant('sids' in turn, `log of region ${this.regionId} names a series that it does not define`);
+    invariant('sids' in turn || !isWhole, `log of region ${this.regionId} names a series that it does not define`);
     return turn;
   }
 

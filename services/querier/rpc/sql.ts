@@ -12,6 +12,7 @@ import { formatNamed } from '../formats/registry.js';
 import type { QuerierMetrics } from '../metrics.js';
 import { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
+import { MemoryWatch } from '../run/memory-watch.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import { lex } from '../sql/lex.js';
 import { Planner } from '../sql/plan.js';
@@ -34,6 +35,8 @@ export interface SqlLimits {
   readonly concurrent: number;
   readonly queue: number;
   readonly planCacheEntries: number;
+  /** Memory of the whole process at which queries are ended. */
+  readonly processBytes: number;
 }
 
 export interface SqlDeps {
@@ -69,6 +72,7 @@ export function sql(deps: SqlDeps): QuerierService['sql'] {
 class SqlRunner {
   readonly #deps: SqlDeps;
   readonly #admission: Admission;
+  readonly #memory: MemoryWatch;
   readonly #statementDeps: StatementDeps;
 
   constructor(deps: SqlDeps) {
@@ -76,6 +80,11 @@ class SqlRunner {
     const names = new TableNames(catalog, deps.names.catalog);
     this.#deps = deps;
     this.#admission = new Admission({ concurrent: limits.concurrent, queue: limits.queue, clock });
+    this.#memory = new MemoryWatch({
+      clock,
+      limitBytes: limits.processBytes,
+      usedBytes: () => process.memoryUsage.rss(),
+    });
     this.#statementDeps = {
       metadata: deps.metadata,
       catalog,
@@ -90,6 +99,7 @@ class SqlRunner {
 
   async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
     const timed = withDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
+    const leave = this.#memory.enter((error) => timed.end(error));
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
@@ -97,6 +107,7 @@ class SqlRunner {
         for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
       for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context);
     } finally {
+      leave();
       timed.close();
     }
   }

@@ -5,6 +5,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 /** A call whose signal also aborts at its deadline. */
 export interface TimedCall {
   readonly call: Call;
+  /** Ends the work early. */
+  end(error: AlmanacError): void;
   /** Stops the timer; must be called when the work has ended. */
   close(): void;
 }
@@ -26,6 +28,7 @@ export function withDeadline(call: Call, clock: Clock, maxMs: number): TimedCall
       signal: own.signal,
       requestId: call.requestId,
     },
+    end: (error) => own.abort(error),
     close() {
       timer.cancel();
       call.signal.removeEventListener('abort', pass);

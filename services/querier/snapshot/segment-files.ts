@@ -1,6 +1,5 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import type { LocalStore } from '#shared/segments/local-store';
 
 interface ManifestFile {
@@ -59,18 +58,12 @@ export class SegmentFiles {
     if (known === undefined) {
       // Files come and go; what is forgotten is only read again.
       if (this.#known.size >= FILES_MAX) this.#known.clear();
-      const checked = this.#verify(file);
+      const checked = this.#store.verify(file);
       known = { checked, columns: undefined };
       this.#known.set(file.path, known);
       checked.catch(() => this.#known.delete(file.path));
     }
     return known;
-  }
-
-  async #verify({ path, bytes, crc32c }: ManifestFile): Promise<void> {
-    const found = await this.#store.sum(path);
-    if (found.bytes === bytes && found.crc32c === crc32c) return;
-    throw new AlmanacError('storage_unavailable', `segment "${path}" is damaged: its checksum does not match`);
   }
 
   async #readColumns(path: string): Promise<FileColumns> {

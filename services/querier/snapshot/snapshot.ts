@@ -94,8 +94,14 @@ export class RegionSnapshots implements Snapshots {
     try {
       return await this.#checkedView(request, region, call);
     } catch (error) {
-      throw errorCode(error) === 'ENOENT' ? missing(error) : error;
+      throw errorCode(error) === 'ENOENT' ? this.#missing(error) : error;
     }
+  }
+
+  #missing(cause: unknown): AlmanacError {
+    const { path = '' } = cause as NodeJS.ErrnoException;
+    const name = path.replace(`${this.#deps.store.root}/`, '');
+    return new AlmanacError('storage_unavailable', `"${name}" is missing`, { cause });
   }
 
   async #checkedView(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
@@ -153,8 +159,4 @@ function tagIds({ table, tagValues }: BindRequest): ReadonlyMap<number, readonly
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-function missing(cause: unknown): AlmanacError {
-  return new AlmanacError('storage_unavailable', 'a segment file is missing', { cause });
 }

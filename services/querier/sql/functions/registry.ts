@@ -1,4 +1,5 @@
 import { call, text, type Ast } from '../ast.js';
+import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { renamed, type FunctionRule } from './function.js';
 import { TIME_FUNCTIONS } from './time.js';
 
@@ -50,6 +51,7 @@ const coalesce: FunctionRule = {
 const RULES: readonly FunctionRule[] = [
   ...TIME_FUNCTIONS,
   ...RENAMED,
+  ...BOUNDED_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

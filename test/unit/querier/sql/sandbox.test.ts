@@ -220,6 +220,36 @@ describe('sandbox of SQL', () => {
     long('only comments', '-- nothing\n/* here */ ;;');
   });
 
+  describe('functions that make much out of little', () => {
+    for (const expression of [
+      'range(1000000000)',
+      'range(0, 1000000000)',
+      'range(0, -1000000000, -2)',
+      'generate_series(1, 100000000000)',
+      'length(range(v::BIGINT * 1000000000))',
+      "generate_series('2020-01-01'::TIMESTAMP, '2030-01-01'::TIMESTAMP, INTERVAL '1 second')",
+      'range(length(range(length(range(10)))))',
+      "repeat('x', 1000000000)",
+      "repeat('x', v::BIGINT * 1000000000)",
+      "lpad('x', 2000000000, 'y')",
+      "rpad('x', 2000000000, 'y')",
+      'list_resize([1], 1000000000)',
+      "bitstring('1', 1000000000)",
+    ]) {
+      it(`fails: ${expression}`, async () => {
+        await bench.error(`SELECT ${expression} FROM cpu`);
+        expect(await bench.rows('SELECT v FROM cpu')).to.deep.equal([[1]]);
+      });
+    }
+    it('gives what is not much', async () => {
+      const list = `range(3), range(v::BIGINT, 9, 4), generate_series(1, 2), length(repeat('ab', 1000)), lpad('x', 3, '-')`;
+      expect(await bench.rows(`SELECT ${list} FROM cpu`)).to.deep.equal([[[0, 1, 2], [1, 5], [1, 2], 2000, '--x']]);
+      const times = `generate_series('2020-01-01'::TIMESTAMP, '2020-01-02'::TIMESTAMP, INTERVAL '1 hour')`;
+      expect(await bench.rows(`SELECT count(*) FROM (SELECT unnest(${times}))`)).to.deep.equal([[25]]);
+      expect(await bench.rows('SELECT count(*) FROM range(1000000)')).to.deep.equal([[1_000_000]]);
+    });
+  });
+
   it('does not take text from literals as SQL', async () => {
     const hostile = `'); DROP TABLE cpu; -- $1 __t0 "`;
     const rows = await bench.rows(

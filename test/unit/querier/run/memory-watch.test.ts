@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+
+import { MemoryWatch } from '#services/querier/run/memory-watch';
+import { systemClock } from '#shared/clock/clock';
+import type { AlmanacError } from '#shared/errors/almanac-error';
+
+describe('MemoryWatch', () => {
+  it('ends the youngest query while the process is too large, then the next', async () => {
+    const watch = new MemoryWatch({ clock: systemClock, limitBytes: 10, usedBytes: () => 11 });
+    const ended: string[] = [];
+    const query = (name: string): Promise<AlmanacError> =>
+      new Promise((resolve) =>
+        watch.enter((error) => {
+          ended.push(name);
+          resolve(error);
+        }),
+      );
+    const oldest = query('oldest');
+    const left = watch.enter(() => ended.push('gone'));
+    const youngest = query('youngest');
+    left();
+    expect((await youngest).code).to.equal('resources_exhausted');
+    expect(ended).to.deep.equal(['youngest']);
+    await oldest;
+    expect(ended).to.deep.equal(['youngest', 'oldest']);
+  });
+});
