@@ -8,7 +8,14 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { Almanac } from '#test/support/almanac';
 import { runAlmanac, type ProgramEnd, type ProgramOptions } from '#test/support/program';
+
+/** An answer of `/v1/sql`; `rows` is the JSON text between the brackets. */
+function rowsAnswer(columns: readonly string[], rows: string): string {
+  const schemas = columns.map((name) => `{"name":"${name}","data_type":"Int64"}`).join(',');
+  return `{"output":[{"records":{"schema":{"column_schemas":[${schemas}]},"rows":[${rows}],"total_rows":1}}],"execution_time_ms":4}`;
+}
 
 describe('almanac', () => {
   let folder: string;
@@ -157,7 +164,7 @@ describe('almanac', () => {
     });
 
     it('sql takes statements from arguments, a file and standard input', async () => {
-      answer = { status: 200, body: 'n\r\n1\r\n' };
+      answer = { status: 200, body: rowsAnswer(['n'], '[1]') };
       const host = ['--host', url];
       expect(await run(['sql', ...host, 'SELECT 1; SELECT 2'])).to.deep.equal({
         code: 0,
@@ -176,14 +183,17 @@ describe('almanac', () => {
         'metrics: SELECT 4',
         'logs: SELECT 5',
       ]);
-      expect(requests[0].body.get('format')).to.equal('csvWithNames');
     });
 
     it('sql writes the form that was asked for', async () => {
-      answer = { status: 200, body: '{"data":[{"ts":1700000000123456789},{"ts":2}],"execution_time_ms":4}' };
-      const { stdout } = await run(['sql', '--host', url, '-o', 'ndjson', 'SELECT ts FROM t']);
-      expect(stdout).to.equal('{"ts":1700000000123456789}\n{"ts":2}\n');
-      expect((await run(['sql', '--host', url, '-o', 'json', 'SELECT 1'])).stdout).to.equal(`${answer.body}\n`);
+      answer = { status: 200, body: rowsAnswer(['ts', 'v'], '[1700000000123456789,"a, 12"],[2.0,null]') };
+      const output = async (form: string): Promise<string> => {
+        return (await run(['sql', '--host', url, '-o', form, 'SELECT ts FROM t'])).stdout;
+      };
+      expect(await output('ndjson')).to.equal('{"ts":1700000000123456789,"v":"a, 12"}\n{"ts":2.0,"v":null}\n');
+      expect(await output('json')).to.equal('[\n  {"ts":1700000000123456789,"v":"a, 12"},\n  {"ts":2.0,"v":null}\n]\n');
+      expect(await output('csv')).to.equal('ts,v\r\n1700000000123456789,"a, 12"\r\n2.0,\r\n');
+      expect(await output('table')).to.contain('│ 1700000000123456789 │ a, 12 │');
       expect((await run(['sql', '--host', url, '-o', 'xml', 'SELECT 1'])).code).to.equal(2);
     });
 
@@ -206,5 +216,16 @@ describe('almanac', () => {
       expect((await run(['sql', '--host', url])).code).to.equal(2);
       expect((await run(['sql', '-f', 'none.sql'])).code).to.equal(2);
     });
+  });
+
+  it('sql talks to a running server', async () => {
+    const almanac = await Almanac.start(folder);
+    const sql = (...args: string[]) => run(['sql', '--host', almanac.url, ...args]);
+    expect((await sql('CREATE TABLE t (ts TIMESTAMP TIME INDEX, v DOUBLE)')).stdout).to.equal('0\n');
+    expect((await sql('INSERT INTO t VALUES (1, 1.5), (2, 2.5)')).stdout).to.equal('2\n');
+    expect((await sql('SELECT v FROM t ORDER BY ts')).stdout).to.equal('v\r\n1.5\r\n2.5\r\n');
+    expect((await sql('-o', 'table', 'SELECT count(*) AS n FROM t')).stdout).to.contain('│ 2 │');
+    expect((await sql('SELECT nope FROM t')).code).to.equal(1);
+    expect(await almanac.stop()).to.equal(0);
   });
 });

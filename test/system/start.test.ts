@@ -21,6 +21,8 @@ async function refuses(dataFolder: string, text: string): Promise<void> {
 }
 
 describe('a start', () => {
+  it('is refused below a folder that takes no names', () => refuses('/proc/none/data', 'cannot be made'));
+
   let cleanUp: () => void = () => undefined;
   afterEach(() => cleanUp());
 

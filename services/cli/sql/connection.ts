@@ -26,13 +26,13 @@ export class Connection {
   /**
    * Runs one statement.
    *
-   * @returns the answer's text in the server's own pieces, so that a large one needs no memory.
+   * @returns the answer's text, in the server's default format.
    * @throws `CommandFailure` if the server cannot be reached or refuses.
    */
-  async run(sql: string, format: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const response = await this.#post(new URLSearchParams({ sql, db: this.database, format }), signal);
-    if (response.ok) return response.body ?? nothing();
+  async run(sql: string, signal: AbortSignal): Promise<string> {
+    const response = await this.#post(new URLSearchParams({ sql, db: this.database }), signal);
     const text = await response.text();
+    if (response.ok) return text;
     const code = response.status === 401 || response.status === 403 ? EXIT.refused : EXIT.failed;
     throw new CommandFailure(code, `error: ${errorText(text) ?? `HTTP status ${response.status}`}`);
   }
@@ -47,10 +47,6 @@ export class Connection {
       throw new CommandFailure(EXIT.failed, `error: cannot reach ${this.host}: ${reason(error)}`, { cause: error });
     }
   }
-}
-
-async function* nothing(): AsyncIterable<Uint8Array> {
-  // An answer without a body.
 }
 
 /** `fetch` hides what happened one or two causes deep. */

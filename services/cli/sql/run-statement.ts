@@ -1,17 +1,17 @@
+import { readAnswer } from './answer.js';
 import type { Connection } from './connection.js';
-import { expandRow, rowTexts } from './json-rows.js';
+import { printCsv, printExpanded, printJson, printNdjson, printTable, type Print } from './outputs.js';
 import { usedDatabase } from './statements.js';
 
 export const OUTPUTS = ['table', 'json', 'ndjson', 'csv'] as const;
 export type Output = (typeof OUTPUTS)[number] | 'expanded';
 
-/** How the server is asked for an output. */
-const FORMATS: Readonly<Record<Output, string>> = {
-  table: 'table',
-  csv: 'csvWithNames',
-  json: 'json',
-  ndjson: 'json',
-  expanded: 'json',
+const PRINTS: Readonly<Record<Output, Print>> = {
+  table: printTable,
+  csv: printCsv,
+  json: printJson,
+  ndjson: printNdjson,
+  expanded: printExpanded,
 };
 
 /**
@@ -25,18 +25,11 @@ export async function runStatement(
   output: Output,
   { stdout, signal }: { readonly stdout: NodeJS.WritableStream; readonly signal: AbortSignal },
 ): Promise<void> {
-  const answer = await connection.run(sql, FORMATS[output], signal);
+  const body = await connection.run(sql, signal);
   connection.database = usedDatabase(sql) ?? connection.database;
-  if (output === 'table' || output === 'csv') {
-    for await (const chunk of answer) await write(stdout, chunk);
-    return;
-  }
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of answer) chunks.push(chunk);
-  const body = Buffer.concat(chunks).toString('utf8');
-  if (output === 'json') return write(stdout, `${body.trimEnd()}\n`);
-  for (const [index, row] of rowTexts(body).entries()) {
-    await write(stdout, output === 'ndjson' ? `${row}\n` : expandRow(row, index + 1));
+  for (const answer of readAnswer(body)) {
+    if (answer.kind === 'rows') await write(stdout, PRINTS[output](answer.columns, answer.rows));
+    else await write(stdout, `${answer.rowCount}\n`);
   }
 }
 

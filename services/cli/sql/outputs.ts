@@ -1,0 +1,54 @@
+import { jsonText, plainText, type Cell } from './answer.js';
+
+/** Rows as text of one output form. */
+export type Print = (columns: readonly string[], rows: readonly (readonly Cell[])[]) => string;
+
+/** RFC 4180 with a header. */
+export const printCsv: Print = (columns, rows) => {
+  return [columns, ...rows.map((row) => row.map(plainText))]
+    .map((record) => `${record.map(csvField).join(',')}\r\n`)
+    .join('');
+};
+
+export const printNdjson: Print = (columns, rows) => rows.map((row) => `${rowObject(columns, row)}\n`).join('');
+
+export const printJson: Print = (columns, rows) => {
+  return `[${rows.map((row) => `\n  ${rowObject(columns, row)}`).join(',')}${rows.length > 0 ? '\n' : ''}]\n`;
+};
+
+/** A box of aligned columns. */
+export const printTable: Print = (columns, rows) => {
+  const texts = rows.map((row) => row.map((cell) => oneLine(plainText(cell))));
+  const widths = columns.map((name, i) => Math.max(name.length, ...texts.map((row) => row[i].length)));
+  const line = (left: string, middle: string, right: string): string => {
+    return `${left}${widths.map((width) => '─'.repeat(width + 2)).join(middle)}${right}\n`;
+  };
+  const record = (cells: readonly string[]): string => {
+    return `│${cells.map((cell, i) => ` ${cell.padEnd(widths[i])} `).join('│')}│\n`;
+  };
+  const body = texts.map(record).join('');
+  return line('┌', '┬', '┐') + record(columns) + line('├', '┼', '┤') + body + line('└', '┴', '┘');
+};
+
+/** Each row as lines of `name | value`. */
+export const printExpanded: Print = (columns, rows) => {
+  const width = Math.max(0, ...columns.map((name) => name.length));
+  return rows
+    .map((row, number) => {
+      const lines = row.map((cell, i) => `${columns[i].padEnd(width)} | ${plainText(cell)}\n`);
+      return `-[ row ${number + 1} ]-\n${lines.join('')}`;
+    })
+    .join('');
+};
+
+function rowObject(columns: readonly string[], row: readonly Cell[]): string {
+  return `{${row.map((cell, i) => `${JSON.stringify(columns[i])}:${jsonText(cell)}`).join(',')}}`;
+}
+
+function csvField(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r');
+}
