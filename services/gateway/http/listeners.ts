@@ -50,8 +50,9 @@ function listen(server: Server, address: string): Promise<void> {
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
-      const text = `cannot listen on ${address}: ${error.code ?? error.message}`;
-      reject(new AlmanacError('unexpected', text, { cause: error }));
+      const reason = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
+      const text = `cannot listen on ${address}: ${reason}; another address can be set by --http-addr or http.addr`;
+      reject(new AlmanacError('illegal_state', text, { cause: error }));
     };
     server.once('error', onError);
     server.listen(Number(address.slice(colon + 1)), host, () => {
