@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+
 import { expect } from 'chai';
 import Database from 'better-sqlite3';
 
@@ -39,6 +41,10 @@ describe('opening the catalog file', () => {
     const folder = testFolder();
     const error = await failure(metadataIn(`${folder.path}/missing`));
     expect(error.code).to.equal('storage_unavailable');
+    writeFileSync(`${folder.path}/almanac.db`, 'no database '.repeat(1000));
+    const damaged = await failure(metadataIn(folder.path));
+    expect(damaged.code).to.equal('storage_unavailable');
+    expect(damaged.message).to.include('almanac.db').and.to.include('SQLITE_NOTADB');
     folder.remove();
   });
 });

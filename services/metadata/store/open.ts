@@ -14,19 +14,19 @@ const MIGRATIONS = fileURLToPath(new URL('../../../../services/metadata/store/mi
  *
  * Write-ahead journal, every commit synced: what a statement acknowledged survives power loss.
  *
- * @throws `illegal_state` if the file was written by a newer release, or a migration is missing.
+ * @throws `illegal_state` if the file was written by a newer release; `storage_unavailable` if it cannot be read.
  */
 export async function openStore(path: string, fs: FileSystem): Promise<Connection> {
   const connection = openConnection(path);
-  connection.pragma('journal_mode = WAL');
-  connection.pragma('synchronous = FULL');
-  connection.pragma('foreign_keys = ON');
-  connection.defaultSafeIntegers(true);
   try {
+    connection.pragma('journal_mode = WAL');
+    connection.pragma('synchronous = FULL');
+    connection.pragma('foreign_keys = ON');
+    connection.defaultSafeIntegers(true);
     await migrate(connection, fs);
   } catch (error) {
     connection.close();
-    throw error;
+    throw error instanceof Database.SqliteError ? storeError(error, `cannot open "${path}"`) : error;
   }
   return connection;
 }
