@@ -18,6 +18,7 @@ import type { WriteCatalog } from './tables.js';
 /** Rest before the second attempt; doubled at each one after it. */
 const RETRY_MS = 10;
 const RETRY_MS_MAX = 1_000;
+const LARGE_ROWS = 20_000;
 
 export interface SenderOptions {
   readonly catalog: WriteCatalog;
@@ -68,8 +69,10 @@ export class RegionSender {
    */
   async send(part: RegionPart, call: Call): Promise<void> {
     const { region, batch } = part;
-    const batchId = this.#batchId(this.#links.link(region).nextCounter());
+    await this.#turn(part);
     const bytes = encodeRowBatch(batch);
+    await this.#turn(part);
+    const batchId = this.#batchId(this.#links.link(region).nextCounter());
     const delivery: Delivery = { part, batchId, bytes, defined: new Set(), region, isUncertain: false };
     for (let attempt = 0; ; attempt++) {
       checkCall(call);
@@ -95,7 +98,9 @@ export class RegionSender {
     for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
     const owner = this.#options.ingesters.ownerOf(region);
     for (;;) {
-      const response = await owner.write(writeRequest(delivery), call);
+      const request = writeRequest(delivery);
+      await this.#turn(part);
+      const response = await owner.write(request, call);
       const answered = link.tokenOf(response.incarnation);
       if (response.unknownSeries.length === 0) {
         for (const series of part.series) series.knownBy = answered;
@@ -107,6 +112,11 @@ export class RegionSender {
       for (const position of response.unknownSeries) defined.add(position);
       invariant(defined.size > before, `region ${region.regionId} does not take the definitions of its series`);
     }
+  }
+
+  /** Lets others be served between the steps of a large batch, each of which takes tens of milliseconds. */
+  async #turn({ batch }: RegionPart): Promise<void> {
+    if (batch.rowCount >= LARGE_ROWS) await this.#options.clock.turn();
   }
 
   async #rest(attempt: number, failure: AlmanacError, call: Call): Promise<void> {

@@ -1,8 +1,9 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { CHUNK_ROWS, type ChunkColumn, type ChunkWriter } from '#shared/duckdb/chunk-writer';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
-import type { Generation, HeldBatch } from './generation.js';
+import type { Generation } from './generation.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
 
@@ -48,29 +49,34 @@ export async function fillGeneration(
 ): Promise<void> {
   const fieldIds = fieldsOf(table).map((column) => column.id);
   const unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+  const width = fieldIds.length + 2;
   let sinceRest = 0;
   let sinceFlush = 0;
-  for (const held of generation.batches) {
-    fillBatch(writer, held, fieldIds, unit);
-    const cells = held.batch.rowCount * (fieldIds.length + 2);
-    sinceRest += cells;
-    sinceFlush += cells;
-    if (sinceRest < REST_CELLS) continue;
-    if (sinceFlush >= FLUSH_CELLS) {
+  for (const { batch, sids } of generation.batches) {
+    const columns = chunkColumns(batch, sids, fieldIds, unit);
+    // A batch may have hundreds of thousands of rows, so rests are inside of it too.
+    for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
+      const to = Math.min(from + CHUNK_ROWS, batch.rowCount);
+      writer.append(columns, from, to);
+      sinceRest += (to - from) * width;
+      if (sinceRest < REST_CELLS) continue;
+      sinceFlush += sinceRest;
+      sinceRest = 0;
       await rest();
-      writer.flush();
+      if (sinceFlush < FLUSH_CELLS) continue;
       sinceFlush = 0;
+      writer.flush();
+      await rest();
     }
-    sinceRest = 0;
-    await rest();
   }
 }
 
-function fillBatch(writer: ChunkWriter, { batch, sids }: HeldBatch, fieldIds: readonly number[], unit: string): void {
+/** The columns of a batch in the order of `generationColumns`. */
+function chunkColumns(batch: RowBatch, sids: Uint32Array, fieldIds: readonly number[], unit: string): ChunkColumn[] {
   const byId = new Map(batch.columns.map((column) => [column.columnId, column]));
   const rowSids = new Uint32Array(batch.rowCount);
   for (let row = 0; row < rowSids.length; row++) rowSids[row] = sids[batch.seriesIndex[row]];
-  const columns: ChunkColumn[] = [
+  return [
     { kind: 'u32', values: rowSids },
     { kind: 'time', unit, values: batch.times },
     ...fieldIds.map((id): ChunkColumn => {
@@ -78,7 +84,4 @@ function fillBatch(writer: ChunkWriter, { batch, sids }: HeldBatch, fieldIds: re
       return column === undefined ? NULLS : { kind: 'column', column };
     }),
   ];
-  for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
-    writer.append(columns, from, Math.min(from + CHUNK_ROWS, batch.rowCount));
-  }
 }

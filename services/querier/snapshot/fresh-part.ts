@@ -10,6 +10,8 @@ import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { Band } from './bands.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
+/** Cells that are appended between two rests: about 10 ms. */
+const REST_CELLS = 300_000;
 
 /**
  * Rows of one generation of a region as a table of the query instance: `(sid, time, f<column id> ..)`, in the order of
@@ -65,8 +67,12 @@ export class FreshPart {
     );
   }
 
-  /** Adds rows; they can be read after `flush`. */
-  append(scanned: ScanBatch, batch: RowBatch): void {
+  /**
+   * Adds rows; they can be read after `flush`.
+   *
+   * @param rest is awaited between slices: a batch may have hundreds of thousands of rows.
+   */
+  async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
     const byId = new Map(batch.columns.map((column) => [column.columnId, column]));
     const rowSids = new Uint32Array(batch.rowCount);
     for (let row = 0; row < rowSids.length; row++) rowSids[row] = scanned.sids[batch.seriesIndex[row]];
@@ -78,8 +84,13 @@ export class FreshPart {
         return column === undefined ? NULLS : { kind: 'column', column };
       }),
     ];
+    let sinceRest = 0;
     for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
       this.#writer.append(columns, from, Math.min(from + CHUNK_ROWS, batch.rowCount));
+      sinceRest += CHUNK_ROWS * columns.length;
+      if (sinceRest < REST_CELLS) continue;
+      sinceRest = 0;
+      await rest();
     }
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;

@@ -137,7 +137,7 @@ export class FreshRows {
         part = await FreshPart.create(this.#deps, this.#name('fresh'), table, scanned);
         this.#parts.push(part);
       }
-      part.append(scanned, batch);
+      await part.append(scanned, batch, () => this.#deps.clock.turn());
     }
     for (const part of this.#parts) part.flush();
     if (this.#series !== undefined) await this.#series.append(this.#deps.appending, chunk);

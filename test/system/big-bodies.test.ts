@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+
+import { bigBodies } from '#test/support/big-bodies';
+import { tempFolder } from '#test/support/temp-folder';
+
+/** 100 ms on a machine that does nothing else (`npm run big-bodies`); here others may be at work. */
+const HEALTH_MS_MAX = 500;
+const PEAK_MEMORY_MIB = 1024;
+
+describe('bodies of 60 MB', () => {
+  let cleanUp: () => void = () => undefined;
+  afterEach(() => cleanUp());
+
+  for (const encoding of ['identity', 'gzip'] as const) {
+    it(`are taken whole (${encoding}) while /health is answered, within a bound of memory`, async () => {
+      const folder = tempFolder((after) => (cleanUp = after));
+      const figures = await bigBodies(folder, { bodies: 2, bytesPerBody: 60_000_000, encoding });
+      const text = JSON.stringify(figures);
+      expect(figures.statuses, text).to.deep.equal([204, 204]);
+      expect(figures.health.asked, text).to.be.greaterThan(20);
+      expect(figures.health.maxMs, text).to.be.lessThan(HEALTH_MS_MAX);
+      expect(figures.peakMemoryMib, text).to.be.lessThan(PEAK_MEMORY_MIB);
+    });
+  }
+});
