@@ -83,7 +83,7 @@ function line(random: SeededRandom, number: number): string {
 
 /** Makes fields of different types different fields. */
 function kindOf(value: string): string {
-  return value.startsWith("\"") ? 's' : /^[tf]/.test(value) ? 'b' : (/^-?\d+([iu])$/.exec(value)?.[1] ?? 'd');
+  return value.startsWith('"') ? 's' : /^[tf]/.test(value) ? 'b' : (/^-?\d+([iu])$/.exec(value)?.[1] ?? 'd');
 }
 
 function pick<T>(random: SeededRandom, values: readonly T[]): T {

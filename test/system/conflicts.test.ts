@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+
+import { Almanac } from '#test/support/almanac';
+import { tempFolder } from '#test/support/temp-folder';
+
+const TIME = 'almanac_timestamp';
+const V2 = '/v1/lineproto/api/v2/write';
+
+describe('schemas under writers', () => {
+  let cleanUp: () => void = () => undefined;
+  let almanac: Almanac;
+
+  beforeEach(async () => {
+    almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
+  });
+
+  afterEach(async () => {
+    await almanac.stop();
+    cleanUp();
+  });
+
+  async function rows(statement: string, database = 'public'): Promise<unknown[][]> {
+    const { status, text, rows: found } = await almanac.sql(statement, { db: database });
+    expect(status, text).to.equal(200);
+    return found;
+  }
+
+  async function accepts(lines: string, parameters = ''): Promise<void> {
+    const { status, text } = await almanac.write(lines, parameters);
+    expect(status, text).to.equal(204);
+  }
+
+  async function refuses(lines: string, status: number, reason: string, parameters = ''): Promise<void> {
+    const answer = await almanac.write(lines, parameters);
+    expect(answer.status, answer.text).to.equal(status);
+    expect((JSON.parse(answer.text) as { error: string }).error).to.contain(reason);
+  }
+
+  describe('types', () => {
+    it('of a request are those of its first values; other rows are left out and told', async () => {
+      const answer = await almanac.write('m v=1i 1\nm v=2.5 2\nm v=3i 3\nm v="x",w=1 4');
+      expect(answer.status).to.equal(400);
+      expect(answer.text).to.contain(
+        'input field \\"v\\" on measurement \\"m\\" is type float, already exists as type integer',
+      );
+      expect(answer.text).to.contain('dropped=2');
+      expect(await rows(`SELECT v FROM m ORDER BY ${TIME}`)).to.deep.equal([[1], [3]]);
+    });
+
+    it('of a table win over those of a request, in memory and in segments', async () => {
+      await accepts('m v=1.5 1');
+      await refuses('m v=2i 2', 400, 'is type integer, already exists as type float');
+      await rows("ADMIN flush_table('m')");
+      await refuses('m v="text" 3\nm v=t 4', 400, 'already exists as type float');
+      await refuses('m,v=tag w=1 5', 400, 'input tag "v" on measurement "m" is already a field');
+      await accepts('m,h=a v=4 6');
+      await refuses('m h=1 7', 400, 'input field "h" on measurement "m" is already a tag');
+      await refuses(`m ${TIME}=1 8`, 400, 'time index');
+      expect(await rows(`SELECT v FROM m ORDER BY ${TIME}`)).to.deep.equal([[1.5], [4]]);
+    });
+
+    it('are told by the second version too, which takes the rows that fit', async () => {
+      await accepts('m v=1i 1');
+      const { status, text } = await almanac.post(V2, 'm v=2i 2\nm v=2.5 3');
+      expect(status, text).to.equal(422);
+      expect(text).to.contain('partial write').and.to.contain('dropped=1');
+      expect(await rows(`SELECT v FROM m ORDER BY ${TIME}`)).to.deep.equal([[1], [2]]);
+    });
+  });
+
+  it('widen by the new tags and fields of many writers at once, and lose nothing', async () => {
+    const writers = 8;
+    const rounds = 15;
+    await Promise.all(
+      Array.from({ length: writers }, async (_, writer) => {
+        for (let round = 0; round < rounds; round++) {
+          const tag = round % 3 === 0 ? `,tag${writer}_${round}=x` : '';
+          await accepts(`m,w=${writer}${tag} n=1i,f${writer}_${round}=${round}i,shared${round}=1i ${round + 1}`);
+        }
+      }),
+    );
+    expect(await rows('SELECT count(*), sum(n) FROM m')).to.deep.equal([[writers * rounds, writers * rounds]]);
+    for (let round = 0; round < rounds; round += 4) {
+      expect(await rows(`SELECT sum(shared${round}), sum(f3_${round}) FROM m`)).to.deep.equal([[writers, round]]);
+    }
+    expect(await rows("SELECT w, n FROM m WHERE tag5_3 = 'x'")).to.deep.equal([['5', 1]]);
+    const columns = (await rows('DESCRIBE m')).map(([name]) => name);
+    expect(columns).to.have.length(1 + writers * 5 + 1 + writers * rounds + rounds + 1);
+    expect(new Set(columns)).to.have.property('size', columns.length);
+  });
+
+  it('DROP TABLE under writers: no answer but those that are documented, and no old row comes back', async () => {
+    const isDone = { now: false };
+    const statuses = new Set<number>();
+    let generation = 0;
+    let sent = 0;
+    const write = async (writer: number): Promise<void> => {
+      while (!isDone.now) {
+        const number = sent++;
+        const { status } = await almanac.write(`m,w=${writer} generation=${generation}i,n=${number}i ${number + 1}`);
+        statuses.add(status);
+      }
+    };
+    const drop = async (): Promise<void> => {
+      for (let round = 0; round < 15; round++) {
+        await accepts(`m,w=main generation=${generation}i 1`);
+        if (round % 3 === 0) await rows("ADMIN flush_table('m')");
+        await rows('SELECT count(*) FROM m');
+        // What is sent from here on may be kept by the table of the next generation.
+        generation++;
+        await rows('DROP TABLE IF EXISTS m');
+      }
+      isDone.now = true;
+    };
+    await Promise.all([drop(), ...[1, 2, 3].map(write)]);
+    expect([...statuses]).to.deep.equal([204]);
+    await accepts('m,w=last generation=100i 1');
+    // A request that was under way at the last DROP carries the number before it, and may be in the new table.
+    const [[least]] = await rows('SELECT min(generation) FROM m');
+    expect(least).to.be.at.least(generation - 1);
+    await rows('DROP TABLE m');
+    expect((await almanac.sql('SELECT * FROM m')).status).to.equal(400);
+    await accepts('m other="text" 1');
+    expect(await rows('SELECT * FROM m')).to.deep.equal([['text', 1]]);
+  });
+
+  it('of a database that does not exist are not made', async () => {
+    await refuses('m v=1 1', 404, 'database not found: "nowhere"', 'db=nowhere');
+    const { status, text } = await almanac.post(`${V2}?bucket=nowhere`, 'm v=1 1');
+    expect([status, JSON.parse(text)]).to.deep.equal([
+      404,
+      { code: 'not found', message: 'bucket "nowhere" not found', error: 'bucket "nowhere" not found' },
+    ]);
+    await rows('CREATE DATABASE nowhere');
+    await accepts('m v=1 1', 'db=nowhere');
+    expect(await rows('SELECT v FROM m', 'nowhere')).to.deep.equal([[1]]);
+    await rows('DROP DATABASE nowhere');
+    await refuses('m v=1 1', 404, 'database not found', 'db=nowhere');
+  });
+
+  it('take times in every precision', async () => {
+    const precisions = { n: 1n, ns: 1n, u: 1_000n, us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n };
+    for (const [precision, unit] of Object.entries({ ...precisions, m: 60_000_000_000n, h: 3_600_000_000_000n })) {
+      const table = `t_${precision}`;
+      await accepts(`${table} v=1 7\n${table} v=2 -7`, `precision=${precision}`);
+      const found = await almanac.sql(`SELECT ${TIME} FROM ${table} ORDER BY v`);
+      expect(found.text, precision).to.contain(`[[${7n * unit}],[${-7n * unit}]]`);
+    }
+    await refuses('m v=1 1', 400, 'invalid precision "days"', 'precision=days');
+  });
+
+  it('take times at the ends of the range, and refuse those beyond', async () => {
+    const most = 9_223_372_036_854_775_806n;
+    await accepts(`m v=1 ${most}\nm v=2 ${-most}`);
+    await refuses(`m v=3 ${most + 1n}`, 400, 'time outside range');
+    await refuses(`m v=4 ${-most - 1n}`, 400, 'time outside range');
+    await refuses('m v=5 9223372037', 400, 'time outside range', 'precision=s');
+    for (const flush of [false, true]) {
+      if (flush) await rows("ADMIN flush_table('m')");
+      const { text } = await almanac.sql(`SELECT v, ${TIME} FROM m ORDER BY ${TIME}`);
+      expect(text).to.contain(`[[2.0,${-most}],[1.0,${most}]]`);
+      expect(await rows(`SELECT v FROM m WHERE ${TIME} > '2200-01-01'`)).to.deep.equal([[1]]);
+      expect(await rows(`SELECT v FROM m WHERE ${TIME} < '1700-01-01'`)).to.deep.equal([[2]]);
+    }
+  });
+});
