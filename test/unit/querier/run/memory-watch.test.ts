@@ -5,8 +5,9 @@ import { systemClock } from '#shared/clock/clock';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
 describe('MemoryWatch', () => {
-  it('ends the youngest query while the process is too large, then the next', async () => {
-    const watch = new MemoryWatch({ clock: systemClock, limitBytes: 10, usedBytes: () => 11 });
+  it('ends the youngest query under which the process grew too large, then the next', async () => {
+    let usedBytes = 5;
+    const watch = new MemoryWatch({ clock: systemClock, limitBytes: 10, usedBytes: () => usedBytes });
     const ended: string[] = [];
     const query = (name: string): Promise<AlmanacError> =>
       new Promise((resolve) =>
@@ -16,9 +17,11 @@ describe('MemoryWatch', () => {
         }),
       );
     const oldest = query('oldest');
-    const left = watch.enter(() => ended.push('gone'));
+    const leave = watch.enter(() => ended.push('gone'));
     const youngest = query('youngest');
-    left();
+    leave();
+    usedBytes = 11;
+    void query('begun when it was large already');
     expect((await youngest).code).to.equal('resources_exhausted');
     expect(ended).to.deep.equal(['youngest']);
     await oldest;

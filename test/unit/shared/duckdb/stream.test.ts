@@ -75,7 +75,9 @@ describe('streamRows', () => {
   it('ends a query that the engine had not begun when the signal aborted', async () => {
     for (const turns of [0, 1, 2, 5]) {
       const abort = new AbortController();
-      const run = failure(new QueryConnection(connection).run('SELECT sum(range) FROM range(1000000000000)', abort.signal));
+      const run = failure(
+        new QueryConnection(connection).run('SELECT sum(range) FROM range(1000000000000)', abort.signal),
+      );
       for (let turn = 0; turn < turns; turn++) await Promise.resolve();
       abort.abort();
       expect((await run).code).to.equal('cancelled');
