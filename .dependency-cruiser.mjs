@@ -46,7 +46,7 @@ export default {
   forbidden: [
     rule('no-cycles', {}, { circular: true }),
     rule('no-orphans', { orphan: true, pathNot: ['^test/', 'main\\.ts$', '\\.d\\.ts$', '\\.(mjs|cjs)$'] }, {}),
-    rule('resolves', {}, { couldNotResolve: true }),
+    rule('resolves', {}, { couldNotResolve: true, pathNot: '^(\\.\\./)*dist/' }),
     rule('is-declared', {}, { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] }),
     rule(
       'product-needs-no-dev-package',
