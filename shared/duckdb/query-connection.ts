@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBMaterializedResult } from '@duckdb/node-api';
 
 import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
 import { fromDuckDb } from './errors.js';
@@ -22,7 +22,7 @@ export interface RowBlock {
 /** A result that is complete inside the engine, read block by block. */
 export interface ResultSet {
   readonly columns: readonly EngineColumn[];
-  blocks(): AsyncIterable<RowBlock>;
+  blocks(): Iterable<RowBlock>;
 }
 
 /** Where a connection keeps the rows of `QueryConnection.hold`. */
@@ -147,10 +147,10 @@ export class QueryConnection {
   }
 }
 
-async function* blocksOf(result: { fetchChunk(): Promise<DuckDBDataChunk | null> }): AsyncIterable<RowBlock> {
-  for (;;) {
-    const chunk = await result.fetchChunk();
-    if (chunk === null || chunk.rowCount === 0) return;
+/** The chunks are in memory: fetching them as promises would cost a turn of the thread pool each, 0.15 ms. */
+function* blocksOf(result: DuckDBMaterializedResult): Iterable<RowBlock> {
+  for (let i = 0; i < result.chunkCount; i++) {
+    const chunk = result.getChunk(i);
     yield blockOf(chunk, chunk.rowCount);
   }
 }

@@ -1,11 +1,12 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
-import { quoteName } from '#shared/duckdb/quote';
+import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import { joinBands, overlaps, touches, type Band, type TimeBounds } from './bands.js';
 import type { PartView, RegionView } from './fresh-rows.js';
 import type { RowFilter } from './row-filter.js';
+import type { NamedSeries } from './series-table.js';
 import { internalName, partSelect, segmentSelects, type SegmentSource, type SourceShape } from './sources.js';
 
 /** What the SELECT over a region is made of. */
@@ -14,7 +15,7 @@ export interface BoundRegion {
   /** Segments that can have rows of the query, in the order of their sequences. */
   readonly segments: readonly SegmentSource[];
   /** The only series that the query can want; undefined: any. */
-  readonly sids: readonly number[] | undefined;
+  readonly named: NamedSeries | undefined;
 }
 
 export interface BindTarget {
@@ -56,21 +57,30 @@ function shapeOf(target: BindTarget): Shape {
 }
 
 function bindRegion(region: BoundRegion, shape: Shape): string {
-  const { view } = region;
+  const { view, named } = region;
   const rows = regionRows(region, shape);
   if (rows === undefined) return `SELECT ${shape.nothing} WHERE false`;
-  const output = shape.output.map((column) => `${sourceName(column)} AS ${quoteName(column.name)}`).join(', ');
-  if (shape.tags.length === 0 || view.series === undefined) return `SELECT ${output} FROM (${rows}) AS r`;
+  const constants = named?.constants ?? NO_CONSTANTS;
+  const output = shape.output
+    .map((column) => `${sourceName(column, constants)} AS ${quoteName(column.name)}`)
+    .join(', ');
+  // Planning and running the join would cost a third of a question about one series.
+  if (shape.tags.every(({ id }) => constants.has(id)) || view.series === undefined) return `SELECT ${output} FROM (${rows}) AS r`;
   return `SELECT ${output} FROM (${rows}) AS r JOIN ${view.series.relation} AS s ON r.sid = s.sid`;
 }
 
-function sourceName(column: Column): string {
+const NO_CONSTANTS: NamedSeries['constants'] = new Map();
+
+function sourceName(column: Column, constants: NamedSeries['constants']): string {
+  const constant = constants.get(column.id);
+  if (constant !== undefined) return `${quoteText(constant)}::VARCHAR`;
   if (column.kind === 'time') return 'r.time';
   return column.kind === 'tag' ? `s.${internalName(column)}` : `r.${internalName(column)}`;
 }
 
 /** The rows with the region's own numbers: plain where every key is unique, merged where it may not be. */
-function regionRows({ view, segments, sids }: BoundRegion, shape: Shape): string | undefined {
+function regionRows({ view, segments, named }: BoundRegion, shape: Shape): string | undefined {
+  const sids = named?.sids;
   if (sids?.length === 0) return undefined;
   const { bounds, table } = shape;
   const rows: RowFilter = { bounds, sids };

@@ -12,6 +12,14 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import { TagIndex } from './tag-index.js';
 
+/** Series that a query names by their tags. */
+export interface NamedSeries {
+  /** Ascending. */
+  readonly sids: readonly number[];
+  /** Tag column id -> the value that all of them have, for tags of which the query wants one value. */
+  readonly constants: ReadonlyMap<number, string>;
+}
+
 /**
  * The series of one region as a table of the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps.
  * Rows are only added; a table that is widened by tags, or whose owner has begun a new life, gets a new one.
@@ -45,23 +53,25 @@ export class SeriesTable {
   }
 
   /**
-   * Numbers of the series whose tags have one of the given values each, ascending; undefined if there are too many to
-   * be named, or nothing is asked.
+   * The series whose tags have one of the given values each; undefined if they are too many to be named, or nothing is
+   * asked.
    *
    * @param tagValues tag column id -> values.
    */
   async matching(
     connection: DuckDBConnection,
     tagValues: ReadonlyMap<number, readonly string[]>,
-  ): Promise<readonly number[] | undefined> {
+  ): Promise<NamedSeries | undefined> {
     let matches: readonly number[] | undefined;
+    const constants = new Map<number, string>();
     for (const [tagId, values] of tagValues) {
       const found = (await this.#index(connection, tagId)).find(values);
       if (found === undefined) continue;
+      if (values.length === 1) constants.set(tagId, values[0]);
       const earlier: readonly number[] | undefined = matches;
       matches = earlier === undefined ? found : found.filter((sid) => earlier.includes(sid));
     }
-    return matches === undefined ? undefined : [...matches].sort((a, b) => a - b);
+    return matches === undefined ? undefined : { sids: [...matches].sort((a, b) => a - b), constants };
   }
 
   async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {

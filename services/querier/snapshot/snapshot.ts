@@ -107,10 +107,10 @@ export class RegionSnapshots implements Snapshots {
   async #checkedView(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
     const view = await this.#view(request.table, region, call);
     try {
-      const sids = await view.series?.matching(this.#deps.connection, tagIds(request));
-      const segments = prune(view.manifest, boundsOf(request), sids);
+      const named = await view.series?.matching(this.#deps.connection, tagIds(request));
+      const segments = prune(view.manifest, boundsOf(request), named?.sids);
       await this.#files.check(segments);
-      return { view, segments: await this.#sources(segments), sids };
+      return { view, segments: await this.#sources(segments), named };
     } catch (error) {
       view.release();
       throw error;

@@ -66,7 +66,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     const result = await bound.connection.run(sql, context.call.signal);
     const columns = outputColumns(result.columns, bound);
     yield schemaOf(columns);
-    for await (const block of result.blocks()) yield encode(context, columns, block);
+    for (const block of result.blocks()) yield encode(context, columns, block);
     return;
   }
   const columns = outputColumns(await bound.connection.describe(sql), bound);

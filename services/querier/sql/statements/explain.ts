@@ -36,7 +36,7 @@ export const explain: StatementKind = {
           );
           const result = await connection.run(`EXPLAIN ${analyze ? 'ANALYZE ' : ''}${sql}`, context.call.signal);
           let plan = '';
-          for await (const block of result.blocks()) plan += (block.cells(1) as string[]).join('\n');
+          for (const block of result.blocks()) plan += (block.cells(1) as string[]).join('\n');
           const physical = scrub(plan);
           const logical = scans.length === 0 ? 'no tables' : scans.join('\n');
           yield* outputTable(

@@ -22,13 +22,13 @@ describe('json format', () => {
   const both = async (expression: string): Promise<{ here: string; engine: string | undefined }> => {
     const result = await connection.run(`SELECT ${expression} AS v`, signal);
     let here = '';
-    for await (const block of result.blocks())
+    for (const block of result.blocks())
       here += json.encodeRows(result.columns, [block.cells(0)], block.rowCount);
     const rowSql = json.rowSql(result.columns, ['v']);
     if (rowSql === undefined) return { here, engine: undefined };
     const folded = await connection.run(`SELECT ${rowSql} FROM (SELECT ${expression} AS v)`, signal);
     let engine = '';
-    for await (const block of folded.blocks()) engine += block.cells(0)[0] as string;
+    for (const block of folded.blocks()) engine += block.cells(0)[0] as string;
     return { here, engine };
   };
 
