@@ -96,7 +96,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
 
   const ingesters = new DirectIngesters(nodeId, ingester.service);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });
-  const writer = new BatchWriter({ catalog, metadata: service, sender, metrics });
+  const writer = new BatchWriter({ catalog, metadata: service, sender, clock, metrics });
   const querier = await startQuerierOn({ deps, metadata, catalog, ingesters, insert: new RowSink(sender, metrics) });
   started.push(querier);
   return {
@@ -169,6 +169,7 @@ function ingesterConfig(config: Config, dataFolder: string, nodeId: number): Ing
     gcGraceMs: storage.gcGraceMs,
     memtableBytes: share(memory.limitBytes, memory.memtablePercent),
     engineBytes: share(memory.limitBytes, memory.enginePercent),
+    recoveryThreads: thisMachine().coreCount,
     engineThreads: Math.max(1, Math.floor(thisMachine().coreCount / 2)),
   };
 }

@@ -10,12 +10,24 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
   /** Resolves after `delayMs`, or at once when `signal` aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves after the events that wait now were served: for long work in slices. */
+  /** Resolves after the events that wait now were served, for one caller at a time: for long work in slices. */
   turn(): Promise<void>;
 }
 
 export interface Timer {
   cancel(): void;
+}
+
+const turns: (() => void)[] = [];
+
+/** Work in slices goes on one slice for each round of the event loop, however many requests are at such work. */
+function waitForTurn(resolve: () => void): void {
+  if (turns.push(resolve) === 1) setImmediate(nextTurn);
+}
+
+function nextTurn(): void {
+  turns.shift()?.();
+  if (turns.length > 0) setImmediate(nextTurn);
 }
 
 export const systemClock: Clock = {
@@ -27,7 +39,7 @@ export const systemClock: Clock = {
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },
-  turn: () => new Promise((resolve) => setImmediate(resolve)),
+  turn: () => new Promise(waitForTurn),
   sleep(delayMs, signal) {
     return new Promise((resolve) => {
       if (signal?.aborted === true) return resolve();

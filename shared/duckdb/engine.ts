@@ -46,6 +46,11 @@ export async function openSandbox(options: EngineOptions, segmentsFolder: string
   return instance;
 }
 
+/** Threads from now on. Not for a sandbox, whose settings are locked. */
+export function setThreads(instance: DuckDBInstance, threads: number): Promise<void> {
+  return configure(instance, [`SET threads = ${Math.max(1, threads)}`]);
+}
+
 async function createInstance({ threads, memoryBytes, spillFolder }: EngineOptions): Promise<DuckDBInstance> {
   return DuckDBInstance.create(':memory:', {
     threads: String(Math.max(1, threads)),

@@ -18,7 +18,8 @@ import type { WriteCatalog } from './tables.js';
 /** Rest before the second attempt; doubled at each one after it. */
 const RETRY_MS = 10;
 const RETRY_MS_MAX = 1_000;
-const LARGE_ROWS = 20_000;
+/** Rows from which on a batch is worked on in several turns of the event loop. */
+export const LARGE_ROWS = 20_000;
 
 export interface SenderOptions {
   readonly catalog: WriteCatalog;

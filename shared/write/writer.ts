@@ -1,10 +1,11 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { prepareTable, type PreparedTable } from './prepare.js';
-import type { RegionSender } from './send.js';
+import { LARGE_ROWS, type RegionSender } from './send.js';
 import { splitRows } from './split.js';
 import { resolveTables, type WriteCatalog } from './tables.js';
 import { WrittenRows } from './written-rows.js';
@@ -14,6 +15,7 @@ export interface BatchWriterOptions {
   readonly catalog: WriteCatalog;
   readonly metadata: MetadataService;
   readonly sender: RegionSender;
+  readonly clock: Clock;
   readonly metrics: Metrics;
 }
 
@@ -71,7 +73,11 @@ export class BatchWriter implements RowWriter {
   ): Promise<SentTable[]> {
     const resolved = await resolveTables(this.#options, builders, options, isDoubted, call);
     // All tables are prepared before the first is sent, so that what throws here leaves nothing behind.
-    const prepared = resolved.map((table) => prepareTable(table, options.timeType));
+    const prepared: PreparedTable[] = [];
+    for (const table of resolved) {
+      if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.turn();
+      prepared.push(prepareTable(table, options.timeType));
+    }
     const turn = this.#turn++;
     return Promise.all(
       prepared.map(async (it, i) => {

@@ -242,6 +242,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     gcGraceMs: 900_000,
     memtableBytes: 1 << 28,
     engineBytes: 1 << 28,
+    recoveryThreads: 1,
     engineThreads: 1,
   };
 }

@@ -86,7 +86,7 @@ export class WriterBench {
     const { catalog, metadata, ingester } = this;
     const metrics = new Metrics({ unprefixedProcess: false });
     const sender = new RegionSender({ catalog, ingesters: ingester, clock, random: systemRandom, metrics });
-    return new BatchWriter({ catalog, metadata, sender, metrics });
+    return new BatchWriter({ catalog, metadata, sender, clock, metrics });
   }
 
   add(batches: BatchSet, table: string, { tags = {}, fields, time = 1n }: Row): void {

@@ -120,7 +120,7 @@ class Attempt {
   async writeSegments(): Promise<Segment[]> {
     const { table, generation } = this.#job;
     await this.#connection.run(
-      `CREATE TABLE ${this.#relation} (${generationColumns(table, integerWidths(generation))})`,
+      `CREATE TEMP TABLE ${this.#relation} (${generationColumns(table, integerWidths(generation))})`,
     );
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
@@ -146,7 +146,7 @@ class Attempt {
     const from = registry.publishedCount;
     const to = generation.seriesCount;
     if (to <= from) return [];
-    await this.#connection.run(`CREATE TABLE ${this.#seriesRelation} (${seriesColumns(table)})`);
+    await this.#connection.run(`CREATE TEMP TABLE ${this.#seriesRelation} (${seriesColumns(table)})`);
     const writer = await ChunkWriter.open(this.#connection, this.#seriesRelation);
     try {
       await fillSeries(writer, table, unpublishedRun(registry, from, to), () => this.#deps.clock.turn());

@@ -1,3 +1,4 @@
+import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { batchBytes } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
@@ -55,13 +56,15 @@ export class Generation {
    */
   put(batch: RowBatch, sids: Uint32Array<ArrayBuffer>, sequenceFrom: bigint, registry: SeriesRegistry): HeldBatch {
     const lateness = noteTimes(batch, sids, registry);
+    const times = lateness.all.band(batch.times);
+    invariant(times !== undefined, 'a batch without rows');
     const held: HeldBatch = {
       batch,
       sids,
       sequenceFrom,
       sequenceTo: sequenceFrom + BigInt(batch.rowCount),
-      times: bandAround(batch.times, lateness.firstRow, lateness.lastRow),
-      late: lateBand(batch, lateness.late),
+      times,
+      late: lateness.late.band(batch.times),
     };
     this.batches.push(held);
     this.sequenceTo = held.sequenceTo;
@@ -70,7 +73,7 @@ export class Generation {
     this.engineBytes += engineBytes(batch);
     for (let i = 0; i < sids.length; i++) if (sids[i] >= this.seriesCount) this.seriesCount = sids[i] + 1;
     this.late = union(this.late, held.late);
-    this.lateToSealed = union(this.lateToSealed, lateBand(batch, lateness.lateToSealed));
+    this.lateToSealed = union(this.lateToSealed, lateness.lateToSealed.band(batch.times));
     return held;
   }
 }
@@ -88,13 +91,51 @@ function engineBytes(batch: RowBatch): number {
 /** Series number and time. */
 const KEY_BYTES = 12;
 
+/** The rows with the least and the greatest time among some; -1 while there are none. */
+class RowRange {
+  firstRow = -1;
+  lastRow = -1;
+  #first = Infinity;
+  #last = -Infinity;
+
+  add(row: number, time: number): void {
+    if (time < this.#first) {
+      this.#first = time;
+      this.firstRow = row;
+    }
+    if (time > this.#last) {
+      this.#last = time;
+      this.lastRow = row;
+    }
+  }
+
+  /**
+   * A range that holds the times of all its rows. They were compared as doubles: beyond 2^53 it is up to `ROUNDING`
+   * wider than needed, which only costs pruning.
+   */
+  band(times: BigInt64Array): TimeBand | undefined {
+    if (this.firstRow < 0) return undefined;
+    const first = times[this.firstRow];
+    const last = times[this.lastRow];
+    if (first > -EXACT && last < EXACT) return { first, last };
+    return {
+      first: first - ROUNDING < TIME_MIN ? TIME_MIN : first - ROUNDING,
+      last: last + ROUNDING > TIME_MAX ? TIME_MAX : last + ROUNDING,
+    };
+  }
+}
+
+/** Below it doubles are exact. */
+const EXACT = 1n << 53n;
+/** Integers that round to the same double lie at most this far apart, up to 2^63. */
+const ROUNDING = 1024n;
+const TIME_MIN = -(1n << 63n);
+const TIME_MAX = (1n << 63n) - 1n;
+
 interface Lateness {
-  /** Rows with the least and the greatest time. */
-  firstRow: number;
-  lastRow: number;
-  /** Late rows; empty almost always. */
-  late: number[];
-  lateToSealed: number[];
+  readonly all: RowRange;
+  readonly late: RowRange;
+  readonly lateToSealed: RowRange;
 }
 
 /** One pass over the rows: moves the series' greatest times on, and finds late rows and the ends of the time range. */
@@ -103,56 +144,20 @@ function noteTimes(batch: RowBatch, sids: Uint32Array, registry: SeriesRegistry)
   const { putTimes, sealedTimes } = registry;
   const words = new Uint32Array(times.buffer, times.byteOffset, rowCount * 2);
   const highs = new Int32Array(times.buffer, times.byteOffset, rowCount * 2);
-  const lateness: Lateness = { firstRow: 0, lastRow: 0, late: [], lateToSealed: [] };
-  let first = Infinity;
-  let last = -Infinity;
+  const lateness = { all: new RowRange(), late: new RowRange(), lateToSealed: new RowRange() };
   for (let row = 0; row < rowCount; row++) {
     // Doubles suffice: rounding keeps the order, so a late row is never missed; equal after rounding counts as late.
     const time = highs[2 * row + 1] * 4294967296 + words[2 * row];
     const sid = sids[seriesIndex[row]];
     if (time <= putTimes[sid]) {
-      lateness.late.push(row);
-      if (time <= sealedTimes[sid]) lateness.lateToSealed.push(row);
+      lateness.late.add(row, time);
+      if (time <= sealedTimes[sid]) lateness.lateToSealed.add(row, time);
     } else {
       putTimes[sid] = time;
     }
-    if (time < first) {
-      first = time;
-      lateness.firstRow = row;
-    }
-    if (time > last) {
-      last = time;
-      lateness.lastRow = row;
-    }
+    lateness.all.add(row, time);
   }
   return lateness;
-}
-
-/**
- * A range that holds all times, found by their doubles: beyond 2^53 it is up to `ROUNDING` wider than needed, which
- * only costs pruning.
- */
-function bandAround(times: BigInt64Array, firstRow: number, lastRow: number): TimeBand {
-  const first = times[firstRow] - ROUNDING;
-  const last = times[lastRow] + ROUNDING;
-  return { first: first < TIME_MIN ? TIME_MIN : first, last: last > TIME_MAX ? TIME_MAX : last };
-}
-
-/** Integers that round to the same double lie at most this far apart, up to 2^63. */
-const ROUNDING = 1024n;
-const TIME_MIN = -(1n << 63n);
-const TIME_MAX = (1n << 63n) - 1n;
-
-function lateBand(batch: RowBatch, rows: readonly number[]): TimeBand | undefined {
-  if (rows.length === 0) return undefined;
-  let first = batch.times[rows[0]];
-  let last = first;
-  for (const row of rows) {
-    const time = batch.times[row];
-    if (time < first) first = time;
-    if (time > last) last = time;
-  }
-  return { first, last };
 }
 
 function union(a: TimeBand | undefined, b: TimeBand | undefined): TimeBand | undefined {

@@ -18,6 +18,9 @@ import type { Region, Turn } from './region.js';
 import type { Regions } from './regions.js';
 import type { Triggers } from './triggers.js';
 
+/** A flush that takes longer, with all its repetitions, ends the start. */
+const FLUSH_MS_MAX = 300_000;
+
 export interface RecoverOptions {
   readonly nodeId: number;
   readonly folder: string;
@@ -71,7 +74,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 
 /** @returns the rows that were put. */
 async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number> {
-  const { memory, regions, triggers } = options;
+  const { regions, triggers } = options;
   const { tableId, regionId, epoch, schemaVersion, rowCount } = record;
   const region = await regions.serving({ tableId, regionId, epoch: 0, schemaVersion }, ownCall('recover'));
   region.applied.add(record.batchId);
@@ -80,8 +83,7 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   const { batch, turn } = retake(region, record, options);
   if (batch.rowCount === 0) return 0;
   const bytes = record.batch.length + record.definitions.length;
-  if (memory.usedBytes + bytes > memory.limitBytes) await relieve(options);
-  memory.charge(bytes);
+  await admit(bytes, options);
   region.put(batch, turn, bytes);
   triggers.onPut(region);
   return batch.rowCount;
@@ -104,11 +106,11 @@ function retake(region: Region, record: LogRecord, { log, mode }: RecoverOptions
   return { batch: kept, turn: again };
 }
 
-/** Flushes regions, greatest first, until half of the budget is free. */
-async function relieve({ memory, regions, flusher }: RecoverOptions): Promise<void> {
-  const bySize = [...regions.open].sort((a, b) => b.open.heldBytes - a.open.heldBytes);
-  for (const region of bySize) {
-    if (memory.usedBytes <= memory.limitBytes / 2) return;
-    await flusher.flush(region);
+/** Takes memory for rows of the log. Where there is none, it waits for the next flush to end, and sees that there is one. */
+async function admit(bytes: number, { memory, regions, flusher }: RecoverOptions): Promise<void> {
+  if (memory.usedBytes + bytes > memory.limitBytes && flusher.busy === 0) {
+    const greatest = [...regions.open].sort((a, b) => b.open.heldBytes - a.open.heldBytes).at(0);
+    if (greatest !== undefined) flusher.start(greatest);
   }
+  await memory.admit(bytes, undefined, FLUSH_MS_MAX);
 }
