@@ -65,7 +65,8 @@ function bindRegion(region: BoundRegion, shape: Shape): string {
     .map((column) => `${sourceName(column, constants)} AS ${quoteName(column.name)}`)
     .join(', ');
   // Planning and running the join would cost a third of a question about one series.
-  if (shape.tags.every(({ id }) => constants.has(id)) || view.series === undefined) return `SELECT ${output} FROM (${rows}) AS r`;
+  if (shape.tags.every(({ id }) => constants.has(id)) || view.series === undefined)
+    return `SELECT ${output} FROM (${rows}) AS r`;
   return `SELECT ${output} FROM (${rows}) AS r JOIN ${view.series.relation} AS s ON r.sid = s.sid`;
 }
 

@@ -22,6 +22,8 @@ export interface RegionInfo {
   /** The open grant; zero while nobody owns the region. */
   readonly epoch: number;
   readonly nodeId: number;
+  /** The owner knows the ids of all batches that were applied in this epoch and later ones. */
+  readonly idsSinceEpoch: number;
 }
 
 /** A table as it stands at one catalog version. */

@@ -1,7 +1,7 @@
 // Generated from proto/almanac/v1/metadata.proto by `npm run generate`. Do not edit.
 
 import type { Call } from '../call.js';
-import type { Database, Empty, RegionManifest, Segment, SeriesFile, Table } from './common.js';
+import type { Database, Empty, RegionInfo, RegionManifest, Segment, SeriesFile, Table } from './common.js';
 
 export interface MetadataService {
   /** Errors: database_already_exists, invalid_arguments. */
@@ -34,6 +34,28 @@ export interface MetadataService {
   commitSegments(request: CommitSegmentsRequest, call: Call): Promise<RegionManifest>;
   /** Makes the node known, or known again; its id is stable per slot. */
   registerNode(request: RegisterNodeRequest, call: Call): Promise<RegisterNodeResponse>;
+  /**
+   * Renews the node's lease, tells its state, and answers which regions its owner shall seal now.
+   * Errors: illegal_state (the node is not known: register again).
+   */
+  heartbeat(request: HeartbeatRequest, call: Call): Promise<HeartbeatResponse>;
+  /** What the owner of a region needs to serve it. Errors: region_not_found, region_not_ready (another owner, or none). */
+  openRegion(request: OpenRegionRequest, call: Call): Promise<OpenRegionResponse>;
+  /**
+   * Closes the grant of an epoch, of which every acknowledged row is committed, and opens the next one, in one
+   * transaction. A repeated seal is answered again. Errors: region_not_found, illegal_state (grant or watermark moved).
+   */
+  sealRegion(request: SealRegionRequest, call: Call): Promise<SealRegionResponse>;
+  /**
+   * Wishes a region moved; its owner hears of it with its next heartbeat.
+   * Errors: region_not_found, illegal_state (the node cannot take regions now).
+   */
+  moveRegion(request: MoveRegionRequest, call: Call): Promise<Empty>;
+  /**
+   * Closes the grants of a node that will not come back, without its log: rows that only it had are lost. Its regions
+   * are granted anew. Errors: invalid_arguments (no such node), illegal_state (the node is alive).
+   */
+  abandonNode(request: AbandonNodeRequest, call: Call): Promise<AbandonNodeResponse>;
   /** The node's open grants, with those tables. */
   listGrants(request: ListGrantsRequest, call: Call): Promise<ListGrantsResponse>;
   listNodes(request: Empty, call: Call): Promise<ListNodesResponse>;
@@ -182,13 +204,70 @@ export interface RegisterNodeRequest {
   readonly role: string;
   /** Address that others reach it at; empty in one process. */
   readonly addr: string;
-  /** Identity of an ingester's slot; empty for roles without state. */
+  /** Identity of an ingester's slot: a text that is made with the slot and stays in it; empty for roles without state. */
   readonly slot: string;
   readonly version: string;
 }
 
 export interface RegisterNodeResponse {
   readonly nodeId: number;
+  /** A node that is not heard of for so long counts as gone. */
+  readonly leaseMs: number;
+}
+
+export interface HeartbeatRequest {
+  readonly nodeId: number;
+  /** `starting`, `ready`, `draining`, or `left` as the last word of a node that ends. */
+  readonly state: string;
+}
+
+export interface HeartbeatResponse {
+  /** Regions of the node that it shall seal now, because they are wanted elsewhere. */
+  readonly regionIds: readonly number[];
+  /** For a node that drains: whether any other node can take its regions. */
+  readonly hasTakers: boolean;
+}
+
+export interface OpenRegionRequest {
+  readonly regionId: number;
+  readonly nodeId: number;
+}
+
+export interface OpenRegionResponse {
+  readonly table?: Table | undefined;
+  readonly manifest?: RegionManifest | undefined;
+  /** As the last owner's seal gave it; empty if there was none. */
+  readonly appliedIds: Uint8Array;
+}
+
+export interface SealRegionRequest {
+  readonly regionId: number;
+  readonly epoch: number;
+  readonly nodeId: number;
+  /** Where the region stands: every row that was acknowledged is in segments. */
+  readonly watermark: bigint;
+  /** Ids of the batches that were applied, for the next owner (docs/formats/applied-ids.md). */
+  readonly appliedIds: Uint8Array;
+  /** Who shall have the region next; zero: metadata chooses. */
+  readonly toNodeId: number;
+}
+
+export interface SealRegionResponse {
+  /** The region under its next grant; its node is zero if nobody can take it now. */
+  readonly region?: RegionInfo | undefined;
+}
+
+export interface MoveRegionRequest {
+  readonly regionId: number;
+  readonly toNodeId: number;
+}
+
+export interface AbandonNodeRequest {
+  readonly nodeId: number;
+}
+
+export interface AbandonNodeResponse {
+  readonly regionIds: readonly number[];
 }
 
 export interface NodeInfo {
@@ -197,6 +276,11 @@ export interface NodeInfo {
   readonly addr: string;
   readonly version: string;
   readonly registeredMs: number;
+  /** As in `HeartbeatRequest`, or `gone` while its lease has run out. */
+  readonly state: string;
+  readonly slot: string;
+  /** Regions that it owns. */
+  readonly regionCount: number;
 }
 
 export interface ListNodesResponse {
@@ -219,14 +303,14 @@ export interface WatchRequest {
 }
 
 /**
- * One change. Exactly one of `table`, `database`, `manifest` or a dropped id is set. A watcher whose version is older
- * than the history gets all databases and tables between `state_begin` and `state_end`: what it knows beside them is gone.
+ * One change. Exactly one of `table`, `database`, `manifest`, `node` or a dropped id is set. A watcher whose version is older
+ * than the history gets all databases, tables and nodes between `state_begin` and `state_end`: what it knows beside them is gone.
  */
 export interface WatchEvent {
   readonly catalogVersion: bigint;
   /**
    * `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`,
-   * `state_begin`, `state_end`.
+   * `node_changed`, `node_removed`, `state_begin`, `state_end`.
    */
   readonly kind: string;
   readonly table?: Table | undefined;
@@ -238,6 +322,8 @@ export interface WatchEvent {
   readonly droppedTableDatabase: string;
   readonly droppedTableName: string;
   readonly droppedRegionIds: readonly number[];
+  readonly node?: NodeInfo | undefined;
+  readonly removedNodeId: number;
 }
 
 export interface ListGarbageRequest {

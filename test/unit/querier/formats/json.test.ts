@@ -22,8 +22,7 @@ describe('json format', () => {
   const both = async (expression: string): Promise<{ here: string; engine: string | undefined }> => {
     const result = await connection.run(`SELECT ${expression} AS v`, signal);
     let here = '';
-    for (const block of result.blocks())
-      here += json.encodeRows(result.columns, [block.cells(0)], block.rowCount);
+    for (const block of result.blocks()) here += json.encodeRows(result.columns, [block.cells(0)], block.rowCount);
     const rowSql = json.rowSql(result.columns, ['v']);
     if (rowSql === undefined) return { here, engine: undefined };
     const folded = await connection.run(`SELECT ${rowSql} FROM (SELECT ${expression} AS v)`, signal);
