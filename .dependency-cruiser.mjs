@@ -68,7 +68,7 @@ export default {
       { path: '^services/', pathNot: ['^services/$1/'] },
     ),
     notTo('one-face', '^services/(standalone|cli)/', '^services/(gateway|ingester|querier|metadata)/', [
-      '^services/[^/]+/index\\.ts$',
+      '^services/[^/]+/(index|role)\\.ts$',
     ]),
 
     strangers('gateway/protocols', ['^services/gateway/protocols/common/']),
@@ -118,7 +118,7 @@ export default {
 
     door('express', ['^services/gateway/']),
     door('http-proxy-middleware', ['^services/gateway/']),
-    door('better-sqlite3', ['^services/metadata/store/']),
+    door('better-sqlite3', ['^services/metadata/store/', '^shared/fs/folder-lock\\.ts$']),
     door('@duckdb/node-api', ['^shared/duckdb/']),
     door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^services/querier/formats/arrow\\.ts$']),
     door('@grpc/[^/]+', ['^shared/contracts/']),

@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
+import type { Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { openEngine, setThreads, type DuckDBInstance } from '#shared/duckdb/engine';
@@ -16,6 +17,7 @@ import { newIncarnation, type Ingester } from './ingester.js';
 import { ingesterMetrics } from './metrics.js';
 import { Flusher } from './region/flusher.js';
 import { recover } from './region/recover.js';
+import { dropLostGrants, sealRegions } from './region/seal.js';
 import type { Region } from './region/region.js';
 import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
@@ -25,6 +27,8 @@ import { flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal, type SyncMode } from './wal/wal.js';
+
+export { ingesterSettings } from './settings.js';
 
 export interface IngesterConfig {
   readonly nodeId: number;
@@ -66,6 +70,14 @@ export interface RunningIngester extends Service {
   readonly service: IngesterService;
   /** To be called when a table was dropped. */
   tableDropped(tableId: number): void;
+  /** To be called with each new form of a table: its regions may be granted to others by now. */
+  tableChanged(table: Table): void;
+  /**
+   * Gives regions away; what fails is logged and can be asked again.
+   *
+   * @param toNodeId who shall have them; 0: metadata chooses.
+   */
+  giveAway(regionIds: readonly number[], toNodeId: number): Promise<void>;
 }
 
 /** Longest time that a shutdown spends on flushing; the rest is in the log. Process managers often kill after 10 s. */
@@ -119,12 +131,15 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
   const loops = startLoops(ingester, deps, parts.store);
   late.onCommitted = () => loops[0].wake();
+  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log };
 
   return {
     service: ingesterService(ingester),
     tableDropped(tableId) {
       for (const region of parts.regions.drop(tableId)) parts.memory.release(region.releaseAll());
     },
+    tableChanged: (table) => dropLostGrants(table, sealing),
+    giveAway: (regionIds, toNodeId) => sealRegions(regionIds, toNodeId, sealing),
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()));

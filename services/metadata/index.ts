@@ -4,7 +4,6 @@ import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Service } from '#shared/lifecycle/service';
 import { Catalog } from './catalog.js';
-export { lockFolder } from './store/folder-lock.js';
 import { createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, listNodes, registerNode } from './rpc/nodes.js';
 import { commitSegments, forgetGarbage, getManifest, listGarbage, truncateTable } from './rpc/segments.js';

@@ -16,6 +16,8 @@ import { sql, type SqlLimits } from './rpc/sql.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { RowSink } from './sql/statements/statement.js';
 
+export { querierSettings } from './settings.js';
+
 export interface QuerierConfig {
   readonly storeFolder: string;
   /** Folder that queries spill to. */
@@ -53,7 +55,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const connection = await duckdb.connect();
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs);
-  const snapshots = new RegionSnapshots({ ingesters, manifests, store, connection, appending, clock });
+  const snapshots = new RegionSnapshots({ catalog, ingesters, manifests, store, connection, appending, clock });
 
   const unsubscribe = [
     catalog.onManifest((manifest) => manifests.apply(manifest)),

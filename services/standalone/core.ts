@@ -1,9 +1,8 @@
-import { startIngester, type IngesterConfig, type RunningIngester } from '#services/ingester/index';
-import { lockFolder, startMetadata, type RunningMetadata } from '#services/metadata/index';
-import { startQuerier, type RunningQuerier } from '#services/querier/index';
+import { ingesterSettings, startIngester, type RunningIngester } from '#services/ingester/index';
+import { startMetadata, type RunningMetadata } from '#services/metadata/index';
+import { querierSettings, startQuerier } from '#services/querier/index';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
-import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
@@ -11,6 +10,7 @@ import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { lockFolder } from '#shared/fs/folder-lock';
 import type { Service } from '#shared/lifecycle/service';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -43,9 +43,6 @@ export interface RunningCore extends Service {
 
 /** The only slot of a process that owns its folder alone. */
 const SLOT = '0';
-
-/** Of the memory limit: what is above its shares (code, buffers of the system's allocator) is not counted by anybody. */
-const PROCESS_SHARE = 1.1;
 
 /** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
@@ -85,9 +82,11 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   started.push({ drain: () => Promise.resolve(), stop: () => catalog.stop() });
   await catalog.reached(1n, ownCall('start'));
 
+  const walFolder = config.wal.dir ?? `${dataFolder}/slots/${SLOT}/wal`;
+  const place = { nodeId, dataFolder, walFolder, scratchFolder: `${dataFolder}/scratch` };
   const ingester = await startIngester({
     ...deps,
-    config: ingesterConfig(config, dataFolder, nodeId),
+    config: ingesterSettings(config, place),
     metadata: service,
     log: log.child({ component: 'ingester' }),
   });
@@ -97,7 +96,15 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   const ingesters = new DirectIngesters(nodeId, ingester.service);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });
   const writer = new BatchWriter({ catalog, metadata: service, sender, clock, metrics });
-  const querier = await startQuerierOn({ deps, metadata, catalog, ingesters, insert: new RowSink(sender, metrics) });
+  const querier = await startQuerier({
+    ...deps,
+    config: querierSettings(config, { dataFolder, spillFolder: `${dataFolder}/scratch/query` }),
+    metadata: service,
+    catalog,
+    ingesters,
+    insert: new RowSink(sender, metrics),
+    log: log.child({ component: 'querier' }),
+  });
   started.push(querier);
   return {
     nodeId,
@@ -112,70 +119,6 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
 async function startMetadataIn(folder: string, { fs, clock }: CoreDeps): Promise<RunningMetadata> {
   await fs.makeFolder(folder);
   return startMetadata({ folder, fs, clock, defaults: { regions: 1 } });
-}
-
-function startQuerierOn(parts: {
-  readonly deps: CoreDeps;
-  readonly metadata: RunningMetadata;
-  readonly catalog: CatalogCache;
-  readonly ingesters: DirectIngesters;
-  readonly insert: RowSink;
-}): Promise<RunningQuerier> {
-  const { deps, metadata, catalog, ingesters, insert } = parts;
-  const { config, dataFolder, fs, clock, log, metrics } = deps;
-  const { query, memory } = config;
-  return startQuerier({
-    config: {
-      storeFolder: `${dataFolder}/store`,
-      spillFolder: `${dataFolder}/scratch/query`,
-      threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-      memoryBytes: share(memory.limitBytes, memory.queryPercent),
-      limits: {
-        maxTimeoutMs: query.maxTimeoutMs,
-        concurrent: query.maxConcurrent,
-        queue: query.queue,
-        planCacheEntries: query.planCacheEntries,
-        processBytes: memory.limitBytes * PROCESS_SHARE,
-      },
-      catalogName: config.naming,
-    },
-    fs,
-    clock,
-    metadata: metadata.service,
-    catalog,
-    ingesters,
-    insert,
-    log: log.child({ component: 'querier' }),
-    metrics,
-  });
-}
-
-function ingesterConfig(config: Config, dataFolder: string, nodeId: number): IngesterConfig {
-  const { wal, ingester, storage, memory } = config;
-  return {
-    nodeId,
-    walFolder: wal.dir ?? `${dataFolder}/slots/${SLOT}/wal`,
-    scratchFolder: `${dataFolder}/scratch`,
-    storeFolder: `${dataFolder}/store`,
-    walSync: wal.sync,
-    walSyncIntervalMs: wal.syncIntervalMs,
-    walFileBytes: wal.fileSizeBytes,
-    walBytesMax: wal.purgeThresholdBytes,
-    walRecover: wal.recover,
-    retryWindowMs: wal.retryWindowMs,
-    flushBytes: ingester.flushBytes,
-    flushIntervalMs: ingester.flushIntervalMs,
-    windowMs: storage.windowMs,
-    gcGraceMs: storage.gcGraceMs,
-    memtableBytes: share(memory.limitBytes, memory.memtablePercent),
-    engineBytes: share(memory.limitBytes, memory.enginePercent),
-    recoveryThreads: thisMachine().coreCount,
-    engineThreads: Math.max(1, Math.floor(thisMachine().coreCount / 2)),
-  };
-}
-
-function share(bytes: number, percent: number): number {
-  return Math.floor((bytes * percent) / 100);
 }
 
 /** Rows that were acknowledged are in the log already; flushing them makes the next start short. */

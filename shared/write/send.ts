@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { callError, checkCall, type Call } from '#shared/contracts/call';
@@ -38,8 +40,8 @@ interface Delivery {
   readonly defined: Set<number>;
   /** The region as it was at the last attempt. */
   region: RegionInfo;
-  /** Whether an attempt ended without an answer, so that its rows may be kept. */
-  isUncertain: boolean;
+  /** Epoch of the first attempt that ended without an answer, so that its rows may be kept. */
+  uncertainEpoch: number | undefined;
 }
 
 /** Brings batches to the owners of their regions, each exactly once while owners answer. */
@@ -52,6 +54,8 @@ export class RegionSender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#incarnation = options.random.bytes(8);
+    // The highest bit marks ids that are made from a key.
+    this.#incarnation[7] &= 0x7f;
     options.catalog.onDropped(({ regionIds }) => this.#links.forget(regionIds));
     this.#retries = options.metrics.counter({
       name: 'writer_retries_total',
@@ -65,16 +69,20 @@ export class RegionSender {
    *
    * An owner that is not ready or does not answer is tried again within the call's deadline, under the same batch id.
    *
+   * @param idempotencyKey the client's name for the request; without one, the batch gets an id of its own.
    * @throws `region_not_found` or `table_not_found` if the table is gone: nothing is kept. All other errors with
    *   `retry`: the outcome is unknown.
    */
-  async send(part: RegionPart, call: Call): Promise<void> {
+  async send(part: RegionPart, call: Call, idempotencyKey?: string): Promise<void> {
     const { region, batch } = part;
     await this.#turn(part);
     const bytes = encodeRowBatch(batch);
     await this.#turn(part);
-    const batchId = this.#batchId(this.#links.link(region).nextCounter());
-    const delivery: Delivery = { part, batchId, bytes, defined: new Set(), region, isUncertain: false };
+    const batchId =
+      idempotencyKey === undefined
+        ? this.#batchId(this.#links.link(region).nextCounter())
+        : keyedBatchId(idempotencyKey, part.index.table.tableId, region.regionId);
+    const delivery: Delivery = { part, batchId, bytes, defined: new Set(), region, uncertainEpoch: undefined };
     for (let attempt = 0; ; attempt++) {
       checkCall(call);
       try {
@@ -83,7 +91,7 @@ export class RegionSender {
       } catch (error) {
         const failure = AlmanacError.from(error);
         if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
-        if (failure.code === 'external') delivery.isUncertain = true;
+        if (failure.code === 'external') delivery.uncertainEpoch ??= delivery.region.epoch;
         this.#retries.inc({ cause: failure.code });
         await this.#rest(attempt, failure, call);
         this.#refresh(delivery, failure);
@@ -136,8 +144,8 @@ export class RegionSender {
     if (table?.tableId !== tableId || region === undefined) {
       throw new AlmanacError('region_not_found', `region ${delivery.region.regionId} of table "${name}" is gone`);
     }
-    // The next owner may or may not have the batch: sending it there could double the rows.
-    if (delivery.isUncertain && region.epoch !== delivery.region.epoch) throw failure;
+    // An owner that does not know which batches an earlier one applied could apply this one again.
+    if (delivery.uncertainEpoch !== undefined && delivery.uncertainEpoch < region.idsSinceEpoch) throw failure;
     delivery.region = region;
   }
 
@@ -147,6 +155,13 @@ export class RegionSender {
     new DataView(batchId.buffer).setBigUint64(8, BigInt(counter), true);
     return batchId;
   }
+}
+
+/** The same for the same key, table and region, and unlike any id with a counter. */
+function keyedBatchId(key: string, tableId: number, regionId: number): Uint8Array {
+  const batchId = createHash('sha256').update(`${tableId}\0${regionId}\0${key}`).digest().subarray(0, 16);
+  batchId[7] |= 0x80;
+  return batchId;
 }
 
 function writeRequest({ part, batchId, bytes, defined, region }: Delivery): WriteRequest {

@@ -12,6 +12,8 @@ export interface WriteOptions {
   readonly tableOptions: Readonly<Record<string, string>>;
   /** Unit of the times in the batches, as a native type; another unit of the table is converted to, rounding down. */
   readonly timeType: string;
+  /** The client's name for this request: sent again under it, no row is applied twice. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** Rows that were left out because a column has another type or another use in the table. */

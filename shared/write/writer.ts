@@ -1,3 +1,4 @@
+import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -78,11 +79,15 @@ export class BatchWriter implements RowWriter {
       if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.turn();
       prepared.push(prepareTable(table, options.timeType));
     }
-    const turn = this.#turn++;
+    const { idempotencyKey } = options;
+    // Rows that are sent again must come to the same region.
+    const turn = idempotencyKey === undefined ? this.#turn++ : crc32c(Buffer.from(idempotencyKey));
     return Promise.all(
       prepared.map(async (it, i) => {
         const parts = splitRows(it.index, it.batch, it.series, turn);
-        const outcomes = await Promise.allSettled(parts.map((part) => this.#options.sender.send(part, call)));
+        const outcomes = await Promise.allSettled(
+          parts.map((part) => this.#options.sender.send(part, call, idempotencyKey)),
+        );
         const failures = outcomes.flatMap((outcome) =>
           outcome.status === 'rejected' ? [AlmanacError.from(outcome.reason)] : [],
         );

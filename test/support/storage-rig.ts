@@ -105,6 +105,7 @@ export class StorageRig {
       store.root,
     );
     const snapshots = new RegionSnapshots({
+      catalog: { knownById: () => undefined },
       ingesters: new DirectIngesters(nodeId, ingester.service),
       manifests: new ManifestCache(metadata.service),
       store,

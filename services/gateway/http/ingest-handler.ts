@@ -66,12 +66,24 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     const { batches, decoding } = await decodeBody(body.bytes, prepared, deps, call);
     const { rejections } = decoding;
     if (rejections.lineCount > 0 && !route.partialSuccess) return send(context, route.reply.rejected(rejections));
-    const written = await deps.writer.write(batches, prepared.write, call);
+    const write = { ...prepared.write, idempotencyKey: idempotencyKey(context) };
+    const written = await deps.writer.write(batches, write, call);
     batches.release();
     send(context, route.reply.success({ rejected: rejections, written }));
   } finally {
     body.release();
   }
+}
+
+const KEY_LENGTH_MAX = 255;
+
+/** The client's name for the request. @throws `invalid_arguments` if it is empty or too long. */
+function idempotencyKey({ request }: RequestContext): string | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  const text = String(key);
+  if (text !== '' && text.length <= KEY_LENGTH_MAX) return text;
+  throw new AlmanacError('invalid_arguments', `Idempotency-Key must have 1 to ${KEY_LENGTH_MAX} characters`);
 }
 
 interface Decoded {

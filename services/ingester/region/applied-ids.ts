@@ -1,15 +1,23 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
 /**
  * Which batches of a region were applied, so that one that is sent again is answered and not applied twice.
  *
  * A batch id is the incarnation of its sender (8 bytes) and a counter (8 bytes, below 2^53) that the sender takes in
  * order for each region; so what was applied is a few ranges of counters. Of an incarnation with too many gaps the
  * oldest ranges are forgotten, and counters up to there are refused from then on.
+ *
+ * An id made from a client's idempotency key has the highest bit of its first 8 bytes set, and no counter: the newest
+ * such ids are kept one by one.
  */
 export class AppliedIds {
   readonly #incarnations = new Map<bigint, Ranges>();
+  /** Ids of keys as Latin-1 text, oldest first. */
+  readonly #keyed = new Set<string>();
 
   /** `applied`, `new`, or `forgotten`: too old to tell. */
   state(batchId: Uint8Array): 'applied' | 'new' | 'forgotten' {
+    if (isKeyed(batchId)) return this.#keyed.has(latin1(batchId)) ? 'applied' : 'new';
     const { incarnation, counter } = split(batchId);
     const ranges = this.#incarnations.get(incarnation);
     if (ranges === undefined) return 'new';
@@ -18,34 +26,99 @@ export class AppliedIds {
   }
 
   add(batchId: Uint8Array): void {
+    if (isKeyed(batchId)) {
+      this.#addKeyed(latin1(batchId));
+      return;
+    }
     const { incarnation, counter } = split(batchId);
+    this.#rangesOf(incarnation).add(counter);
+  }
+
+  /** All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 2 MiB. */
+  encode(): Uint8Array {
+    const incarnations = [...this.#incarnations].slice(-ENCODED_INCARNATIONS_MAX);
+    const rangeCount = incarnations.reduce((sum, [, ranges]) => sum + ranges.count, 0);
+    const keyed = [...this.#keyed];
+    const bytes = new Uint8Array(12 + incarnations.length * 20 + rangeCount * 16 + keyed.length * 16);
+    const view = new DataView(bytes.buffer);
+    view.setUint32(0, FORMAT, true);
+    view.setUint32(4, incarnations.length, true);
+    let at = 8;
+    for (const [incarnation, ranges] of incarnations) {
+      view.setBigUint64(at, incarnation, true);
+      at = ranges.encode(view, at + 8);
+    }
+    view.setUint32(at, keyed.length, true);
+    at += 4;
+    for (const id of keyed) {
+      bytes.set(Buffer.from(id, 'latin1'), at);
+      at += 16;
+    }
+    return bytes;
+  }
+
+  /** Adds what an earlier owner encoded. @throws `storage_unavailable` if it cannot be read. */
+  adopt(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    if (view.getUint32(0, true) !== FORMAT)
+      throw new AlmanacError('storage_unavailable', 'batch ids of a region have an unknown format');
+    const incarnationCount = view.getUint32(4, true);
+    let at = 8;
+    for (let i = 0; i < incarnationCount; i++) {
+      const ranges = this.#rangesOf(view.getBigUint64(at, true));
+      at = ranges.decode(view, at + 8);
+    }
+    const keyedCount = view.getUint32(at, true);
+    at += 4;
+    for (let i = 0; i < keyedCount; i++, at += 16) this.#addKeyed(latin1(bytes.subarray(at, at + 16)));
+  }
+
+  #rangesOf(incarnation: bigint): Ranges {
     let ranges = this.#incarnations.get(incarnation);
     if (ranges === undefined) {
-      if (this.#incarnations.size >= INCARNATIONS_MAX) this.#forgetOldest();
+      if (this.#incarnations.size >= INCARNATIONS_MAX) forgetFirst(this.#incarnations);
       ranges = new Ranges();
     } else {
       // Insertion order is order of last use.
       this.#incarnations.delete(incarnation);
     }
     this.#incarnations.set(incarnation, ranges);
-    ranges.add(counter);
+    return ranges;
   }
 
-  #forgetOldest(): void {
-    for (const oldest of this.#incarnations.keys()) {
-      this.#incarnations.delete(oldest);
-      return;
-    }
+  #addKeyed(id: string): void {
+    if (this.#keyed.has(id)) return;
+    if (this.#keyed.size >= KEYED_MAX) forgetFirst(this.#keyed);
+    this.#keyed.add(id);
   }
 }
 
 /** Senders that are remembered; a sender gets a new incarnation at each start. */
 const INCARNATIONS_MAX = 256;
 const RANGES_MAX = 1024;
+/** Ids of keys that are remembered. */
+const KEYED_MAX = 65_536;
+/** 64 senders with as many ranges as they may have are 1 MiB. */
+const ENCODED_INCARNATIONS_MAX = 64;
+const FORMAT = 1;
+
+function isKeyed(batchId: Uint8Array): boolean {
+  return (batchId[7] & 0x80) !== 0;
+}
+
+function latin1(batchId: Uint8Array): string {
+  return Buffer.from(batchId.buffer, batchId.byteOffset, batchId.length).toString('latin1');
+}
 
 function split(batchId: Uint8Array): { incarnation: bigint; counter: number } {
   const view = new DataView(batchId.buffer, batchId.byteOffset, 16);
   return { incarnation: view.getBigUint64(0, true), counter: Number(view.getBigUint64(8, true)) };
+}
+
+function forgetFirst<K>(collection: { keys(): IterableIterator<K>; delete(key: K): boolean }): void {
+  const first = collection.keys().next();
+  if (first.done !== true) collection.delete(first.value);
 }
 
 /** Disjoint closed ranges of counters, ascending. */
@@ -54,6 +127,10 @@ class Ranges {
   floor = -1;
   #firsts: number[] = [];
   #lasts: number[] = [];
+
+  get count(): number {
+    return this.#firsts.length;
+  }
 
   has(counter: number): boolean {
     for (let i = this.#firsts.length - 1; i >= 0; i--) {
@@ -64,16 +141,42 @@ class Ranges {
   }
 
   add(counter: number): void {
-    const last = this.#lasts.length - 1;
-    if (last >= 0 && this.#lasts[last] === counter - 1) {
-      this.#lasts[last] = counter;
+    this.#addRange(counter, counter);
+  }
+
+  /** Floor, number of ranges, and their ends. @returns the place behind them. */
+  encode(view: DataView, from: number): number {
+    view.setFloat64(from, this.floor, true);
+    view.setUint32(from + 8, this.#firsts.length, true);
+    let at = from + 12;
+    for (const [i, first] of this.#firsts.entries()) {
+      view.setFloat64(at, first, true);
+      view.setFloat64(at + 8, this.#lasts[i], true);
+      at += 16;
+    }
+    return at;
+  }
+
+  /** Adds what `encode` wrote. @returns the place behind it. */
+  decode(view: DataView, from: number): number {
+    this.floor = Math.max(this.floor, view.getFloat64(from, true));
+    const count = view.getUint32(from + 8, true);
+    let at = from + 12;
+    for (let i = 0; i < count; i++, at += 16) this.#addRange(view.getFloat64(at, true), view.getFloat64(at + 8, true));
+    return at;
+  }
+
+  #addRange(first: number, last: number): void {
+    const end = this.#firsts.length - 1;
+    if (end >= 0 && this.#lasts[end] === first - 1) {
+      this.#lasts[end] = last;
       return;
     }
-    let at = last + 1;
-    while (at > 0 && this.#firsts[at - 1] > counter) at--;
-    this.#firsts.splice(at, 0, counter);
-    this.#lasts.splice(at, 0, counter);
-    this.#join(at);
+    let at = end + 1;
+    while (at > 0 && this.#firsts[at - 1] > first) at--;
+    this.#firsts.splice(at, 0, first);
+    this.#lasts.splice(at, 0, last);
+    while (this.#join(at));
     this.#join(at - 1);
     if (this.#firsts.length > RANGES_MAX) {
       this.floor = this.#lasts[0];
@@ -82,11 +185,12 @@ class Ranges {
     }
   }
 
-  /** Makes one range of the ranges `at` and `at + 1` if they touch. */
-  #join(at: number): void {
-    if (at < 0 || at + 1 >= this.#firsts.length || this.#lasts[at] + 1 !== this.#firsts[at + 1]) return;
-    this.#lasts[at] = this.#lasts[at + 1];
+  /** Makes one range of the ranges `at` and `at + 1` if they touch or overlap. */
+  #join(at: number): boolean {
+    if (at < 0 || at + 1 >= this.#firsts.length || this.#lasts[at] + 1 < this.#firsts[at + 1]) return false;
+    this.#lasts[at] = Math.max(this.#lasts[at], this.#lasts[at + 1]);
     this.#firsts.splice(at + 1, 1);
     this.#lasts.splice(at + 1, 1);
+    return true;
   }
 }

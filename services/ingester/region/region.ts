@@ -49,6 +49,10 @@ export class Region {
   #lastTaken: bigint;
   #load: Promise<void> | undefined;
   isDropped = false;
+  /** Whether its seal has begun: no batch is taken any more. */
+  isSealing = false;
+  /** Whether its seal was sent and its outcome is not known: another node may own the region, so nothing is read here. */
+  isInDoubt = false;
   /** Whether files without an owner were looked for in this life. */
   isSearched = false;
   /** Bytes of requests that the memory budget holds for the open generation. */

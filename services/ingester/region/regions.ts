@@ -1,9 +1,9 @@
 import type { Clock } from '#shared/clock/clock';
 import { checkCall, ownCall, type Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { loadRegistry } from './load-registry.js';
@@ -59,11 +59,22 @@ export class Regions {
     const open = this.#regions.get(address.regionId);
     const region = open ?? (await this.#opened(address, call));
     if (region.isDropped || region.table.tableId !== address.tableId) throw tableGone(address.tableId);
-    if (address.epoch !== 0 && address.epoch !== region.epoch) throw notHere(address.regionId);
+    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
     if (region.table.schemaVersion < address.schemaVersion) {
       region.adopt(await this.#options.metadata.getTable(byId(address.tableId), call));
     }
     return region;
+  }
+
+  /** The region, opened if need be. @throws `region_not_ready` if its grant is not ours. */
+  async opened(regionId: number): Promise<Region> {
+    return this.#regions.get(regionId) ?? (await this.#opening.get(regionId)) ?? (await this.#startOpening(regionId));
+  }
+
+  /** Forgets a region that another node owns from now on. */
+  remove(region: Region): void {
+    region.isDropped = true;
+    if (this.#regions.get(region.regionId) === region) this.#regions.delete(region.regionId);
   }
 
   /** Forgets regions whose table was dropped. @returns them. */
@@ -80,28 +91,28 @@ export class Regions {
   }
 
   async #opened(address: RegionAddress, call: Call): Promise<Region> {
-    let opening = this.#opening.get(address.regionId);
-    if (opening === undefined) {
-      opening = this.#openRegion(address).finally(() => this.#opening.delete(address.regionId));
-      this.#opening.set(address.regionId, opening);
-    }
-    const region = await opening;
+    const region = await (this.#opening.get(address.regionId) ?? this.#startOpening(address.regionId));
     checkCall(call);
     return region;
   }
 
-  async #openRegion({ tableId, regionId }: RegionAddress): Promise<Region> {
+  #startOpening(regionId: number): Promise<Region> {
+    const opening = this.#openRegion(regionId).finally(() => this.#opening.delete(regionId));
+    this.#opening.set(regionId, opening);
+    return opening;
+  }
+
+  async #openRegion(regionId: number): Promise<Region> {
     const { metadata, nodeId, clock } = this.#options;
     const call = ownCall(`open-region-${regionId}`);
     const dropCount = this.#dropCount;
-    const table: Table = await metadata.getTable(byId(tableId), call);
-    const info = table.regions.find((candidate) => candidate.regionId === regionId);
-    if (info?.nodeId !== nodeId) throw notHere(regionId);
-    const manifest = await metadata.getManifest({ regionId }, call);
+    const { table, manifest, appliedIds } = await metadata.openRegion({ regionId, nodeId }, call);
+    invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
     const region = new Region(table, manifest, clock.nowMs());
+    region.applied.adopt(appliedIds);
     await loadRegistry(region, this.#options);
     // Its table may have been dropped meanwhile; nobody would tell of that again.
-    if (dropCount !== this.#dropCount) await metadata.getTable(byId(tableId), call);
+    if (dropCount !== this.#dropCount) await metadata.getTable(byId(table.tableId), call);
     this.#regions.set(regionId, region);
     return region;
   }

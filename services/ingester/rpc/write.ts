@@ -25,7 +25,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
   await ingester.memory.admit(bytes, call.signal, Math.max(0, waitMs));
   let isKept = false;
   try {
-    if (region.isDropped) throw notHere(request.regionId);
+    if (region.isDropped || region.isSealing) throw notHere(request.regionId);
     const id = Buffer.from(request.batchId).toString('latin1');
     const sameUnderWay = region.underWay.get(id);
     if (sameUnderWay !== undefined) {

@@ -12,7 +12,13 @@ import { batchOf, FreshPart } from './fresh-part.js';
 import { SeriesTable } from './series-table.js';
 import type { SegmentFiles } from './segment-files.js';
 
+/** What is known of tables without asking anybody; the catalog cache is one. */
+export interface KnownTables {
+  knownById(tableId: number): Table | undefined;
+}
+
 export interface FreshRowsDeps {
+  readonly catalog: KnownTables;
   readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   /** Makes and drops tables, and fills them from files. */
@@ -38,6 +44,11 @@ export interface RegionView {
   release(): void;
 }
 
+/** How long a read waits for a region to have an owner: a move or a start takes less. */
+const OWNER_WAIT_MS = 5_000;
+const OWNER_REST_MS = 20;
+const OWNER_REST_MS_MAX = 250;
+
 /** Answers "newer manifest" in a row before a read gives up; each means that a flush was committed meanwhile. */
 const MANIFEST_TRIES = 8;
 
@@ -61,11 +72,39 @@ export class FreshRows {
     this.#deps = deps;
   }
 
-  /** The region as of now; all that was acknowledged before the call is in it. `release` must be called. */
+  /**
+   * The region as of now; all that was acknowledged before the call is in it. `release` must be called.
+   *
+   * A region that moves, or whose owner starts again, is waited for a little.
+   *
+   * @throws `region_not_ready` if nobody serves it then.
+   */
   async view(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
+    const { clock } = this.#deps;
+    const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
+    for (let restMs = OWNER_REST_MS; ; restMs = Math.min(restMs * 2, OWNER_REST_MS_MAX)) {
+      try {
+        return await this.#readInTurn(table, this.#regionNow(table) ?? region, call);
+      } catch (error) {
+        const failure = AlmanacError.from(error);
+        if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
+        if (clock.nowMs() + restMs >= untilMs) throw noOwner(this.#regionId, failure);
+      }
+      await clock.sleep(restMs, call.signal);
+      checkCall(call);
+    }
+  }
+
+  #readInTurn(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
     const turn = this.#turn.then(() => this.#read(table, region, call));
     this.#turn = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** The region as the catalog has it by now: it may have another owner than when the query was planned. */
+  #regionNow({ tableId }: Table): RegionInfo | undefined {
+    const table = this.#deps.catalog.knownById(tableId);
+    return table?.regions.find(({ regionId }) => regionId === this.#regionId);
   }
 
   /** Drops all tables; views that are held keep theirs until they are released. */
@@ -210,4 +249,12 @@ export class FreshRows {
   #name(kind: string): string {
     return `${kind}_${this.#regionId}_${this.#nextName++}`;
   }
+}
+
+function noOwner(regionId: number, cause: AlmanacError): AlmanacError {
+  const { message } = cause;
+  return new AlmanacError('region_not_ready', `region ${regionId} cannot be read now: ${message}`, {
+    cause,
+    retryAfterSeconds: 1,
+  });
 }

@@ -12,11 +12,12 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { overlaps, type TimeBounds } from './bands.js';
 import { bindTable, type BoundRegion } from './bind.js';
 import type { BindRequest, Snapshot, Snapshots } from './binding.js';
-import { FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+import { FreshRows, type FreshRowsDeps, type KnownTables, type RegionView } from './fresh-rows.js';
 import { SegmentFiles } from './segment-files.js';
 import type { SegmentSource } from './sources.js';
 
 export interface SnapshotDeps {
+  readonly catalog: KnownTables;
   readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   readonly store: LocalStore;

@@ -37,7 +37,7 @@ const TABLE: Table = {
   schemaVersion: 1,
   columns: COLUMNS,
   options: {},
-  regions: [{ regionId: 3, index: 0, epoch: 1, nodeId: 1 }],
+  regions: [{ regionId: 3, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
   createdMs: 0,
   primaryKey: ['host', 'port'],
 };

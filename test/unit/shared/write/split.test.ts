@@ -17,7 +17,13 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
     columns: [{ ...time, defaultSql: '', comment: '' }],
     options,
     // Backwards: positions count, not order.
-    regions: Array.from({ length: regions }, (_, i) => ({ regionId: 10 + i, index: i, epoch: 1, nodeId: 1 })).reverse(),
+    regions: Array.from({ length: regions }, (_, i) => ({
+      regionId: 10 + i,
+      index: i,
+      epoch: 1,
+      nodeId: 1,
+      idsSinceEpoch: 1,
+    })).reverse(),
     createdMs: 0,
     primaryKey: [],
   };

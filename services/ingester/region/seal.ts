@@ -1,0 +1,111 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { ownCall } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { MetadataService, SealRegionResponse } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { MemoryBudget } from '#shared/limits/memory-budget';
+import type { Logger } from '#shared/telemetry/log';
+
+import type { Flusher } from './flusher.js';
+import { notHere, type Region } from './region.js';
+import type { Regions } from './regions.js';
+
+/** Rest before metadata is asked again what became of a seal; doubled at each failure in a row. */
+const RETRY_MS = 50;
+const RETRY_MS_MAX = 2_000;
+
+export interface SealDeps {
+  readonly nodeId: number;
+  readonly metadata: MetadataService;
+  readonly regions: Regions;
+  readonly flusher: Flusher;
+  readonly memory: MemoryBudget;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/**
+ * Gives a region away: takes no more batches, brings all that were acknowledged into segments, and closes the grant.
+ *
+ * From sending the seal until its outcome is known the region answers no scan, because its next owner may serve it
+ * already. If the seal is refused the region goes on here.
+ *
+ * @param toNodeId who shall have it next; 0: metadata chooses.
+ * @throws `region_not_ready` if the region is being sealed already or its table was dropped; what flushing or sealing
+ *   failed with otherwise.
+ */
+export async function sealRegion(region: Region, toNodeId: number, deps: SealDeps): Promise<void> {
+  if (region.isSealing || region.isDropped) throw notHere(region.regionId);
+  region.isSealing = true;
+  try {
+    while (region.underWay.size > 0) await Promise.allSettled(region.underWay.values());
+    await deps.flusher.flush(region);
+    if (region.isDropped) throw notHere(region.regionId);
+    region.isInDoubt = true;
+    const answer = await outcome(region, toNodeId, deps);
+    deps.regions.remove(region);
+    deps.memory.release(region.releaseAll());
+    const { epoch = 0, nodeId = 0 } = answer.region ?? {};
+    deps.log.info({ table: region.table.name, regionId: region.regionId, epoch, nodeId }, 'region was given away');
+  } finally {
+    region.isSealing = false;
+    region.isInDoubt = false;
+  }
+}
+
+/** Asks until metadata answers: a seal without an answer may have come through. */
+async function outcome(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
+  const { metadata, clock, random, log, nodeId } = deps;
+  const { regionId, epoch, applied, manifest } = region;
+  const request = { regionId, epoch, nodeId, watermark: manifest.watermark, appliedIds: applied.encode(), toNodeId };
+  for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
+    try {
+      return await metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`));
+    } catch (error) {
+      const failure = AlmanacError.from(error);
+      if (!isUnanswered(failure)) throw failure;
+      log.warn({ regionId, epoch, error: failure }, 'seal has no answer yet');
+    }
+    await clock.sleep(restMs * (0.5 + random.fraction()));
+  }
+}
+
+function isUnanswered({ code }: AlmanacError): boolean {
+  return code === 'external' || code === 'deadline_exceeded' || code === 'cancelled';
+}
+
+/** Seals the regions, a few at a time; what fails is logged, and metadata asks for it again. */
+export async function sealRegions(regionIds: readonly number[], toNodeId: number, deps: SealDeps): Promise<void> {
+  const waiting = [...regionIds];
+  const work = async (): Promise<void> => {
+    for (let regionId = waiting.shift(); regionId !== undefined; regionId = waiting.shift()) {
+      try {
+        const region = await deps.regions.opened(regionId);
+        if (!region.isSealing) await sealRegion(region, toNodeId, deps);
+      } catch (error) {
+        deps.log.warn({ regionId, error: AlmanacError.from(error) }, 'region could not be given away');
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: SEALS_MAX }, work));
+}
+
+const SEALS_MAX = 4;
+
+/**
+ * Lets go of regions whose grant an operator closed while this node was away: another node owns them. Rows of them that
+ * are in no segment are lost, which whoever abandoned the node was told.
+ */
+export function dropLostGrants(table: Table, deps: SealDeps): void {
+  for (const { regionId, epoch } of table.regions) {
+    const region = deps.regions.find(regionId);
+    // A seal of our own hears of its outcome by itself.
+    if (region === undefined || region.isSealing || epoch <= region.epoch) continue;
+    const rowCount = region.generations.reduce((sum, generation) => sum + generation.rowCount, 0);
+    deps.log.error({ table: table.name, regionId, epoch, lostRows: rowCount }, 'grant of a region was closed');
+    deps.regions.remove(region);
+    deps.memory.release(region.releaseAll());
+  }
+}

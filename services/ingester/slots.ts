@@ -1,0 +1,91 @@
+import type { Random } from '#shared/clock/random';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { tryLockFolder } from '#shared/fs/folder-lock';
+
+/** One ingester's place in a data folder: its identity and its log. Held until `release` or the end of the process. */
+export interface Slot {
+  readonly number: number;
+  /** Made with the slot and never changed; metadata knows the node by it. */
+  readonly identity: string;
+  readonly folder: string;
+  readonly walFolder: string;
+  release(): void;
+}
+
+const SLOTS_MAX = 1024;
+/** Others hold a lock for an instant when they look whether a slot is free. */
+const CLAIM_TRIES = 3;
+const IDENTITY_FILE = 'slot.json';
+
+export interface SlotDeps {
+  readonly dataFolder: string;
+  readonly fs: FileSystem;
+  readonly random: Random;
+}
+
+/** Claims the first slot of the data folder that nobody has; makes one if need be. */
+export async function claimSlot(deps: SlotDeps): Promise<Slot> {
+  for (let number = 0; number < SLOTS_MAX; number++) {
+    const slot = await tryClaim(number, deps);
+    if (slot !== undefined) return slot;
+  }
+  throw new AlmanacError('illegal_state', `all ${SLOTS_MAX} slots of "${deps.dataFolder}" are in use`);
+}
+
+async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): Promise<Slot | undefined> {
+  const folder = slotFolder(dataFolder, number);
+  await fs.makeFolder(folder);
+  for (let attempt = 0; attempt < CLAIM_TRIES; attempt++) {
+    const unlock = tryLockFolder(folder);
+    if (unlock === undefined) continue;
+    try {
+      const identity = (await readIdentity(folder, fs)) ?? (await makeIdentity(folder, fs, random));
+      return { number, identity, folder, walFolder: `${folder}/wal`, release: unlock };
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+  }
+  return undefined;
+}
+
+/** Claims the slot with this identity, if the folder has it and nobody holds it. */
+export async function claimSlotOf(identity: string, { dataFolder, fs }: SlotDeps): Promise<Slot | undefined> {
+  for (const name of await fs.list(`${dataFolder}/slots`)) {
+    const folder = `${dataFolder}/slots/${name}`;
+    // Read before the lock is tried: slots of others are left alone.
+    if ((await readIdentity(folder, fs)) !== identity) continue;
+    const unlock = tryLockFolder(folder);
+    if (unlock === undefined) return undefined;
+    return { number: Number(name), identity, folder, walFolder: `${folder}/wal`, release: unlock };
+  }
+  return undefined;
+}
+
+function slotFolder(dataFolder: string, number: number): string {
+  return `${dataFolder}/slots/${number}`;
+}
+
+async function readIdentity(folder: string, fs: FileSystem): Promise<string | undefined> {
+  const path = `${folder}/${IDENTITY_FILE}`;
+  if ((await fs.size(path)) === undefined) return undefined;
+  const text = new TextDecoder().decode(await fs.readFile(path));
+  const identity = (JSON.parse(text) as { identity?: unknown }).identity;
+  if (typeof identity === 'string' && identity !== '') return identity;
+  throw new AlmanacError('storage_unavailable', `"${path}" names no identity`);
+}
+
+/** Written beside and renamed, so that a crash leaves a whole file or none. */
+async function makeIdentity(folder: string, fs: FileSystem, random: Random): Promise<string> {
+  const identity = Buffer.from(random.bytes(16)).toString('hex');
+  const scratch = `${folder}/${IDENTITY_FILE}.new`;
+  await fs.remove(scratch);
+  const file = await fs.open(scratch, 'append');
+  await file.append([new TextEncoder().encode(`${JSON.stringify({ identity })}\n`)]);
+  await file.sync();
+  await file.close();
+  await fs.rename(scratch, `${folder}/${IDENTITY_FILE}`);
+  await fs.syncFolder(folder);
+  return identity;
+}

@@ -1,0 +1,128 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { callError, type Call } from '#shared/contracts/call';
+import type { HeartbeatResponse, MetadataService, RegisterNodeRequest } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Logger } from '#shared/telemetry/log';
+
+export type NodeState = 'starting' | 'ready' | 'draining' | 'left';
+
+export interface MembershipOptions {
+  readonly metadata: MetadataService;
+  readonly registration: RegisterNodeRequest;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Rest before metadata is asked again; doubled at each failure in a row. */
+const RETRY_MS = 100;
+const RETRY_MS_MAX = 2_000;
+/** Heartbeats in one lease, so that a lost one costs nothing. */
+const BEATS_PER_LEASE = 4;
+const LEAVE_MS_MAX = 1_000;
+
+/** This process as a node of the cluster: registered with metadata, its lease renewed, its state told. */
+export class Membership {
+  readonly nodeId: number;
+  readonly leaseMs: number;
+  readonly #options: MembershipOptions;
+  readonly #stopping = new AbortController();
+  #state: NodeState = 'starting';
+  #rest = new AbortController();
+  #beating: Promise<void> | undefined;
+
+  private constructor(options: MembershipOptions, nodeId: number, leaseMs: number) {
+    this.#options = options;
+    this.nodeId = nodeId;
+    this.leaseMs = leaseMs;
+  }
+
+  /** Registers, however long metadata takes to be there. @throws what the signal aborted with; what metadata refuses. */
+  static async join(options: MembershipOptions, signal: AbortSignal): Promise<Membership> {
+    const { metadata, registration, clock, random, log } = options;
+    for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
+      try {
+        const call = { deadlineMs: clock.nowMs() + RETRY_MS_MAX, signal, requestId: 'register' };
+        const { nodeId, leaseMs } = await metadata.registerNode(registration, call);
+        return new Membership(options, nodeId, leaseMs);
+      } catch (error) {
+        const failure = AlmanacError.from(error);
+        if (signal.aborted) throw callError(signal);
+        if (!failure.retry) throw failure;
+        log.info({ reason: failure.message }, 'waiting for metadata');
+      }
+      await clock.sleep(restMs * (0.5 + random.fraction()), signal);
+    }
+  }
+
+  get state(): NodeState {
+    return this.#state;
+  }
+
+  /**
+   * Renews the lease from now on.
+   *
+   * @param onMoves is told which regions metadata wants elsewhere, again and again until they are given away.
+   */
+  start(onMoves: (regionIds: readonly number[]) => void): void {
+    this.#beating ??= this.#beatForever(onMoves);
+  }
+
+  /** Changes what the others see of this node, at once. */
+  async tell(state: NodeState): Promise<HeartbeatResponse | undefined> {
+    this.#state = state;
+    return this.#beat(this.leaseMs / 2);
+  }
+
+  /** The last word; resolves soon even if metadata does not answer. */
+  async leave(): Promise<void> {
+    this.#stopping.abort();
+    this.#rest.abort();
+    await this.#beating;
+    this.#state = 'left';
+    await this.#beat(LEAVE_MS_MAX);
+  }
+
+  async #beatForever(onMoves: (regionIds: readonly number[]) => void): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      this.#rest = new AbortController();
+      await clock.sleep(this.leaseMs / BEATS_PER_LEASE, this.#rest.signal);
+      if (signal.aborted) return;
+      const answer = await this.#beat(this.leaseMs / 2);
+      if (answer !== undefined && answer.regionIds.length > 0) onMoves(answer.regionIds);
+    }
+  }
+
+  /** One heartbeat; undefined if it was not answered, which the next one may be. */
+  async #beat(timeoutMs: number): Promise<HeartbeatResponse | undefined> {
+    const { metadata, clock, log } = this.#options;
+    const call: Call = {
+      deadlineMs: clock.nowMs() + timeoutMs,
+      signal: new AbortController().signal,
+      requestId: 'heartbeat',
+    };
+    try {
+      return await metadata.heartbeat({ nodeId: this.nodeId, state: this.#state }, call);
+    } catch (error) {
+      const failure = AlmanacError.from(error);
+      log.warn({ reason: failure.message }, 'heartbeat failed');
+      if (failure.code === 'illegal_state') await this.#registerAgain(call);
+      return undefined;
+    }
+  }
+
+  /** Metadata does not know this node any more: it was away for long, or metadata was restored from a copy. */
+  async #registerAgain(call: Call): Promise<void> {
+    const { metadata, registration, log } = this.#options;
+    try {
+      const { nodeId } = await metadata.registerNode(registration, call);
+      if (nodeId !== this.nodeId)
+        log.error({ nodeId, was: this.nodeId }, 'registered under another number: restart this node');
+    } catch (error) {
+      log.warn({ reason: AlmanacError.from(error).message }, 'registration failed');
+    }
+  }
+}
