@@ -1,0 +1,106 @@
+import type { Call } from '#shared/contracts/call';
+import type { NodeInfo } from '#shared/contracts/gen/metadata';
+import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+/** A querier behind a connection. */
+export interface ConnectedQuerier {
+  readonly service: QuerierService;
+  close(): void;
+}
+
+export interface RemoteQueriersOptions {
+  /** All nodes of the cluster, as they are known now. */
+  readonly nodes: () => readonly NodeInfo[];
+  readonly connect: (addr: string) => ConnectedQuerier;
+}
+
+interface Link extends ConnectedQuerier {
+  readonly addr: string;
+  runningCount: number;
+}
+
+/** Statements that may run twice: what they answer is all they do. */
+const READS =
+  /^(?:\s|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/|\()*(?:SELECT|WITH|SHOW|DESC|DESCRIBE|EXPLAIN|VALUES|TABLE|TQL)\b/i;
+
+/**
+ * Queriers in processes of their own as if they were one: each request goes to the one with the fewest at work. A read
+ * whose querier cannot be reached, or breaks off before its first byte, goes to another.
+ */
+export class RemoteQueriers implements QuerierService {
+  readonly #options: RemoteQueriersOptions;
+  readonly #links = new Map<string, Link>();
+  #turn = 0;
+
+  constructor(options: RemoteQueriersOptions) {
+    this.#options = options;
+  }
+
+  async *sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+    const tried = new Set<string>();
+    let failure: AlmanacError | undefined;
+    for (;;) {
+      const link = this.#pick(tried);
+      if (link === undefined) throw failure ?? noQuerier();
+      tried.add(link.addr);
+      let isBegun = false;
+      link.runningCount++;
+      try {
+        for await (const event of link.service.sql(request, call)) {
+          isBegun = true;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        failure = AlmanacError.from(error);
+        if (isBegun || failure.code !== 'external' || !isRead(request.sql)) throw failure;
+      } finally {
+        link.runningCount--;
+      }
+    }
+  }
+
+  close(): void {
+    for (const { close } of this.#links.values()) close();
+    this.#links.clear();
+  }
+
+  /** The idlest querier that was not tried; those that are known to be away come last. */
+  #pick(tried: ReadonlySet<string>): Link | undefined {
+    const queriers = this.#options.nodes().filter(({ role, addr }) => role === 'querier' && addr !== '');
+    this.#forgetAllBut(new Set(queriers.map(({ addr }) => addr)));
+    const ready = queriers.filter(({ addr, state }) => state === 'ready' && !tried.has(addr));
+    const others = queriers.filter(({ addr, state }) => state === 'draining' && !tried.has(addr));
+    const links = (ready.length > 0 ? ready : others).map(({ addr }) => this.#link(addr));
+    const fewest = Math.min(...links.map(({ runningCount }) => runningCount));
+    const idlest = links.filter(({ runningCount }) => runningCount === fewest);
+    return idlest.length === 0 ? undefined : idlest[this.#turn++ % idlest.length];
+  }
+
+  #link(addr: string): Link {
+    let link = this.#links.get(addr);
+    if (link === undefined) {
+      link = { ...this.#options.connect(addr), addr, runningCount: 0 };
+      this.#links.set(addr, link);
+    }
+    return link;
+  }
+
+  #forgetAllBut(present: ReadonlySet<string>): void {
+    for (const [addr, link] of this.#links) {
+      if (present.has(addr) || link.runningCount > 0) continue;
+      this.#links.delete(addr);
+      link.close();
+    }
+  }
+}
+
+/** Whether the text is one statement that only reads; a semicolon inside of a text only costs the second try. */
+function isRead(sql: string): boolean {
+  return READS.test(sql) && !sql.trimEnd().replace(/;$/, '').includes(';');
+}
+
+function noQuerier(): AlmanacError {
+  return new AlmanacError('external', 'no querier is ready', { retryAfterSeconds: 1 });
+}
