@@ -68,7 +68,7 @@ export default {
       { path: '^services/', pathNot: ['^services/$1/'] },
     ),
     notTo('one-face', '^services/(standalone|cli)/', '^services/(gateway|ingester|querier|metadata)/', [
-      '^services/[^/]+/index\\.ts$',
+      '^services/[^/]+/(index|role)\\.ts$',
     ]),
 
     strangers('gateway/protocols', ['^services/gateway/protocols/common/']),
