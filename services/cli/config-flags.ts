@@ -1,9 +1,12 @@
 import { Option, type Command } from 'commander';
 
+import { environmentName } from '#shared/config/env-source';
 import { thisMachine } from '#shared/config/env';
 import { loadConfig, type FlagValue, type LoadedConfig } from '#shared/config/load';
-import type { Role } from '#shared/config/schema';
+import { ROLES, type Role } from '#shared/config/role';
+import { ENTRIES, type Entry } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 import { readTextFile } from '#shared/fs/text-file';
 
 import { CommandFailure, EXIT, type CommandContext } from './commands/command.js';
@@ -13,6 +16,8 @@ interface ConfigFlag {
   readonly argument: string;
   readonly path: string;
   readonly doc: string;
+  /** Which commands have it; a command for any role has all. */
+  readonly roles: readonly Role[];
 }
 
 /** Flags that set a configuration key. */
@@ -21,33 +26,80 @@ const FLAGS: readonly ConfigFlag[] = [
     flag: '--data-dir',
     argument: '<folder>',
     path: 'storage.data_home',
-    doc: 'data folder (default: ./almanac-data, env: ALMANAC_STORAGE__DATA_HOME)',
+    doc: 'data folder',
+    roles: ROLES,
   },
-  { flag: '--data-home', argument: '<folder>', path: 'storage.data_home', doc: 'the same as --data-dir' },
+  {
+    flag: '--data-home',
+    argument: '<folder>',
+    path: 'storage.data_home',
+    doc: 'the same as --data-dir',
+    roles: ROLES,
+  },
   {
     flag: '--http-addr',
     argument: '<address>',
     path: 'http.addr',
-    doc: 'main listener (default: 127.0.0.1:4000, env: ALMANAC_HTTP__ADDR)',
+    doc: 'main listener',
+    roles: ['standalone', 'gateway'],
+  },
+  {
+    flag: '--grpc-addr',
+    argument: '<address>',
+    path: 'grpc.bind_addr',
+    doc: 'listener for the other processes',
+    roles: ['gateway', 'ingester', 'querier', 'metadata'],
+  },
+  {
+    flag: '--metadata-addr',
+    argument: '<address>',
+    path: 'metadata.addr',
+    doc: 'where metadata is called',
+    roles: ['gateway', 'ingester', 'querier'],
   },
   {
     flag: '--log-level',
     argument: '<filter>',
     path: 'logging.level',
-    doc: 'such as debug or info,gateway=debug (default: info, env: ALMANAC_LOGGING__LEVEL)',
+    doc: 'such as debug or info,gateway=debug',
+    roles: ROLES,
   },
 ];
 
-/** Adds the flags that set configuration, and the one that names the file. */
-export function addConfigFlags(command: Command): Command {
+/**
+ * Adds the flags that set configuration, and the one that names the file.
+ *
+ * @param role whose flags; those of all roles if there is none.
+ */
+export function addConfigFlags(command: Command, role?: Role): Command {
   command.addOption(
     new Option(
       '-c, --config-file <file>',
       'configuration file (default: ./almanac.toml, then /etc/almanac/almanac.toml; env: ALMANAC_CONFIG_FILE)',
     ),
   );
-  for (const { flag, argument, doc } of FLAGS) command.addOption(new Option(`${flag} ${argument}`, doc));
+  for (const { flag, argument, path, doc, roles } of FLAGS) {
+    if (role !== undefined && !roles.includes(role)) continue;
+    command.addOption(new Option(`${flag} ${argument}`, `${doc} (${defaultOf(path, role)}${environmentOf(path)})`));
+  }
   return command;
+}
+
+/** A default that differs by role is shown only where the role is known. */
+function defaultOf(path: string, role: Role | undefined): string {
+  const { key } = entryOf(path);
+  const shown = new Set((role === undefined ? ROLES : [role]).map((each) => key.defaultValue(thisMachine(), each)));
+  return shown.size === 1 ? `default: ${String([...shown][0])}, ` : '';
+}
+
+function environmentOf(path: string): string {
+  return `env: ${environmentName(entryOf(path))}`;
+}
+
+function entryOf(path: string): Entry {
+  const entry = ENTRIES.find((candidate) => candidate.path === path);
+  invariant(entry !== undefined, 'a flag sets a key that exists');
+  return entry;
 }
 
 export interface ConfigFlagValues {

@@ -116,9 +116,9 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   };
 }
 
-async function startMetadataIn(folder: string, { fs, clock }: CoreDeps): Promise<RunningMetadata> {
+async function startMetadataIn(folder: string, { config, fs, clock }: CoreDeps): Promise<RunningMetadata> {
   await fs.makeFolder(folder);
-  return startMetadata({ folder, fs, clock, defaults: { regions: 1 } });
+  return startMetadata({ folder, fs, clock, defaults: { regions: config.cluster.regions } });
 }
 
 /** Rows that were acknowledged are in the log already; flushing them makes the next start short. */

@@ -6,27 +6,16 @@ import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { LoadedConfig } from '#shared/config/load';
 import { printConfig } from '#shared/config/print';
+import type { Config } from '#shared/config/schema';
 import type { AdminService } from '#shared/contracts/gen/admin';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
-import type { Service } from '#shared/lifecycle/service';
-import type { Logger } from '#shared/telemetry/log';
+import type { RoleAddress, RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import type { Metrics } from '#shared/telemetry/metrics';
 
 import { startCore, type CoreDeps, type RunningCore } from './core.js';
-
-export interface StandaloneOptions {
-  readonly loaded: LoadedConfig;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-}
-
-export interface RunningStandalone extends Service {
-  readonly httpUrl: string;
-  readonly publicUrl: string | undefined;
-}
 
 /** What the process is at, as the admin endpoints tell it. */
 interface Stage {
@@ -39,7 +28,7 @@ interface Stage {
  * All services in one process. The listeners open first, so that health is answered while the data is opened; data is
  * served when this resolves.
  */
-export async function startStandalone({ loaded, log, metrics }: StandaloneOptions): Promise<RunningStandalone> {
+export async function startStandalone({ loaded, log, metrics, onNodeId }: RoleOptions): Promise<RunningRole> {
   const stage: Stage = { state: 'starting', waiting: ['metadata'], progress: 0 };
   let core: RunningCore | undefined;
   const running = (): RunningCore => {
@@ -60,22 +49,23 @@ export async function startStandalone({ loaded, log, metrics }: StandaloneOption
     canWrite: () => stage.state === 'ready',
   });
   try {
-    core = await startCore(coreDeps({ loaded, log, metrics }, stage));
+    core = await startCore(coreDeps({ loaded, log, metrics, onNodeId }, stage));
   } catch (error) {
     await gateway.stop();
     throw error;
   }
   stage.state = 'ready';
   stage.waiting = [];
-  return standalone(gateway, core, stage);
+  onNodeId(core.nodeId);
+  return standalone(gateway, core, stage, loaded.config);
 }
 
-function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage): RunningStandalone {
+function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage, config: Config): RunningRole {
   return {
-    httpUrl: gateway.httpUrl,
-    publicUrl: gateway.publicUrl,
+    addresses: httpAddresses(gateway, config),
     async drain() {
       stage.state = 'draining';
+      await systemClock.sleep(config.shutdown.delayMs);
       await gateway.drain();
       await core.drain();
     },
@@ -86,7 +76,15 @@ function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage): R
   };
 }
 
-function coreDeps({ loaded, log, metrics }: StandaloneOptions, stage: Stage): CoreDeps {
+function httpAddresses({ httpUrl, publicUrl }: RunningGateway, config: Config): RoleAddress[] {
+  return [
+    ...(publicUrl === undefined ? [] : [{ message: 'public listener is open', url: publicUrl }]),
+    { message: 'main listener is open', url: httpUrl },
+    ...(config.dashboard.enable ? [{ message: 'dashboard', url: `${httpUrl}/dashboard/` }] : []),
+  ];
+}
+
+function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps {
   return {
     config: loaded.config,
     dataFolder: resolve(loaded.config.storage.dataHome),

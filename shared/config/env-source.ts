@@ -1,6 +1,7 @@
 import type { Environment } from './env.js';
 import { suggestion } from './nearest.js';
-import { ENTRIES, ROLES, type Entry, type Role } from './schema.js';
+import { ROLES, type Role } from './role.js';
+import { ENTRIES, type Entry } from './schema.js';
 import { emptyReading, type ReadText, type SourceReading } from './source.js';
 
 const PREFIX = 'ALMANAC_';

@@ -1,4 +1,4 @@
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism, hostname, totalmem } from 'node:os';
 
 import type { Machine } from './key.js';
 
@@ -9,8 +9,8 @@ export function processEnvironment(): Environment {
   return process.env;
 }
 
-/** Memory and cores of the machine, or of the container around this process. */
-export function thisMachine(): Machine & { readonly coreCount: number } {
+/** Memory, cores and name of the machine, or of the container around this process. */
+export function thisMachine(): Machine & { readonly coreCount: number; readonly hostName: string } {
   const memoryBytes = totalmem();
   // Without a container the kernel answers 0 or a number near 2^64.
   const limit = process.constrainedMemory();
@@ -18,5 +18,6 @@ export function thisMachine(): Machine & { readonly coreCount: number } {
     memoryBytes,
     containerMemoryBytes: limit > 0 && limit < memoryBytes ? limit : undefined,
     coreCount: availableParallelism(),
+    hostName: hostname(),
   };
 }

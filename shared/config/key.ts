@@ -2,6 +2,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseByteSize, printByteSize } from '#shared/time/byte-size';
 import { parseDurationMs, printDurationMs } from '#shared/time/duration';
 
+import { isEveryAddress } from './address.js';
+import type { Role } from './role.js';
+
 const MEBIBYTE = 1024 * 1024;
 
 /** What the defaults of some keys depend on. */
@@ -21,7 +24,7 @@ export type RawValue = string | number | boolean | readonly string[];
  */
 export interface Key<T, Unit extends string = ''> {
   readonly unit: Unit;
-  readonly defaultValue: (machine: Machine) => T;
+  readonly defaultValue: (machine: Machine, role: Role) => T;
   readonly doc: string;
   /** What may stand there, for messages and the reference: `a duration such as "30s"`. */
   readonly allowed: string;
@@ -32,6 +35,9 @@ export interface Key<T, Unit extends string = ''> {
   /** The value as TOML; never called for a key that is not set. */
   readonly print: (value: NonNullable<T>) => string;
 }
+
+/** A default that differs by the kind of process. */
+export type ByRole<T> = Readonly<Record<Role, T>>;
 
 interface Shared<T> {
   readonly default: T;
@@ -108,10 +114,10 @@ export function flag(options: Shared<boolean>): Key<boolean> {
   };
 }
 
-export function integer(options: Shared<number> & { min: number; max: number }): Key<number> {
+export function integer(options: Shared<number | ByRole<number>> & { min: number; max: number }): Key<number> {
   return {
     unit: '',
-    defaultValue: () => options.default,
+    defaultValue: (_, role) => forRole(options.default, role),
     doc: options.doc,
     allowed: `a whole number from ${options.min} to ${options.max}`,
     isText: false,
@@ -155,17 +161,23 @@ export function optionalText(options: TextRules): Key<string | undefined> {
   return { ...anyText(options), defaultValue: () => undefined };
 }
 
-/** `host:port`; port 0 lets the system choose. */
-export function address(options: Shared<string>): Key<string> {
+/** `host:port` to listen on; port 0 lets the system choose. */
+export function address(options: Shared<string | ByRole<string>>): Key<string> {
   return {
-    ...text({ ...options, allowed: 'an address such as "127.0.0.1:4000" or "[::]:4000"' }),
-    parse: (raw) => {
-      const value = textOf(raw);
-      const match = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:[\]/]+):([0-9]{1,5})$/.exec(value);
-      if (match === null || Number(match[1]) > 65_535) throw refusal('not host:port');
-      return value;
-    },
+    ...anyText({ ...options, allowed: 'an address such as "127.0.0.1:4000" or "[::]:4000"' }),
+    defaultValue: (_, role) => forRole(options.default, role),
+    parse: (raw) => checkedAddress(textOf(raw)),
   };
+}
+
+/** `host:port` under which others call a process. */
+export function peerAddress(options: Shared<string>): Key<string> {
+  return { ...anyPeerAddress(options.doc), defaultValue: () => options.default };
+}
+
+/** An address to be called at that may be missing; then it is not printed. */
+export function optionalPeerAddress(options: { readonly doc: string }): Key<string | undefined> {
+  return { ...anyPeerAddress(options.doc), defaultValue: () => undefined };
 }
 
 export function textList(options: Shared<readonly string[]>): Key<readonly string[]> {
@@ -193,6 +205,28 @@ export function wholeMebibytes(bytes: number): number {
 export function quote(value: string): string {
   // JSON's escapes are a subset of TOML's, except that JSON leaves DEL as it is and TOML does not allow it.
   return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
+}
+
+function anyPeerAddress(doc: string): Omit<Key<string>, 'defaultValue'> {
+  return {
+    ...anyText({ doc, allowed: 'an address to call such as "10.0.0.5:4031", "metadata:4031" or "[fd00::5]:4031"' }),
+    parse: (raw) => {
+      const value = checkedAddress(textOf(raw));
+      if (/:0+$/.test(value)) throw refusal('port 0 cannot be called');
+      if (isEveryAddress(value)) throw refusal('an address for listening only');
+      return value;
+    },
+  };
+}
+
+function checkedAddress(value: string): string {
+  const match = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:[\]/]+):([0-9]{1,5})$/.exec(value);
+  if (match === null || Number(match[1]) > 65_535) throw refusal('not host:port');
+  return value;
+}
+
+function forRole<T extends string | number>(value: T | ByRole<T>, role: Role): T {
+  return typeof value === 'object' ? value[role] : value;
 }
 
 function anyText(rules: TextRules): Omit<Key<string>, 'defaultValue'> {

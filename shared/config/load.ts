@@ -4,7 +4,8 @@ import { readEnvironmentSource, readSecret } from './env-source.js';
 import type { Environment } from './env.js';
 import { readFileSource } from './file-source.js';
 import { quote, type Machine } from './key.js';
-import { ENTRIES, type Config, type Entry, type Role } from './schema.js';
+import type { Role } from './role.js';
+import { ENTRIES, type Config, type Entry } from './schema.js';
 import {
   DEFAULT_ORIGIN,
   emptyReading,
@@ -112,7 +113,7 @@ function settle(
   sources: ConfigSources,
   problems: string[],
 ): { value: unknown; origin: Origin } {
-  const fallback = { value: entry.key.defaultValue(sources.machine), origin: DEFAULT_ORIGIN };
+  const fallback = { value: entry.key.defaultValue(sources.machine, sources.role), origin: DEFAULT_ORIGIN };
   if (assignment === undefined) return fallback;
   let { raw, origin } = assignment;
   if (entry.key.isText && typeof raw === 'string' && raw.startsWith('file:')) {
@@ -138,7 +139,7 @@ function settle(
 /** Rules between keys. */
 function contradictions(config: Config): string[] {
   const problems: string[] = [];
-  const { memory, query, storage } = config;
+  const { memory, query, storage, shutdown } = config;
   const shares =
     memory.memtablePercent + memory.queryPercent + memory.enginePercent + memory.cachePercent + memory.bodyPercent;
   if (shares > 100) problems.push(`the shares of memory.limit add up to ${shares} percent; allowed: at most 100`);
@@ -146,5 +147,6 @@ function contradictions(config: Config): string[] {
   if (storage.gcGraceMs <= query.maxTimeoutMs) {
     problems.push('storage.gc_grace must be longer than query.max_timeout, or files could vanish under a query');
   }
+  if (shutdown.delayMs >= shutdown.timeoutMs) problems.push('shutdown.delay must be shorter than shutdown.timeout');
   return problems;
 }

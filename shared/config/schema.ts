@@ -4,7 +4,9 @@ import {
   flag,
   integer,
   oneOf,
+  optionalPeerAddress,
   optionalText,
+  peerAddress,
   percentOrSize,
   size,
   text,
@@ -14,10 +16,6 @@ import {
   type Machine,
   type RawValue,
 } from './key.js';
-
-/** What a process can be; an environment name may hold for one role only. */
-export const ROLES = ['standalone', 'gateway', 'ingester', 'querier', 'metadata'] as const;
-export type Role = (typeof ROLES)[number];
 
 /**
  * Every configuration key, in the order in which they are printed. The section `top` stands for keys
@@ -67,7 +65,10 @@ export const SCHEMA = {
     api_server_addr: address({ default: '127.0.0.1:4006', doc: 'Public listener.' }),
   },
   storage: {
-    data_home: text({ default: './almanac-data', doc: 'Data folder. One process at a time may use it.' }),
+    data_home: text({
+      default: './almanac-data',
+      doc: 'Data folder. One standalone process at a time may use it, or all processes of one cluster.',
+    }),
     window: duration({ default: '1d', min: '1m', max: '1y', doc: 'Time window of a segment.' }),
     gc_grace: duration({
       default: '15m',
@@ -114,6 +115,62 @@ export const SCHEMA = {
       default: '10m',
       min: '1s',
       doc: 'Age of rows in memory at which they go to a segment.',
+    }),
+  },
+  grpc: {
+    bind_addr: address({
+      default: {
+        standalone: '127.0.0.1:4001',
+        gateway: '127.0.0.1:4001',
+        ingester: '127.0.0.1:4011',
+        querier: '127.0.0.1:4021',
+        metadata: '127.0.0.1:4031',
+      },
+      doc: 'Listener for the other processes of a cluster. Port 0 takes a free one. Standalone: not used.',
+    }),
+    max_message_size: size({
+      default: '128MiB',
+      min: '1MiB',
+      max: '1GiB',
+      doc: 'Largest message between processes; the same in all of them. Standalone: not used.',
+    }),
+  },
+  metadata: {
+    addr: peerAddress({
+      default: '127.0.0.1:4031',
+      doc: 'Where the metadata process is called. Gateway, ingester and querier only.',
+    }),
+  },
+  node: {
+    advertise_addr: optionalPeerAddress({
+      doc: 'Address at which the others call this process. Unset: grpc.bind_addr, with the host name in place of 0.0.0.0 or [::]. Standalone: not used.',
+    }),
+  },
+  cluster: {
+    lease: duration({
+      default: '10s',
+      min: '1s',
+      max: '10m',
+      doc: 'How long a process that does not answer keeps its regions. Metadata only.',
+    }),
+    regions: integer({
+      default: { standalone: 1, gateway: 4, ingester: 4, querier: 4, metadata: 4 },
+      min: 1,
+      max: 1_024,
+      doc: 'Regions of a new table: between so many ingesters it can be spread. Metadata and standalone only.',
+    }),
+  },
+  shutdown: {
+    timeout: duration({
+      default: '60s',
+      min: '1s',
+      max: '1h',
+      doc: 'Longest time from the first signal to the end of the process; what is not written then is in the log.',
+    }),
+    delay: duration({
+      default: '0s',
+      max: '10m',
+      doc: 'How long to answer "not ready" and still take requests before the listeners close; 5s suits Kubernetes.',
     }),
   },
   influxdb: {

@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Logger } from '#shared/telemetry/log';
 
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -5,23 +6,28 @@ const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 export interface SignalOptions {
   /** Ends all work in good order. */
   readonly drain: () => Promise<void>;
+  /** Longest time for that. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Where signals come from and the exit goes to: `process`. */
   readonly process: Pick<NodeJS.Process, 'on' | 'removeListener'> & { exit(code: number): void };
 }
 
 /**
- * Drains at the first SIGTERM or SIGINT and exits with 0, or with 1 if draining failed. A second signal exits
- * at once with 128 + its number.
+ * Drains at the first SIGTERM or SIGINT and exits with 0, or with 1 if draining failed. A second signal, and a drain
+ * that takes too long, exit at once with 128 + the number of the signal.
  *
  * @returns a function that takes the handlers away again.
  */
-export function handleStopSignals({ drain, log, process }: SignalOptions): () => void {
+export function handleStopSignals({ drain, timeoutMs, clock, log, process }: SignalOptions): () => void {
   let isDraining = false;
 
   async function drainAndExit(): Promise<void> {
+    const startedMs = clock.monotonicMs();
     try {
       await drain();
+      log.info({ durationMs: Math.round(clock.monotonicMs() - startedMs) }, 'stopped');
       process.exit(0);
     } catch (error) {
       log.error({ error }, 'shutdown failed');
@@ -37,6 +43,10 @@ export function handleStopSignals({ drain, log, process }: SignalOptions): () =>
     }
     isDraining = true;
     log.info({ signal }, 'shutting down');
+    clock.after(timeoutMs, () => {
+      log.warn({ timeoutMs }, 'stopped before everything was written');
+      process.exit(EXIT_CODES[signal]);
+    });
     void drainAndExit();
   }
 

@@ -31,6 +31,8 @@ export interface Log {
    * @throws `invalid_arguments` if the text is no filter; nothing changes then.
    */
   setFilter(text: string): void;
+  /** Adds fields to every line from now on, of all loggers: what the process learns about itself. */
+  readonly setFields: (fields: LogFields) => void;
 }
 
 export interface LogOptions {
@@ -48,7 +50,7 @@ export interface LogOptions {
 
 /** @throws `invalid_arguments` if the filter is malformed. */
 export function openLog(options: LogOptions): Log {
-  const state: LogState = { filter: parseLogFilter(options.filter), onLine: options.onLine };
+  const state: LogState = { filter: parseLogFilter(options.filter), fields: {}, onLine: options.onLine };
   const sink = {
     write: (json: string) => options.write(options.format === 'json' ? json : formatLogLine(json, options.coloured)),
   };
@@ -70,6 +72,9 @@ export function openLog(options: LogOptions): Log {
     setFilter(text) {
       state.filter = parseLogFilter(text);
     },
+    setFields(fields) {
+      state.fields = { ...state.fields, ...fields };
+    },
   };
 }
 
@@ -85,6 +90,7 @@ export function writeToStandardError(): (line: string) => void {
 
 interface LogState {
   filter: LogFilter;
+  fields: LogFields;
   readonly onLine: ((level: LineLevel, component: string) => void) | undefined;
 }
 
@@ -141,6 +147,6 @@ class ComponentLogger implements Logger {
   #write(level: LineLevel, fields: LogFields, message: string): void {
     if (!this.isEnabled(level)) return;
     this.#state.onLine?.(level, this.#component);
-    this.#pino[level]({ component: this.#component, ...this.#fields, ...fields }, message);
+    this.#pino[level]({ component: this.#component, ...this.#state.fields, ...this.#fields, ...fields }, message);
   }
 }

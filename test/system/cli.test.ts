@@ -8,6 +8,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { ROLES } from '#shared/config/role';
 import { Almanac } from '#test/support/almanac';
 import { runAlmanac, type ProgramEnd, type ProgramOptions } from '#test/support/program';
 
@@ -43,7 +44,11 @@ describe('almanac', () => {
     });
 
     it('prints help to standard output for every command, at most 80 columns wide, examples first', async () => {
-      for (const args of [[], ['standalone'], ['sql'], ['config'], ['config', 'print'], ['health'], ['version']]) {
+      for (const args of [
+        [],
+        ...ROLES.map((role) => [role]),
+        ...[['sql'], ['config'], ['config', 'print'], ['health'], ['version']],
+      ]) {
         const { code, stdout } = await run([...args, '--help']);
         expect(code, args.join(' ')).to.equal(0);
         expect(stdout, args.join(' ')).to.contain('Usage: almanac');
@@ -66,6 +71,9 @@ describe('almanac', () => {
       const flag = await run(['standalone', '--http-adr', 'x']);
       expect(flag.code).to.equal(2);
       expect(flag.stderr).to.contain("unknown option '--http-adr'").and.to.contain('--http-addr');
+      const foreign = await run(['metadata', '--http-addr', '127.0.0.1:0']);
+      expect(foreign.code).to.equal(2);
+      expect(foreign.stderr).to.contain("unknown option '--http-addr'");
       const command = await run(['standalon']);
       expect(command.code).to.equal(2);
       expect(command.stderr).to.contain('Did you mean standalone?');
@@ -104,6 +112,9 @@ describe('almanac', () => {
       const { code, stderr } = await run(['standalone', 'start', '--http-addr', 'nowhere']);
       expect(code).to.equal(2);
       expect(stderr).to.contain('flag --http-addr: http.addr = "nowhere": not host:port');
+      const ingester = await run(['ingester', 'start', '--metadata-addr', '0.0.0.0:4031']);
+      expect(ingester.code).to.equal(2);
+      expect(ingester.stderr).to.contain('flag --metadata-addr: metadata.addr = "0.0.0.0:4031"');
     });
   });
 

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 
 import { printConfig, printDefaults } from '#shared/config/print';
-import { ROLES, type Role } from '#shared/config/schema';
+import { ROLES, type Role } from '#shared/config/role';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { EXIT, type CliCommand } from './command.js';
@@ -48,8 +48,9 @@ export const config: CliCommand = {
     command
       .command('default')
       .description('print a file with every key commented out and described')
-      .action(() => {
-        stdout.write(printDefaults());
+      .addOption(roleOption())
+      .action(({ role }: { readonly role: Role }) => {
+        stdout.write(printDefaults(role));
         finish(EXIT.done);
       });
   },

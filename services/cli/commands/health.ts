@@ -1,12 +1,14 @@
-import { Argument, Option } from 'commander';
-import { get as getPlain } from 'node:http';
-import { get as getSecure } from 'node:https';
+import { Argument, Option, type Command } from 'commander';
+
+import { localAddress } from '#shared/config/address';
+import { ROLES, type Role } from '#shared/config/role';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { serverUrl } from '../server-url.js';
-import { EXIT, type CliCommand } from './command.js';
+import { CommandFailure, EXIT, type CliCommand, type CommandContext } from './command.js';
 
-const TIMEOUT_MS = 3_000;
+/** Less than the 3 s after which a container's probe is ended, so that the reason is told. */
+const TIMEOUT_MS = 2_500;
 
 interface HealthOptions extends ConfigFlagValues {
   readonly host?: string;
@@ -19,13 +21,13 @@ export const health: CliCommand = {
     const { stdout, stderr, finish } = context;
     addConfigFlags(parent.command('health'))
       .description('ask a running server whether it is ready; exit code 3 if it is not')
-      .addArgument(
-        new Argument('[role]', 'which kind of server').choices(['standalone', 'gateway']).default('standalone'),
+      .addHelpText('before', 'Examples:\n  almanac health\n  almanac health ingester --grpc-addr 10.0.0.5:4011\n')
+      .addArgument(new Argument('[role]', 'which kind of server').choices([...ROLES]).default('standalone'))
+      .addOption(
+        new Option('--host <url>', 'gateway or standalone (default: the configured http.addr)').env('ALMANAC_HOST'),
       )
-      .addOption(new Option('--host <url>', 'server (default: the configured http.addr)').env('ALMANAC_HOST'))
-      .action(async (role: 'standalone' | 'gateway', { host, ...flags }: HealthOptions) => {
-        const url = serverUrl(host ?? reachableAddress(loadConfigFor(role, flags, context).config.http.addr));
-        const problem = await askReady(url);
+      .action(async (role: Role, options: HealthOptions, command: Command) => {
+        const problem = await ask(role, options, command, context);
         if (problem === undefined) stdout.write('ready\n');
         else stderr.write(`not ready: ${problem}\n`);
         finish(problem === undefined ? EXIT.done : EXIT.notReady);
@@ -33,29 +35,34 @@ export const health: CliCommand = {
   },
 };
 
-/** The address under which this machine reaches a listener, also one that is bound to all addresses. */
-function reachableAddress(address: string): string {
-  return address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
+/** Each client is loaded only when it is used, for a probe runs every few seconds. */
+async function ask(
+  role: Role,
+  options: HealthOptions,
+  command: Command,
+  context: CommandContext,
+): Promise<string | undefined> {
+  if (role === 'standalone' || role === 'gateway') {
+    const { askHttp } = await import('../health/ask-http.js');
+    return askHttp(httpUrl(role, options, context), TIMEOUT_MS);
+  }
+  const { askGrpc } = await import('../health/ask-grpc.js');
+  return askGrpc(grpcAddress(role, options, command, context), TIMEOUT_MS);
 }
 
-/** Why the server is not ready; `undefined` if it is. */
-function askReady(url: string): Promise<string | undefined> {
-  const get = url.startsWith('https:') ? getSecure : getPlain;
-  return new Promise((resolve) => {
-    const request = get(new URL('/ready', url), { timeout: TIMEOUT_MS }, (response) => {
-      let body = '';
-      response.setEncoding('utf8');
-      response.on('data', (text: string) => (body += text));
-      response.on('error', (error) => resolve(error.message));
-      response.on('end', () =>
-        resolve(response.statusCode === 200 ? undefined : `${response.statusCode} ${body.trim()}`),
-      );
-    });
-    request.on('timeout', () => request.destroy(new TimeoutReached()));
-    request.on('error', (error: NodeJS.ErrnoException) => resolve(`${url}: ${error.code ?? error.message}`));
-  });
+function httpUrl(role: Role, { host, ...flags }: HealthOptions, context: CommandContext): string {
+  return serverUrl(host ?? localAddress(loadConfigFor(role, flags, context).config.http.addr));
 }
 
-class TimeoutReached extends Error {
-  override readonly message = `no answer within ${TIMEOUT_MS / 1000} s`;
+function grpcAddress(
+  role: Role,
+  { host: _, ...flags }: HealthOptions,
+  command: Command,
+  context: CommandContext,
+): string {
+  // In the environment it names the gateway for other commands.
+  if (command.getOptionValueSource('host') === 'cli') {
+    throw new CommandFailure(EXIT.usage, `error: --host is for gateway and standalone; use --grpc-addr for ${role}`);
+  }
+  return localAddress(loadConfigFor(role, flags, context).config.grpc.bindAddr);
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { loadConfig, type ConfigSources, type LoadedConfig } from '#shared/config/load';
+import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const GIB = 1024 ** 3;
@@ -52,6 +53,21 @@ describe('loadConfig', () => {
     expect(load({ machine }).config.memory.limitBytes).to.equal(1638 * 1024 * 1024);
     const half = load({ machine, environment: { ALMANAC_MEMORY__LIMIT: '50%' } });
     expect(half.config.memory.limitBytes).to.equal(GIB);
+  });
+
+  it('has defaults that differ by role', () => {
+    const ports = { standalone: 4001, gateway: 4001, ingester: 4011, querier: 4021, metadata: 4031 };
+    for (const [role, port] of Object.entries(ports)) {
+      const { grpc, cluster } = load({ role: role as Role }).config;
+      expect(grpc.bindAddr).to.equal(`127.0.0.1:${port}`);
+      expect(cluster.regions).to.equal(role === 'standalone' ? 1 : 4);
+    }
+    const { config } = load({});
+    expect(config.grpc.maxMessageSizeBytes).to.equal(128 * 1024 * 1024);
+    expect(config.metadata.addr).to.equal('127.0.0.1:4031');
+    expect(config.node.advertiseAddr).to.equal(undefined);
+    expect(config.cluster.leaseMs).to.equal(10_000);
+    expect(config.shutdown).to.deep.equal({ timeoutMs: 60_000, delayMs: 0 });
   });
 
   it('lets flags win over the environment, and that over the file', () => {
@@ -182,6 +198,24 @@ describe('loadConfig', () => {
     expect(problems[2]).to.contain('a level filter');
   });
 
+  it('refuses addresses that cannot be called where one is to be called', () => {
+    const reasons = {
+      'metadata:0': 'port 0',
+      '0.0.0.0:4031': 'listening only',
+      '[::]:4031': 'listening only',
+      x: 'host:port',
+    };
+    for (const [value, reason] of Object.entries(reasons)) {
+      for (const name of ['ALMANAC_METADATA__ADDR', 'ALMANAC_NODE__ADVERTISE_ADDR']) {
+        const [problem] = problemsOf(() => load({ environment: { [name]: value } }));
+        expect(problem).to.contain(`environment ${name}`).and.to.contain(reason);
+      }
+    }
+    const environment = { ALMANAC_METADATA__ADDR: 'metadata:4031', ALMANAC_NODE__ADVERTISE_ADDR: '[fd00::5]:4011' };
+    const { config } = load({ environment });
+    expect([config.metadata.addr, config.node.advertiseAddr]).to.deep.equal(['metadata:4031', '[fd00::5]:4011']);
+  });
+
   it('refuses settings that contradict each other', () => {
     expect(problemsOf(() => loadToml('[memory]\nquery_percent = 50'))).to.deep.equal([
       'the shares of memory.limit add up to 110 percent; allowed: at most 100',
@@ -190,5 +224,8 @@ describe('loadConfig', () => {
       'query.timeout is longer than query.max_timeout',
     ]);
     expect(problemsOf(() => loadToml('[storage]\ngc_grace = "10m"'))).to.have.length(1);
+    expect(problemsOf(() => loadToml('[shutdown]\ndelay = "60s"'))).to.deep.equal([
+      'shutdown.delay must be shorter than shutdown.timeout',
+    ]);
   });
 });

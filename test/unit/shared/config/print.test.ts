@@ -48,14 +48,16 @@ describe('printConfig', () => {
 
 describe('printDefaults', () => {
   it('shows each key once, commented out', () => {
-    const printed = printDefaults();
+    const printed = printDefaults('standalone');
     const keys = printed.split('\n').filter((line) => /^# [a-z_]+ = /.test(line));
     expect(keys).to.have.length(ENTRIES.length);
+    expect(printed).to.contain('# bind_addr = "127.0.0.1:4001"\n');
+    expect(printDefaults('querier')).to.contain('# bind_addr = "127.0.0.1:4021"\n');
     expect(load({ './almanac.toml': printed }).config).to.deep.equal(load({}).config);
   });
 
   it('is a file that works when the comment signs of its keys are taken away', () => {
-    const active = printDefaults().replace(/^# ([a-z_]+ = (?!"")[^\n]*)$/gm, '$1');
+    const active = printDefaults('standalone').replace(/^# ([a-z_]+ = (?!"")[^\n]*)$/gm, '$1');
     expect(load({ './almanac.toml': active }).config).to.deep.equal(load({}).config);
   });
 });

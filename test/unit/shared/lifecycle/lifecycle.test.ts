@@ -82,9 +82,10 @@ describe('handleStopSignals', () => {
     }
   }
 
-  function handled(drain: () => Promise<void>): { process: ObservedProcess; remove: () => void } {
+  function handled(drain: () => Promise<void>, timeoutMs = 60_000): { process: ObservedProcess; remove: () => void } {
     const process = new ObservedProcess();
-    const settings = { drain, log: openTestLog().log, process } as unknown as SignalOptions;
+    const { log } = openTestLog();
+    const settings = { drain, timeoutMs, clock: systemClock, log, process } as unknown as SignalOptions;
     return { process, remove: handleStopSignals(settings) };
   }
 
@@ -114,6 +115,14 @@ describe('handleStopSignals', () => {
     second.process.emit('SIGINT', 'SIGINT');
     second.process.emit('SIGTERM', 'SIGTERM');
     expect(second.process.exits).to.deep.equal([143]);
+  });
+
+  it('exits with the number of the signal when the drain takes too long', async () => {
+    const { process } = handled(() => new Promise(() => undefined), 1);
+    const exited = once(process, 'exited');
+    process.emit('SIGTERM', 'SIGTERM');
+    await exited;
+    expect(process.exits).to.deep.equal([143]);
   });
 
   it('takes its handlers away', () => {

@@ -74,6 +74,17 @@ describe('openLog', () => {
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['seen']);
   });
 
+  it('adds what the process learns about itself to the lines of loggers that exist too', () => {
+    const { log, lines } = open({});
+    const child = log.logger.child({ component: 'x' });
+    log.setFields({ role: 'ingester' });
+    child.info({}, 'one');
+    log.setFields({ nodeId: 7 });
+    child.info({}, 'two');
+    expect(JSON.parse(lines[0])).to.include({ component: 'x', role: 'ingester' }).and.not.to.have.property('nodeId');
+    expect(JSON.parse(lines[1])).to.include({ component: 'x', role: 'ingester', nodeId: 7 });
+  });
+
   it('counts the lines that it writes', async () => {
     const metrics = new Metrics({ unprefixedProcess: false });
     const { log } = open({ onLine: countLogLines(metrics) });

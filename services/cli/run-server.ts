@@ -1,8 +1,10 @@
-import { startStandalone, type RunningStandalone } from '#services/standalone/index';
 import { systemClock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
+import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
+import type { RunningRole, StartRole } from '#shared/lifecycle/role';
 import { handleStopSignals } from '#shared/lifecycle/signals';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics } from '#shared/telemetry/metrics';
@@ -11,12 +13,17 @@ import { printByteSize } from '#shared/time/byte-size';
 import { isColoured } from './colour.js';
 import { EXIT, type CommandContext } from './commands/command.js';
 
-/** Runs the server until a signal ends it. Resolves when it is ready, or when its start has failed. */
-export async function runStandalone(loaded: LoadedConfig, context: CommandContext): Promise<void> {
+/** Loaded only when it is run: a process holds the code of its own role. */
+const STARTS: Readonly<Partial<Record<Role, () => Promise<StartRole>>>> = {
+  standalone: async () => (await import('#services/standalone/index')).startStandalone,
+};
+
+/** Runs a server until a signal ends it. Resolves when it is ready, or when its start has failed. */
+export async function runServer(role: Role, loaded: LoadedConfig, context: CommandContext): Promise<void> {
   const { config } = loaded;
   const startedMs = systemClock.monotonicMs();
   const metrics = new Metrics(config.metrics);
-  const log = openLog({
+  const { logger: log, setFields } = openLog({
     filter: config.logging.level,
     format: logFormat(config.logging.logFormat, context),
     coloured: isColoured(context.stderr, context.environment),
@@ -24,14 +31,16 @@ export async function runStandalone(loaded: LoadedConfig, context: CommandContex
     write: writeToStandardError(),
     onLine: countLogLines(metrics),
   });
-  stopAtBugs(log.logger);
-  logSources(log.logger, loaded);
+  setFields({ role });
+  stopAtBugs(log);
+  logSources(log, loaded);
 
-  let server: RunningStandalone | undefined;
-  const starting = startStandalone({ loaded, log: log.logger, metrics });
+  let server: RunningRole | undefined;
   handleStopSignals({
-    log: log.logger,
+    log,
     process,
+    clock: systemClock,
+    timeoutMs: config.shutdown.timeoutMs,
     drain: async () => {
       // While it starts nothing was acknowledged, so there is nothing to wait for.
       await server?.drain();
@@ -39,16 +48,15 @@ export async function runStandalone(loaded: LoadedConfig, context: CommandContex
     },
   });
   try {
-    server = await starting;
-    const { httpUrl, publicUrl } = server;
-    if (publicUrl !== undefined) log.logger.info({ url: publicUrl }, 'public listener is open');
-    log.logger.info({ url: httpUrl }, 'main listener is open');
-    if (config.dashboard.enable) log.logger.info({ url: `${httpUrl}/dashboard/` }, 'dashboard');
-    log.logger.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
+    const start = await STARTS[role]?.();
+    invariant(start !== undefined, 'a role that can be started');
+    server = await start({ loaded, log, metrics, onNodeId: (nodeId) => setFields({ nodeId }) });
+    for (const { message, url } of server.addresses) log.info({ url }, message);
+    log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
   } catch (error) {
     // An expected failure, such as a port in use, needs no stack.
     const fields = error instanceof AlmanacError ? { code: error.code, reason: error.message } : { error };
-    log.logger.error(fields, 'start failed');
+    log.error(fields, 'start failed');
     // Parts that were open already may keep the process alive.
     process.exit(EXIT.failed);
   }

@@ -1,0 +1,67 @@
+import { connect, type IncomingHttpHeaders } from 'node:http2';
+
+import { systemClock } from '#shared/clock/clock';
+
+import { TimeoutReached } from './timeout.js';
+
+/** A `HealthCheckRequest` without a service name, which asks for the process as a whole: no flags, length 0. */
+const REQUEST = Buffer.alloc(5);
+const FRAME_HEAD_BYTES = 5;
+/** `HealthCheckResponse.status`, field 1 as a varint. */
+const STATUS_TAG = 0x08;
+const STATUSES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
+const SERVING = 1;
+
+/**
+ * Asks the standard gRPC health service, by HTTP/2 alone: a gRPC library takes longer to load than a probe should run.
+ *
+ * @returns why the process at `host:port` is not ready; `undefined` if it is.
+ */
+export function askGrpc(address: string, timeoutMs: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const session = connect(`http://${address}`);
+    const timer = systemClock.after(timeoutMs, () => fail(new TimeoutReached(timeoutMs)));
+    const settle = (problem: string | undefined): void => {
+      timer.cancel();
+      resolve(problem);
+      session.destroy();
+    };
+    const fail = (error: NodeJS.ErrnoException): void => settle(`${address}: ${error.code ?? error.message}`);
+    session.on('error', fail);
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/grpc.health.v1.Health/Check',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    let head: IncomingHttpHeaders = {};
+    const body: Buffer[] = [];
+    // A refusal without a message comes in the first headers, everything else in the last.
+    stream.on('response', (headers) => (head = headers));
+    stream.on('trailers', (trailers: IncomingHttpHeaders) => (head = { ...head, ...trailers }));
+    stream.on('data', (bytes: Buffer) => body.push(bytes));
+    // A connection that failed is the cause of what the stream reports.
+    stream.on('error', (error: Error) => fail((error.cause ?? error) as NodeJS.ErrnoException));
+    stream.on('end', () => settle(problemOf(head, Buffer.concat(body))));
+    stream.end(REQUEST);
+  });
+}
+
+function problemOf(head: IncomingHttpHeaders, body: Buffer): string | undefined {
+  const code = head['grpc-status'];
+  if (code === undefined) return `no answer of a gRPC server (HTTP status ${String(head[':status'])})`;
+  if (code !== '0') return `gRPC status ${String(code)} ${plainMessage(head['grpc-message'])}`.trim();
+  // A status of 0 is the default of its type and may be left out.
+  const status = body[FRAME_HEAD_BYTES] === STATUS_TAG ? body[FRAME_HEAD_BYTES + 1] : 0;
+  return status === SERVING ? undefined : (STATUSES[status] ?? `status ${status}`);
+}
+
+/** Messages come with percent signs for what a header may not hold. */
+function plainMessage(message: string | string[] | undefined): string {
+  const text = String(message ?? '');
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
