@@ -8,6 +8,7 @@ const LAYERS = [
   'duckdb|contracts',
   'discovery',
   'write',
+  'node',
 ];
 
 const rule = (name, from, to) => ({ name, severity: 'error', from, to });

@@ -23,7 +23,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   const { config } = loaded;
   const startedMs = systemClock.monotonicMs();
   const metrics = new Metrics(config.metrics);
-  const { logger: log, setFields } = openLog({
+  const opened = openLog({
     filter: config.logging.level,
     format: logFormat(config.logging.logFormat, context),
     coloured: isColoured(context.stderr, context.environment),
@@ -31,6 +31,15 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     write: writeToStandardError(),
     onLine: countLogLines(metrics),
   });
+  const { logger: log, setFields } = opened;
+  let filterText = config.logging.level;
+  const logFilter = {
+    read: () => filterText,
+    change(text: string) {
+      opened.setFilter(text);
+      filterText = text;
+    },
+  };
   setFields({ role });
   stopAtBugs(log);
   logSources(log, loaded);
@@ -50,7 +59,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   try {
     const start = await STARTS[role]?.();
     invariant(start !== undefined, 'a role that can be started');
-    server = await start({ loaded, log, metrics, onNodeId: (nodeId) => setFields({ nodeId }) });
+    server = await start({ loaded, log, metrics, logFilter, onNodeId: (nodeId) => setFields({ nodeId }) });
     for (const { message, url } of server.addresses) log.info({ url }, message);
     log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
   } catch (error) {

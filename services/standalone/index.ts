@@ -1,35 +1,26 @@
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 
 import { startGateway, type RunningGateway } from '#services/gateway/index';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
-import type { LoadedConfig } from '#shared/config/load';
-import { printConfig } from '#shared/config/print';
 import type { Config } from '#shared/config/schema';
-import type { AdminService } from '#shared/contracts/gen/admin';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleAddress, RoleOptions, RunningRole } from '#shared/lifecycle/role';
-import type { Metrics } from '#shared/telemetry/metrics';
+import { adminService } from '#shared/node/admin-service';
+import { Stage } from '#shared/node/stage';
 
 import { startCore, type CoreDeps, type RunningCore } from './core.js';
-
-/** What the process is at, as the admin endpoints tell it. */
-interface Stage {
-  state: 'starting' | 'ready' | 'draining';
-  waiting: readonly string[];
-  progress: number;
-}
 
 /**
  * All services in one process. The listeners open first, so that health is answered while the data is opened; data is
  * served when this resolves.
  */
-export async function startStandalone({ loaded, log, metrics, onNodeId }: RoleOptions): Promise<RunningRole> {
-  const stage: Stage = { state: 'starting', waiting: ['metadata'], progress: 0 };
+export async function startStandalone(options: RoleOptions): Promise<RunningRole> {
+  const { loaded, log, metrics, onNodeId } = options;
+  const stage = new Stage(['metadata']);
   let core: RunningCore | undefined;
   const running = (): RunningCore => {
     if (core === undefined)
@@ -44,18 +35,23 @@ export async function startStandalone({ loaded, log, metrics, onNodeId }: RoleOp
     querier: { sql: (request, call) => running().querier.sql(request, call) },
     writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
     catalog: lateCatalog(running),
-    admin: adminService({ loaded, metrics, stage, nodeId: () => core?.nodeId ?? 0 }),
+    admin: adminService({
+      ...options,
+      role: 'standalone',
+      stage,
+      clock: systemClock,
+      nodeId: () => core?.nodeId ?? 0,
+    }),
     readiness: () => ({ ready: stage.state === 'ready', waiting: stage.waiting, progress: stage.progress }),
     canWrite: () => stage.state === 'ready',
   });
   try {
-    core = await startCore(coreDeps({ loaded, log, metrics, onNodeId }, stage));
+    core = await startCore(coreDeps(options, stage));
   } catch (error) {
     await gateway.stop();
     throw error;
   }
-  stage.state = 'ready';
-  stage.waiting = [];
+  stage.ready();
   onNodeId(core.nodeId);
   return standalone(gateway, core, stage, loaded.config);
 }
@@ -117,40 +113,5 @@ function lateCatalog(running: () => RunningCore): Catalog {
     table: (database, name, call) => running().catalog.table(database, name, call),
     tables: (database, call) => running().catalog.tables(database, call),
     reached: (version, call) => running().catalog.reached(version, call),
-  };
-}
-
-interface AdminParts {
-  readonly loaded: LoadedConfig;
-  readonly metrics: Metrics;
-  readonly stage: Stage;
-  readonly nodeId: () => number;
-}
-
-function adminService({
-  loaded,
-  metrics,
-  stage,
-  nodeId,
-}: AdminParts): Pick<AdminService, 'status' | 'metrics' | 'config'> {
-  const { version, commit, branch } = readBuildInfo();
-  const startedMs = systemClock.nowMs();
-  return {
-    status: () =>
-      Promise.resolve({
-        role: 'standalone',
-        nodeId: nodeId(),
-        version,
-        commit,
-        branch,
-        hostname: hostname(),
-        nodeVersion: process.version,
-        startedMs,
-        state: stage.state,
-        waiting: stage.waiting,
-        progress: stage.progress,
-      }),
-    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
-    config: () => Promise.resolve({ toml: printConfig(loaded, { withSources: false }) }),
   };
 }

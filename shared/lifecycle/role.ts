@@ -4,12 +4,20 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import type { Service } from './service.js';
 
+/** Which lines the process logs. */
+export interface LogFilterText {
+  read(): string;
+  /** @throws `invalid_arguments` if the text is no filter; nothing changes then. */
+  change(text: string): void;
+}
+
 /** What a process of any role gets from the program around it. */
 export interface RoleOptions {
   readonly loaded: LoadedConfig;
   /** Its lines carry the role already. */
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly logFilter: LogFilterText;
   /** To be called once the process knows its number in the cluster: all lines of the log carry it from then on. */
   readonly onNodeId: (nodeId: number) => void;
 }

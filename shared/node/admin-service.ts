@@ -1,0 +1,52 @@
+import { hostname } from 'node:os';
+
+import type { Clock } from '#shared/clock/clock';
+import type { LoadedConfig } from '#shared/config/load';
+import { printConfig } from '#shared/config/print';
+import type { AdminService } from '#shared/contracts/gen/admin';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
+import type { LogFilterText } from '#shared/lifecycle/role';
+import type { Metrics } from '#shared/telemetry/metrics';
+
+import type { Stage } from './stage.js';
+
+export interface AdminParts {
+  readonly role: string;
+  readonly loaded: LoadedConfig;
+  readonly metrics: Metrics;
+  readonly logFilter: LogFilterText;
+  readonly stage: Stage;
+  readonly clock: Clock;
+  /** 0 until the process knows it. */
+  readonly nodeId: () => number;
+}
+
+/** What every process tells about itself. */
+export function adminService(parts: AdminParts): AdminService {
+  const { role, loaded, metrics, logFilter, stage, clock, nodeId } = parts;
+  const { version, commit, branch } = readBuildInfo();
+  const startedMs = clock.nowMs();
+  return {
+    status: () =>
+      Promise.resolve({
+        role,
+        nodeId: nodeId(),
+        version,
+        commit,
+        branch,
+        hostname: hostname(),
+        nodeVersion: process.version,
+        startedMs,
+        state: stage.state,
+        waiting: stage.waiting,
+        progress: stage.progress,
+      }),
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
+    config: () => Promise.resolve({ toml: printConfig(loaded, { withSources: false }) }),
+    setLogFilter({ filter }) {
+      const previous = logFilter.read();
+      if (filter !== '') logFilter.change(filter);
+      return Promise.resolve({ previous, current: logFilter.read() });
+    },
+  };
+}
