@@ -1,0 +1,115 @@
+import { resolve } from 'node:path';
+
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import type { IngesterService } from '#shared/contracts/gen/ingester';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { Loop } from '#shared/lifecycle/loop';
+import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
+import { joinCluster, openNodeServer, type ClusterNode } from '#shared/node/cluster-node';
+import { Stage } from '#shared/node/stage';
+
+import { Adoption } from './adoption.js';
+import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
+import { ingesterSettings } from './settings.js';
+import { claimSlot } from './slots.js';
+
+/** Rest between two questions whether a draining node still has regions to give away. */
+const DRAIN_REST_MS = 100;
+
+/** An ingester as a process of its own. */
+export async function startIngesterRole(options: RoleOptions): Promise<RunningRole> {
+  const { loaded, log, metrics } = options;
+  const { config } = loaded;
+  const dataFolder = resolve(config.storage.dataHome);
+  const stage = new Stage(['slot']);
+  let node: ClusterNode | undefined;
+  let ingester: RunningIngester | undefined;
+  const server = await openNodeServer(options, 'ingester', stage, () => node?.nodeId ?? 0);
+  server.serve('Ingester', lateIngester(() => ingester?.service));
+
+  const fs = nodeFileSystem;
+  const slot = await claimSlot({ dataFolder, fs, random: systemRandom });
+  const scratchFolder = `${dataFolder}/scratch/ingester-${slot.number}`;
+  const start = { role: 'ingester', stage, slot: slot.identity, signal: new AbortController().signal } as const;
+  node = await joinCluster(options, server, start);
+  const { nodeId, catalog, membership, metadata } = node;
+  log.info({ slot: slot.number }, 'slot is claimed');
+  const deps: IngesterDeps = {
+    config: ingesterSettings(config, { nodeId, dataFolder, walFolder: config.wal.dir ?? slot.walFolder, scratchFolder }),
+    fs,
+    clock: systemClock,
+    random: systemRandom,
+    metadata,
+    log: log.child({ component: 'ingester' }),
+    metrics,
+    onProgress(fraction) {
+      stage.waiting = ['wal replay'];
+      stage.progress = fraction;
+    },
+    onFatal(error) {
+      // What reached the disk is unknown until it is read back, so no other answer may be given.
+      log.error({ error }, 'the write-ahead log failed: the process ends');
+      process.exit(1);
+    },
+  };
+  const running = (ingester = await startIngester(deps));
+  const unsubscribe = [
+    catalog.onDropped(({ tableId }) => running.tableDropped(tableId)),
+    catalog.onTable((table) => running.tableChanged(table)),
+  ];
+  const adoption = new Adoption({ ...deps, dataFolder, catalog, leaseMs: membership.leaseMs });
+  const adopting = new Loop(
+    { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock: systemClock, log, metrics },
+    () => adoption.look(),
+  );
+  await node.ready();
+  membership.start((regionIds) => void running.giveAway(regionIds, 0));
+  adopting.start();
+  return {
+    addresses: [{ message: 'gRPC listener is open', url: `grpc://${server.address}` }],
+    async drain() {
+      stage.state = 'draining';
+      await adopting.stop();
+      await giveAllAway(node, running);
+      server.setServing(false);
+      await running.drain();
+    },
+    async stop() {
+      await adopting.stop();
+      for (const end of unsubscribe.splice(0)) end();
+      await node.stop();
+      await running.stop();
+      slot.release();
+    },
+  };
+}
+
+/** Gives all regions to others, as long as there are any that can take them. The rest stays in the log. */
+async function giveAllAway({ membership }: ClusterNode, ingester: RunningIngester): Promise<void> {
+  for (;;) {
+    const answer = await membership.tell('draining');
+    if (answer?.hasTakers !== true || answer.regionIds.length === 0) return;
+    await ingester.giveAway(answer.regionIds, 0);
+    await systemClock.sleep(DRAIN_REST_MS);
+  }
+}
+
+/** The service of an ingester that may not have started yet. */
+function lateIngester(service: () => IngesterService | undefined): IngesterService {
+  const started = (): IngesterService => {
+    const found = service();
+    if (found === undefined)
+      throw new AlmanacError('region_not_ready', 'the ingester is starting', { retryAfterSeconds: 1 });
+    return found;
+  };
+  return {
+    write: async (request, call) => started().write(request, call),
+    async *scan(request, call) {
+      yield* started().scan(request, call);
+    },
+    flushTable: async (request, call) => started().flushTable(request, call),
+    truncateTable: async (request, call) => started().truncateTable(request, call),
+  };
+}

@@ -1,0 +1,92 @@
+import { resolve } from 'node:path';
+
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import type { QuerierService } from '#shared/contracts/gen/querier';
+import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { tryLockFolder } from '#shared/fs/folder-lock';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { connect } from '#shared/grpc/client';
+import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
+import { connectionOptions, joinCluster, openNodeServer, type ClusterNode } from '#shared/node/cluster-node';
+import { Stage } from '#shared/node/stage';
+import { RowSink } from '#shared/write/row-sink';
+import { RegionSender } from '#shared/write/send';
+
+import { startQuerier, type RunningQuerier } from './index.js';
+import { querierSettings } from './settings.js';
+
+/** A querier as a process of its own. It keeps nothing that its end may not lose. */
+export async function startQuerierRole(options: RoleOptions): Promise<RunningRole> {
+  const { loaded, log, metrics } = options;
+  const { config } = loaded;
+  const dataFolder = resolve(config.storage.dataHome);
+  const stage = new Stage(['metadata']);
+  let node: ClusterNode | undefined;
+  let querier: RunningQuerier | undefined;
+  const server = await openNodeServer(options, 'querier', stage, () => node?.nodeId ?? 0);
+  server.serve('Querier', lateQuerier(() => querier?.service));
+
+  const spill = await claimSpillFolder(`${dataFolder}/scratch`);
+  node = await joinCluster(options, server, { role: 'querier', stage, slot: '', signal: new AbortController().signal });
+  const { catalog, metadata } = node;
+  const deps = { clock: systemClock, random: systemRandom, metrics };
+  const ingesters = new RemoteIngesters(catalog, (addr) => connect('Ingester', addr, connectionOptions(config)));
+  const sender = new RegionSender({ ...deps, catalog, ingesters });
+  const running = (querier = await startQuerier({
+    ...deps,
+    config: querierSettings(config, { dataFolder, spillFolder: spill.folder }),
+    fs: nodeFileSystem,
+    metadata,
+    catalog,
+    ingesters,
+    insert: new RowSink(sender, metrics),
+    log: log.child({ component: 'querier' }),
+  }));
+  await node.ready();
+  node.membership.start(() => undefined);
+  return {
+    addresses: [{ message: 'gRPC listener is open', url: `grpc://${server.address}` }],
+    async drain() {
+      stage.state = 'draining';
+      await node.membership.tell('draining');
+      server.setServing(false);
+      await server.drain();
+      await running.drain();
+    },
+    async stop() {
+      await node.stop();
+      await running.stop();
+      ingesters.close();
+      spill.release();
+    },
+  };
+}
+
+const SPILL_FOLDERS_MAX = 1024;
+
+/** A folder for what queries spill to disk that no other process uses, emptied. */
+async function claimSpillFolder(scratch: string): Promise<{ readonly folder: string; release(): void }> {
+  for (let number = 0; number < SPILL_FOLDERS_MAX; number++) {
+    const folder = `${scratch}/querier-${number}`;
+    await nodeFileSystem.makeFolder(folder);
+    const release = tryLockFolder(folder);
+    if (release === undefined) continue;
+    const spillFolder = `${folder}/spill`;
+    await nodeFileSystem.removeFolder(spillFolder);
+    return { folder: spillFolder, release };
+  }
+  throw new AlmanacError('illegal_state', `"${scratch}" has ${SPILL_FOLDERS_MAX} queriers already`);
+}
+
+/** The service of a querier that may not have started yet. */
+function lateQuerier(service: () => QuerierService | undefined): QuerierService {
+  return {
+    async *sql(request, call) {
+      const found = service();
+      if (found === undefined) throw new AlmanacError('external', 'the querier is starting', { retryAfterSeconds: 1 });
+      yield* found.sql(request, call);
+    },
+  };
+}
