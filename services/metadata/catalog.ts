@@ -4,9 +4,10 @@ import type { WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
-import { NodeStore } from './store/nodes.js';
+import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
 import { openStore, storeError, type Connection } from './store/open.js';
-import { RegionStore } from './store/regions.js';
+import { RegionStore, type RegionRecord } from './store/regions.js';
+import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
 import { TableStore } from './store/tables.js';
 import { WatchHub } from './watch-hub.js';
@@ -20,6 +21,7 @@ const NO_CHANGE = {
   droppedTableDatabase: '',
   droppedTableName: '',
   droppedRegionIds: [],
+  removedNodeId: 0,
 } as const;
 
 /** The stores over one SQLite file, transactions over them, and who is told of changes. */
@@ -30,6 +32,7 @@ export class Catalog {
   readonly regions: RegionStore;
   readonly segments: SegmentStore;
   readonly nodes: NodeStore;
+  readonly seals: SealStore;
   readonly hub: WatchHub;
   readonly #connection: Connection;
   readonly #nextVersion;
@@ -43,6 +46,7 @@ export class Catalog {
     this.regions = new RegionStore(connection);
     this.segments = new SegmentStore(connection);
     this.nodes = new NodeStore(connection);
+    this.seals = new SealStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(
       `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,
     );
@@ -116,10 +120,16 @@ export class Catalog {
     return table;
   }
 
-  /** What is durable of a region. @throws `region_not_found`. */
-  manifest(regionId: number): RegionManifest {
+  /** @throws `region_not_found`. */
+  region(regionId: number): RegionRecord {
     const region = this.regions.find(regionId);
     if (region === undefined) throw new AlmanacError('region_not_found', `region ${regionId} not found`);
+    return region;
+  }
+
+  /** What is durable of a region. @throws `region_not_found`. */
+  manifest(regionId: number): RegionManifest {
+    const region = this.region(regionId);
     const { tableId, epoch, watermark, truncatedSequence, version } = region;
     const segments = this.segments.ofRegion(regionId);
     const seriesFiles = this.segments.seriesFilesOf(regionId);
@@ -129,6 +139,7 @@ export class Catalog {
   /** The whole catalog as events, for watchers whose version is too old to catch up change by change. */
   everything(): WatchEvent[] {
     const changes: Change[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
+    changes.push(...this.nodes.list().map(nodeChanged));
     for (const database of this.databases.list()) {
       changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
     }
@@ -158,6 +169,14 @@ export function tableDropped(table: Table): Change {
     droppedTableName: table.name,
     droppedRegionIds: table.regions.map((region) => region.regionId),
   };
+}
+
+export function nodeChanged(node: NodeRecord): Change {
+  return { ...NO_CHANGE, kind: 'node_changed', node: nodeInfo(node) };
+}
+
+export function nodeRemoved(nodeId: number): Change {
+  return { ...NO_CHANGE, kind: 'node_removed', removedNodeId: nodeId };
 }
 
 export function manifestChanged(manifest: RegionManifest): Change {

@@ -2,10 +2,18 @@ import type { Clock } from '#shared/clock/clock';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { FileSystem } from '#shared/fs/file-system';
+import { Loop } from '#shared/lifecycle/loop';
 import type { Service } from '#shared/lifecycle/service';
+import type { Logger } from '#shared/telemetry/log';
+import type { Metrics } from '#shared/telemetry/metrics';
 import { Catalog } from './catalog.js';
+import type { Cluster } from './cluster.js';
+import { Leases } from './leases.js';
+import { Moves } from './moves.js';
+import { checkNodes } from './node-check.js';
 import { createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
-import { listGrants, listNodes, registerNode } from './rpc/nodes.js';
+import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
+import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
 import { commitSegments, forgetGarbage, getManifest, listGarbage, truncateTable } from './rpc/segments.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
@@ -14,27 +22,42 @@ export interface MetadataOptions {
   readonly folder: string;
   readonly fs: FileSystem;
   readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
   readonly defaults: TableDefaults;
+  /** A node that is not heard of for so long counts as gone. */
+  readonly leaseMs?: number;
 }
+
+const LEASE_MS = 10_000;
+const NODE_CHECK_MS = 1_000;
 
 export interface RunningMetadata extends Service {
   readonly service: MetadataService;
 }
 
 /** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
-export async function startMetadata({ folder, fs, clock, defaults }: MetadataOptions): Promise<RunningMetadata> {
+export async function startMetadata(options: MetadataOptions): Promise<RunningMetadata> {
+  const { folder, fs, clock, log, metrics, defaults, leaseMs = LEASE_MS } = options;
   const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock);
+  const leases = new Leases(leaseMs, clock);
+  const cluster: Cluster = { catalog, leases, moves: new Moves(catalog, leases), log };
+  const nodeCheck = new Loop({ name: 'metadata.nodes', intervalMs: NODE_CHECK_MS, clock, log, metrics }, () =>
+    Promise.resolve(catalog.run(() => checkNodes(cluster))),
+  );
+  nodeCheck.start();
   return {
-    service: metadataService(catalog, defaults),
+    service: metadataService(cluster, defaults),
     drain: () => Promise.resolve(),
-    stop() {
+    async stop() {
+      await nodeCheck.stop();
       catalog.close();
-      return Promise.resolve();
     },
   };
 }
 
-function metadataService(catalog: Catalog, defaults: TableDefaults): MetadataService {
+function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataService {
+  const { catalog } = cluster;
   return {
     createDatabase: async (request, call) => answer(catalog, call, () => createDatabase(catalog, request)),
     dropDatabase: async (request, call) => answer(catalog, call, () => dropDatabase(catalog, request)),
@@ -47,9 +70,14 @@ function metadataService(catalog: Catalog, defaults: TableDefaults): MetadataSer
     truncateTable: async (request, call) => answer(catalog, call, () => truncateTable(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
     commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),
-    registerNode: async (request, call) => answer(catalog, call, () => registerNode(catalog, request)),
+    registerNode: async (request, call) => answer(catalog, call, () => registerNode(cluster, request)),
+    heartbeat: async (request, call) => answer(catalog, call, () => heartbeat(cluster, request)),
+    openRegion: async (request, call) => answer(catalog, call, () => openRegion(catalog, request)),
+    sealRegion: async (request, call) => answer(catalog, call, () => sealRegion(cluster, request)),
+    moveRegion: async (request, call) => answer(catalog, call, () => moveRegion(cluster, request)),
+    abandonNode: async (request, call) => answer(catalog, call, () => abandonNode(cluster, request)),
     listGrants: async (request, call) => answer(catalog, call, () => listGrants(catalog, request)),
-    listNodes: async (_request, call) => answer(catalog, call, () => listNodes(catalog)),
+    listNodes: async (_request, call) => answer(catalog, call, () => listNodes(cluster)),
     watch: (request, call) => catalog.hub.watch(request.afterVersion, () => catalog.everything(), call),
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
     forgetGarbage: async (request, call) =>

@@ -116,9 +116,11 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   };
 }
 
-async function startMetadataIn(folder: string, { config, fs, clock }: CoreDeps): Promise<RunningMetadata> {
+async function startMetadataIn(folder: string, deps: CoreDeps): Promise<RunningMetadata> {
+  const { config, fs, clock, metrics } = deps;
   await fs.makeFolder(folder);
-  return startMetadata({ folder, fs, clock, defaults: { regions: config.cluster.regions } });
+  const log = deps.log.child({ component: 'metadata' });
+  return startMetadata({ folder, fs, clock, log, metrics, defaults: { regions: config.cluster.regions } });
 }
 
 /** Rows that were acknowledged are in the log already; flushing them makes the next start short. */

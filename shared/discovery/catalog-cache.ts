@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { callError, checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { MetadataService, WatchEvent } from '#shared/contracts/gen/metadata';
+import type { MetadataService, NodeInfo, WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
@@ -21,6 +21,19 @@ export interface CatalogCacheOptions {
   readonly log: Logger;
 }
 
+/** Ids and names that a state has told of. */
+interface NamedByState {
+  readonly tableIds: Set<number>;
+  readonly databases: Set<string>;
+  readonly nodeIds: Set<number>;
+}
+
+/** A node as it is now; `undefined` if it is no longer part of the cluster. */
+export interface NodeChange {
+  readonly nodeId: number;
+  readonly node: NodeInfo | undefined;
+}
+
 /**
  * The catalog of this process, kept warm by metadata's watch.
  *
@@ -31,9 +44,11 @@ export class CatalogCache implements Catalog {
   readonly #options: CatalogCacheOptions;
   readonly #databases = new Map<string, Database>();
   readonly #tables = new TableMap();
+  readonly #nodes = new Map<number, NodeInfo>();
   readonly #tableListeners = new Listeners<Table>();
   readonly #droppedListeners = new Listeners<DroppedTable>();
   readonly #manifestListeners = new Listeners<RegionManifest>();
+  readonly #nodeListeners = new Listeners<NodeChange>();
   readonly #resetListeners = new Listeners<bigint>();
   readonly #waiters = new Set<{ readonly version: bigint; readonly resolve: () => void }>();
   readonly #stopping = new AbortController();
@@ -42,7 +57,7 @@ export class CatalogCache implements Catalog {
   #watched = 0n;
   #changeCount = 0n;
   /** What a state that is being received has named so far. */
-  #state: { readonly tableIds: Set<number>; readonly databases: Set<string> } | undefined;
+  #state: NamedByState | undefined;
 
   constructor(options: CatalogCacheOptions) {
     this.#options = options;
@@ -98,6 +113,16 @@ export class CatalogCache implements Catalog {
     return this.#tables.byId(tableId);
   }
 
+  /** The nodes that the watch has told of, by id; `regionCount` is as old as the node's last change of state. */
+  nodes(): readonly NodeInfo[] {
+    return [...this.#nodes.values()].sort((a, b) => a.nodeId - b.nodeId);
+  }
+
+  /** The node if the watch has told of it. */
+  node(nodeId: number): NodeInfo | undefined {
+    return this.#nodes.get(nodeId);
+  }
+
   reached(version: bigint, call: Call): Promise<void> {
     if (version <= this.#watched) return Promise.resolve();
     if (call.signal.aborted) return Promise.reject(callError(call.signal));
@@ -138,6 +163,11 @@ export class CatalogCache implements Catalog {
   /** Called with each manifest that metadata commits while the watch runs. @returns a function that ends it. */
   onManifest(listener: (manifest: RegionManifest) => void): () => void {
     return this.#manifestListeners.add(listener);
+  }
+
+  /** Called with each change of a node, in order, also when it is removed. @returns a function that ends it. */
+  onNode(listener: (change: NodeChange) => void): () => void {
+    return this.#nodeListeners.add(listener);
   }
 
   /** Called when changes of manifests may have been missed: older ones must be asked for again. */
@@ -186,7 +216,7 @@ export class CatalogCache implements Catalog {
   #take(event: WatchEvent): void {
     switch (event.kind) {
       case 'state_begin':
-        this.#state = { tableIds: new Set(), databases: new Set() };
+        this.#state = { tableIds: new Set(), databases: new Set(), nodeIds: new Set() };
         break;
       case 'database_created':
         invariant(event.database !== undefined, 'watch event without its database');
@@ -215,6 +245,14 @@ export class CatalogCache implements Catalog {
         invariant(event.manifest !== undefined, 'watch event without its manifest');
         this.#manifestListeners.tell(event.manifest);
         break;
+      case 'node_changed':
+        invariant(event.node !== undefined, 'watch event without its node');
+        this.#state?.nodeIds.add(event.node.nodeId);
+        this.#putNode(event.node);
+        break;
+      case 'node_removed':
+        this.#removeNode(event.removedNodeId);
+        break;
       default:
         // A newer metadata may tell of things that this release does not know.
         this.#options.log.debug({ kind: event.kind }, 'unknown catalog event');
@@ -230,6 +268,7 @@ export class CatalogCache implements Catalog {
       if (!state.tableIds.has(table.tableId) && !(await this.#exists(table.tableId, call))) this.#drop(dropped(table));
     }
     for (const name of this.#databases.keys()) if (!state.databases.has(name)) this.#databases.delete(name);
+    for (const nodeId of this.#nodes.keys()) if (!state.nodeIds.has(nodeId)) this.#removeNode(nodeId);
     this.#state = undefined;
     this.#changeCount++;
     this.#resetListeners.tell(version);
@@ -243,6 +282,15 @@ export class CatalogCache implements Catalog {
       if (error instanceof AlmanacError && error.code === 'table_not_found') return false;
       throw error;
     }
+  }
+
+  #putNode(node: NodeInfo): void {
+    this.#nodes.set(node.nodeId, node);
+    this.#nodeListeners.tell({ nodeId: node.nodeId, node });
+  }
+
+  #removeNode(nodeId: number): void {
+    if (this.#nodes.delete(nodeId)) this.#nodeListeners.tell({ nodeId, node: undefined });
   }
 
   #drop(table: DroppedTable): void {

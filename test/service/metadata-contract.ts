@@ -159,7 +159,7 @@ export function metadataContract(name: string, start: () => Promise<MetadataUnde
         expect(await failureCode(byOldId)).to.equal('table_not_found');
       });
 
-      it('grants regions that nobody owned to the node that comes', async () => {
+      it('grants regions that nobody owned to the node that is ready first', async () => {
         await metadata.stop();
         metadata = await start();
         ({ service } = metadata);
@@ -167,6 +167,8 @@ export function metadataContract(name: string, start: () => Promise<MetadataUnde
         expect(orphan.regions[0]).to.include({ epoch: 0, nodeId: 0 });
         const node = { role: 'ingester', addr: 'a:1', slot: '0', version: 'test' };
         const { nodeId } = await service.registerNode(node, call);
+        expect((await find('cpu')).regions[0]).to.include({ epoch: 0, nodeId: 0 });
+        await service.heartbeat({ nodeId, state: 'ready' }, call);
         expect((await find('cpu')).regions[0]).to.include({ epoch: 1, nodeId });
         expect((await service.registerNode(node, call)).nodeId).to.equal(nodeId);
         const grants = await service.listGrants({ nodeId }, call);
@@ -344,8 +346,8 @@ export function metadataContract(name: string, start: () => Promise<MetadataUnde
         await create('a');
         const watching = watch(service, 0n);
         const kinds: string[] = [];
-        for (let i = 0; i < 4; i++) kinds.push((await watching.next()).kind);
-        expect(kinds).to.deep.equal(['state_begin', 'database_created', 'table_changed', 'state_end']);
+        for (let i = 0; i < 5; i++) kinds.push((await watching.next()).kind);
+        expect(kinds).to.deep.equal(['state_begin', 'node_changed', 'database_created', 'table_changed', 'state_end']);
         await create('b');
         expect((await watching.next()).table?.name).to.equal('b');
         await watching.end();

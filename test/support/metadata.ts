@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { systemClock } from '#shared/clock/clock';
+import { systemClock, type Clock } from '#shared/clock/clock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { Metrics } from '#shared/telemetry/metrics';
 import { startMetadata, type RunningMetadata } from '#services/metadata/index';
+import { KeptLog } from './quiet-log.js';
 
 /** A folder of its own for one test, and how it goes away. */
 export interface TestFolder {
@@ -17,7 +19,9 @@ export function testFolder(): TestFolder {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** The real metadata service over a file in `folder`, with one node that can own regions. */
-export async function metadataIn(folder: string, regions = 1): Promise<RunningMetadata> {
-  return startMetadata({ folder, fs: nodeFileSystem, clock: systemClock, defaults: { regions } });
+/** The real metadata service over a file in `folder`. */
+export async function metadataIn(folder: string, regions = 1, clock: Clock = systemClock): Promise<RunningMetadata> {
+  const metrics = new Metrics({ unprefixedProcess: false });
+  const log = new KeptLog();
+  return startMetadata({ folder, fs: nodeFileSystem, clock, log, metrics, defaults: { regions } });
 }

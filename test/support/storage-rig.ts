@@ -83,6 +83,8 @@ export class StorageRig {
       folder: join(folder, 'metadata'),
       fs,
       clock: systemClock,
+      log,
+      metrics: new Metrics({ unprefixedProcess: false }),
       defaults: { regions: 1 },
     });
     const registration = { role: 'standalone', addr: '', slot: '0', version: 'test' };

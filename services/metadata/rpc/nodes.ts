@@ -1,43 +1,117 @@
-import type { Table } from '#shared/contracts/gen/common';
 import type {
-  ListGrantsRequest,
-  ListGrantsResponse,
+  AbandonNodeRequest,
+  AbandonNodeResponse,
+  HeartbeatRequest,
+  HeartbeatResponse,
   ListNodesResponse,
   RegisterNodeRequest,
   RegisterNodeResponse,
 } from '#shared/contracts/gen/metadata';
-import { tableChanged, type Catalog } from '../catalog.js';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import { nodeChanged } from '../catalog.js';
+import { changeState, grantFree, noteGrants, removeNode, type Cluster } from '../cluster.js';
+import { leastLoadedNode } from '../placement.js';
+import { nodeInfo, type NodeRecord, type NodeState } from '../store/nodes.js';
 
-const OWNER_ROLES = new Set(['standalone', 'ingester']);
+/** Regions that a node that drains seals at a time. */
+const DRAINS_AT_ONCE = 32;
 
-/** Makes a node known. Regions that nobody ever owned go to the first node that can. */
-export function registerNode(catalog: Catalog, request: RegisterNodeRequest): RegisterNodeResponse {
-  return catalog.change((note) => {
-    const nodeId = catalog.nodes.register({ ...request, nowMs: catalog.clock.nowMs() });
-    if (OWNER_ROLES.has(request.role)) {
-      for (const tableId of catalog.regions.grantFree(nodeId)) {
-        const table = catalog.tables.findById(tableId);
-        if (table !== undefined) note(tableChanged(table));
-      }
-    }
-    return { nodeId };
+const SPOKEN_STATES: ReadonlySet<string> = new Set(['starting', 'ready', 'draining', 'left']);
+
+/**
+ * Makes a node known. It gets regions when it says that it is ready; a standalone node, which is one process with this
+ * service and sends no heartbeats, is ready at once and for ever.
+ */
+export function registerNode(cluster: Cluster, request: RegisterNodeRequest): RegisterNodeResponse {
+  const { catalog, leases } = cluster;
+  const state = request.role === 'standalone' ? 'ready' : 'starting';
+  const nodeId = catalog.change((note) => {
+    const id = catalog.nodes.register({ ...request, state, nowMs: catalog.clock.nowMs() });
+    if (state === 'ready') grantFree(catalog, note);
+    const node = catalog.nodes.find(id);
+    invariant(node !== undefined, 'a node that was just written is missing');
+    note(nodeChanged(node));
+    return id;
   });
+  leases.renew(nodeId, state);
+  return { nodeId, leaseMs: leases.leaseMs };
 }
 
-export function listNodes(catalog: Catalog): ListNodesResponse {
-  return { nodes: catalog.nodes.list() };
-}
-
-export function listGrants(catalog: Catalog, request: ListGrantsRequest): ListGrantsResponse {
-  const regions = catalog.regions.ofNode(request.nodeId);
-  const tables = new Map<number, Table>();
-  for (const { tableId } of regions) {
-    const table = tables.get(tableId) ?? catalog.tables.findById(tableId);
-    if (table !== undefined) tables.set(tableId, table);
+/**
+ * Renews a node's lease. Only a change of state is written down and told.
+ *
+ * @throws `illegal_state` if the node is not known, or said that it leaves: it has to register again.
+ */
+export function heartbeat(cluster: Cluster, request: HeartbeatRequest): HeartbeatResponse {
+  const state = spokenState(request.state);
+  const node = cluster.catalog.nodes.find(request.nodeId);
+  // A heartbeat that was overtaken by the last word of its node does not bring the node back.
+  if (node === undefined || (node.state === 'left' && state !== 'left')) {
+    throw new AlmanacError('illegal_state', `node ${request.nodeId} is not known, it has to register again`);
   }
-  return {
-    tables: [...tables.values()],
-    regionIds: regions.map((region) => region.regionId),
-    watermarks: regions.map((region) => region.watermark),
-  };
+  if (state === 'left') return leave(cluster, node);
+  if (state !== node.state) cluster.catalog.change((note) => changeState(cluster, node, state, note));
+  cluster.leases.renew(node.nodeId, state);
+  return advice(cluster, node, state);
+}
+
+export function listNodes({ catalog }: Cluster): ListNodesResponse {
+  return { nodes: catalog.nodes.list().map(nodeInfo) };
+}
+
+/**
+ * Grants the regions of a node that will not come back anew, without its log.
+ *
+ * @throws `invalid_arguments` if there is no such node; `illegal_state` while it is alive.
+ */
+export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): AbandonNodeResponse {
+  const { catalog, moves, log } = cluster;
+  const node = catalog.nodes.find(nodeId);
+  if (node === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${nodeId}`);
+  if (node.state !== 'gone' && node.state !== 'left') {
+    throw new AlmanacError('illegal_state', `node ${nodeId} is ${node.state}, only one that is gone can be abandoned`);
+  }
+  const regionIds = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
+  catalog.change((note) => {
+    for (const regionId of regionIds) {
+      catalog.regions.regrant(regionId, leastLoadedNode(catalog));
+      catalog.regions.forgetIds(regionId);
+      catalog.seals.setAppliedIds(regionId, new Uint8Array(0));
+    }
+    noteGrants(catalog, regionIds, note);
+  });
+  moves.forgetNode(nodeId);
+  const fields = { nodeId, slot: node.slot, addr: node.addr, regionIds };
+  log.warn(fields, 'node abandoned: rows that were only in its log are lost');
+  return { regionIds };
+}
+
+function spokenState(state: string): NodeState {
+  if (SPOKEN_STATES.has(state)) return state as NodeState;
+  throw new AlmanacError('invalid_arguments', `a node cannot say that it is "${state}"`);
+}
+
+function leave(cluster: Cluster, node: NodeRecord): HeartbeatResponse {
+  const { catalog, leases, moves } = cluster;
+  if (node.state !== 'left') {
+    catalog.change((note) => {
+      // Without a slot it never comes back under this id.
+      if (node.slot === '' && node.regionCount === 0) removeNode(cluster, node.nodeId, note);
+      else changeState(cluster, node, 'left', note);
+    });
+  }
+  leases.forget(node.nodeId);
+  moves.forgetNode(node.nodeId);
+  return { regionIds: [], hasTakers: false };
+}
+
+/** What the owner shall seal now. */
+function advice({ catalog, moves }: Cluster, { nodeId, role }: NodeRecord, state: NodeState): HeartbeatResponse {
+  if (role !== 'ingester') return { regionIds: [], hasTakers: false };
+  if (state === 'ready') return { regionIds: moves.of(nodeId), hasTakers: false };
+  const hasTakers = state === 'draining' && catalog.nodes.readyIngesterIds().some((id) => id !== nodeId);
+  if (!hasTakers) return { regionIds: [], hasTakers };
+  const owned = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
+  return { regionIds: owned.slice(0, DRAINS_AT_ONCE), hasTakers };
 }

@@ -9,7 +9,9 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { manifestChanged, type Catalog } from '../catalog.js';
-import type { RegionRecord } from '../store/regions.js';
+
+/** A sequence is its epoch, shifted, and the number of a row. */
+const EPOCH_SHIFT = 40n;
 
 /**
  * Makes files part of the manifest and moves the region's watermark, in one transaction.
@@ -19,7 +21,7 @@ import type { RegionRecord } from '../store/regions.js';
  */
 export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest): RegionManifest {
   return catalog.change((note) => {
-    const region = findRegion(catalog, request.regionId);
+    const region = catalog.region(request.regionId);
     const manifest = catalog.manifest(request.regionId);
     if (isRepeated(request, manifest)) return manifest;
     if (region.epoch !== request.epoch) {
@@ -38,13 +40,19 @@ export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest)
   });
 }
 
-/** Hides rows up to one sequence a region. @throws `illegal_state` if a segment has rows on both sides of it. */
+/**
+ * Hides rows up to one sequence a region; of a table whose regions have several owners, each names its own.
+ *
+ * @throws `illegal_state` if a segment has rows on both sides of a point, or if a point is none of the open grant: its
+ *   owner has lost the region meanwhile, and the new one must name its own.
+ */
 export function truncateTable(catalog: Catalog, request: TruncateTableRequest): TruncateTableResponse {
   return catalog.change((note) => {
     const table: Table | undefined = catalog.tables.findById(request.tableId);
     if (table === undefined) throw new AlmanacError('table_not_found', `table ${request.tableId} not found`);
     const regions = request.points.map(({ regionId, sequence }) => {
       const before = catalog.manifest(regionId);
+      checkPoint(before, table, sequence);
       const straddles = before.segments.some((it) => it.sequenceFrom < sequence && sequence < it.sequenceTo);
       if (straddles || before.watermark < sequence) {
         throw new AlmanacError('illegal_state', `region ${regionId} is not flushed up to ${sequence}`);
@@ -57,6 +65,16 @@ export function truncateTable(catalog: Catalog, request: TruncateTableRequest): 
     });
     return { catalogVersion: catalog.version, regions };
   });
+}
+
+function checkPoint(manifest: RegionManifest, table: Table, sequence: bigint): void {
+  const { regionId, tableId, epoch } = manifest;
+  if (tableId !== table.tableId) {
+    throw new AlmanacError('region_not_found', `table "${table.name}" has no region ${regionId}`);
+  }
+  if (sequence >> EPOCH_SHIFT !== BigInt(epoch)) {
+    throw new AlmanacError('illegal_state', `point ${sequence} of region ${regionId} is not of its grant ${epoch}`);
+  }
 }
 
 export function getManifest(catalog: Catalog, regionId: number): RegionManifest {
@@ -79,10 +97,4 @@ function isRepeated(request: CommitSegmentsRequest, manifest: RegionManifest): b
   if (names.length === 0) return false;
   const present = new Set([...manifest.segments, ...manifest.seriesFiles].map((file) => file.path));
   return names.every((name) => present.has(name));
-}
-
-function findRegion(catalog: Catalog, regionId: number): RegionRecord {
-  const region = catalog.regions.find(regionId);
-  if (region === undefined) throw new AlmanacError('region_not_found', `region ${regionId} not found`);
-  return region;
 }

@@ -1,52 +1,120 @@
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import type { Connection } from './open.js';
 
+/** What a node says of itself, or `gone` while its lease has run out. */
+export type NodeState = 'starting' | 'ready' | 'draining' | 'left' | 'gone';
+
+/** A node, and since when it is in its state. */
+export interface NodeRecord extends NodeInfo {
+  readonly state: NodeState;
+  readonly stateMs: number;
+}
+
 interface Row {
   node_id: bigint;
   role: string;
+  slot: string | null;
   addr: string;
   version: string;
   registered_ms: bigint;
+  state: string;
+  state_ms: bigint;
+  region_count: bigint;
 }
+
+interface Registration {
+  readonly role: string;
+  /** Identity that keeps its node id; empty: a new id each time. */
+  readonly slot: string;
+  readonly addr: string;
+  readonly version: string;
+  readonly state: NodeState;
+  readonly nowMs: number;
+}
+
+const SELECT_NODE = `
+  SELECT n.*, (SELECT count(*) FROM regions r WHERE r.node_id = n.node_id) AS region_count FROM nodes n`;
 
 /** SQL of the `nodes` table. */
 export class NodeStore {
   readonly #upsert;
+  readonly #byId;
   readonly #all;
-  readonly #owners;
+  readonly #setState;
+  readonly #delete;
+  readonly #ready;
 
   constructor(connection: Connection) {
-    this.#upsert = connection.prepare<[string, string | null, string, string, number], { node_id: bigint }>(
-      `INSERT INTO nodes (role, slot, addr, version, registered_ms) VALUES (?, ?, ?, ?, ?)
+    this.#upsert = connection.prepare<[Omit<Registration, 'slot'> & { slot: string | null }], { node_id: bigint }>(
+      `INSERT INTO nodes (role, slot, addr, version, registered_ms, state, state_ms)
+       VALUES (@role, @slot, @addr, @version, @nowMs, @state, @nowMs)
        ON CONFLICT (role, slot) DO UPDATE SET addr = excluded.addr, version = excluded.version,
-         registered_ms = excluded.registered_ms
+         registered_ms = excluded.registered_ms, state = excluded.state, state_ms = excluded.state_ms
        RETURNING node_id`,
     );
-    this.#all = connection.prepare<[], Row>('SELECT * FROM nodes ORDER BY node_id');
-    this.#owners = connection.prepare<[], { node_id: bigint }>(
-      'SELECT node_id FROM nodes WHERE slot IS NOT NULL ORDER BY node_id',
+    this.#byId = connection.prepare<[number], Row>(`${SELECT_NODE} WHERE n.node_id = ?`);
+    this.#all = connection.prepare<[], Row>(`${SELECT_NODE} ORDER BY n.node_id`);
+    this.#setState = connection.prepare<[NodeState, number, number]>(
+      'UPDATE nodes SET state = ?, state_ms = ? WHERE node_id = ?',
+    );
+    this.#delete = connection.prepare<[number]>('DELETE FROM nodes WHERE node_id = ?');
+    this.#ready = connection.prepare<[string], { node_id: bigint }>(
+      `SELECT node_id FROM nodes WHERE role = ? AND state = 'ready' AND slot IS NOT NULL ORDER BY node_id`,
     );
   }
 
-  /** @param slot identity that keeps its node id; empty: a new id each time. */
-  register(node: { role: string; slot: string; addr: string; version: string; nowMs: number }): number {
-    const slot = node.slot === '' ? null : node.slot;
-    const row = this.#upsert.get(node.role, slot, node.addr, node.version, node.nowMs);
+  /** @returns the node's id. */
+  register(node: Registration): number {
+    const { role, slot, addr, version, state, nowMs } = node;
+    const row = this.#upsert.get({ role, slot: slot === '' ? null : slot, addr, version, state, nowMs });
     return Number(row?.node_id ?? 0n);
   }
 
-  list(): NodeInfo[] {
-    return this.#all.all().map((row) => ({
-      nodeId: Number(row.node_id),
-      role: row.role,
-      addr: row.addr,
-      version: row.version,
-      registeredMs: Number(row.registered_ms),
-    }));
+  find(nodeId: number): NodeRecord | undefined {
+    const row = this.#byId.get(nodeId);
+    return row === undefined ? undefined : fromRow(row);
   }
 
-  /** Nodes that can own regions. */
-  ownerIds(): number[] {
-    return this.#owners.all().map((row) => Number(row.node_id));
+  list(): NodeRecord[] {
+    return this.#all.all().map(fromRow);
   }
+
+  setState(nodeId: number, state: NodeState, nowMs: number): void {
+    this.#setState.run(state, nowMs, nodeId);
+  }
+
+  delete(nodeId: number): void {
+    this.#delete.run(nodeId);
+  }
+
+  /** Ingesters that can take regions now. */
+  readyIngesterIds(): number[] {
+    return this.#ready.all('ingester').map((row) => Number(row.node_id));
+  }
+
+  /** Nodes that can own regions now. A standalone node, which nothing can be moved to, only where there is no ingester. */
+  readyOwnerIds(): number[] {
+    const ingesters = this.readyIngesterIds();
+    return ingesters.length > 0 ? ingesters : this.#ready.all('standalone').map((row) => Number(row.node_id));
+  }
+}
+
+/** What the contract tells of a node. */
+export function nodeInfo(node: NodeRecord): NodeInfo {
+  const { nodeId, role, addr, version, registeredMs, state, slot, regionCount } = node;
+  return { nodeId, role, addr, version, registeredMs, state, slot, regionCount };
+}
+
+function fromRow(row: Row): NodeRecord {
+  return {
+    nodeId: Number(row.node_id),
+    role: row.role,
+    addr: row.addr,
+    version: row.version,
+    registeredMs: Number(row.registered_ms),
+    state: row.state as NodeState,
+    slot: row.slot ?? '',
+    regionCount: Number(row.region_count),
+    stateMs: Number(row.state_ms),
+  };
 }

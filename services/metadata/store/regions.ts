@@ -29,7 +29,11 @@ export class RegionStore {
   readonly #advance;
   readonly #truncate;
   readonly #load;
-  readonly #grantFree;
+  readonly #loads;
+  readonly #tablesOf;
+  readonly #free;
+  readonly #regrant;
+  readonly #forgetIds;
 
   constructor(connection: Connection) {
     this.#byId = connection.prepare<[number], Row>('SELECT * FROM regions WHERE region_id = ?');
@@ -47,10 +51,18 @@ export class RegionStore {
     this.#load = connection.prepare<[number], { regions: bigint }>(
       'SELECT count(*) AS regions FROM regions WHERE node_id = ?',
     );
-    this.#grantFree = connection.prepare<[number], { table_id: bigint }>(
-      `UPDATE regions SET node_id = ?, epoch = epoch + 1, watermark = (epoch + 1) << 40, version = version + 1
-       WHERE node_id = 0 RETURNING table_id`,
+    this.#loads = connection.prepare<[], { node_id: bigint; regions: bigint }>(
+      'SELECT node_id, count(*) AS regions FROM regions GROUP BY node_id',
     );
+    this.#tablesOf = connection.prepare<[number], { table_id: bigint; regions: bigint }>(
+      'SELECT table_id, count(*) AS regions FROM regions WHERE node_id = ? GROUP BY table_id',
+    );
+    this.#free = connection.prepare<[], Row>('SELECT * FROM regions WHERE node_id = 0 ORDER BY region_id');
+    this.#regrant = connection.prepare<[number, number]>(
+      `UPDATE regions SET node_id = ?, epoch = epoch + 1, watermark = (epoch + 1) << 40, version = version + 1
+       WHERE region_id = ?`,
+    );
+    this.#forgetIds = connection.prepare<[number]>('UPDATE regions SET ids_since_epoch = epoch WHERE region_id = ?');
   }
 
   find(regionId: number): RegionRecord | undefined {
@@ -82,9 +94,29 @@ export class RegionStore {
     return Number(this.#load.get(nodeId)?.regions ?? 0n);
   }
 
-  /** Grants all regions without an owner to a node; the ids of their tables. */
-  grantFree(nodeId: number): number[] {
-    return [...new Set(this.#grantFree.all(nodeId).map((row) => Number(row.table_id)))];
+  /** How many regions each node owns that owns any. */
+  loads(): Map<number, number> {
+    return new Map(this.#loads.all().map((row) => [Number(row.node_id), Number(row.regions)]));
+  }
+
+  /** How many regions of each table a node owns, by table id. */
+  tablesOf(nodeId: number): Map<number, number> {
+    return new Map(this.#tablesOf.all(nodeId).map((row) => [Number(row.table_id), Number(row.regions)]));
+  }
+
+  /** Regions without an owner. */
+  free(): RegionRecord[] {
+    return this.#free.all().map(fromRow);
+  }
+
+  /** Opens the region's next epoch for a node, or for nobody (0). */
+  regrant(regionId: number, nodeId: number): void {
+    this.#regrant.run(nodeId, regionId);
+  }
+
+  /** Notes that the ids of batches of all epochs before the present one are lost. */
+  forgetIds(regionId: number): void {
+    this.#forgetIds.run(regionId);
   }
 }
 

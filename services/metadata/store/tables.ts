@@ -27,6 +27,7 @@ interface RegionRow {
   position: bigint;
   epoch: bigint;
   node_id: bigint;
+  ids_since_epoch: bigint;
 }
 
 export interface NewTable {
@@ -66,7 +67,7 @@ export class TableStore {
       'SELECT * FROM columns WHERE table_id = ? ORDER BY position',
     );
     this.#regions = connection.prepare<[number], RegionRow>(
-      'SELECT region_id, position, epoch, node_id FROM regions WHERE table_id = ? ORDER BY position',
+      `SELECT region_id, position, epoch, node_id, ids_since_epoch FROM regions WHERE table_id = ? ORDER BY position`,
     );
     this.#insert = connection.prepare<[number, string, string, string, number]>(
       `INSERT INTO tables (database_id, name, schema_version, options, primary_key, created_ms, next_column_id)
@@ -164,5 +165,6 @@ function regionFromRow(row: RegionRow): RegionInfo {
     index: Number(row.position),
     epoch: Number(row.epoch),
     nodeId: Number(row.node_id),
+    idsSinceEpoch: Number(row.ids_since_epoch),
   };
 }

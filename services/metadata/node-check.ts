@@ -1,0 +1,34 @@
+import { changeState, removeNode, type Cluster, type Note } from './cluster.js';
+import type { NodeRecord } from './store/nodes.js';
+
+/** How long a node without a slot, which nothing depends on, stays listed after it was lost. */
+const KEEP_GONE_MS = 10 * 60_000;
+/** How long a node with a slot but without regions stays listed: it may come back with its id. */
+const KEEP_SLOT_MS = 24 * 3_600_000;
+
+/** Marks nodes that were not heard of as gone, and forgets those that were gone for long. */
+export function checkNodes(cluster: Cluster): void {
+  const { catalog } = cluster;
+  const nodes = catalog.nodes.list().filter((node) => node.role !== 'standalone');
+  const lost = nodes.filter((node) => isLost(cluster, node));
+  const stale = nodes.filter((node) => isStale(node, catalog.clock.nowMs()));
+  if (lost.length === 0 && stale.length === 0) return;
+  catalog.change((note: Note) => {
+    for (const node of lost) changeState(cluster, node, 'gone', note);
+    for (const { nodeId } of stale) removeNode(cluster, nodeId, note);
+  });
+  for (const { nodeId, role, addr } of lost) cluster.log.warn({ nodeId, role, addr }, 'node is gone');
+  for (const { nodeId } of [...lost, ...stale]) {
+    cluster.leases.forget(nodeId);
+    cluster.moves.forgetNode(nodeId);
+  }
+}
+
+function isLost({ leases }: Cluster, { nodeId, state }: NodeRecord): boolean {
+  return state !== 'gone' && state !== 'left' && leases.isOver(nodeId);
+}
+
+function isStale({ state, stateMs, slot, regionCount }: NodeRecord, nowMs: number): boolean {
+  if ((state !== 'gone' && state !== 'left') || regionCount > 0) return false;
+  return nowMs - stateMs > (slot === '' ? KEEP_GONE_MS : KEEP_SLOT_MS);
+}

@@ -1,0 +1,115 @@
+import type { Empty, RegionInfo, Table } from '#shared/contracts/gen/common';
+import type {
+  ListGrantsRequest,
+  ListGrantsResponse,
+  MoveRegionRequest,
+  OpenRegionRequest,
+  OpenRegionResponse,
+  SealRegionRequest,
+  SealRegionResponse,
+} from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import type { Catalog } from '../catalog.js';
+import { noteGrants, type Cluster } from '../cluster.js';
+import { leastLoadedNode } from '../placement.js';
+import type { RegionRecord } from '../store/regions.js';
+
+const APPLIED_IDS_MAX = 4 << 20;
+
+export function listGrants(catalog: Catalog, request: ListGrantsRequest): ListGrantsResponse {
+  const regions = catalog.regions.ofNode(request.nodeId);
+  const tables = new Map<number, Table>();
+  for (const { tableId } of regions) {
+    const table = tables.get(tableId) ?? catalog.tables.findById(tableId);
+    if (table !== undefined) tables.set(tableId, table);
+  }
+  return {
+    tables: [...tables.values()],
+    regionIds: regions.map((region) => region.regionId),
+    watermarks: regions.map((region) => region.watermark),
+  };
+}
+
+/** @throws `region_not_found`; `region_not_ready` for all but the owner. */
+export function openRegion(catalog: Catalog, { regionId, nodeId }: OpenRegionRequest): OpenRegionResponse {
+  const region = catalog.region(regionId);
+  if (region.nodeId !== nodeId || nodeId === 0) {
+    const text = `region ${regionId} is not granted to node ${nodeId}`;
+    throw new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
+  }
+  return {
+    table: tableOf(catalog, region),
+    manifest: catalog.manifest(regionId),
+    appliedIds: catalog.seals.appliedIds(regionId),
+  };
+}
+
+/**
+ * Closes a grant and opens the next one, in one transaction: no instant has two open grants of a region, and the next
+ * owner begins only where every acknowledged row of this one is in segments.
+ *
+ * @throws `region_not_found`; `illegal_state` if grant or watermark are not the present ones.
+ */
+export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRegionResponse {
+  const { catalog, moves } = cluster;
+  const { regionId, epoch, nodeId, appliedIds } = request;
+  if (appliedIds.byteLength > APPLIED_IDS_MAX) {
+    const text = `applied ids of a region take at most ${APPLIED_IDS_MAX} bytes, not ${appliedIds.byteLength}`;
+    throw new AlmanacError('invalid_arguments', text);
+  }
+  const before = catalog.region(regionId);
+  // The answer to the first was lost on the way.
+  if (catalog.seals.has(regionId, epoch, nodeId)) return { region: regionInfo(catalog, before) };
+  checkSeal(before, request);
+  const nextId = nextOwner(cluster, before, request.toNodeId);
+  catalog.change((note) => {
+    catalog.regions.regrant(regionId, nextId);
+    catalog.seals.insert(regionId, epoch, nodeId);
+    catalog.seals.setAppliedIds(regionId, appliedIds);
+    noteGrants(catalog, [regionId], note);
+  });
+  moves.granted(regionId, nextId);
+  return { region: regionInfo(catalog, catalog.region(regionId)) };
+}
+
+/** @throws `region_not_found`; `illegal_state` if the node cannot take regions now. */
+export function moveRegion({ catalog, moves }: Cluster, { regionId, toNodeId }: MoveRegionRequest): Empty {
+  const region = catalog.region(regionId);
+  if (!catalog.nodes.readyIngesterIds().includes(toNodeId)) {
+    throw new AlmanacError('illegal_state', `node ${toNodeId} cannot take regions now`);
+  }
+  moves.wish(region, toNodeId);
+  return {};
+}
+
+function checkSeal(region: RegionRecord, { regionId, epoch, nodeId, watermark }: SealRegionRequest): void {
+  if (region.epoch !== epoch || region.nodeId !== nodeId || nodeId === 0) {
+    throw new AlmanacError('illegal_state', `grant ${epoch} of region ${regionId} is not open at node ${nodeId}`);
+  }
+  if (region.watermark !== watermark) {
+    const text = `region ${regionId} stands at ${region.watermark}, not at ${watermark}`;
+    throw new AlmanacError('illegal_state', text, { details: { watermark: String(region.watermark) } });
+  }
+}
+
+/** Who the owner names, else who is wanted, else the owner if it goes on, else who has the least; 0 if nobody is ready. */
+function nextOwner({ catalog, moves }: Cluster, region: RegionRecord, toNodeId: number): number {
+  const ready = new Set(catalog.nodes.readyOwnerIds());
+  for (const nodeId of [toNodeId, moves.targetOf(region.regionId), region.nodeId]) {
+    if (ready.has(nodeId)) return nodeId;
+  }
+  return leastLoadedNode(catalog);
+}
+
+function regionInfo(catalog: Catalog, region: RegionRecord): RegionInfo {
+  const info = tableOf(catalog, region).regions.find((it) => it.regionId === region.regionId);
+  invariant(info !== undefined, 'a table does not name its region');
+  return info;
+}
+
+function tableOf(catalog: Catalog, { tableId }: RegionRecord): Table {
+  const table = catalog.tables.findById(tableId);
+  invariant(table !== undefined, 'a region outlived its table');
+  return table;
+}
