@@ -2,7 +2,6 @@ import { systemClock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
 import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { invariant } from '#shared/errors/invariant';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RunningRole, StartRole } from '#shared/lifecycle/role';
 import { handleStopSignals } from '#shared/lifecycle/signals';
@@ -14,8 +13,12 @@ import { isColoured } from './colour.js';
 import { EXIT, type CommandContext } from './commands/command.js';
 
 /** Loaded only when it is run: a process holds the code of its own role. */
-const STARTS: Readonly<Partial<Record<Role, () => Promise<StartRole>>>> = {
+const STARTS: Readonly<Record<Role, () => Promise<StartRole>>> = {
   standalone: async () => (await import('#services/standalone/index')).startStandalone,
+  gateway: async () => (await import('#services/gateway/role')).startGatewayRole,
+  ingester: async () => (await import('#services/ingester/role')).startIngesterRole,
+  querier: async () => (await import('#services/querier/role')).startQuerierRole,
+  metadata: async () => (await import('#services/metadata/role')).startMetadataRole,
 };
 
 /** Runs a server until a signal ends it. Resolves when it is ready, or when its start has failed. */
@@ -57,8 +60,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     },
   });
   try {
-    const start = await STARTS[role]?.();
-    invariant(start !== undefined, 'a role that can be started');
+    const start = await STARTS[role]();
     server = await start({ loaded, log, metrics, logFilter, onNodeId: (nodeId) => setFields({ nodeId }) });
     for (const { message, url } of server.addresses) log.info({ url }, message);
     log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');

@@ -6,6 +6,7 @@ import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
+import type { RoleAddress } from '#shared/lifecycle/role';
 import type { Service } from '#shared/lifecycle/service';
 import { MemoryBudget } from '#shared/limits/memory-budget';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
@@ -89,6 +90,15 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     },
     stop: () => closeAll(listeners),
   };
+}
+
+/** The listeners, for the log. */
+export function httpAddresses({ httpUrl, publicUrl }: RunningGateway, config: Config): RoleAddress[] {
+  return [
+    ...(publicUrl === undefined ? [] : [{ message: 'public listener is open', url: publicUrl }]),
+    { message: 'main listener is open', url: httpUrl },
+    ...(config.dashboard.enable ? [{ message: 'dashboard', url: `${httpUrl}/dashboard/` }] : []),
+  ];
 }
 
 function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBudget, lifecycle: Lifecycle): RouteDeps {

@@ -7,7 +7,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
-import { joinCluster, openNodeServer, type ClusterNode } from '#shared/node/cluster-node';
+import { joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
@@ -17,6 +17,8 @@ import { claimSlot } from './slots.js';
 
 /** Rest between two questions whether a draining node still has regions to give away. */
 const DRAIN_REST_MS = 100;
+/** Longest wait for calls at work when the process ends. */
+const CALLS_MS_MAX = 10_000;
 
 /** An ingester as a process of its own. */
 export async function startIngesterRole(options: RoleOptions): Promise<RunningRole> {
@@ -26,8 +28,12 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const stage = new Stage(['slot']);
   let node: ClusterNode | undefined;
   let ingester: RunningIngester | undefined;
-  const server = await openNodeServer(options, 'ingester', stage, () => node?.nodeId ?? 0);
-  server.serve('Ingester', lateIngester(() => ingester?.service));
+  const server = await openNodeServer(options, {
+    role: 'ingester',
+    stage,
+    nodeId: () => node?.nodeId ?? 0,
+    services: { Ingester: lateIngester(() => ingester?.service) },
+  });
 
   const fs = nodeFileSystem;
   const slot = await claimSlot({ dataFolder, fs, random: systemRandom });
@@ -37,7 +43,12 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const { nodeId, catalog, membership, metadata } = node;
   log.info({ slot: slot.number }, 'slot is claimed');
   const deps: IngesterDeps = {
-    config: ingesterSettings(config, { nodeId, dataFolder, walFolder: config.wal.dir ?? slot.walFolder, scratchFolder }),
+    config: ingesterSettings(config, {
+      nodeId,
+      dataFolder,
+      walFolder: config.wal.dir ?? slot.walFolder,
+      scratchFolder,
+    }),
     fs,
     clock: systemClock,
     random: systemRandom,
@@ -68,12 +79,12 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   membership.start((regionIds) => void running.giveAway(regionIds, 0));
   adopting.start();
   return {
-    addresses: [{ message: 'gRPC listener is open', url: `grpc://${server.address}` }],
+    addresses: [serverAddress(config, server)],
     async drain() {
       stage.state = 'draining';
       await adopting.stop();
       await giveAllAway(node, running);
-      server.setServing(false);
+      await server.stop(CALLS_MS_MAX);
       await running.drain();
     },
     async stop() {

@@ -4,14 +4,17 @@ import { systemClock } from '#shared/clock/clock';
 import { lockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
-import { openNodeServer } from '#shared/node/cluster-node';
+import { openNodeServer, serverAddress } from '#shared/node/cluster-node';
 import { Stage } from '#shared/node/stage';
 
 import { startMetadata } from './index.js';
 
+/** Longest wait for calls at work when the process ends. */
+const CALLS_MS_MAX = 10_000;
+
 /** Metadata as a process of its own. */
 export async function startMetadataRole(options: RoleOptions): Promise<RunningRole> {
-  const { loaded, log, onNodeId } = options;
+  const { loaded, log, metrics } = options;
   const { cluster, storage } = loaded.config;
   const folder = `${resolve(storage.dataHome)}/metadata`;
   const stage = new Stage(['catalog']);
@@ -24,21 +27,24 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
     log: log.child({ component: 'metadata' }),
     defaults: { regions: cluster.regions },
     leaseMs: cluster.leaseMs,
+    metrics,
   });
-  const server = await openNodeServer(options, 'metadata', stage, () => 0);
-  onNodeId(0);
-  server.serve('Metadata', metadata.service);
+  const server = await openNodeServer(options, {
+    role: 'metadata',
+    stage,
+    nodeId: () => 0,
+    services: { Metadata: metadata.service },
+  });
   stage.ready();
-  server.setServing(true);
+  server.health.set(true);
   return {
-    addresses: [{ message: 'gRPC listener is open', url: `grpc://${server.address}` }],
+    addresses: [serverAddress(loaded.config, server)],
     async drain() {
       stage.state = 'draining';
-      server.setServing(false);
-      await server.drain();
+      await server.stop(CALLS_MS_MAX);
     },
     async stop() {
-      await server.stop();
+      await server.stop(0);
       await metadata.stop();
       unlock();
     },

@@ -7,9 +7,8 @@ import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { tryLockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
-import { connect } from '#shared/grpc/client';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
-import { connectionOptions, joinCluster, openNodeServer, type ClusterNode } from '#shared/node/cluster-node';
+import { connectTo, joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
 import { Stage } from '#shared/node/stage';
 import { RowSink } from '#shared/write/row-sink';
 import { RegionSender } from '#shared/write/send';
@@ -25,14 +24,21 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   const stage = new Stage(['metadata']);
   let node: ClusterNode | undefined;
   let querier: RunningQuerier | undefined;
-  const server = await openNodeServer(options, 'querier', stage, () => node?.nodeId ?? 0);
-  server.serve('Querier', lateQuerier(() => querier?.service));
+  const server = await openNodeServer(options, {
+    role: 'querier',
+    stage,
+    nodeId: () => node?.nodeId ?? 0,
+    services: { Querier: lateQuerier(() => querier?.service) },
+  });
 
   const spill = await claimSpillFolder(`${dataFolder}/scratch`);
   node = await joinCluster(options, server, { role: 'querier', stage, slot: '', signal: new AbortController().signal });
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics };
-  const ingesters = new RemoteIngesters(catalog, (addr) => connect('Ingester', addr, connectionOptions(config)));
+  const ingesters = new RemoteIngesters(catalog, (addr) => {
+    const connection = connectTo(config, addr);
+    return { service: connection.client('Ingester'), close: () => connection.close() };
+  });
   const sender = new RegionSender({ ...deps, catalog, ingesters });
   const running = (querier = await startQuerier({
     ...deps,
@@ -47,12 +53,11 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   await node.ready();
   node.membership.start(() => undefined);
   return {
-    addresses: [{ message: 'gRPC listener is open', url: `grpc://${server.address}` }],
+    addresses: [serverAddress(config, server)],
     async drain() {
       stage.state = 'draining';
       await node.membership.tell('draining');
-      server.setServing(false);
-      await server.drain();
+      await server.stop(config.query.maxTimeoutMs);
       await running.drain();
     },
     async stop() {

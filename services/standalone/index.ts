@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 
-import { startGateway, type RunningGateway } from '#services/gateway/index';
+import { httpAddresses, startGateway, type RunningGateway } from '#services/gateway/index';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
-import type { Catalog } from '#shared/discovery/catalog';
+import { lateCatalog } from '#shared/discovery/late-catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
-import type { RoleAddress, RoleOptions, RunningRole } from '#shared/lifecycle/role';
+import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { adminService } from '#shared/node/admin-service';
 import { Stage } from '#shared/node/stage';
 
@@ -34,7 +34,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     clock: systemClock,
     querier: { sql: (request, call) => running().querier.sql(request, call) },
     writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
-    catalog: lateCatalog(running),
+    catalog: lateCatalog(() => running().catalog),
     admin: adminService({
       ...options,
       role: 'standalone',
@@ -72,14 +72,6 @@ function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage, co
   };
 }
 
-function httpAddresses({ httpUrl, publicUrl }: RunningGateway, config: Config): RoleAddress[] {
-  return [
-    ...(publicUrl === undefined ? [] : [{ message: 'public listener is open', url: publicUrl }]),
-    { message: 'main listener is open', url: httpUrl },
-    ...(config.dashboard.enable ? [{ message: 'dashboard', url: `${httpUrl}/dashboard/` }] : []),
-  ];
-}
-
 function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps {
   return {
     config: loaded.config,
@@ -99,19 +91,5 @@ function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps
       log.error({ error }, 'the write-ahead log failed: the process ends');
       process.exit(1);
     },
-  };
-}
-
-/** The catalog of a core that may not have started yet. */
-function lateCatalog(running: () => RunningCore): Catalog {
-  return {
-    get version() {
-      return running().catalog.version;
-    },
-    database: (name, call) => running().catalog.database(name, call),
-    databases: (call) => running().catalog.databases(call),
-    table: (database, name, call) => running().catalog.table(database, name, call),
-    tables: (database, call) => running().catalog.tables(database, call),
-    reached: (version, call) => running().catalog.reached(version, call),
   };
 }

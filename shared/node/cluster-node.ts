@@ -8,11 +8,12 @@ import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Membership } from '#shared/discovery/membership';
-import { connect, type Connection } from '#shared/grpc/client';
+import { connect, type Connection } from '#shared/grpc/connect';
+import type { Contracts } from '#shared/grpc/contract';
 import { retrying } from '#shared/grpc/retrying';
-import { GrpcServer } from '#shared/grpc/server';
+import { serve, type GrpcServer } from '#shared/grpc/serve';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
-import type { RoleOptions } from '#shared/lifecycle/role';
+import type { RoleAddress, RoleOptions } from '#shared/lifecycle/role';
 
 import { adminService } from './admin-service.js';
 import { Stage } from './stage.js';
@@ -40,19 +41,34 @@ export interface ClusterNode {
   stop(): Promise<void>;
 }
 
+export interface NodeServerStart {
+  readonly role: string;
+  readonly stage: Stage;
+  /** 0 until the process knows it. */
+  readonly nodeId: () => number;
+  /** Besides `Admin`. They may refuse everything until the role has started. */
+  readonly services: Partial<Contracts>;
+}
+
 /** The listener of a process: who it is and how it does is answered from its start. */
-export async function openNodeServer(
-  options: RoleOptions,
-  role: string,
-  stage: Stage,
-  nodeId: () => number,
-): Promise<GrpcServer> {
+export function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
   const { loaded, log } = options;
   const { grpc } = loaded.config;
-  const server = new GrpcServer({ log: log.child({ component: 'grpc' }), clock: systemClock, bytesMax: grpc.maxMessageSizeBytes });
-  server.serve('Admin', adminService({ ...options, role, stage, clock: systemClock, nodeId }));
-  await server.listen(grpc.bindAddr);
-  return server;
+  const colon = grpc.bindAddr.lastIndexOf(':');
+  return serve({
+    host: grpc.bindAddr.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(grpc.bindAddr.slice(colon + 1)),
+    services: { ...start.services, Admin: adminService({ ...options, ...start, clock: systemClock }) },
+    clock: systemClock,
+    log: log.child({ component: 'grpc' }),
+    messageBytesMax: grpc.maxMessageSizeBytes,
+  });
+}
+
+/** Where the listener is, for the log. */
+export function serverAddress({ grpc }: Config, server: GrpcServer): RoleAddress {
+  const host = grpc.bindAddr.slice(0, grpc.bindAddr.lastIndexOf(':'));
+  return { message: 'gRPC listener is open', url: `grpc://${host}:${server.port}` };
 }
 
 /** Joins the cluster: resolves when metadata knows the node and the whole catalog is here, however long that takes. */
@@ -60,9 +76,9 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   const { loaded, log, onNodeId } = options;
   const { role, slot, stage, signal } = start;
   const { config } = loaded;
-  const connection = connect('Metadata', config.metadata.addr, connectionOptions(config));
+  const connection = connectTo(config, config.metadata.addr);
   const deps = { clock: systemClock, random: systemRandom };
-  const metadata = retrying('Metadata', connection.service, deps);
+  const metadata = retrying('Metadata', connection.client('Metadata'), deps);
   stage.waiting = ['metadata'];
   const membership = await Membership.join(
     {
@@ -85,13 +101,13 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
     catalog,
     async ready() {
       stage.ready();
-      server.setServing(true);
+      server.health.set(true);
       await membership.tell('ready');
     },
     async stop() {
       await membership.leave();
       await catalog.stop();
-      await server.stop();
+      await server.stop(0);
       connection.close();
     },
   };
@@ -107,8 +123,7 @@ function addressOf({ node, grpc }: Config, port: number): string {
   });
 }
 
-export function connectionOptions({ grpc }: Config): { readonly bytesMax: number } {
-  return { bytesMax: grpc.maxMessageSizeBytes };
+/** A connection to another process of the cluster. */
+export function connectTo({ grpc }: Config, addr: string): Connection {
+  return connect(addr, { clock: systemClock, messageBytesMax: grpc.maxMessageSizeBytes });
 }
-
-export type { Connection };

@@ -1,0 +1,105 @@
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import type { CatalogCache } from '#shared/discovery/catalog-cache';
+import { lateCatalog } from '#shared/discovery/late-catalog';
+import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
+import { adminService } from '#shared/node/admin-service';
+import { connectTo, joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
+import { Stage } from '#shared/node/stage';
+import { RegionSender } from '#shared/write/send';
+import { BatchWriter } from '#shared/write/writer';
+import type { RowWriter } from '#shared/write/writer-types';
+
+import { RemoteQueriers } from './cluster/remote-queriers.js';
+import { httpAddresses, startGateway } from './index.js';
+
+/** Rest between two looks whether the nodes that a gateway needs are there. */
+const LOOK_MS = 50;
+
+/** What a gateway has once it is part of a cluster. */
+interface Joined {
+  readonly node: ClusterNode;
+  readonly queriers: RemoteQueriers;
+  readonly ingesters: RemoteIngesters;
+  readonly writer: RowWriter;
+}
+
+/** A gateway as a process of its own. The listeners open first, so that health is answered while it joins. */
+export async function startGatewayRole(options: RoleOptions): Promise<RunningRole> {
+  const { loaded, log, metrics } = options;
+  const { config } = loaded;
+  const stage = new Stage(['metadata']);
+  let joined: Joined | undefined;
+  const running = (): Joined => {
+    if (joined === undefined)
+      throw new AlmanacError('region_not_ready', 'the gateway is starting', { retryAfterSeconds: 1 });
+    return joined;
+  };
+  const nodeId = (): number => joined?.node.nodeId ?? 0;
+  const gateway = await startGateway({
+    config,
+    log,
+    metrics,
+    clock: systemClock,
+    querier: { sql: (request, call) => running().queriers.sql(request, call) },
+    writer: { write: (batches, writeOptions, call) => running().writer.write(batches, writeOptions, call) },
+    catalog: lateCatalog(() => running().node.catalog),
+    admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
+    readiness: () => ({ ready: stage.state === 'ready', waiting: stage.waiting, progress: stage.progress }),
+    canWrite: () => stage.state === 'ready',
+  });
+  const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
+  const start = { role: 'gateway', stage, slot: '', signal: new AbortController().signal } as const;
+  const node = await joinCluster(options, server, start);
+  joined = join(options, node);
+  await othersAreThere(node.catalog, stage);
+  await node.ready();
+  node.membership.start(() => undefined);
+  return {
+    addresses: [serverAddress(config, server), ...httpAddresses(gateway, config)],
+    async drain() {
+      stage.state = 'draining';
+      await node.membership.tell('draining');
+      await systemClock.sleep(config.shutdown.delayMs);
+      await gateway.drain();
+    },
+    async stop() {
+      await gateway.stop();
+      joined?.queriers.close();
+      joined?.ingesters.close();
+      await node.stop();
+    },
+  };
+}
+
+function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
+  const { config } = loaded;
+  const { catalog, metadata } = node;
+  const deps = { clock: systemClock, random: systemRandom, metrics, catalog };
+  const ingesters = new RemoteIngesters(catalog, (addr) => {
+    const connection = connectTo(config, addr);
+    return { service: connection.client('Ingester'), close: () => connection.close() };
+  });
+  const queriers = new RemoteQueriers({
+    nodes: () => catalog.nodes(),
+    connect: (addr) => {
+      const connection = connectTo(config, addr);
+      return { service: connection.client('Querier'), close: () => connection.close() };
+    },
+  });
+  const sender = new RegionSender({ ...deps, ingesters });
+  return { node, queriers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
+}
+
+/** A gateway is of use once somebody takes rows and somebody answers questions. */
+async function othersAreThere(catalog: CatalogCache, stage: Stage): Promise<void> {
+  for (;;) {
+    const ready = new Set(catalog.nodes().flatMap(({ role, state }) => (state === 'ready' ? [role] : [])));
+    const lacking = ['ingester', 'querier'].filter((role) => !ready.has(role));
+    if (lacking.length === 0) return;
+    stage.waiting = lacking;
+    await systemClock.sleep(LOOK_MS);
+  }
+}
