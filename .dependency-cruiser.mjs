@@ -6,6 +6,7 @@ const LAYERS = [
   'config|fs|schema|telemetry',
   'lifecycle|limits|rowbatch|segments|profiling',
   'duckdb|contracts',
+  'grpc',
   'discovery',
   'write',
 ];
@@ -121,8 +122,8 @@ export default {
     door('better-sqlite3', ['^services/metadata/store/']),
     door('@duckdb/node-api', ['^shared/duckdb/']),
     door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^services/querier/formats/arrow\\.ts$']),
-    door('@grpc/[^/]+', ['^shared/contracts/']),
-    door('protobufjs', ['^shared/contracts/']),
+    door('@grpc/[^/]+', ['^shared/grpc/']),
+    door('protobufjs', ['^shared/grpc/contract\\.ts$']),
     door('pino', ['^shared/telemetry/']),
     door('prom-client', ['^shared/telemetry/', '^services/[^/]+/metrics\\.ts$']),
     door('toml', ['^shared/config/']),
