@@ -28,6 +28,12 @@ export class StandardError extends AlmanacError {
   }
 }
 
+interface CrossingStatus {
+  readonly code: number;
+  readonly details: string;
+  readonly metadata: Metadata;
+}
+
 interface CrossingError {
   readonly code: string;
   readonly number: number;
@@ -37,7 +43,7 @@ interface CrossingError {
 }
 
 /** How an error leaves a service. Its cause stays here. */
-export function toStatus(error: AlmanacError): StatusObject {
+export function toStatus(error: AlmanacError): CrossingStatus {
   const crossing: CrossingError = {
     code: error.code,
     number: error.number,
@@ -48,7 +54,7 @@ export function toStatus(error: AlmanacError): StatusObject {
   const metadata = new Metadata();
   metadata.set(ERROR_KEY, Buffer.from(JSON.stringify(crossing)));
   const code: number = error instanceof StandardError ? error.grpc : ERROR_CODES[error.code].grpc;
-  return { code: code as status, details: cut(error.message, SUMMARY_LENGTH_MAX), metadata };
+  return { code, details: cut(error.message, SUMMARY_LENGTH_MAX), metadata };
 }
 
 /** The error that `toStatus` took, or what the transport itself has to say. `title` names the call. */
