@@ -1,0 +1,127 @@
+import { connectivityState, Metadata, status, type Channel, type StatusObject } from '@grpc/grpc-js';
+
+import type { Clock, Timer } from '#shared/clock/clock';
+import { callError, type Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { DEADLINE_MS_MAX, REQUEST_ID_KEY } from './options.js';
+import { fromStatus, UnansweredError } from './status.js';
+
+/** A connection as calls see it. */
+export interface Link {
+  readonly channel: Channel;
+  readonly address: string;
+  readonly clock: Clock;
+  readonly messageBytesMax: number;
+  /** How long a call waits for a connection; undefined: up to its deadline. */
+  readonly connectMs: number | undefined;
+}
+
+export interface Outgoing {
+  readonly path: string;
+  readonly title: string;
+  readonly message: Buffer;
+}
+
+/**
+ * One call on its way: sends the request at once, gives the answers one by one as they are asked for.
+ *
+ * Below grpc-js's client classes, whose streams read 16 messages ahead, of any size.
+ */
+export class Exchange {
+  readonly #link: Link;
+  readonly #title: string;
+  readonly #signal: AbortSignal;
+  readonly #call: ReturnType<Channel['createCall']>;
+  #connecting: Timer | undefined;
+  #isSent = false;
+  #message: Buffer | undefined;
+  /** How the call ended: `undefined` while it runs, `null` when well. */
+  #end: AlmanacError | null | undefined;
+  #wake: (() => void) | undefined;
+
+  /** @throws the call's error if it is over, and `invalid_arguments` if the request is too large. */
+  constructor(link: Link, outgoing: Outgoing, call: Call) {
+    this.#link = link;
+    this.#title = `${outgoing.title} at ${link.address}`;
+    this.#signal = call.signal;
+    const leftMs = this.#check(outgoing, call);
+    const deadline = leftMs > DEADLINE_MS_MAX ? Infinity : call.deadlineMs;
+    this.#call = link.channel.createCall(outgoing.path, deadline, undefined, null, undefined);
+    call.signal.addEventListener('abort', this.#onAbort);
+    this.#limitConnecting();
+    this.#start(outgoing.message, call.requestId);
+  }
+
+  /** The next answer; undefined at the end. Asks the peer for no more than this one. */
+  async next(): Promise<Buffer | undefined> {
+    if (this.#end === undefined) this.#call.startRead();
+    while (this.#message === undefined && this.#end === undefined) {
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    const message = this.#message;
+    this.#message = undefined;
+    if (message === undefined && this.#end instanceof AlmanacError) throw this.#end;
+    return message;
+  }
+
+  /** Tells the peer that nothing more is wanted. Does nothing after the end. */
+  cancel(): void {
+    this.#finish(null);
+    this.#call.cancelWithStatus(status.CANCELLED, 'the caller left');
+  }
+
+  #check({ title, message }: Outgoing, call: Call): number {
+    if (call.signal.aborted) throw callError(call.signal);
+    const leftMs = call.deadlineMs - this.#link.clock.nowMs();
+    if (leftMs <= 0) throw new AlmanacError('deadline_exceeded', `${title} was called after its deadline`);
+    const max = this.#link.messageBytesMax;
+    if (message.length <= max) return leftMs;
+    const text = `${title}: the request has ${message.length} bytes, more than the ${max} that a message may have`;
+    throw new AlmanacError('invalid_arguments', text);
+  }
+
+  #start(message: Buffer, requestId: string): void {
+    const metadata = new Metadata({ waitForReady: this.#link.connectMs === undefined });
+    metadata.set(REQUEST_ID_KEY, Buffer.from(requestId));
+    this.#call.start(metadata, {
+      onReceiveMetadata: () => undefined,
+      onReceiveMessage: (answer: Buffer) => {
+        this.#message = answer;
+        this.#wake?.();
+      },
+      onReceiveStatus: (answer) => this.#finish(this.#failureOf(answer)),
+    });
+    this.#call.sendMessageWithContext({ callback: () => (this.#isSent = true) }, message);
+    this.#call.halfClose();
+  }
+
+  #failureOf(answer: StatusObject): AlmanacError | null {
+    return answer.code === status.OK ? null : fromStatus(answer, this.#title);
+  }
+
+  readonly #onAbort = (): void => {
+    this.#finish(callError(this.#signal));
+    this.#call.cancelWithStatus(status.CANCELLED, 'the caller gave up');
+  };
+
+  /** A peer that does not even refuse would hold the call up to its deadline. */
+  #limitConnecting(): void {
+    const { channel, clock, connectMs, address } = this.#link;
+    const isConnected = (): boolean => channel.getConnectivityState(true) === connectivityState.READY;
+    if (connectMs === undefined || isConnected()) return;
+    this.#connecting = clock.after(connectMs, () => {
+      if (this.#isSent || isConnected()) return;
+      this.#finish(new UnansweredError(`${this.#title}: no connection to ${address} within ${connectMs} ms`));
+      this.#call.cancelWithStatus(status.UNAVAILABLE, 'no connection');
+    });
+  }
+
+  #finish(end: AlmanacError | null): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#connecting?.cancel();
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#wake?.();
+  }
+}

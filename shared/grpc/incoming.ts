@@ -1,0 +1,52 @@
+import type { Metadata } from '@grpc/grpc-js';
+
+import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Method } from './contract.js';
+import { REQUEST_ID_KEY } from './options.js';
+
+/** What both kinds of grpc-js's server calls have. */
+export interface ServerSide {
+  readonly metadata: Metadata;
+  getDeadline(): Date | number;
+  on(event: 'cancelled', listener: () => void): unknown;
+}
+
+const REQUEST_ID_LENGTH_MAX = 256;
+/** A timer may fire a little before its time. */
+const TIMER_ERROR_MS = 5;
+
+/** One call at work in a server. */
+export class Incoming {
+  readonly method: Method;
+  readonly call: Call;
+  readonly #abort = new AbortController();
+  #isOver = false;
+
+  constructor(method: Method, side: ServerSide, clock: Clock) {
+    this.method = method;
+    const deadlineMs = Math.min(Number(side.getDeadline()), Number.MAX_SAFE_INTEGER);
+    const [requestId] = side.metadata.get(REQUEST_ID_KEY);
+    const text = requestId === undefined ? '' : requestId.toString().slice(0, REQUEST_ID_LENGTH_MAX);
+    this.call = { deadlineMs, signal: this.#abort.signal, requestId: text };
+    // grpc-js calls every end so: the caller left, its connection broke, the deadline came, or all went well.
+    side.on('cancelled', () => {
+      const isLate = clock.nowMs() >= deadlineMs - TIMER_ERROR_MS;
+      const lateText = `${method.title} was not done before its deadline`;
+      if (isLate) this.cut(new AlmanacError('deadline_exceeded', lateText));
+      else this.cut(new AlmanacError('cancelled', `the caller of ${method.title} left`));
+    });
+  }
+
+  /** Ends the call with this error, unless it ended before. */
+  cut(error: AlmanacError): void {
+    if (!this.#isOver) this.#abort.abort(error);
+  }
+
+  /** The handler is done. */
+  end(): void {
+    this.#isOver = true;
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * Messages of the contracts as bytes (https://protobuf.dev/programming-guides/encoding).
+ *
+ * Made for two things that a general library does not give together: exactly the shapes of the generated interfaces
+ * (bigint, defaults filled in, plain objects), and one copy of a payload, into a buffer of the right length.
+ */
+import { invariant } from '#shared/errors/invariant';
+import { ByteReader, malformed } from './byte-reader.js';
+import { ByteWriter, uint32Size } from './byte-writer.js';
+import { lengthSize, type Scalar } from './scalars.js';
+
+export interface MessageField {
+  readonly name: string;
+  readonly number: number;
+  readonly shape: 'single' | 'list' | 'map';
+  /** Absent when it was not set, instead of a default. */
+  readonly isOptional: boolean;
+  /** Type of the value; of a list its items, of a map (whose keys are strings) its values. */
+  readonly value: Scalar | MessageType;
+}
+
+type Values = Record<string, unknown>;
+
+/** One message of a contract. Fields are added before first use, since messages may refer to each other. */
+export class MessageType {
+  readonly name: string;
+  readonly fields: MessageField[] = [];
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** The bytes of a value of the generated interface. */
+  encode(value: object): Buffer {
+    const sizes: number[] = [];
+    const out = new ByteWriter(measure(this, value as Values, sizes));
+    writeMessage(out, this, value as Values, sizes.values());
+    invariant(out.pos === out.bytes.length, `message ${this.name} has another length than was measured`);
+    return out.bytes;
+  }
+
+  /**
+   * A value of the generated interface. Large `bytes` are views into the given ones.
+   *
+   * @throws `invalid_arguments` if the bytes are no such message.
+   */
+  decode(bytes: Buffer): object {
+    const from = new ByteReader(bytes);
+    return readMessage(from, this, from.length);
+  }
+}
+
+// --- encode ----------------------------------------------------------------------------------------------------------
+
+/** Bytes of a message; `sizes` takes those of all that needs a length, in the order in which it is written. */
+function measure(type: MessageType, values: Values, sizes: number[]): number {
+  let size = 0;
+  for (const field of type.fields) {
+    const value = values[field.name];
+    if (value === undefined) continue;
+    const tag = uint32Size(field.number << 3);
+    if (field.shape === 'single') size += isLeftOut(field, value) ? 0 : tag + valueSize(field, value, sizes);
+    else if (field.shape === 'map') size += mapSize(field, value as Values, tag, sizes);
+    else size += listSize(field, value as readonly unknown[], tag, sizes);
+  }
+  return size;
+}
+
+function isLeftOut(field: MessageField, value: unknown): boolean {
+  return !field.isOptional && !(field.value instanceof MessageType) && field.value.isZero(value);
+}
+
+function valueSize({ value: type }: MessageField, value: unknown, sizes: number[]): number {
+  if (!(type instanceof MessageType)) return type.size(value);
+  const at = sizes.push(0) - 1;
+  sizes[at] = measure(type, value as Values, sizes);
+  return lengthSize(sizes[at]);
+}
+
+function listSize(field: MessageField, list: readonly unknown[], tag: number, sizes: number[]): number {
+  if (list.length === 0) return 0;
+  const { value: type } = field;
+  let size = 0;
+  if (isPacked(type)) {
+    for (const item of list) size += type.size(item);
+    sizes.push(size);
+    return tag + lengthSize(size);
+  }
+  for (const item of list) size += tag + valueSize(field, item, sizes);
+  return size;
+}
+
+/** A map is a list of messages with the fields 1 (key) and 2 (value). */
+function mapSize(field: MessageField, map: Values, tag: number, sizes: number[]): number {
+  let size = 0;
+  for (const [key, value] of Object.entries(map)) {
+    const at = sizes.push(0) - 1;
+    sizes[at] = 1 + lengthSize(Buffer.byteLength(key)) + 1 + valueSize(field, value, sizes);
+    size += tag + lengthSize(sizes[at]);
+  }
+  return size;
+}
+
+function isPacked(type: Scalar | MessageType): type is Scalar {
+  return !(type instanceof MessageType) && type.wire !== 2;
+}
+
+function wireOf(type: Scalar | MessageType): number {
+  return type instanceof MessageType ? 2 : type.wire;
+}
+
+type Sizes = Iterator<number, undefined>;
+
+function writeMessage(out: ByteWriter, type: MessageType, values: Values, sizes: Sizes): void {
+  for (const field of type.fields) {
+    const value = values[field.name];
+    if (value === undefined) continue;
+    if (field.shape === 'single') {
+      if (!isLeftOut(field, value)) writeTagged(out, field.number, field.value, value, sizes);
+    } else if (field.shape === 'map') {
+      for (const [key, item] of Object.entries(value as Values)) {
+        out.uint32((field.number << 3) | 2);
+        out.uint32(sizes.next().value ?? 0);
+        out.uint32((1 << 3) | 2);
+        out.string(key);
+        writeTagged(out, 2, field.value, item, sizes);
+      }
+    } else writeList(out, field, value as readonly unknown[], sizes);
+  }
+}
+
+function writeList(
+  out: ByteWriter,
+  { number, value: type }: MessageField,
+  list: readonly unknown[],
+  sizes: Sizes,
+): void {
+  if (list.length === 0) return;
+  if (!isPacked(type)) {
+    for (const item of list) writeTagged(out, number, type, item, sizes);
+    return;
+  }
+  out.uint32((number << 3) | 2);
+  out.uint32(sizes.next().value ?? 0);
+  for (const item of list) type.write(out, item);
+}
+
+function writeTagged(out: ByteWriter, number: number, type: Scalar | MessageType, value: unknown, sizes: Sizes): void {
+  out.uint32((number << 3) | wireOf(type));
+  if (type instanceof MessageType) {
+    out.uint32(sizes.next().value ?? 0);
+    writeMessage(out, type, value as Values, sizes);
+  } else type.write(out, value);
+}
+
+// --- decode ----------------------------------------------------------------------------------------------------------
+
+function readMessage(from: ByteReader, type: MessageType, end: number): Values {
+  const values = defaults(type);
+  while (from.pos < end) {
+    const tag = from.uint32();
+    const wire = tag & 7;
+    const field = fieldOf(type, tag >>> 3);
+    if (field === undefined || !isExpected(field, wire)) from.skip(wire);
+    else if (field.shape === 'map') readEntry(from, field, values[field.name] as Values);
+    else if (field.shape === 'list') readItems(from, field, wire, values[field.name] as unknown[]);
+    else values[field.name] = readValue(from, field.value);
+  }
+  // Also where the message ended inside of a number, whose missing bytes were taken from what follows.
+  if (from.pos !== end) throw malformed();
+  return values;
+}
+
+function defaults(type: MessageType): Values {
+  const values: Values = {};
+  for (const { name, shape, isOptional, value } of type.fields) {
+    if (shape === 'list') values[name] = [];
+    else if (shape === 'map') values[name] = {};
+    else if (!isOptional && !(value instanceof MessageType)) values[name] = value.zero;
+  }
+  return values;
+}
+
+/** Numbers mostly stand at their place in the list of fields. */
+function fieldOf(type: MessageType, number: number): MessageField | undefined {
+  const guess = type.fields[number - 1];
+  return guess?.number === number ? guess : type.fields.find((field) => field.number === number);
+}
+
+function isExpected({ shape, value }: MessageField, wire: number): boolean {
+  return wire === (shape === 'map' ? 2 : wireOf(value)) || (shape === 'list' && wire === 2 && isPacked(value));
+}
+
+function readValue(from: ByteReader, type: Scalar | MessageType): unknown {
+  return type instanceof MessageType ? readMessage(from, type, from.end()) : type.read(from);
+}
+
+/** One item, or several in packed form. */
+function readItems(from: ByteReader, { value: type }: MessageField, wire: number, list: unknown[]): void {
+  if (!isPacked(type) || wire !== 2) {
+    list.push(readValue(from, type));
+    return;
+  }
+  const end = from.end();
+  while (from.pos < end) list.push(type.read(from));
+  if (from.pos !== end) throw malformed();
+}
+
+function readEntry(from: ByteReader, field: MessageField, map: Values): void {
+  const end = from.end();
+  let key = '';
+  let value: unknown = field.value instanceof MessageType ? defaults(field.value) : field.value.zero;
+  while (from.pos < end) {
+    const tag = from.uint32();
+    if (tag === ((1 << 3) | 2)) key = from.string();
+    else if (tag === ((2 << 3) | wireOf(field.value))) value = readValue(from, field.value);
+    else from.skip(tag & 7);
+  }
+  if (from.pos !== end) throw malformed();
+  // By definition, not by assignment: the key may be `__proto__`.
+  Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
+}

@@ -1,0 +1,201 @@
+import { Server, ServerCredentials, ServerInterceptingCall } from '@grpc/grpc-js';
+import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, UntypedHandleCall } from '@grpc/grpc-js';
+
+import type { Clock } from '#shared/clock/clock';
+import { callError, type Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Logger } from '#shared/telemetry/log';
+
+import {
+  contractOf,
+  healthContract,
+  type Contract,
+  type ContractName,
+  type Contracts,
+  type Method,
+} from './contract.js';
+import { Health } from './health.js';
+import { Incoming, type ServerSide } from './incoming.js';
+import { ENDLESS } from './methods.js';
+import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
+import { toStatus } from './status.js';
+
+export interface ServeOptions extends TransportOptions {
+  readonly host: string;
+  /** Zero: any that is free. */
+  readonly port: number;
+  readonly services: Partial<Contracts>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Answer = (request: object, call: Call) => unknown;
+type Implementation = Readonly<Record<string, Answer>>;
+
+/** @throws `illegal_state` if the address cannot be listened on. */
+export async function serve(options: ServeOptions): Promise<GrpcServer> {
+  const server = new GrpcServer(options);
+  await server.listen(options.host, options.port);
+  return server;
+}
+
+/** Serves contracts, and the standard health service, to other processes. */
+export class GrpcServer {
+  readonly health: Health;
+  readonly #options: ServeOptions;
+  readonly #server: Server;
+  readonly #atWork = new Set<Incoming>();
+  #port = 0;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+    // grpc-js starts handlers of calls that were cancelled before, and does not tell them; behind an interceptor it
+    // does not start them.
+    const interceptors = [
+      (_method: unknown, call: ConstructorParameters<typeof ServerInterceptingCall>[0]) =>
+        new ServerInterceptingCall(call),
+    ];
+    this.#server = new Server({ ...commonOptions(options), interceptors });
+    const names = Object.keys(options.services) as ContractName[];
+    this.health = new Health(names.map((name) => contractOf(name).fullName));
+    for (const name of names) this.#add(contractOf(name), options.services[name] as unknown as Implementation);
+    this.#add(healthContract(), this.health as unknown as Implementation);
+  }
+
+  /** The port that is listened on. */
+  get port(): number {
+    return this.#port;
+  }
+
+  async listen(host: string, port: number): Promise<void> {
+    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    this.#port = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(address, ServerCredentials.createInsecure(), (cause, bound) => {
+        if (cause === null) resolve(bound);
+        else reject(new AlmanacError('illegal_state', `cannot listen on ${address}: ${cause.message}`, { cause }));
+      });
+    });
+  }
+
+  /**
+   * Takes no new calls, waits up to `limitMs` for those at work, then cuts them off with `external`. Streams without an
+   * end are cut off at once. May come twice.
+   */
+  stop(limitMs: number): Promise<void> {
+    return (this.#stopping ??= this.#stop(limitMs));
+  }
+
+  async #stop(limitMs: number): Promise<void> {
+    this.health.set(false);
+    for (const incoming of this.#atWork) if (ENDLESS.has(incoming.method.title)) incoming.cut(stopped());
+    const done = new AbortController();
+    const drained = new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    await Promise.race([drained, this.#options.clock.sleep(limitMs, done.signal)]);
+    done.abort();
+    for (const incoming of this.#atWork) incoming.cut(stopped());
+    this.#server.forceShutdown();
+  }
+
+  #add(contract: Contract, service: Implementation): void {
+    for (const method of contract.methods) {
+      const answer: Answer = (request, call) => service[method.name](request, call);
+      const handle = method.isStream ? this.#streaming(method, answer) : this.#unary(method, answer);
+      const type = method.isStream ? 'serverStream' : 'unary';
+      this.#server.register(method.path, handle as UntypedHandleCall, asIs, asIs, type);
+    }
+  }
+
+  #unary(method: Method, answer: Answer) {
+    return (side: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>): void => {
+      const handle = async (incoming: Incoming): Promise<void> => {
+        const response = await (answer(method.request.decode(side.request), incoming.call) as Promise<object>);
+        reply(null, this.#encode(method, response));
+      };
+      void this.#run(method, side, handle, (error) => reply(toStatus(error)));
+    };
+  }
+
+  #streaming(method: Method, answer: Answer) {
+    return (side: ServerWritableStream<Buffer, Buffer>): void => {
+      const handle = async ({ call }: Incoming): Promise<void> => {
+        const answers = answer(method.request.decode(side.request), call) as AsyncIterable<object>;
+        await this.#pump(method, answers[Symbol.asyncIterator](), side, call.signal);
+        side.end();
+      };
+      void this.#run(method, side, handle, (error) => side.emit('error', toStatus(error)));
+    };
+  }
+
+  async #run(
+    method: Method,
+    side: ServerSide,
+    handle: (incoming: Incoming) => Promise<void>,
+    fail: (error: AlmanacError) => void,
+  ): Promise<void> {
+    const incoming = new Incoming(method, side, this.#options.clock);
+    this.#atWork.add(incoming);
+    try {
+      await handle(incoming);
+    } catch (error) {
+      if (!(error instanceof AlmanacError)) {
+        const fields = { error, method: method.title, request_id: incoming.call.requestId };
+        this.#options.log.error(fields, 'call failed unexpectedly');
+      }
+      fail(AlmanacError.from(error));
+    } finally {
+      incoming.end();
+      this.#atWork.delete(incoming);
+    }
+  }
+
+  /** One message is under way at a time; the next is asked for when the connection has taken it. */
+  async #pump(
+    method: Method,
+    answers: AsyncIterator<object>,
+    side: ServerWritableStream<Buffer, Buffer>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let wake: () => void = () => undefined;
+    // A generator that waits is told by its signal; one that waits for us is ended by `return`.
+    const onAbort = (): void => {
+      wake();
+      void leave(answers);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      for (let step; (step = await answers.next()).done !== true;) {
+        if (signal.aborted) throw callError(signal);
+        const message = this.#encode(method, step.value);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          side.write(message, () => resolve());
+        });
+        if (signal.aborted) throw callError(signal);
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      await leave(answers);
+    }
+  }
+
+  #encode(method: Method, response: object): Buffer {
+    const message = method.response.encode(response);
+    const max = this.#options.messageBytesMax ?? MESSAGE_BYTES_MAX;
+    if (message.length <= max) return message;
+    const text = `${method.title}: the answer has ${message.length} bytes, more than the ${max} that a message may have`;
+    throw new AlmanacError('resources_exhausted', text);
+  }
+}
+
+async function leave(answers: AsyncIterator<object>): Promise<void> {
+  await answers.return?.().catch(() => undefined);
+}
+
+function stopped(): AlmanacError {
+  return new AlmanacError('external', 'the process stops', { retryAfterSeconds: 1 });
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

@@ -1,0 +1,103 @@
+import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
+
+import { AlmanacError, type ErrorExtras } from '#shared/errors/almanac-error';
+import { ERROR_CODES, type ErrorCode } from '#shared/errors/codes';
+
+/** Trailer with the error as JSON; the ending makes gRPC carry any bytes. */
+const ERROR_KEY = 'almanac-error-bin';
+/** Bounds of what crosses: HTTP/2 gives all trailers together 64 KiB, and a character may take three bytes. */
+const MESSAGE_LENGTH_MAX = 8192;
+const DETAILS_LENGTH_MAX = 4096;
+/** gRPC's own text of a status, which only foreign clients read. */
+const SUMMARY_LENGTH_MAX = 256;
+
+/** The transport failed: no answer of the service came, and whether it worked on the call is unknown. */
+export class UnansweredError extends AlmanacError {
+  constructor(message: string, extras: ErrorExtras = {}) {
+    super('external', message, extras);
+  }
+}
+
+/** An error of a standard service, which has a gRPC status of its own. */
+export class StandardError extends AlmanacError {
+  readonly grpc: number;
+
+  constructor(grpc: number, message: string) {
+    super('invalid_arguments', message);
+    this.grpc = grpc;
+  }
+}
+
+interface CrossingStatus {
+  readonly code: number;
+  readonly details: string;
+  readonly metadata: Metadata;
+}
+
+interface CrossingError {
+  readonly code: string;
+  readonly number: number;
+  readonly message: string;
+  readonly details: Readonly<Record<string, string>>;
+  readonly retryAfterSeconds?: number;
+}
+
+/** How an error leaves a service. Its cause stays here. */
+export function toStatus(error: AlmanacError): CrossingStatus {
+  const crossing: CrossingError = {
+    code: error.code,
+    number: error.number,
+    message: cut(error.message, MESSAGE_LENGTH_MAX),
+    details: boundedDetails(error.details),
+    ...(error.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: error.retryAfterSeconds }),
+  };
+  const metadata = new Metadata();
+  metadata.set(ERROR_KEY, Buffer.from(JSON.stringify(crossing)));
+  const code: number = error instanceof StandardError ? error.grpc : ERROR_CODES[error.code].grpc;
+  return { code, details: cut(error.message, SUMMARY_LENGTH_MAX), metadata };
+}
+
+/** The error that `toStatus` took, or what the transport itself has to say. `title` names the call. */
+export function fromStatus({ code, details, metadata }: StatusObject, title: string): AlmanacError {
+  const [bytes] = metadata.get(ERROR_KEY);
+  if (bytes instanceof Buffer) return fromCrossing(JSON.parse(bytes.toString()) as CrossingError);
+  const text = `${title}: ${details}`;
+  switch (code) {
+    case status.DEADLINE_EXCEEDED:
+      return new AlmanacError('deadline_exceeded', `${title} did not answer before its deadline`);
+    case status.RESOURCE_EXHAUSTED:
+      return new AlmanacError('resources_exhausted', text);
+    case status.UNIMPLEMENTED:
+      return new AlmanacError('unsupported', text);
+    case status.UNAVAILABLE:
+    case status.CANCELLED:
+    case status.UNKNOWN:
+    case status.INTERNAL:
+      // Streams that a dying peer resets come under any of these.
+      return new UnansweredError(text);
+    default:
+      return new AlmanacError('unexpected', `${text} (gRPC status ${code})`);
+  }
+}
+
+function fromCrossing({ code, message, details, retryAfterSeconds }: CrossingError): AlmanacError {
+  const extras = retryAfterSeconds === undefined ? { details } : { details, retryAfterSeconds };
+  // A newer release may have codes that this one does not know.
+  if (!Object.hasOwn(ERROR_CODES, code)) return new AlmanacError('unexpected', `${code}: ${message}`, extras);
+  return new AlmanacError(code as ErrorCode, message, extras);
+}
+
+/** Half of a surrogate pair at the cut would not be text any more. */
+function cut(text: string, lengthMax: number): string {
+  const short = text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text;
+  return short.replace(/[\ud800-\udfff]/gu, '\ufffd');
+}
+
+function boundedDetails(details: Readonly<Record<string, string>>): Record<string, string> {
+  let left = DETAILS_LENGTH_MAX;
+  const kept = Object.entries(details).filter(([key, value]) => {
+    left -= key.length + value.length;
+    return left >= 0;
+  });
+  return Object.fromEntries(kept);
+}
