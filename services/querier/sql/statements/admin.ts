@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Cursor } from '../cursor.js';
+import { atAllOwners } from '../owners.js';
 import { lex } from '../lex.js';
 import { outputTable } from '../table-output.js';
 import type { StatementContext, StatementKind } from './statement.js';
@@ -53,6 +54,6 @@ async function flushTable(args: readonly string[], { deps, session, call }: Stat
   const { catalog, schema, name } = cursor.objectName('table name');
   cursor.expectEnd();
   const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-  for (const owner of deps.ingesters.ownersOf(table.regions)) await owner.flushTable({ tableId: table.tableId }, call);
+  await atAllOwners(deps, table, call, (owner) => owner.flushTable({ tableId: table.tableId }, call));
   return 0;
 }

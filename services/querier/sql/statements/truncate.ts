@@ -1,3 +1,4 @@
+import { atAllOwners } from '../owners.js';
 import { command, type StatementKind } from './statement.js';
 
 /** `TRUNCATE [TABLE] t`: the owners of its regions flush, then hide every row that was acknowledged before. */
@@ -13,8 +14,7 @@ export const truncate: StatementKind = {
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
       const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-      for (const owner of deps.ingesters.ownersOf(table.regions))
-        await owner.truncateTable({ tableId: table.tableId }, call);
+      await atAllOwners(deps, table, call, (owner) => owner.truncateTable({ tableId: table.tableId }, call));
       return 0;
     });
   },
