@@ -21,17 +21,51 @@ export interface SqlAnswer {
   readonly rows: unknown[][];
 }
 
-/** A started `almanac standalone` on a data folder, used over HTTP only. */
-export class Almanac {
+/** A gateway, used over HTTP only. */
+export class HttpApi {
   readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  async get(path: string): Promise<{ status: number; text: string; headers: Headers }> {
+    const response = await fetch(this.url + path);
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+
+  async post(
+    path: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ status: number; text: string; headers: Headers }> {
+    const response = await fetch(this.url + path, { method: 'POST', body, headers });
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+
+  /** Writes line protocol; the status is the caller's to look at. */
+  write(lines: string | Uint8Array<ArrayBuffer>, parameters = ''): Promise<{ status: number; text: string }> {
+    return this.post(`/v1/lineproto/write?${parameters}`, lines);
+  }
+
+  async sql(statement: string, parameters: Readonly<Record<string, string>> = {}): Promise<SqlAnswer> {
+    const body = new URLSearchParams({ sql: statement, ...parameters }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, text } = await this.post('/v1/sql', body, headers);
+    return { status, text, rows: status === 200 ? rowsOf(text) : [] };
+  }
+}
+
+/** A started `almanac standalone` on a data folder, used over HTTP only. */
+export class Almanac extends HttpApi {
   readonly folder: string;
   readonly #process: ChildProcess;
   readonly #ended: Promise<number | null>;
   stderr = '';
 
   private constructor(folder: string, port: number, options: AlmanacOptions) {
+    super(`http://127.0.0.1:${port}`);
     this.folder = folder;
-    this.url = `http://127.0.0.1:${port}`;
     const args = ['standalone', '--data-dir', folder, '--http-addr', `127.0.0.1:${port}`, ...(options.flags ?? [])];
     this.#process = spawn(process.execPath, [PROGRAM, ...args], {
       env: { PATH: process.env['PATH'], ...options.environment },
@@ -67,32 +101,6 @@ export class Almanac {
       return status === 200;
     });
     if (!answer) throw new Error(`almanac is not ready: ${this.stderr}`);
-  }
-
-  async get(path: string): Promise<{ status: number; text: string; headers: Headers }> {
-    const response = await fetch(this.url + path);
-    return { status: response.status, text: await response.text(), headers: response.headers };
-  }
-
-  async post(
-    path: string,
-    body: string | Uint8Array<ArrayBuffer>,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<{ status: number; text: string; headers: Headers }> {
-    const response = await fetch(this.url + path, { method: 'POST', body, headers });
-    return { status: response.status, text: await response.text(), headers: response.headers };
-  }
-
-  /** Writes line protocol; the status is the caller's to look at. */
-  write(lines: string | Uint8Array<ArrayBuffer>, parameters = ''): Promise<{ status: number; text: string }> {
-    return this.post(`/v1/lineproto/write?${parameters}`, lines);
-  }
-
-  async sql(statement: string, parameters: Readonly<Record<string, string>> = {}): Promise<SqlAnswer> {
-    const body = new URLSearchParams({ sql: statement, ...parameters }).toString();
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const { status, text } = await this.post('/v1/sql', body, headers);
-    return { status, text, rows: status === 200 ? rowsOf(text) : [] };
   }
 
   /** SIGTERM, and the exit code. */

@@ -1,0 +1,195 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+
+import { systemClock } from '#shared/clock/clock';
+import { ownCall } from '#shared/contracts/call';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { invariant } from '#shared/errors/invariant';
+import { connect, type Connection } from '#shared/grpc/connect';
+
+import { HttpApi, pollUntil } from './almanac.js';
+import { BreakableProxy } from './breakable-proxy.js';
+
+const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
+const START_MS_MAX = 60_000;
+
+export type ClusterRole = 'metadata' | 'ingester' | 'querier' | 'gateway';
+
+export interface ClusterOptions {
+  readonly ingesters?: number;
+  readonly queriers?: number;
+  /** For all processes. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** One process of a cluster. It keeps its addresses when it starts again. */
+export class Member {
+  readonly role: ClusterRole;
+  readonly name: string;
+  readonly #args: readonly string[];
+  readonly #environment: Readonly<Record<string, string>>;
+  #process: ChildProcess | undefined;
+  #ended: Promise<number | null> = Promise.resolve(null);
+  stderr = '';
+
+  constructor(role: ClusterRole, name: string, args: readonly string[], environment: Readonly<Record<string, string>>) {
+    this.role = role;
+    this.name = name;
+    this.#args = args;
+    this.#environment = environment;
+  }
+
+  start(): void {
+    const child = spawn(process.execPath, [PROGRAM, this.role, ...this.#args], {
+      env: { PATH: process.env['PATH'], ...this.#environment },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      // The newest lines tell why something failed; a long run must not fill memory.
+      this.stderr = (this.stderr + text).slice(-200_000);
+    });
+    this.#process = child;
+    this.#ended = new Promise((resolve) => child.on('close', resolve));
+  }
+
+  get pid(): number {
+    invariant(this.#process?.pid !== undefined, `${this.name} does not run`);
+    return this.#process.pid;
+  }
+
+  get runs(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal);
+  }
+
+  /** SIGTERM, and the exit code. */
+  async stop(): Promise<number | null> {
+    this.#process?.kill('SIGTERM');
+    return this.#ended;
+  }
+
+  async kill(): Promise<void> {
+    this.#process?.kill('SIGKILL');
+    await this.#ended;
+  }
+}
+
+/**
+ * A cluster of real processes over one data folder: one metadata, one gateway, ingesters and queriers. Ingesters are
+ * reached through proxies that can lose what is under way.
+ */
+export class Cluster extends HttpApi {
+  readonly folder: string;
+  readonly members: Member[] = [];
+  readonly proxies: BreakableProxy[] = [];
+  readonly metadata: MetadataService;
+  readonly #metadataConnection: Connection;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #metadataAddr: string;
+
+  private constructor(folder: string, ports: { http: number; metadata: number }, options: ClusterOptions) {
+    super(`http://127.0.0.1:${ports.http}`);
+    this.folder = folder;
+    this.#environment = options.environment ?? {};
+    this.#metadataAddr = `127.0.0.1:${ports.metadata}`;
+    this.#metadataConnection = connect(this.#metadataAddr, { clock: systemClock });
+    this.metadata = this.#metadataConnection.client('Metadata');
+  }
+
+  /** Starts all processes at once and waits until the gateway is ready and all ingesters are. */
+  static async start(folder: string, options: ClusterOptions = {}): Promise<Cluster> {
+    const [http, metadata, gateway] = await Promise.all([freePort(), freePort(), freePort()]);
+    const cluster = new Cluster(folder, { http, metadata }, options);
+    cluster.#add('metadata', 'metadata', ['--grpc-addr', cluster.#metadataAddr]);
+    const httpFlags = ['--http-addr', `127.0.0.1:${http}`];
+    cluster.#add('gateway', 'gateway', [...httpFlags, ...cluster.#nodeFlags(gateway)]);
+    for (let i = 0; i < (options.ingesters ?? 2); i++) await cluster.addIngester();
+    for (let i = 0; i < (options.queriers ?? 1); i++) await cluster.addQuerier();
+    await cluster.ready();
+    return cluster;
+  }
+
+  async addIngester(): Promise<Member> {
+    const [port, proxy] = await Promise.all([freePort(), BreakableProxy.open()]);
+    proxy.target = port;
+    this.proxies.push(proxy);
+    const number = this.of('ingester').length;
+    const advertised = { ALMANAC_NODE__ADVERTISE_ADDR: `127.0.0.1:${proxy.port}` };
+    return this.#add('ingester', `ingester${number}`, this.#nodeFlags(port), advertised);
+  }
+
+  async addQuerier(): Promise<Member> {
+    const port = await freePort();
+    return this.#add('querier', `querier${this.of('querier').length}`, this.#nodeFlags(port));
+  }
+
+  of(role: ClusterRole): Member[] {
+    return this.members.filter((member) => member.role === role);
+  }
+
+  /** Resolves when the gateway is ready, every running ingester and querier is, and every region has such an owner. */
+  async ready(): Promise<void> {
+    const isReady = await pollUntil(performance.now() + START_MS_MAX, () => this.#isReady());
+    if (!isReady) throw new Error(`the cluster is not ready: ${this.words()}`);
+  }
+
+  /** The last words of all processes. */
+  words(): string {
+    return this.members.map(({ name, stderr }) => `== ${name}\n${stderr.slice(-3000)}`).join('\n');
+  }
+
+  async stop(): Promise<(number | null)[]> {
+    const codes: (number | null)[] = [];
+    for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const)
+      codes.push(...(await Promise.all(this.of(role).map((member) => (member.runs ? member.stop() : 0)))));
+    this.#close();
+    return codes;
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.kill()));
+    this.#close();
+  }
+
+  #close(): void {
+    this.#metadataConnection.close();
+    for (const proxy of this.proxies) proxy.close();
+  }
+
+  #add(role: ClusterRole, name: string, flags: string[], environment: Readonly<Record<string, string>> = {}): Member {
+    const args = ['--data-dir', this.folder, ...flags];
+    const member = new Member(role, name, args, { ...this.#environment, ...environment });
+    this.members.push(member);
+    member.start();
+    return member;
+  }
+
+  #nodeFlags(port: number): string[] {
+    return ['--grpc-addr', `127.0.0.1:${port}`, '--metadata-addr', this.#metadataAddr];
+  }
+
+  async #isReady(): Promise<boolean> {
+    try {
+      const { status } = await this.get('/ready');
+      if (status !== 200) return false;
+      const { nodes } = await this.metadata.listNodes({}, ownCall('test'));
+      const ready = nodes.filter((node) => node.state === 'ready');
+      const isComplete = (['ingester', 'querier'] as const).every((role) => {
+        const running = this.of(role).filter((member) => member.runs).length;
+        return ready.filter((node) => node.role === role).length >= running;
+      });
+      return isComplete && nodes.every((node) => node.regionCount === 0 || node.state === 'ready');
+    } catch {
+      return false;
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const proxy = await BreakableProxy.open();
+  const { port } = proxy;
+  proxy.close();
+  return port;
+}
