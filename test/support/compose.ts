@@ -44,7 +44,8 @@ export function readCompose(variables: Texts = {}): Compose {
   const compose = parse(fillIn(text, variables), { merge: true }) as Compose;
   for (const { environment } of Object.values(compose.services)) {
     // A number is a text for a process.
-    for (const [name, value] of Object.entries(environment)) environment[name] = `${value}`;
+    const values = Object.entries(environment as Record<string, string | number>);
+    for (const [name, value] of values) environment[name] = `${value}`;
   }
   return compose;
 }
