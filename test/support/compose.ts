@@ -26,7 +26,6 @@ export interface ComposeService {
   readonly tmpfs: readonly string[];
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly read_only?: boolean;
-  readonly init?: boolean;
   readonly restart?: string;
   readonly stop_grace_period?: string;
   readonly cap_drop?: readonly string[];

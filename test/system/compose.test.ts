@@ -69,7 +69,6 @@ describe('docker-compose.yml', () => {
     it(`${name}: gives up all rights that it does not need, and gets the time to stop`, () => {
       expect(service).to.deep.include({
         read_only: true,
-        init: true,
         cap_drop: ['ALL'],
         security_opt: ['no-new-privileges:true'],
         restart: 'unless-stopped',
