@@ -8,7 +8,7 @@ const BLOB_BYTES_MAX = 256 * 1024;
 const PAGE_LINES_MAX = 600;
 const TEXT_FILE = /(\.(ts|mjs|cjs|js|json|md|proto|sql|toml|yml|html|css)|(^|\/)(\.[a-z]+|run|LICENSE))$/;
 const KNOWN_ENDING =
-  /(\.(ts|mjs|cjs|json|md|proto|sql|toml|yml|html|css|js|svg|bin|arrow|lp|txt)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
+  /(\.(ts|mjs|cjs|json|md|proto|sql|toml|yml|html|css|js|svg|bin|arrow|lp|txt|service)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
 /** What must not be in a committed text, put together from parts so that this file does not find itself. */
 const UNFINISHED = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'HA' + 'CK'].join('|')})\\b`);
 const MACHINE_PATH = new RegExp(
