@@ -9,7 +9,9 @@ import type { NodeState } from './store/nodes.js';
 export class Leases {
   readonly leaseMs: number;
   readonly #clock: Clock;
-  readonly #startedMs: number;
+  /** When leases of nodes that did not speak yet began. */
+  #startedMs: number;
+  #checkedMs: number;
   readonly #heardMs = new Map<number, number>();
   readonly #readyMs = new Map<number, number>();
 
@@ -17,6 +19,7 @@ export class Leases {
     this.leaseMs = leaseMs;
     this.#clock = clock;
     this.#startedMs = clock.monotonicMs();
+    this.#checkedMs = this.#startedMs;
   }
 
   /** Notes that a node spoke, and what it said of itself. */
@@ -36,6 +39,19 @@ export class Leases {
   readyForMs(nodeId: number): number {
     const sinceMs = this.#readyMs.get(nodeId);
     return sinceMs === undefined ? 0 : this.#clock.monotonicMs() - sinceMs;
+  }
+
+  /**
+   * To be called often. If it was not, this process stood still and could not hear anybody: all leases begin anew, so
+   * that heartbeats which wait in its sockets come before its judgement.
+   */
+  tick(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#checkedMs > this.leaseMs / 2) {
+      this.#startedMs = nowMs;
+      this.#heardMs.clear();
+    }
+    this.#checkedMs = nowMs;
   }
 
   forget(nodeId: number): void {

@@ -8,7 +8,8 @@ const KEEP_SLOT_MS = 24 * 3_600_000;
 
 /** Marks nodes that were not heard of as gone, and forgets those that were gone for long. */
 export function checkNodes(cluster: Cluster): void {
-  const { catalog } = cluster;
+  const { catalog, leases } = cluster;
+  leases.tick();
   const nodes = catalog.nodes.list().filter((node) => node.role !== 'standalone');
   const lost = nodes.filter((node) => isLost(cluster, node));
   const stale = nodes.filter((node) => isStale(node, catalog.clock.nowMs()));
@@ -19,7 +20,7 @@ export function checkNodes(cluster: Cluster): void {
   });
   for (const { nodeId, role, addr } of lost) cluster.log.warn({ nodeId, role, addr }, 'node is gone');
   for (const { nodeId } of [...lost, ...stale]) {
-    cluster.leases.forget(nodeId);
+    leases.forget(nodeId);
     cluster.moves.forgetNode(nodeId);
   }
 }

@@ -75,7 +75,10 @@ export class TableMap {
   }
 }
 
-/** Schema versions and epochs only grow. */
+/**
+ * Schema versions and epochs only grow, and each change of a table raises one of them: forms of one table are in order by
+ * the schema version, then by the sum of the epochs.
+ */
 function isOlder(table: Table, than: Table): boolean {
   if (table.schemaVersion !== than.schemaVersion) return table.schemaVersion < than.schemaVersion;
   return epochs(table) < epochs(than);

@@ -1,36 +1,40 @@
 import { expect } from 'chai';
 
+import { systemClock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
-import type { ColumnSpec, MetadataService, WatchEvent } from '#shared/contracts/gen/metadata';
+import type { ColumnSpec, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failure, failureCode } from '../support/failure.js';
-
-export interface MetadataUnderTest {
-  readonly service: MetadataService;
-  /** Stops the service and starts it over the same file. */
-  restart(): Promise<MetadataService>;
-  stop(): Promise<void>;
-}
+import {
+  column,
+  HOST,
+  known,
+  segment,
+  TIME,
+  watch,
+  type MetadataUnderTest,
+  type StartMetadata,
+} from '../support/metadata-rig.js';
+import { grantsContract } from './metadata-grants-contract.js';
+import { movesContract } from './metadata-moves-contract.js';
+import { nodesContract } from './metadata-nodes-contract.js';
 
 const call = ownCall('test');
 const EPOCH_1 = 1n << 40n;
 
-export function column(name: string, type: string, kind: string): ColumnSpec {
-  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
-}
-
-const TIME = column('ts', 'TimestampMillisecond', 'time');
-const HOST = column('host', 'String', 'tag');
-
 /** What every form of the metadata service has to do, whatever lies between it and its caller. */
-export function metadataContract(name: string, start: () => Promise<MetadataUnderTest>): void {
+export function metadataContract(name: string, start: StartMetadata): void {
+  nodesContract(name, start);
+  grantsContract(name, start);
+  movesContract(name, start);
+
   describe(`metadata service, ${name}`, () => {
     let metadata: MetadataUnderTest;
     let service: MetadataService;
 
     beforeEach(async () => {
-      metadata = await start();
+      metadata = await start(systemClock);
       ({ service } = metadata);
       await service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test' }, call);
     });
@@ -161,7 +165,7 @@ export function metadataContract(name: string, start: () => Promise<MetadataUnde
 
       it('grants regions that nobody owned to the node that is ready first', async () => {
         await metadata.stop();
-        metadata = await start();
+        metadata = await start(systemClock);
         ({ service } = metadata);
         const orphan = await create('cpu');
         expect(orphan.regions[0]).to.include({ epoch: 0, nodeId: 0 });
@@ -408,47 +412,4 @@ export function metadataContract(name: string, start: () => Promise<MetadataUnde
       expect((await service.listDatabases({}, call)).databases).to.have.length(1);
     });
   });
-}
-
-function known(table: Table | undefined): Table {
-  return table ?? expect.fail('the answer has no table');
-}
-
-function segment(path: string, sequenceFrom: bigint, sequenceTo: bigint): Segment {
-  return {
-    path,
-    schemaVersion: 1,
-    timeFirst: -5n,
-    timeLast: 9_223_372_036_854_775_806n,
-    rowCount: Number(sequenceTo - sequenceFrom),
-    bytes: 5_000_000_000,
-    sidFirst: 0,
-    sidLast: 4_294_967_295,
-    sequenceFrom,
-    sequenceTo,
-    hasLate: true,
-    lateFirst: -5n,
-    lateLast: 7n,
-    crc32c: 4_294_967_295,
-  };
-}
-
-interface Watching {
-  next(): Promise<WatchEvent>;
-  end(): Promise<void>;
-}
-
-function watch(service: MetadataService, afterVersion: bigint): Watching {
-  const cancel = new AbortController();
-  const events = service.watch({ afterVersion }, ownCall('watch', cancel.signal))[Symbol.asyncIterator]();
-  return {
-    async next() {
-      const result = await events.next();
-      return result.done === true ? expect.fail('the watch ended') : result.value;
-    },
-    end() {
-      cancel.abort();
-      return Promise.resolve();
-    },
-  };
 }

@@ -7,14 +7,14 @@ import { failure } from '../support/failure.js';
 import { metadataIn, testFolder } from '../support/metadata.js';
 import { metadataContract } from './metadata-contract.js';
 
-metadataContract('by direct call', async () => {
+metadataContract('by direct call', async (clock) => {
   const folder = testFolder();
-  let running = await metadataIn(folder.path);
+  let running = await metadataIn(folder.path, 1, clock);
   return {
     service: running.service,
     async restart() {
       await running.stop();
-      running = await metadataIn(folder.path);
+      running = await metadataIn(folder.path, 1, clock);
       return running.service;
     },
     async stop() {

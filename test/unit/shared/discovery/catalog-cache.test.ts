@@ -200,6 +200,79 @@ describe('CatalogCache', () => {
     cancel.abort(new AlmanacError('deadline_exceeded', 'too late'));
     expect(await failureCode(waiting)).to.equal('deadline_exceeded');
   });
+
+  describe('nodes', () => {
+    async function join(slot: string, role = 'ingester'): Promise<number> {
+      const request = { role, addr: `${slot}:1`, slot, version: 'test' };
+      return (await running.service.registerNode(request, call)).nodeId;
+    }
+
+    /** Waits until the watch has brought everything up to now. */
+    async function caughtUp(): Promise<void> {
+      await catalog.reached((await running.service.listDatabases({}, call)).catalogVersion, call);
+    }
+
+    function states(): string[] {
+      return catalog.nodes().map((node) => `${node.role}${node.slot} ${node.state}`);
+    }
+
+    it('are those of the state, then as they change', async () => {
+      const first = await join('a');
+      catalog.start();
+      await catalog.reached(1n, call);
+      expect(states()).to.deep.equal(['standalone0 ready', 'ingestera starting']);
+      const seen: string[] = [];
+      const end = catalog.onNode(({ nodeId, node }) => seen.push(`${nodeId} ${node?.state ?? 'removed'}`));
+      await running.service.heartbeat({ nodeId: first, state: 'ready' }, call);
+      const gateway = await join('', 'gateway');
+      await caughtUp();
+      expect(catalog.node(first)).to.include({ state: 'ready', addr: 'a:1' });
+      await running.service.heartbeat({ nodeId: gateway, state: 'left' }, call);
+      await caughtUp();
+      expect(catalog.node(gateway)).to.equal(undefined);
+      expect(states()).to.deep.equal(['standalone0 ready', 'ingestera ready']);
+      end();
+      await running.service.heartbeat({ nodeId: first, state: 'draining' }, call);
+      await caughtUp();
+      expect(seen).to.deep.equal([`${first} ready`, `${gateway} starting`, `${gateway} removed`]);
+    });
+
+    it('that a whole state does not name are gone', async () => {
+      const gateway = await join('', 'gateway');
+      catalog.start();
+      await caughtUp();
+      const seen: (number | undefined)[] = [];
+      catalog.onNode(({ nodeId, node }) => seen.push(node === undefined ? nodeId : undefined));
+      await running.stop();
+      const service = { ...running.service, watch: refuse };
+      running = { ...running, service };
+      const back = await metadataIn(folder.path);
+      await back.service.heartbeat({ nodeId: gateway, state: 'left' }, call);
+      await back.stop();
+      running = await metadataIn(folder.path);
+      await caughtUp();
+      expect(states()).to.deep.equal(['standalone0 ready']);
+      expect(seen.filter((it) => it !== undefined)).to.deep.equal([gateway]);
+    });
+
+    it('hand regions over: who watches tables hears of the new owner, and no older form comes back', async () => {
+      const { table } = await ensure('cpu');
+      const [region] = table.regions;
+      const { regionId, epoch, nodeId } = region;
+      const next = await join('a');
+      await running.service.heartbeat({ nodeId: next, state: 'ready' }, call);
+      catalog.start();
+      await caughtUp();
+      const owners: unknown[] = [];
+      catalog.onTable(({ regions }) => owners.push([regions[0].epoch, regions[0].nodeId]));
+      const request = { regionId, epoch, nodeId, watermark: 1n << 40n, appliedIds: new Uint8Array(0) };
+      await running.service.sealRegion({ ...request, toNodeId: next }, call);
+      await caughtUp();
+      catalog.apply(table);
+      expect(owners).to.deep.equal([[2, next]]);
+      expect(catalog.known('public', 'cpu')?.regions[0].nodeId).to.equal(next);
+    });
+  });
 });
 
 async function* refuse(): AsyncIterable<never> {

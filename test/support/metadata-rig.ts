@@ -1,0 +1,199 @@
+import { expect } from 'chai';
+
+import type { Clock } from '#shared/clock/clock';
+import { ownCall } from '#shared/contracts/call';
+import type { RegionInfo, Segment, Table } from '#shared/contracts/gen/common';
+import type {
+  ColumnSpec,
+  HeartbeatResponse,
+  MetadataService,
+  NodeInfo,
+  SealRegionRequest,
+  WatchEvent,
+} from '#shared/contracts/gen/metadata';
+import { ManualClock } from './manual-clock.js';
+
+/** A metadata service, whatever lies between it and its caller. */
+export interface MetadataUnderTest {
+  readonly service: MetadataService;
+  /** Stops the service and starts it over the same file. */
+  restart(): Promise<MetadataService>;
+  stop(): Promise<void>;
+}
+
+export type StartMetadata = (clock: Clock) => Promise<MetadataUnderTest>;
+
+const call = ownCall('test');
+
+export function column(name: string, type: string, kind: string): ColumnSpec {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+}
+
+export const TIME = column('ts', 'TimestampMillisecond', 'time');
+export const HOST = column('host', 'String', 'tag');
+
+export function known<T>(value: T | undefined): T {
+  return value ?? expect.fail('the answer has nothing in it');
+}
+
+export function segment(path: string, sequenceFrom: bigint, sequenceTo: bigint): Segment {
+  return {
+    path,
+    schemaVersion: 1,
+    timeFirst: -5n,
+    timeLast: 9_223_372_036_854_775_806n,
+    rowCount: Number(sequenceTo - sequenceFrom),
+    bytes: 5_000_000_000,
+    sidFirst: 0,
+    sidLast: 4_294_967_295,
+    sequenceFrom,
+    sequenceTo,
+    hasLate: true,
+    lateFirst: -5n,
+    lateLast: 7n,
+    crc32c: 4_294_967_295,
+  };
+}
+
+export interface Watching {
+  next(): Promise<WatchEvent>;
+  end(): Promise<void>;
+}
+
+export function watch(service: MetadataService, afterVersion: bigint): Watching {
+  const cancel = new AbortController();
+  const events = service.watch({ afterVersion }, ownCall('watch', cancel.signal))[Symbol.asyncIterator]();
+  return {
+    async next() {
+      const result = await events.next();
+      return result.done === true ? expect.fail('the watch ended') : result.value;
+    },
+    end() {
+      cancel.abort();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A metadata service with a clock that the test moves, and nodes that the test plays. */
+export class ClusterRig {
+  readonly clock: ManualClock;
+  service: MetadataService;
+  readonly #metadata: MetadataUnderTest;
+
+  private constructor(clock: ManualClock, metadata: MetadataUnderTest) {
+    this.clock = clock;
+    this.#metadata = metadata;
+    this.service = metadata.service;
+  }
+
+  static async start(start: StartMetadata): Promise<ClusterRig> {
+    const clock = new ManualClock();
+    return new ClusterRig(clock, await start(clock));
+  }
+
+  async restart(): Promise<void> {
+    this.service = await this.#metadata.restart();
+  }
+
+  stop(): Promise<void> {
+    return this.#metadata.stop();
+  }
+
+  /** Registers a node. @returns its id. */
+  async join(slot: string, role = 'ingester'): Promise<number> {
+    const request = { role, addr: `${role}-${slot}:1`, slot, version: 'test' };
+    return (await this.service.registerNode(request, call)).nodeId;
+  }
+
+  beat(nodeId: number, state = 'ready'): Promise<HeartbeatResponse> {
+    return this.service.heartbeat({ nodeId, state }, call);
+  }
+
+  /** Registers ingesters that can take regions now. @returns their ids. */
+  async ready(...slots: readonly string[]): Promise<number[]> {
+    const nodeIds: number[] = [];
+    for (const slot of slots) {
+      const nodeId = await this.join(slot);
+      await this.beat(nodeId);
+      nodeIds.push(nodeId);
+    }
+    return nodeIds;
+  }
+
+  /** Lets time pass while these nodes go on to speak. */
+  async pass(ms: number, nodeIds: readonly number[]): Promise<void> {
+    for (let leftMs = ms; leftMs > 0; leftMs -= 2_500) {
+      await this.clock.advance(Math.min(2_500, leftMs));
+      for (const nodeId of nodeIds) await this.beat(nodeId);
+    }
+  }
+
+  async create(name: string, regions = 1): Promise<Table> {
+    const request = { database: 'public', name, columns: [HOST, TIME], options: {}, ifNotExists: false };
+    return known((await this.service.createTable({ ...request, regions, primaryKey: [] }, call)).table);
+  }
+
+  find(name: string): Promise<Table> {
+    return this.service.getTable({ database: 'public', name, tableId: 0 }, call);
+  }
+
+  /** The first region of a table, as it is now. */
+  async region(name: string): Promise<RegionInfo> {
+    return (await this.find(name)).regions[0];
+  }
+
+  async version(): Promise<bigint> {
+    return (await this.service.listDatabases({}, call)).catalogVersion;
+  }
+
+  async node(nodeId: number): Promise<NodeInfo | undefined> {
+    return (await this.service.listNodes({}, call)).nodes.find((node) => node.nodeId === nodeId);
+  }
+
+  async state(nodeId: number): Promise<string | undefined> {
+    return (await this.node(nodeId))?.state;
+  }
+
+  /** How many regions each node owns. */
+  async loads(nodeIds: readonly number[]): Promise<number[]> {
+    const nodes = await Promise.all(nodeIds.map((nodeId) => this.node(nodeId)));
+    return nodes.map((node) => known(node).regionCount);
+  }
+
+  commit(region: RegionInfo, from: bigint, to: bigint, segments: readonly Segment[]) {
+    const { regionId, epoch } = region;
+    const request = { regionId, epoch, watermarkFrom: from, watermarkTo: to, segments, seriesFiles: [] };
+    return this.service.commitSegments(request, call);
+  }
+
+  /** Seals a region where it stands, as its owner does. */
+  async seal(region: RegionInfo, changes: Partial<SealRegionRequest> = {}): Promise<RegionInfo> {
+    const { regionId, epoch, nodeId } = region;
+    const { watermark } = await this.service.getManifest({ regionId }, call);
+    const request = { regionId, epoch, nodeId, watermark, appliedIds: new Uint8Array(0), toNodeId: 0, ...changes };
+    return known((await this.service.sealRegion(request, call)).region);
+  }
+
+  /** A heartbeat, after which the node seals what it was asked for. @returns how many regions that was. */
+  async obey(nodeId: number, state = 'ready'): Promise<number> {
+    const { regionIds } = await this.beat(nodeId, state);
+    const { tables } = await this.service.listGrants({ nodeId }, call);
+    const owned = new Map(tables.flatMap((table) => table.regions.map((region) => [region.regionId, region])));
+    for (const regionId of regionIds) await this.seal(known(owned.get(regionId)));
+    return regionIds.length;
+  }
+
+  /** Rounds of heartbeats, a second each, until no node is asked for anything. @returns how many regions moved. */
+  async settle(nodeIds: readonly number[]): Promise<number> {
+    for (let moves = 0, quiet = 0; ;) {
+      await this.clock.advance(1_000);
+      let count = 0;
+      for (const nodeId of nodeIds) count += await this.obey(nodeId);
+      moves += count;
+      quiet = count === 0 ? quiet + 1 : 0;
+      // A node that is new is looked at after a while.
+      if (quiet > 3) return moves;
+    }
+  }
+}
