@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+
+import { ownCall } from '#shared/contracts/call';
+import { Cluster } from '#test/support/cluster';
+import { clusterRounds } from '#test/support/cluster-rounds';
+import { pollUntil } from '#test/support/almanac';
+import { tempFolder } from '#test/support/temp-folder';
+
+const CALL = ownCall('test');
+const WITHIN_MS = 30_000;
+/** Longer trials: `npm run cluster-rounds -- 50`. */
+const ROUNDS = 6;
+
+describe('a cluster of processes', function () {
+  this.timeout(240_000);
+  const cleanUps: (() => void)[] = [];
+  let cluster: Cluster | undefined;
+
+  afterEach(async () => {
+    await cluster?.killAll();
+    cluster = undefined;
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+  });
+
+  const folder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
+
+  async function owners(running: Cluster, table: string): Promise<number[]> {
+    const { regions } = await running.metadata.getTable({ database: 'public', name: table, tableId: 0 }, CALL);
+    return regions.map(({ nodeId }) => nodeId);
+  }
+
+  async function write(running: Cluster, from: number, to: number): Promise<void> {
+    const lines = Array.from(
+      { length: to - from },
+      (_, i) => `cpu,host=h${(from + i) % 50} n=${from + i}i ${from + i + 1}`,
+    );
+    const { status, text } = await running.write(lines.join('\n'));
+    expect(status, text).to.equal(204);
+  }
+
+  async function count(running: Cluster): Promise<unknown> {
+    const { status, text, rows } = await running.sql('SELECT count(*), count(DISTINCT n) FROM cpu');
+    expect(status, text).to.equal(200);
+    return rows[0];
+  }
+
+  it('spreads tables over its ingesters, and over one that joins', async () => {
+    cluster = await Cluster.start(folder(), { ingesters: 2 });
+    const running = cluster;
+    await write(running, 0, 1000);
+    expect(new Set(await owners(running, 'cpu')).size).to.equal(2);
+    await running.addIngester();
+    await running.ready();
+    for (let i = 0; i < 4; i++) await running.write(`t${i},host=a v=1 1`);
+    const isEven = await pollUntil(performance.now() + WITHIN_MS, async () => {
+      const { nodes } = await running.metadata.listNodes({}, CALL);
+      const counts = nodes.filter(({ role }) => role === 'ingester').map(({ regionCount }) => regionCount);
+      return counts.length === 3 && Math.max(...counts) - Math.min(...counts) <= 1;
+    });
+    expect(isEven).to.equal(true);
+    await write(running, 1000, 1500);
+    expect(await count(running)).to.deep.equal([1500, 1500]);
+  });
+
+  it('gives the regions of an ingester that ends to the others, without an error in between', async () => {
+    cluster = await Cluster.start(folder(), { ingesters: 2 });
+    const running = cluster;
+    await write(running, 0, 1000);
+    const [first] = running.of('ingester');
+    const ending = first.stop();
+    let at = 1000;
+    let isOver = false;
+    void ending.then(() => (isOver = true));
+    while (!isOver) {
+      await write(running, at, at + 10);
+      at += 10;
+      expect(await count(running)).to.deep.equal([at, at]);
+    }
+    expect(await ending).to.equal(0);
+    expect(new Set(await owners(running, 'cpu')).size).to.equal(1);
+    await write(running, at, at + 10);
+    expect(await count(running)).to.deep.equal([at + 10, at + 10]);
+  });
+
+  it('adopts the slot of an ingester that was killed for good', async () => {
+    cluster = await Cluster.start(folder(), { ingesters: 2, environment: { ALMANAC_CLUSTER__LEASE: '2s' } });
+    const running = cluster;
+    await write(running, 0, 2000);
+    const before = await owners(running, 'cpu');
+    await running.of('ingester')[0].kill();
+    const isAdopted = await pollUntil(performance.now() + WITHIN_MS, async () => {
+      const { status, text, rows } = await running.sql('SELECT count(*), count(DISTINCT n) FROM cpu');
+      if (status !== 200) {
+        expect(status, text).to.equal(503);
+        expect(text).to.contain('4008');
+        return false;
+      }
+      // Short answers are worse than none.
+      expect(rows[0]).to.deep.equal([2000, 2000]);
+      return true;
+    });
+    expect(isAdopted, running.words()).to.equal(true);
+    expect(new Set(before).size).to.equal(2);
+    expect(new Set(await owners(running, 'cpu')).size).to.equal(1);
+    await write(running, 2000, 2100);
+    expect(await count(running)).to.deep.equal([2100, 2100]);
+  });
+
+  it('goes on without metadata, and without being told when it is back', async () => {
+    cluster = await Cluster.start(folder(), { ingesters: 2 });
+    const running = cluster;
+    await write(running, 0, 500);
+    const [metadata] = running.of('metadata');
+    await metadata.kill();
+    await write(running, 500, 900);
+    expect(await count(running)).to.deep.equal([900, 900]);
+    const refused = await running.sql('CREATE TABLE other (ts TIMESTAMP TIME INDEX)', { db: 'public' });
+    expect(refused.status, refused.text).to.equal(503);
+    const unknown = await running.write('never_seen v=1 1');
+    expect(unknown.status, unknown.text).to.equal(503);
+    metadata.start();
+    await running.ready();
+    const { status } = await running.sql('CREATE TABLE other (ts TIMESTAMP TIME INDEX)');
+    expect(status).to.equal(200);
+    await write(running, 900, 1000);
+    expect(await count(running)).to.deep.equal([1000, 1000]);
+  });
+
+  it('has all rows after everything ended and started again', async () => {
+    cluster = await Cluster.start(folder(), { ingesters: 2, queriers: 2 });
+    const running = cluster;
+    await write(running, 0, 3000);
+    for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const)
+      for (const member of running.of(role))
+        expect(await member.stop(), `${member.name}: ${member.stderr}`).to.equal(0);
+    for (const member of running.members) member.start();
+    await running.ready();
+    expect(await count(running)).to.deep.equal([3000, 3000]);
+    await write(running, 3000, 3100);
+    expect(await count(running)).to.deep.equal([3100, 3100]);
+  });
+
+  it('applies a request once that is sent twice under a key, also after its region has moved', async () => {
+    cluster = await Cluster.start(folder(), { ingesters: 2 });
+    const running = cluster;
+    await running.sql(
+      `CREATE TABLE kept (host STRING, n BIGINT, ts TIMESTAMP(9) TIME INDEX, PRIMARY KEY (host)) WITH (append_mode = 'true')`,
+    );
+    const send = async (): Promise<number> => {
+      const headers = { 'idempotency-key': 'order-17' };
+      return (await running.post('/v1/lineproto/write', 'kept,host=a n=1i 1\nkept,host=b n=2i 2', headers)).status;
+    };
+    expect(await send()).to.equal(204);
+    expect(await send()).to.equal(204);
+    await running.of('ingester')[0].stop();
+    expect(await send()).to.equal(204);
+    const { rows } = await running.sql('SELECT count(*) FROM kept');
+    expect(rows).to.deep.equal([[2]]);
+  });
+
+  it('loses nothing, doubles nothing and answers nothing short while its processes break', async () => {
+    const { acknowledgedRows, answeredReads } = await clusterRounds(folder(), { rounds: ROUNDS, seed: 7 });
+    expect(acknowledgedRows).to.be.greaterThan(1000);
+    expect(answeredReads).to.be.greaterThan(0);
+  });
+});
