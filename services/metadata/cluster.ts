@@ -3,7 +3,7 @@ import type { Logger } from '#shared/telemetry/log';
 import { manifestChanged, nodeChanged, nodeRemoved, tableChanged, type Catalog, type Change } from './catalog.js';
 import type { Leases } from './leases.js';
 import type { Moves } from './moves.js';
-import { leastLoadedNode } from './placement.js';
+import { Placement } from './placement.js';
 import type { NodeRecord, NodeState } from './store/nodes.js';
 
 /** Who takes part, and what is wanted of whom. */
@@ -33,8 +33,9 @@ export function removeNode({ catalog }: Cluster, nodeId: number, note: Note): vo
 /** Grants regions without an owner to nodes that are ready, if there are any. */
 export function grantFree(catalog: Catalog, note: Note): void {
   const granted: number[] = [];
+  const placement = new Placement(catalog);
   for (const { regionId } of catalog.regions.free()) {
-    const nodeId = leastLoadedNode(catalog);
+    const nodeId = placement.next();
     if (nodeId === 0) break;
     catalog.regions.regrant(regionId, nodeId);
     granted.push(regionId);

@@ -3,9 +3,18 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import Database from 'better-sqlite3';
 
+import { systemClock } from '#shared/clock/clock';
+import { ownCall } from '#shared/contracts/call';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { Metrics } from '#shared/telemetry/metrics';
+import { startMetadata } from '#services/metadata/index';
 import { failure } from '../support/failure.js';
 import { metadataIn, testFolder } from '../support/metadata.js';
+import { TIME } from '../support/metadata-rig.js';
+import { KeptLog } from '../support/quiet-log.js';
 import { metadataContract } from './metadata-contract.js';
+
+const call = ownCall('test');
 
 metadataContract('by direct call', async (clock) => {
   const folder = testFolder();
@@ -22,6 +31,31 @@ metadataContract('by direct call', async (clock) => {
       folder.remove();
     },
   };
+});
+
+describe('metadata', () => {
+  it('says which rows may be lost when a node is abandoned', async () => {
+    const folder = testFolder();
+    const log = new KeptLog();
+    const metrics = new Metrics({ unprefixedProcess: false });
+    const options = { folder: folder.path, fs: nodeFileSystem, clock: systemClock, log, metrics };
+    const running = await startMetadata({ ...options, defaults: { regions: 2 }, leaseMs: 5_000 });
+    const { service } = running;
+    const registration = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test' };
+    const { nodeId, leaseMs } = await service.registerNode(registration, call);
+    expect(leaseMs).to.equal(5_000);
+    await service.heartbeat({ nodeId, state: 'ready' }, call);
+    const tables = [{ name: 'cpu', columns: [TIME], options: {} }];
+    const made = await service.ensureTables({ database: 'public', tables, create: true }, call);
+    await service.heartbeat({ nodeId, state: 'left' }, call);
+    await service.abandonNode({ nodeId }, call);
+    const [warning] = log.lines.filter((line) => line.level === 'warn');
+    const regionIds = made.tables[0].regions.map((region) => region.regionId);
+    expect(warning.message).to.equal('node abandoned: rows that were only in its log are lost');
+    expect(warning.fields).to.deep.equal({ nodeId, slot: 'a', addr: 'host:1', regionIds });
+    await running.stop();
+    folder.remove();
+  });
 });
 
 describe('opening the catalog file', () => {

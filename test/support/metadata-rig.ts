@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { Clock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
-import type { RegionInfo, Segment, Table } from '#shared/contracts/gen/common';
+import type { RegionInfo, RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type {
   ColumnSpec,
   HeartbeatResponse,
@@ -161,7 +161,7 @@ export class ClusterRig {
     return nodes.map((node) => known(node).regionCount);
   }
 
-  commit(region: RegionInfo, from: bigint, to: bigint, segments: readonly Segment[]) {
+  commit(region: RegionInfo, from: bigint, to: bigint, segments: readonly Segment[]): Promise<RegionManifest> {
     const { regionId, epoch } = region;
     const request = { regionId, epoch, watermarkFrom: from, watermarkTo: to, segments, seriesFiles: [] };
     return this.service.commitSegments(request, call);

@@ -12,7 +12,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Catalog } from '../catalog.js';
 import { noteGrants, type Cluster } from '../cluster.js';
-import { leastLoadedNode } from '../placement.js';
+import { Placement } from '../placement.js';
 import type { RegionRecord } from '../store/regions.js';
 
 const APPLIED_IDS_MAX = 4 << 20;
@@ -99,7 +99,7 @@ function nextOwner({ catalog, moves }: Cluster, region: RegionRecord, toNodeId: 
   for (const nodeId of [toNodeId, moves.targetOf(region.regionId), region.nodeId]) {
     if (ready.has(nodeId)) return nodeId;
   }
-  return leastLoadedNode(catalog);
+  return new Placement(catalog).next();
 }
 
 function regionInfo(catalog: Catalog, region: RegionRecord): RegionInfo {

@@ -11,7 +11,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { nodeChanged } from '../catalog.js';
 import { changeState, grantFree, noteGrants, removeNode, type Cluster } from '../cluster.js';
-import { leastLoadedNode } from '../placement.js';
+import { Placement } from '../placement.js';
 import { nodeInfo, type NodeRecord, type NodeState } from '../store/nodes.js';
 
 /** Regions that a node that drains seals at a time. */
@@ -73,9 +73,10 @@ export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): A
     throw new AlmanacError('illegal_state', `node ${nodeId} is ${node.state}, only one that is gone can be abandoned`);
   }
   const regionIds = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
+  const placement = new Placement(catalog);
   catalog.change((note) => {
     for (const regionId of regionIds) {
-      catalog.regions.regrant(regionId, leastLoadedNode(catalog));
+      catalog.regions.regrant(regionId, placement.next());
       catalog.regions.forgetIds(regionId);
       catalog.seals.setAppliedIds(regionId, new Uint8Array(0));
     }

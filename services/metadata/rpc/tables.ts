@@ -17,7 +17,7 @@ import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { tableChanged, tableDropped, type Catalog } from '../catalog.js';
-import { placeRegions } from '../placement.js';
+import { Placement } from '../placement.js';
 
 const REGIONS_MAX = 256;
 
@@ -129,7 +129,7 @@ function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Tab
   const createdMs = catalog.clock.nowMs();
   const tableId = catalog.tables.insert({ database, name, options, primaryKey, createdMs });
   for (const column of spec.columns) catalog.tables.addColumn(tableId, column);
-  for (const [index, nodeId] of placeRegions(catalog, spec.regions).entries()) {
+  for (const [index, nodeId] of new Placement(catalog).spread(spec.regions).entries()) {
     catalog.regions.insert(tableId, index, nodeId);
   }
   return existingTable(catalog, tableId);

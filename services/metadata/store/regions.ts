@@ -46,7 +46,7 @@ export class RegionStore {
       'UPDATE regions SET watermark = ?, version = version + 1 WHERE region_id = ?',
     );
     this.#truncate = connection.prepare<[bigint, number]>(
-      'UPDATE regions SET truncated_sequence = ?, version = version + 1 WHERE region_id = ?',
+      'UPDATE regions SET truncated_sequence = max(truncated_sequence, ?), version = version + 1 WHERE region_id = ?',
     );
     this.#load = connection.prepare<[number], { regions: bigint }>(
       'SELECT count(*) AS regions FROM regions WHERE node_id = ?',
