@@ -15,6 +15,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { newIncarnation, type Ingester } from './ingester.js';
 import { ingesterMetrics } from './metrics.js';
+import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
 import { recover } from './region/recover.js';
 import { dropLostGrants, sealRegions } from './region/seal.js';
@@ -26,31 +27,9 @@ import { collectGarbage, collectOrphans, type GarbageOptions } from './region/ga
 import { flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
-import { Wal, type SyncMode } from './wal/wal.js';
+import { Wal } from './wal/wal.js';
 
-export { ingesterSettings } from './settings.js';
-
-export interface IngesterConfig {
-  readonly nodeId: number;
-  readonly walFolder: string;
-  readonly scratchFolder: string;
-  readonly storeFolder: string;
-  readonly walSync: SyncMode;
-  readonly walSyncIntervalMs: number;
-  readonly walFileBytes: number;
-  readonly walBytesMax: number;
-  readonly walRecover: 'strict' | 'skip-corrupt';
-  readonly retryWindowMs: number;
-  readonly flushBytes: number;
-  readonly flushIntervalMs: number;
-  readonly windowMs: number;
-  readonly gcGraceMs: number;
-  readonly memtableBytes: number;
-  readonly engineBytes: number;
-  readonly engineThreads: number;
-  /** Until the log is replayed nobody else needs the cores. */
-  readonly recoveryThreads: number;
-}
+export { ingesterSettings, type IngesterConfig } from './settings.js';
 
 export interface IngesterDeps {
   readonly config: IngesterConfig;

@@ -2,7 +2,29 @@ import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { shareOf } from '#shared/limits/share';
 
-import type { IngesterConfig } from './index.js';
+import type { SyncMode } from './wal/wal.js';
+
+export interface IngesterConfig {
+  readonly nodeId: number;
+  readonly walFolder: string;
+  readonly scratchFolder: string;
+  readonly storeFolder: string;
+  readonly walSync: SyncMode;
+  readonly walSyncIntervalMs: number;
+  readonly walFileBytes: number;
+  readonly walBytesMax: number;
+  readonly walRecover: 'strict' | 'skip-corrupt';
+  readonly retryWindowMs: number;
+  readonly flushBytes: number;
+  readonly flushIntervalMs: number;
+  readonly windowMs: number;
+  readonly gcGraceMs: number;
+  readonly memtableBytes: number;
+  readonly engineBytes: number;
+  readonly engineThreads: number;
+  /** Until the log is replayed nobody else needs the cores. */
+  readonly recoveryThreads: number;
+}
 
 export interface IngesterPlace {
   readonly nodeId: number;

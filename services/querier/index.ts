@@ -12,22 +12,12 @@ import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
 import { querierMetrics } from './metrics.js';
-import { sql, type SqlLimits } from './rpc/sql.js';
+import type { QuerierConfig } from './settings.js';
+import { sql } from './rpc/sql.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { RowSink } from './sql/statements/statement.js';
 
-export { querierSettings } from './settings.js';
-
-export interface QuerierConfig {
-  readonly storeFolder: string;
-  /** Folder that queries spill to. */
-  readonly spillFolder: string;
-  readonly threads: number;
-  readonly memoryBytes: number;
-  readonly limits: SqlLimits;
-  /** Catalog name in messages. */
-  readonly catalogName: string;
-}
+export { querierSettings, type QuerierConfig } from './settings.js';
 
 export interface QuerierDeps {
   readonly config: QuerierConfig;

@@ -2,7 +2,18 @@ import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { shareOf } from '#shared/limits/share';
 
-import type { QuerierConfig } from './index.js';
+import type { SqlLimits } from './rpc/sql.js';
+
+export interface QuerierConfig {
+  readonly storeFolder: string;
+  /** Folder that queries spill to. */
+  readonly spillFolder: string;
+  readonly threads: number;
+  readonly memoryBytes: number;
+  readonly limits: SqlLimits;
+  /** Catalog name in messages. */
+  readonly catalogName: string;
+}
 
 export interface QuerierPlace {
   /** Absolute. */

@@ -26,9 +26,9 @@ export class ManifestCache {
     this.#manifests.delete(regionId);
   }
 
-  /** The newest manifest that is known; asks metadata if none is. @throws `region_not_found`. */
-  async of(regionId: number, call: Call): Promise<RegionManifest> {
-    return this.#manifests.get(regionId) ?? this.refresh(regionId, call);
+  /** The newest manifest that is known. Without one, the region's owner answers any question with its own. */
+  known(regionId: number): RegionManifest | undefined {
+    return this.#manifests.get(regionId);
   }
 
   /** Asks metadata. @throws `region_not_found`. */

@@ -24,17 +24,17 @@ const LEAVE_MS_MAX = 1_000;
 
 /** This process as a node of the cluster: registered with metadata, its lease renewed, its state told. */
 export class Membership {
-  readonly nodeId: number;
   readonly leaseMs: number;
   readonly #options: MembershipOptions;
   readonly #stopping = new AbortController();
   #state: NodeState = 'starting';
   #rest = new AbortController();
   #beating: Promise<void> | undefined;
+  #nodeId: number;
 
   private constructor(options: MembershipOptions, nodeId: number, leaseMs: number) {
     this.#options = options;
-    this.nodeId = nodeId;
+    this.#nodeId = nodeId;
     this.leaseMs = leaseMs;
   }
 
@@ -54,6 +54,11 @@ export class Membership {
       }
       await clock.sleep(restMs * (0.5 + random.fraction()), signal);
     }
+  }
+
+  /** One without a slot gets another number when metadata had forgotten it. */
+  get nodeId(): number {
+    return this.#nodeId;
   }
 
   get state(): NodeState {
@@ -119,8 +124,8 @@ export class Membership {
     const { metadata, registration, log } = this.#options;
     try {
       const { nodeId } = await metadata.registerNode(registration, call);
-      if (nodeId !== this.nodeId)
-        log.error({ nodeId, was: this.nodeId }, 'registered under another number: restart this node');
+      if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');
+      this.#nodeId = nodeId;
     } catch (error) {
       log.warn({ reason: AlmanacError.from(error).message }, 'registration failed');
     }

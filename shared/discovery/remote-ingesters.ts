@@ -36,7 +36,7 @@ export class RemoteIngesters implements Ingesters {
   }
 
   close(): void {
-    for (const { close } of this.#connections.values()) close();
+    for (const connection of this.#connections.values()) connection.close();
     this.#connections.clear();
   }
 
@@ -53,10 +53,10 @@ export class RemoteIngesters implements Ingesters {
   /** Nodes come and go, each with an address of its own. */
   #dropOthers(): void {
     const present = new Set(this.#catalog.nodes().map(({ addr }) => addr));
-    for (const [addr, { close }] of this.#connections) {
+    for (const [addr, connection] of this.#connections) {
       if (present.has(addr)) continue;
       this.#connections.delete(addr);
-      close();
+      connection.close();
     }
   }
 }

@@ -61,7 +61,7 @@ describe('a start', () => {
   it('in a place that cannot be written fails with a clear text', async () => {
     // Not even root can make anything in /sys.
     await refuses('/sys/almanac-data', 'data folder "/sys/almanac-data" cannot be made');
-    await refuses('/sys', 'cannot open "/sys/lock.db"');
+    await refuses('/sys', 'cannot lock "/sys/lock.db"');
   });
 
   it('in a folder that another process uses fails with a clear text, and leaves that one alone', async () => {

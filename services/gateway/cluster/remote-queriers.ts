@@ -62,7 +62,7 @@ export class RemoteQueriers implements QuerierService {
   }
 
   close(): void {
-    for (const { close } of this.#links.values()) close();
+    for (const link of this.#links.values()) link.close();
     this.#links.clear();
   }
 
@@ -81,7 +81,8 @@ export class RemoteQueriers implements QuerierService {
   #link(addr: string): Link {
     let link = this.#links.get(addr);
     if (link === undefined) {
-      link = { ...this.#options.connect(addr), addr, runningCount: 0 };
+      const connected = this.#options.connect(addr);
+      link = { service: connected.service, close: () => connected.close(), addr, runningCount: 0 };
       this.#links.set(addr, link);
     }
     return link;

@@ -56,8 +56,7 @@ export class Regions {
    * @throws `region_not_ready` if its grant is not ours, or another epoch is open; `table_not_found` if it was dropped.
    */
   async serving(address: RegionAddress, call: Call): Promise<Region> {
-    const open = this.#regions.get(address.regionId);
-    const region = open ?? (await this.#opened(address, call));
+    const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call));
     if (region.isDropped || region.table.tableId !== address.tableId) throw tableGone(address.tableId);
     if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
     if (region.table.schemaVersion < address.schemaVersion) {
@@ -91,9 +90,15 @@ export class Regions {
   }
 
   async #opened(address: RegionAddress, call: Call): Promise<Region> {
-    const region = await (this.#opening.get(address.regionId) ?? this.#startOpening(address.regionId));
-    checkCall(call);
-    return region;
+    try {
+      const region = await (this.#opening.get(address.regionId) ?? this.#startOpening(address.regionId));
+      checkCall(call);
+      return region;
+    } catch (error) {
+      // Regions go with their table.
+      if (error instanceof AlmanacError && error.code === 'region_not_found') throw tableGone(address.tableId);
+      throw error;
+    }
   }
 
   #startOpening(regionId: number): Promise<Region> {

@@ -117,7 +117,7 @@ export class FreshRows {
     const owner = this.#deps.ingesters.ownerOf(region);
     for (let attempt = 0; attempt < MANIFEST_TRIES; attempt++) {
       checkCall(call);
-      const manifest = await this.#deps.manifests.of(this.#regionId, call);
+      const manifest = this.#deps.manifests.known(this.#regionId) ?? nothingKnown(table, this.#regionId);
       await this.#dropCovered(manifest.watermark);
       // Rows between the watermark and the first part would be missed; the owner then sends everything.
       if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
@@ -249,6 +249,20 @@ export class FreshRows {
   #name(kind: string): string {
     return `${kind}_${this.#regionId}_${this.#nextName++}`;
   }
+}
+
+/** Older than any manifest: the owner's answer brings the present one, so that a first read needs no metadata. */
+function nothingKnown({ tableId }: Table, regionId: number): RegionManifest {
+  return {
+    regionId,
+    tableId,
+    epoch: 0,
+    watermark: 0n,
+    truncatedSequence: 0n,
+    version: 0n,
+    segments: [],
+    seriesFiles: [],
+  };
 }
 
 function noOwner(regionId: number, cause: AlmanacError): AlmanacError {
