@@ -31,6 +31,8 @@ export interface MetadataOptions {
 
 const LEASE_MS = 10_000;
 const NODE_CHECK_MS = 1_000;
+/** A process that was not checked for half a lease counts as having stood still. */
+const CHECKS_PER_LEASE = 10;
 
 export interface RunningMetadata extends Service {
   readonly service: MetadataService;
@@ -42,8 +44,15 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
   const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock);
   const leases = new Leases(leaseMs, clock);
   const cluster: Cluster = { catalog, leases, moves: new Moves(catalog, leases), log };
-  const nodeCheck = new Loop({ name: 'metadata.nodes', intervalMs: NODE_CHECK_MS, clock, log, metrics }, () =>
-    Promise.resolve(catalog.run(() => checkNodes(cluster))),
+  const nodeCheck = new Loop(
+    {
+      name: 'metadata.nodes',
+      intervalMs: Math.min(NODE_CHECK_MS, cluster.leases.leaseMs / CHECKS_PER_LEASE),
+      clock,
+      log,
+      metrics,
+    },
+    () => Promise.resolve(catalog.run(() => checkNodes(cluster))),
   );
   nodeCheck.start();
   return {

@@ -18,6 +18,9 @@ import type { RoleAddress, RoleOptions } from '#shared/lifecycle/role';
 import { adminService } from './admin-service.js';
 import { Stage } from './stage.js';
 
+/** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
+const METADATA_CONNECT_MS = 5_000;
+
 export interface NodeStart {
   readonly role: 'gateway' | 'ingester' | 'querier';
   /** What the role waits for besides metadata. */
@@ -76,7 +79,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   const { loaded, log, onNodeId } = options;
   const { role, slot, stage, signal } = start;
   const { config } = loaded;
-  const connection = connectTo(config, config.metadata.addr);
+  const connection = connectTo(config, config.metadata.addr, METADATA_CONNECT_MS);
   const deps = { clock: systemClock, random: systemRandom };
   const metadata = retrying('Metadata', connection.client('Metadata'), deps);
   stage.waiting = ['metadata'];
@@ -124,6 +127,7 @@ function addressOf({ node, grpc }: Config, port: number): string {
 }
 
 /** A connection to another process of the cluster. */
-export function connectTo({ grpc }: Config, addr: string): Connection {
-  return connect(addr, { clock: systemClock, messageBytesMax: grpc.maxMessageSizeBytes });
+export function connectTo({ grpc }: Config, addr: string, connectMs?: number): Connection {
+  const options = { clock: systemClock, messageBytesMax: grpc.maxMessageSizeBytes };
+  return connect(addr, connectMs === undefined ? options : { ...options, connectMs });
 }

@@ -120,8 +120,8 @@ describe('a cluster of processes', function () {
     expect(unknown.status, unknown.text).to.equal(503);
     metadata.start();
     await running.ready();
-    const { status } = await running.sql('CREATE TABLE other (ts TIMESTAMP TIME INDEX)');
-    expect(status).to.equal(200);
+    const made = await running.sql('CREATE TABLE other (ts TIMESTAMP TIME INDEX)');
+    expect(made.status, made.text).to.equal(200);
     await write(running, 900, 1000);
     expect(await count(running)).to.deep.equal([1000, 1000]);
   });
