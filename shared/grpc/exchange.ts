@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 import { connectivityState, Metadata, status, type Channel, type StatusObject } from '@grpc/grpc-js';
 
 import type { Clock, Timer } from '#shared/clock/clock';
@@ -48,6 +50,8 @@ export class Exchange {
     const leftMs = this.#check(outgoing, call);
     const deadline = leftMs > DEADLINE_MS_MAX ? Infinity : call.deadlineMs;
     this.#call = link.channel.createCall(outgoing.path, deadline, undefined, null, undefined);
+    // A request may have many calls under way, which all end with it.
+    setMaxListeners(0, call.signal);
     call.signal.addEventListener('abort', this.#onAbort);
     this.#limitConnecting();
     this.#start(outgoing.message, call.requestId);

@@ -10,12 +10,16 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { pollUntil } from '#test/support/almanac';
 import { HeldFiles } from '#test/support/held-files';
-import { CALL, StorageRig, type RigOptions, type RigRow } from '#test/support/storage-rig';
+import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
 const SECOND = 1_000_000_000n;
 
-describe('ingester', () => {
+for (const transport of ['direct', 'grpc'] as const) {
+  describe(`ingester, ${transport}`, () => ingesterSuite(transport));
+}
+
+function ingesterSuite(transport: Transport): void {
   let cleanUps: (() => void)[] = [];
   let rigs: StorageRig[] = [];
   afterEach(async () => {
@@ -30,7 +34,7 @@ describe('ingester', () => {
   }
 
   async function start(options: RigOptions = {}, folder = newFolder()): Promise<StorageRig> {
-    const rig = await StorageRig.start(folder, options);
+    const rig = await StorageRig.start(folder, { transport, ...options });
     rigs.push(rig);
     return rig;
   }
@@ -431,4 +435,4 @@ describe('ingester', () => {
       expect(await second.rows(other)).to.have.length(1);
     });
   });
-});
+}

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 
 import { failure } from '../support/failure.js';
 import { metadataIn, testFolder } from '../support/metadata.js';
+import { overGrpc } from '../support/over-grpc.js';
 import { metadataContract } from './metadata-contract.js';
 
 metadataContract('by direct call', async () => {
@@ -19,6 +20,29 @@ metadataContract('by direct call', async () => {
     },
     async stop() {
       await running.stop();
+      folder.remove();
+    },
+  };
+});
+
+metadataContract('over gRPC', async () => {
+  const folder = testFolder();
+  let running = await metadataIn(folder.path);
+  let crossing = await overGrpc('Metadata', running.service);
+  const stop = async (): Promise<void> => {
+    await running.stop();
+    await crossing.stop();
+  };
+  return {
+    service: crossing.service,
+    async restart() {
+      await stop();
+      running = await metadataIn(folder.path);
+      crossing = await overGrpc('Metadata', running.service);
+      return crossing.service;
+    },
+    async stop() {
+      await stop();
       folder.remove();
     },
   };
