@@ -36,7 +36,6 @@ export class Exchange {
   readonly #signal: AbortSignal;
   readonly #call: ReturnType<Channel['createCall']>;
   #connecting: Timer | undefined;
-  #isSent = false;
   #message: Buffer | undefined;
   /** How the call ended: `undefined` while it runs, `null` when well. */
   #end: AlmanacError | null | undefined;
@@ -96,7 +95,7 @@ export class Exchange {
       },
       onReceiveStatus: (answer) => this.#finish(this.#failureOf(answer)),
     });
-    this.#call.sendMessageWithContext({ callback: () => (this.#isSent = true) }, message);
+    this.#call.sendMessageWithContext({}, message);
     this.#call.halfClose();
   }
 
@@ -115,7 +114,7 @@ export class Exchange {
     const isConnected = (): boolean => channel.getConnectivityState(true) === connectivityState.READY;
     if (connectMs === undefined || isConnected()) return;
     this.#connecting = clock.after(connectMs, () => {
-      if (this.#isSent || isConnected()) return;
+      if (isConnected()) return;
       this.#finish(new UnansweredError(`${this.#title}: no connection to ${address} within ${connectMs} ms`));
       this.#call.cancelWithStatus(status.UNAVAILABLE, 'no connection');
     });

@@ -29,8 +29,9 @@ export class Incoming {
 
   constructor(method: Method, side: ServerSide, clock: Clock) {
     this.method = method;
-    const lastMs = Math.min(Number(side.getDeadline()), Number.MAX_SAFE_INTEGER);
-    const deadlineMs = lastMs - Math.min(ANSWER_MS, Math.max(0, lastMs - clock.nowMs()) / 4);
+    const lastMs = Number(side.getDeadline());
+    const marginMs = Math.min(ANSWER_MS, Math.max(0, lastMs - clock.nowMs()) / 4);
+    const deadlineMs = lastMs === Infinity ? Number.MAX_SAFE_INTEGER : lastMs - marginMs;
     const [requestId] = side.metadata.get(REQUEST_ID_KEY);
     const text = requestId === undefined ? '' : requestId.toString().slice(0, REQUEST_ID_LENGTH_MAX);
     this.call = { deadlineMs, signal: this.#abort.signal, requestId: text };

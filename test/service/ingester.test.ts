@@ -5,10 +5,10 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'chai';
 
 import type { Table } from '#shared/contracts/gen/common';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { pollUntil } from '#test/support/almanac';
+import { refusal } from '#test/support/failure';
 import { HeldFiles } from '#test/support/held-files';
 import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
@@ -44,13 +44,6 @@ function ingesterSuite(transport: Transport): void {
     const folder = newFolder();
     rig.crashImage(folder);
     return start({}, folder);
-  }
-
-  async function refusal(promise: Promise<unknown>): Promise<AlmanacError | undefined> {
-    return promise.then(
-      () => undefined,
-      (error: unknown) => AlmanacError.from(error),
-    );
   }
 
   describe('when something fails', () => {
