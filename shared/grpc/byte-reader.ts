@@ -5,7 +5,7 @@ const WORDS = new DataView(new ArrayBuffer(8));
 /** From this length on bytes may stay a view into their message. */
 const VIEW_BYTES_MIN = 4096;
 
-/** Reads the wire types of protobuf from one message. All methods throw `invalid_arguments` when it ends too early. */
+/** Reads the wire types of protobuf from one message. All methods throw `unexpected` when it ends too early. */
 export class ByteReader {
   pos = 0;
   readonly #bytes: Buffer;
@@ -138,5 +138,5 @@ export class ByteReader {
 }
 
 export function malformed(): AlmanacError {
-  return new AlmanacError('invalid_arguments', 'the message is malformed');
+  return new AlmanacError('unexpected', 'the message is malformed');
 }

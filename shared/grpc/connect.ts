@@ -12,6 +12,8 @@ export interface ConnectOptions extends TransportOptions {
   readonly clock: Clock;
   /** How long a call waits for a connection before it fails; 1 s if not given, `undefined`: up to its deadline. */
   readonly connectMs?: number | undefined;
+  /** Whether a peer that refuses connections is tried again for that time; otherwise it fails calls at once. */
+  readonly isPatient?: boolean;
 }
 
 /** One connection, made at the first call and again whenever it is lost. */
@@ -40,6 +42,7 @@ export function connect(address: string, options: ConnectOptions): Connection {
     clock: options.clock,
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     connectMs: 'connectMs' in options ? options.connectMs : CONNECT_MS,
+    isPatient: options.isPatient ?? ('connectMs' in options && options.connectMs === undefined),
   };
   return {
     address,

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 import { connectivityState, Metadata, status, type Channel, type StatusObject } from '@grpc/grpc-js';
 
 import type { Clock, Timer } from '#shared/clock/clock';
@@ -15,6 +17,8 @@ export interface Link {
   readonly messageBytesMax: number;
   /** How long a call waits for a connection; undefined: up to its deadline. */
   readonly connectMs: number | undefined;
+  /** Whether a peer that refuses connections is tried again so long. */
+  readonly isPatient: boolean;
 }
 
 export interface Outgoing {
@@ -34,7 +38,6 @@ export class Exchange {
   readonly #signal: AbortSignal;
   readonly #call: ReturnType<Channel['createCall']>;
   #connecting: Timer | undefined;
-  #isSent = false;
   #message: Buffer | undefined;
   /** How the call ended: `undefined` while it runs, `null` when well. */
   #end: AlmanacError | null | undefined;
@@ -48,6 +51,8 @@ export class Exchange {
     const leftMs = this.#check(outgoing, call);
     const deadline = leftMs > DEADLINE_MS_MAX ? Infinity : call.deadlineMs;
     this.#call = link.channel.createCall(outgoing.path, deadline, undefined, null, undefined);
+    // A request may have many calls under way, which all end with it.
+    setMaxListeners(0, call.signal);
     call.signal.addEventListener('abort', this.#onAbort);
     this.#limitConnecting();
     this.#start(outgoing.message, call.requestId);
@@ -82,7 +87,7 @@ export class Exchange {
   }
 
   #start(message: Buffer, requestId: string): void {
-    const metadata = new Metadata({ waitForReady: this.#link.connectMs === undefined });
+    const metadata = new Metadata({ waitForReady: this.#link.isPatient });
     metadata.set(REQUEST_ID_KEY, Buffer.from(requestId));
     this.#call.start(metadata, {
       onReceiveMetadata: () => undefined,
@@ -92,7 +97,7 @@ export class Exchange {
       },
       onReceiveStatus: (answer) => this.#finish(this.#failureOf(answer)),
     });
-    this.#call.sendMessageWithContext({ callback: () => (this.#isSent = true) }, message);
+    this.#call.sendMessageWithContext({}, message);
     this.#call.halfClose();
   }
 
@@ -111,7 +116,7 @@ export class Exchange {
     const isConnected = (): boolean => channel.getConnectivityState(true) === connectivityState.READY;
     if (connectMs === undefined || isConnected()) return;
     this.#connecting = clock.after(connectMs, () => {
-      if (this.#isSent || isConnected()) return;
+      if (isConnected()) return;
       this.#finish(new UnansweredError(`${this.#title}: no connection to ${address} within ${connectMs} ms`));
       this.#call.cancelWithStatus(status.UNAVAILABLE, 'no connection');
     });

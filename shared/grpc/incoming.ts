@@ -17,6 +17,8 @@ export interface ServerSide {
 const REQUEST_ID_LENGTH_MAX = 256;
 /** A timer may fire a little before its time. */
 const TIMER_ERROR_MS = 5;
+/** Handlers are told to end a little before the caller gives up, at most so much, so that it hears why they waited. */
+const ANSWER_MS = 25;
 
 /** One call at work in a server. */
 export class Incoming {
@@ -27,13 +29,15 @@ export class Incoming {
 
   constructor(method: Method, side: ServerSide, clock: Clock) {
     this.method = method;
-    const deadlineMs = Math.min(Number(side.getDeadline()), Number.MAX_SAFE_INTEGER);
+    const lastMs = Number(side.getDeadline());
+    const marginMs = Math.min(ANSWER_MS, Math.max(0, lastMs - clock.nowMs()) / 4);
+    const deadlineMs = lastMs === Infinity ? Number.MAX_SAFE_INTEGER : lastMs - marginMs;
     const [requestId] = side.metadata.get(REQUEST_ID_KEY);
     const text = requestId === undefined ? '' : requestId.toString().slice(0, REQUEST_ID_LENGTH_MAX);
     this.call = { deadlineMs, signal: this.#abort.signal, requestId: text };
     // grpc-js calls every end so: the caller left, its connection broke, the deadline came, or all went well.
     side.on('cancelled', () => {
-      const isLate = clock.nowMs() >= deadlineMs - TIMER_ERROR_MS;
+      const isLate = clock.nowMs() >= lastMs - TIMER_ERROR_MS;
       const lateText = `${method.title} was not done before its deadline`;
       if (isLate) this.cut(new AlmanacError('deadline_exceeded', lateText));
       else this.cut(new AlmanacError('cancelled', `the caller of ${method.title} left`));

@@ -42,7 +42,7 @@ export class MessageType {
   /**
    * A value of the generated interface. Large `bytes` are views into the given ones.
    *
-   * @throws `invalid_arguments` if the bytes are no such message.
+   * @throws `unexpected` if the bytes are no such message.
    */
   decode(bytes: Buffer): object {
     const from = new ByteReader(bytes);

@@ -1,4 +1,4 @@
-import type { ChannelOptions } from '@grpc/grpc-js';
+import { logVerbosity, setLogVerbosity, type ChannelOptions } from '@grpc/grpc-js';
 
 /** What both ends of a connection have in common. */
 export interface TransportOptions {
@@ -19,6 +19,8 @@ export const REQUEST_ID_KEY = 'almanac-request-id-bin';
 export const DEADLINE_MS_MAX = 2 ** 31 - 1;
 
 export function commonOptions({ messageBytesMax, keepaliveMs }: TransportOptions): ChannelOptions {
+  // What it writes to the console by itself comes as an error as well.
+  setLogVerbosity(logVerbosity.NONE);
   return {
     'grpc.max_receive_message_length': messageBytesMax ?? MESSAGE_BYTES_MAX,
     'grpc.max_send_message_length': messageBytesMax ?? MESSAGE_BYTES_MAX,

@@ -60,7 +60,7 @@ export function toStatus(error: AlmanacError): CrossingStatus {
 /** The error that `toStatus` took, or what the transport itself has to say. `title` names the call. */
 export function fromStatus({ code, details, metadata }: StatusObject, title: string): AlmanacError {
   const [bytes] = metadata.get(ERROR_KEY);
-  if (bytes instanceof Buffer) return fromCrossing(JSON.parse(bytes.toString()) as CrossingError);
+  if (bytes instanceof Buffer) return fromCrossing(bytes);
   const text = `${title}: ${details}`;
   switch (code) {
     case status.DEADLINE_EXCEEDED:
@@ -80,7 +80,14 @@ export function fromStatus({ code, details, metadata }: StatusObject, title: str
   }
 }
 
-function fromCrossing({ code, message, details, retryAfterSeconds }: CrossingError): AlmanacError {
+function fromCrossing(bytes: Buffer): AlmanacError {
+  let crossing: CrossingError;
+  try {
+    crossing = JSON.parse(bytes.toString()) as CrossingError;
+  } catch (cause) {
+    return new AlmanacError('unexpected', `the peer's error is malformed: ${bytes.toString()}`, { cause });
+  }
+  const { code, message, details, retryAfterSeconds } = crossing;
   const extras = retryAfterSeconds === undefined ? { details } : { details, retryAfterSeconds };
   // A newer release may have codes that this one does not know.
   if (!Object.hasOwn(ERROR_CODES, code)) return new AlmanacError('unexpected', `${code}: ${message}`, extras);

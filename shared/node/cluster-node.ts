@@ -79,7 +79,12 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   const { loaded, log, onNodeId } = options;
   const { role, slot, stage, signal } = start;
   const { config } = loaded;
-  const connection = connectTo(config, config.metadata.addr, METADATA_CONNECT_MS);
+  const connection = connect(config.metadata.addr, {
+    clock: systemClock,
+    messageBytesMax: config.grpc.maxMessageSizeBytes,
+    connectMs: METADATA_CONNECT_MS,
+    isPatient: true,
+  });
   const deps = { clock: systemClock, random: systemRandom };
   const metadata = retrying('Metadata', connection.client('Metadata'), deps);
   stage.waiting = ['metadata'];
@@ -127,7 +132,6 @@ function addressOf({ node, grpc }: Config, port: number): string {
 }
 
 /** A connection to another process of the cluster. */
-export function connectTo({ grpc }: Config, addr: string, connectMs?: number): Connection {
-  const options = { clock: systemClock, messageBytesMax: grpc.maxMessageSizeBytes };
-  return connect(addr, connectMs === undefined ? options : { ...options, connectMs });
+export function connectTo({ grpc }: Config, addr: string): Connection {
+  return connect(addr, { clock: systemClock, messageBytesMax: grpc.maxMessageSizeBytes });
 }

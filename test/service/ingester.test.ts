@@ -5,17 +5,21 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'chai';
 
 import type { Table } from '#shared/contracts/gen/common';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { pollUntil } from '#test/support/almanac';
+import { refusal } from '#test/support/failure';
 import { HeldFiles } from '#test/support/held-files';
-import { CALL, StorageRig, type RigOptions, type RigRow } from '#test/support/storage-rig';
+import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
 const SECOND = 1_000_000_000n;
 
-describe('ingester', () => {
+for (const transport of ['direct', 'grpc'] as const) {
+  describe(`ingester, ${transport}`, () => ingesterSuite(transport));
+}
+
+function ingesterSuite(transport: Transport): void {
   let cleanUps: (() => void)[] = [];
   let rigs: StorageRig[] = [];
   afterEach(async () => {
@@ -30,7 +34,7 @@ describe('ingester', () => {
   }
 
   async function start(options: RigOptions = {}, folder = newFolder()): Promise<StorageRig> {
-    const rig = await StorageRig.start(folder, options);
+    const rig = await StorageRig.start(folder, { transport, ...options });
     rigs.push(rig);
     return rig;
   }
@@ -40,13 +44,6 @@ describe('ingester', () => {
     const folder = newFolder();
     rig.crashImage(folder);
     return start({}, folder);
-  }
-
-  async function refusal(promise: Promise<unknown>): Promise<AlmanacError | undefined> {
-    return promise.then(
-      () => undefined,
-      (error: unknown) => AlmanacError.from(error),
-    );
   }
 
   describe('when something fails', () => {
@@ -431,4 +428,4 @@ describe('ingester', () => {
       expect(await second.rows(other)).to.have.length(1);
     });
   });
-});
+}

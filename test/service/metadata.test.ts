@@ -11,6 +11,7 @@ import { startMetadata } from '#services/metadata/index';
 import { failure } from '../support/failure.js';
 import { metadataIn, testFolder } from '../support/metadata.js';
 import { TIME } from '../support/metadata-rig.js';
+import { overGrpc } from '../support/over-grpc.js';
 import { KeptLog } from '../support/quiet-log.js';
 import { metadataContract } from './metadata-contract.js';
 
@@ -56,6 +57,29 @@ describe('metadata', () => {
     await running.stop();
     folder.remove();
   });
+});
+
+metadataContract('over gRPC', async (clock) => {
+  const folder = testFolder();
+  let running = await metadataIn(folder.path, 1, clock);
+  let crossing = await overGrpc('Metadata', running.service);
+  const stop = async (): Promise<void> => {
+    await running.stop();
+    await crossing.stop();
+  };
+  return {
+    service: crossing.service,
+    async restart() {
+      await stop();
+      running = await metadataIn(folder.path, 1, clock);
+      crossing = await overGrpc('Metadata', running.service);
+      return crossing.service;
+    },
+    async stop() {
+      await stop();
+      folder.remove();
+    },
+  };
 });
 
 describe('opening the catalog file', () => {

@@ -17,3 +17,11 @@ export async function failure(work: Promise<unknown>): Promise<AlmanacError> {
 export async function failureCode(work: Promise<unknown>): Promise<string> {
   return (await failure(work)).code;
 }
+
+/** The error that `work` ends with, whatever was thrown; undefined if it succeeds. */
+export async function refusal(work: Promise<unknown>): Promise<AlmanacError | undefined> {
+  return work.then(
+    () => undefined,
+    (error: unknown) => AlmanacError.from(error),
+  );
+}

@@ -9,6 +9,7 @@ import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
+import type { Contracts } from '#shared/grpc/contract';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox, type DuckDBInstance } from '#shared/duckdb/engine';
@@ -21,6 +22,7 @@ import { seriesId } from '#shared/rowbatch/series-key';
 import { LocalStore } from '#shared/segments/local-store';
 import { Metrics } from '#shared/telemetry/metrics';
 
+import { overGrpc, type OverGrpc } from './over-grpc.js';
 import { KeptLog } from './quiet-log.js';
 
 /** A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. */
@@ -37,7 +39,11 @@ export interface RigOptions {
   readonly onFatal?: (error: unknown) => void;
   /** Memory of the query instance, which then cannot spill. */
   readonly queryBytes?: number;
+  /** What lies between the services and their callers; direct calls if not given. */
+  readonly transport?: Transport;
 }
+
+export type Transport = 'direct' | 'grpc';
 
 const ENCODER = new TextEncoder();
 export const CALL = ownCall('test');
@@ -54,6 +60,7 @@ export class StorageRig {
   readonly nodeId: number;
   readonly #query: DuckDBInstance;
   readonly #snapshots: RegionSnapshots;
+  readonly #crossings: readonly Crossing[];
   readonly #incarnation = systemRandom.bytes(8);
   #counter = 0;
 
@@ -65,6 +72,7 @@ export class StorageRig {
     nodeId: number;
     query: DuckDBInstance;
     snapshots: RegionSnapshots;
+    crossings: readonly Crossing[];
   }) {
     this.folder = parts.folder;
     this.metadata = parts.metadata;
@@ -73,13 +81,30 @@ export class StorageRig {
     this.nodeId = parts.nodeId;
     this.#query = parts.query;
     this.#snapshots = parts.snapshots;
+    this.#crossings = parts.crossings;
   }
 
   static async start(folder: string, options: RigOptions = {}): Promise<StorageRig> {
+    const crossings: Crossing[] = [];
+    try {
+      return await StorageRig.#open(folder, options, crossings);
+    } catch (error) {
+      for (const crossing of crossings) await crossing.stop();
+      throw error;
+    }
+  }
+
+  static async #open(folder: string, options: RigOptions, crossings: Crossing[]): Promise<StorageRig> {
     const fs = options.fs ?? nodeFileSystem;
     for (const part of ['metadata', 'store']) mkdirSync(join(folder, part), { recursive: true });
     const log = new KeptLog();
-    const metadata = await startMetadata({
+    const between = async <Name extends 'Metadata' | 'Ingester'>(name: Name, service: Contracts[Name]) => {
+      if (options.transport !== 'grpc') return service;
+      const crossing = await overGrpc(name, service);
+      crossings.push(crossing);
+      return crossing.service;
+    };
+    const ownMetadata = await startMetadata({
       folder: join(folder, 'metadata'),
       fs,
       clock: systemClock,
@@ -87,9 +112,10 @@ export class StorageRig {
       metrics: new Metrics({ unprefixedProcess: false }),
       defaults: { regions: 1 },
     });
+    const metadata = { ...ownMetadata, service: await between('Metadata', ownMetadata.service) };
     const registration = { role: 'standalone', addr: '', slot: '0', version: 'test' };
     const { nodeId } = await metadata.service.registerNode(registration, CALL);
-    const ingester = await startIngester({
+    const ownIngester = await startIngester({
       config: { ...rigConfig(folder, nodeId), ...options.config },
       fs,
       clock: systemClock,
@@ -100,6 +126,7 @@ export class StorageRig {
       onProgress: () => undefined,
       onFatal: options.onFatal ?? (() => undefined),
     });
+    const ingester = { ...ownIngester, service: await between('Ingester', ownIngester.service) };
     const store = new LocalStore(join(folder, 'store'), fs);
     const spillFolder = options.queryBytes === undefined ? join(folder, 'scratch/query') : '';
     const query = await openSandbox(
@@ -115,7 +142,7 @@ export class StorageRig {
       appending: await query.connect(),
       clock: systemClock,
     });
-    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots });
+    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, crossings });
   }
 
   /** Makes a table of the rig's columns, or finds it. */
@@ -216,6 +243,7 @@ export class StorageRig {
   async stop(): Promise<void> {
     await this.ingester.stop();
     await this.metadata.stop();
+    for (const crossing of this.#crossings) await crossing.stop();
     this.#query.closeSync();
   }
 
@@ -226,6 +254,8 @@ export class StorageRig {
     return id;
   }
 }
+
+type Crossing = Pick<OverGrpc<'Metadata' | 'Ingester'>, 'stop'>;
 
 function rigConfig(folder: string, nodeId: number): IngesterConfig {
   return {

@@ -1,0 +1,39 @@
+import type { IngesterService, ScanChunk, WriteRequest } from '#shared/contracts/gen/ingester';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+function unsupported(): never {
+  throw new AlmanacError('unsupported', 'not part of this test');
+}
+
+/** The service with the methods that a test needs. */
+export function partialIngester(methods: Partial<IngesterService>): IngesterService {
+  return {
+    write: unsupported,
+    scan: unsupported,
+    flushTable: unsupported,
+    truncateTable: unsupported,
+    ...methods,
+  };
+}
+
+export function writeRequest(batch: Uint8Array): WriteRequest {
+  const numbers = { tableId: 1, regionId: 2, epoch: 3, schemaVersion: 4 };
+  return { ...numbers, batchId: new Uint8Array(16), batch, definitions: new Uint8Array(0) };
+}
+
+export const SCAN = {
+  tableId: 1,
+  regionId: 1,
+  manifestVersion: 0n,
+  watermark: 0n,
+  haveIncarnation: 0n,
+  haveFrom: 0n,
+  haveTo: 0n,
+  haveSeries: 0,
+};
+
+/** A part of a scan that says which it is. */
+export function scanChunk(seriesFrom: number, bytes = 0): ScanChunk {
+  const definitions = new Uint8Array(bytes);
+  return { batches: [], seriesFrom, seriesTo: 0, definitions, incarnation: 0n, complete: false, sequenceTo: 0n };
+}
