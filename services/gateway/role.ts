@@ -31,13 +31,13 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
   const { loaded, log, metrics } = options;
   const { config } = loaded;
   const stage = new Stage(['metadata']);
-  let joined: Joined | undefined;
+  const late: { joined?: Joined } = {};
   const running = (): Joined => {
-    if (joined === undefined)
+    if (late.joined === undefined)
       throw new AlmanacError('region_not_ready', 'the gateway is starting', { retryAfterSeconds: 1 });
-    return joined;
+    return late.joined;
   };
-  const nodeId = (): number => joined?.node.nodeId ?? 0;
+  const nodeId = (): number => late.joined?.node.nodeId ?? 0;
   const gateway = await startGateway({
     config,
     log,
@@ -53,7 +53,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
   const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
   const start = { role: 'gateway', stage, slot: '', signal: new AbortController().signal } as const;
   const node = await joinCluster(options, server, start);
-  joined = join(options, node);
+  const { queriers, ingesters } = (late.joined = join(options, node));
   await othersAreThere(node.catalog, stage);
   await node.ready();
   node.membership.start(() => undefined);
@@ -67,8 +67,8 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     },
     async stop() {
       await gateway.stop();
-      joined?.queriers.close();
-      joined?.ingesters.close();
+      queriers.close();
+      ingesters.close();
       await node.stop();
     },
   };

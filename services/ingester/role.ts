@@ -12,7 +12,7 @@ import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
 import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
-import { ingesterSettings } from './settings.js';
+import { ingesterSettings, type IngesterConfig } from './settings.js';
 import { claimSlot } from './slots.js';
 
 /** Rest between two questions whether a draining node still has regions to give away. */
@@ -26,46 +26,26 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const { config } = loaded;
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['slot']);
-  let node: ClusterNode | undefined;
-  let ingester: RunningIngester | undefined;
+  const late: { node?: ClusterNode; ingester?: RunningIngester } = {};
   const server = await openNodeServer(options, {
     role: 'ingester',
     stage,
-    nodeId: () => node?.nodeId ?? 0,
-    services: { Ingester: lateIngester(() => ingester?.service) },
+    nodeId: () => late.node?.nodeId ?? 0,
+    services: { Ingester: lateIngester(() => late.ingester?.service) },
   });
 
-  const fs = nodeFileSystem;
-  const slot = await claimSlot({ dataFolder, fs, random: systemRandom });
+  const slot = await claimSlot({ dataFolder, fs: nodeFileSystem, random: systemRandom });
   const scratchFolder = `${dataFolder}/scratch/ingester-${slot.number}`;
   const start = { role: 'ingester', stage, slot: slot.identity, signal: new AbortController().signal } as const;
-  node = await joinCluster(options, server, start);
-  const { nodeId, catalog, membership, metadata } = node;
+  const node = await joinCluster(options, server, start);
+  const { nodeId, catalog, membership } = node;
   log.info({ slot: slot.number }, 'slot is claimed');
-  const deps: IngesterDeps = {
-    config: ingesterSettings(config, {
-      nodeId,
-      dataFolder,
-      walFolder: config.wal.dir ?? slot.walFolder,
-      scratchFolder,
-    }),
-    fs,
-    clock: systemClock,
-    random: systemRandom,
-    metadata,
-    log: log.child({ component: 'ingester' }),
-    metrics,
-    onProgress(fraction) {
-      stage.waiting = ['wal replay'];
-      stage.progress = fraction;
-    },
-    onFatal(error) {
-      // What reached the disk is unknown until it is read back, so no other answer may be given.
-      log.error({ error }, 'the write-ahead log failed: the process ends');
-      process.exit(1);
-    },
-  };
-  const running = (ingester = await startIngester(deps));
+  late.node = node;
+  const walFolder = config.wal.dir ?? slot.walFolder;
+  const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
+  const deps = ingesterDeps(options, node, stage, settings);
+  const running = await startIngester(deps);
+  late.ingester = running;
   const unsubscribe = [
     catalog.onDropped(({ tableId }) => running.tableDropped(tableId)),
     catalog.onTable((table) => running.tableChanged(table)),
@@ -93,6 +73,32 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
       await node.stop();
       await running.stop();
       slot.release();
+    },
+  };
+}
+
+function ingesterDeps(
+  { log, metrics }: RoleOptions,
+  { metadata }: ClusterNode,
+  stage: Stage,
+  config: IngesterConfig,
+): IngesterDeps {
+  return {
+    config,
+    fs: nodeFileSystem,
+    clock: systemClock,
+    random: systemRandom,
+    metadata,
+    log: log.child({ component: 'ingester' }),
+    metrics,
+    onProgress(fraction) {
+      stage.waiting = ['wal replay'];
+      stage.progress = fraction;
+    },
+    onFatal(error) {
+      // What reached the disk is unknown until it is read back, so no other answer may be given.
+      log.error({ error }, 'the write-ahead log failed: the process ends');
+      process.exit(1);
     },
   };
 }

@@ -22,17 +22,22 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   const { config } = loaded;
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['metadata']);
-  let node: ClusterNode | undefined;
-  let querier: RunningQuerier | undefined;
+  const late: { node?: ClusterNode; querier?: RunningQuerier } = {};
   const server = await openNodeServer(options, {
     role: 'querier',
     stage,
-    nodeId: () => node?.nodeId ?? 0,
-    services: { Querier: lateQuerier(() => querier?.service) },
+    nodeId: () => late.node?.nodeId ?? 0,
+    services: { Querier: lateQuerier(() => late.querier?.service) },
   });
 
   const spill = await claimSpillFolder(`${dataFolder}/scratch`);
-  node = await joinCluster(options, server, { role: 'querier', stage, slot: '', signal: new AbortController().signal });
+  const node = await joinCluster(options, server, {
+    role: 'querier',
+    stage,
+    slot: '',
+    signal: new AbortController().signal,
+  });
+  late.node = node;
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics };
   const ingesters = new RemoteIngesters(catalog, (addr) => {
@@ -40,7 +45,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
   const sender = new RegionSender({ ...deps, catalog, ingesters });
-  const running = (querier = await startQuerier({
+  const running = await startQuerier({
     ...deps,
     config: querierSettings(config, { dataFolder, spillFolder: spill.folder }),
     fs: nodeFileSystem,
@@ -49,7 +54,8 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     ingesters,
     insert: new RowSink(sender, metrics),
     log: log.child({ component: 'querier' }),
-  }));
+  });
+  late.querier = running;
   await node.ready();
   node.membership.start(() => undefined);
   return {

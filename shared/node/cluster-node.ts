@@ -16,7 +16,7 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleAddress, RoleOptions } from '#shared/lifecycle/role';
 
 import { adminService } from './admin-service.js';
-import { Stage } from './stage.js';
+import type { Stage } from './stage.js';
 
 /** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
 const METADATA_CONNECT_MS = 5_000;

@@ -66,6 +66,7 @@ export class Member {
 
   /** SIGTERM, and the exit code. */
   async stop(): Promise<number | null> {
+    if (!this.runs) return 0;
     this.#process?.kill('SIGTERM');
     return this.#ended;
   }
@@ -143,7 +144,7 @@ export class Cluster extends HttpApi {
   async stop(): Promise<(number | null)[]> {
     const codes: (number | null)[] = [];
     for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const)
-      codes.push(...(await Promise.all(this.of(role).map((member) => (member.runs ? member.stop() : 0)))));
+      codes.push(...(await Promise.all(this.of(role).map((member) => member.stop()))));
     this.#close();
     return codes;
   }
