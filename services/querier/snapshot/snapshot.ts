@@ -75,12 +75,13 @@ export class RegionSnapshots implements Snapshots {
   }
 
   async #bindRegions(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
-    const bound: BoundRegion[] = [];
-    for (const region of request.table.regions) {
-      const read = await this.#readRegion(request, region, call);
-      views.push(read.view);
-      bound.push(read);
-    }
+    // At once: each may be a question to another process.
+    const outcomes = await Promise.allSettled(
+      request.table.regions.map((region) => this.#readRegion(request, region, call)),
+    );
+    const bound = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    views.push(...bound.map(({ view }) => view));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     return bound;
   }
 
