@@ -10,6 +10,13 @@ function id(counter: number, incarnation = 1n): Uint8Array {
   return bytes;
 }
 
+/** An id that is made from a key: its highest bit is set. */
+function keyed(number: number): Uint8Array {
+  const bytes = id(number);
+  bytes[7] |= 0x80;
+  return bytes;
+}
+
 describe('AppliedIds', () => {
   it('knows what was applied, in any order', () => {
     const ids = new AppliedIds();
@@ -36,5 +43,40 @@ describe('AppliedIds', () => {
     ids.add(id(1, 1000n));
     expect(ids.state(id(1, 1n))).to.equal('applied');
     expect(ids.state(id(1, 2n))).to.equal('new');
+  });
+
+  it('hands over all that it knows', () => {
+    const ids = new AppliedIds();
+    for (const counter of [1, 2, 3, 7, 9]) ids.add(id(counter));
+    ids.add(id(4, 2n));
+    for (let counter = 0; counter < 5000; counter += 2) ids.add(id(counter, 3n));
+    ids.add(keyed(1));
+    const next = new AppliedIds();
+    next.add(id(8));
+    next.adopt(ids.encode());
+    for (const counter of [1, 2, 3, 7, 8, 9]) expect(next.state(id(counter))).to.equal('applied');
+    for (const counter of [4, 10]) expect(next.state(id(counter))).to.equal('new');
+    expect(next.state(id(4, 2n))).to.equal('applied');
+    expect(next.state(id(1, 3n))).to.equal('forgotten');
+    expect(next.state(id(4998, 3n))).to.equal('applied');
+    expect(next.state(keyed(1))).to.equal('applied');
+    expect(next.state(keyed(2))).to.equal('new');
+  });
+
+  it('knows nothing from no bytes, and refuses bytes of another format', () => {
+    const ids = new AppliedIds();
+    ids.adopt(new Uint8Array(0));
+    expect(ids.state(id(1))).to.equal('new');
+    expect(() => ids.adopt(new Uint8Array(12).fill(9))).to.throw('unknown format');
+  });
+
+  it('knows the newest ids that come from keys, and hands over no more than its limit', () => {
+    const ids = new AppliedIds();
+    for (let number = 0; number < 70_000; number++) ids.add(keyed(number));
+    expect(ids.state(keyed(69_999))).to.equal('applied');
+    expect(ids.state(keyed(0))).to.equal('new');
+    for (let sender = 1n; sender <= 256n; sender++)
+      for (let counter = 0; counter < 2100; counter += 2) ids.add(id(counter, sender));
+    expect(ids.encode().length).to.be.lessThan(2_200_000);
   });
 });
