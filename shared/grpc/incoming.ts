@@ -18,7 +18,7 @@ const REQUEST_ID_LENGTH_MAX = 256;
 /** A timer may fire a little before its time. */
 const TIMER_ERROR_MS = 5;
 /** Handlers are told to end a little before the caller gives up, at most so much, so that it hears why they waited. */
-const ANSWER_MS = 25;
+const ANSWER_MS = 100;
 
 /** One call at work in a server. */
 export class Incoming {

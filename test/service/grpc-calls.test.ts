@@ -77,7 +77,7 @@ describe('gRPC: calls', () => {
           throw new AlmanacError('region_busy', 'memory stays full');
         },
       });
-      expect(await failureCode(service.flushTable(FLUSH, callFor(400)))).to.equal('region_busy');
+      expect(await failureCode(service.flushTable(FLUSH, callFor(600)))).to.equal('region_busy');
     });
 
     it('tells the handler when its caller gives up, and the caller its own reason', async () => {

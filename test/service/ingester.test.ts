@@ -176,7 +176,7 @@ function ingesterSuite(transport: Transport): void {
       const held = new HeldFiles();
       const rig = await start({ fs: held.fileSystem, config: { memtableBytes: 1000 } });
       const table = await rig.table('t');
-      const call = { ...CALL, deadlineMs: Date.now() + 50 };
+      const call = { ...CALL, deadlineMs: Date.now() + 400 };
       held.hold();
       const first = rig.write(table, [{ host: 'x', time: 1n, s: 'y'.repeat(2000) }]);
       await held.arrived(1);

@@ -22,7 +22,7 @@ import { seriesId } from '#shared/rowbatch/series-key';
 import { LocalStore } from '#shared/segments/local-store';
 import { Metrics } from '#shared/telemetry/metrics';
 
-import { overGrpc, type OverGrpc } from './over-grpc.js';
+import { overGrpc } from './over-grpc.js';
 import { KeptLog } from './quiet-log.js';
 
 /** A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. */
@@ -60,7 +60,7 @@ export class StorageRig {
   readonly nodeId: number;
   readonly #query: DuckDBInstance;
   readonly #snapshots: RegionSnapshots;
-  readonly #crossings: readonly Crossing[];
+  readonly #running: readonly Stoppable[];
   readonly #incarnation = systemRandom.bytes(8);
   #counter = 0;
 
@@ -72,7 +72,7 @@ export class StorageRig {
     nodeId: number;
     query: DuckDBInstance;
     snapshots: RegionSnapshots;
-    crossings: readonly Crossing[];
+    running: readonly Stoppable[];
   }) {
     this.folder = parts.folder;
     this.metadata = parts.metadata;
@@ -81,27 +81,27 @@ export class StorageRig {
     this.nodeId = parts.nodeId;
     this.#query = parts.query;
     this.#snapshots = parts.snapshots;
-    this.#crossings = parts.crossings;
+    this.#running = parts.running;
   }
 
   static async start(folder: string, options: RigOptions = {}): Promise<StorageRig> {
-    const crossings: Crossing[] = [];
+    const running: Stoppable[] = [];
     try {
-      return await StorageRig.#open(folder, options, crossings);
+      return await StorageRig.#open(folder, options, running);
     } catch (error) {
-      for (const crossing of crossings) await crossing.stop();
+      for (const part of running.reverse()) await part.stop();
       throw error;
     }
   }
 
-  static async #open(folder: string, options: RigOptions, crossings: Crossing[]): Promise<StorageRig> {
+  static async #open(folder: string, options: RigOptions, running: Stoppable[]): Promise<StorageRig> {
     const fs = options.fs ?? nodeFileSystem;
     for (const part of ['metadata', 'store']) mkdirSync(join(folder, part), { recursive: true });
     const log = new KeptLog();
     const between = async <Name extends 'Metadata' | 'Ingester'>(name: Name, service: Contracts[Name]) => {
       if (options.transport !== 'grpc') return service;
       const crossing = await overGrpc(name, service);
-      crossings.push(crossing);
+      running.push(crossing);
       return crossing.service;
     };
     const ownMetadata = await startMetadata({
@@ -112,6 +112,7 @@ export class StorageRig {
       metrics: new Metrics({ unprefixedProcess: false }),
       defaults: { regions: 1 },
     });
+    running.push(ownMetadata);
     const metadata = { ...ownMetadata, service: await between('Metadata', ownMetadata.service) };
     const registration = { role: 'standalone', addr: '', slot: '0', version: 'test' };
     const { nodeId } = await metadata.service.registerNode(registration, CALL);
@@ -142,7 +143,7 @@ export class StorageRig {
       appending: await query.connect(),
       clock: systemClock,
     });
-    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, crossings });
+    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running });
   }
 
   /** Makes a table of the rig's columns, or finds it. */
@@ -242,8 +243,7 @@ export class StorageRig {
 
   async stop(): Promise<void> {
     await this.ingester.stop();
-    await this.metadata.stop();
-    for (const crossing of this.#crossings) await crossing.stop();
+    for (const part of this.#running) await part.stop();
     this.#query.closeSync();
   }
 
@@ -255,7 +255,10 @@ export class StorageRig {
   }
 }
 
-type Crossing = Pick<OverGrpc<'Metadata' | 'Ingester'>, 'stop'>;
+/** What runs below the rig, in the order in which it was started. */
+interface Stoppable {
+  stop(): Promise<void>;
+}
 
 function rigConfig(folder: string, nodeId: number): IngesterConfig {
   return {
