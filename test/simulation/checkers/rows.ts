@@ -1,0 +1,74 @@
+export const TIME_COLUMN = 'time';
+/** The field that names a row. */
+export const NUMBER = 'n';
+export const TIME_TYPE = 'TimestampNanosecond';
+
+/** A table of the simulation. */
+export interface TableKind {
+  readonly name: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly isAppendOnly: boolean;
+}
+
+/** A row to be written; every value is unique in the simulation. */
+export interface WriteRow {
+  readonly host: string;
+  readonly timeNs: bigint;
+  readonly fields: Readonly<Record<string, number>>;
+}
+
+export type ReadRow = WriteRow;
+
+/** What is known of one request of a client. */
+export interface Attempt {
+  readonly id: number;
+  readonly rows: readonly WriteRow[];
+  readonly startMs: number;
+  /** When it was acknowledged. Without that it may come into effect at any time, or never. */
+  endMs: number;
+  state: 'open' | 'acknowledged' | 'refused' | 'unknown';
+}
+
+/** A statement that takes rows away: all that were acknowledged before it began, some of those that it met. */
+export interface Eraser {
+  readonly fromMs: number;
+  /** When it was acknowledged; infinite if it was not, because it may still come. */
+  toMs: number;
+  readonly kind: 'truncate' | 'drop';
+}
+
+export interface History {
+  readonly attempts: Attempt[];
+  readonly erasers: Eraser[];
+}
+
+/** A read, from its beginning to its answer. */
+export interface ReadTime {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Whether a read must show the rows of an attempt, unless newer versions hide them. */
+export function isRequired(attempt: Attempt, { erasers }: History, read: ReadTime): boolean {
+  if (attempt.state !== 'acknowledged' || attempt.endMs > read.fromMs) return false;
+  return !erasers.some((it) => it.fromMs <= read.toMs && it.toMs >= attempt.startMs);
+}
+
+/** Whether a read may show them. */
+export function isAllowed(attempt: Attempt, { erasers }: History, read: ReadTime): boolean {
+  if (attempt.state === 'refused' || attempt.startMs > read.toMs) return false;
+  return !erasers.some((it) => it.toMs <= read.fromMs && attempt.endMs <= it.fromMs);
+}
+
+export function keyOf({ host, timeNs }: WriteRow): string {
+  return `${host}@${timeNs}`;
+}
+
+export function textOf(row: WriteRow): string {
+  return `${keyOf(row)} ${JSON.stringify(row.fields)}`;
+}
+
+/** How an attempt ended, for messages. */
+export function wordsOf({ id, state, startMs, endMs }: Attempt): string {
+  return `request ${id} (${state}, ${startMs.toFixed(1)} to ${endMs.toFixed(1)})`;
+}
