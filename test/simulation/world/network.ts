@@ -96,6 +96,7 @@ export class Network {
   /** Brings a request to its listener; the exchange hears if that fails. */
   #send(exchange: Exchange, run: (listener: Listener, call: Call) => void): void {
     const { link } = exchange;
+    if (exchange.isOver) return;
     if (this.#isLost(link)) return exchange.breakAfter(this.#detectionMs());
     this.#scheduler.after(this.#delayMs(), undefined, () => {
       const listener = this.#listeners.get(link.addr);
@@ -156,7 +157,7 @@ export class Network {
       if (isBroken || listener.life.isDead) return;
       if (this.#isLost(link)) {
         isBroken = true;
-        exchange.cancel();
+        exchange.abandon();
         return exchange.breakAfter(this.#detectionMs());
       }
       arrivalMs = Math.max(arrivalMs, this.#scheduler.nowMs + this.#delayMs());
@@ -219,6 +220,10 @@ class Exchange {
   readonly #serving: AbortController[] = [];
   #isOver = false;
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   constructor(scheduler: Scheduler, link: Link, call: Call, reject: (error: AlmanacError) => void) {
     this.#scheduler = scheduler;
     this.link = link;
@@ -252,10 +257,13 @@ class Exchange {
 
   /** The caller gave up or died: the listener hears of it. */
   cancel(): void {
-    for (const controller of this.#serving) {
-      this.#scheduler.after(1, undefined, () => controller.abort());
-    }
+    this.abandon();
     this.end(() => undefined);
+  }
+
+  /** The listener hears that nobody waits for it any more. */
+  abandon(): void {
+    for (const controller of this.#serving) this.#scheduler.after(1, undefined, () => controller.abort());
   }
 
   breakAfter(delayMs: number): void {
