@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   try {
     for (let seed = first; seed < first + count; seed++) {
       const outcome = await simulation.run(seed);
-      if (values.trace || count === 1 || (seed - first + 1) % 100 === 0) {
+      if (values.trace || count === 1 || (seed - first + 1) % 20 === 0) {
         const seconds = (performance.now() - startedMs) / 1000;
         process.stdout.write(`${JSON.stringify({ ...outcome, seconds: Math.round(seconds * 10) / 10 })}\n`);
       }

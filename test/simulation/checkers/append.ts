@@ -1,4 +1,4 @@
-import { NUMBER, isAllowed, isRequired, textOf, wordsOf, type History, type ReadRow, type ReadTime } from './rows.js';
+import { NUMBER, isAllowed, isRequired, seenBy, textOf, wordsOf, type History, type ReadRow, type ReadTime } from './rows.js';
 
 /** Each row of a table without versions is there once if it was acknowledged, and never twice. @returns what is wrong. */
 export function checkAppend(rows: readonly ReadRow[], history: History, read: ReadTime): string | undefined {
@@ -7,7 +7,9 @@ export function checkAppend(rows: readonly ReadRow[], history: History, read: Re
   for (const row of rows) {
     const n = row.fields[NUMBER];
     const source = sent.get(n);
-    if (source === undefined || textOf(source.row) !== textOf(row)) return `row ${textOf(row)} was never sent`;
+    if (source === undefined) return `row ${textOf(row)} was never sent`;
+    const expected = textOf(seenBy(source.row, read));
+    if (expected !== textOf(row)) return `row ${textOf(row)} of ${wordsOf(source.attempt)} was sent as ${expected}`;
     if (seen.has(n)) return `row ${textOf(row)} of ${wordsOf(source.attempt)} is there twice`;
     seen.add(n);
     if (!isAllowed(source.attempt, history, read)) {

@@ -46,6 +46,13 @@ export interface History {
 export interface ReadTime {
   readonly fromMs: number;
   readonly toMs: number;
+  /** Fields that the table had for this read: one that came later is not in it. */
+  readonly fields: ReadonlySet<string>;
+}
+
+/** What a read with these fields shows of a row. */
+export function seenBy(row: WriteRow, { fields }: ReadTime): WriteRow {
+  return { ...row, fields: Object.fromEntries(Object.entries(row.fields).filter(([name]) => fields.has(name))) };
 }
 
 /** Whether a read must show the rows of an attempt, unless newer versions hide them. */
@@ -65,7 +72,7 @@ export function keyOf({ host, timeNs }: WriteRow): string {
 }
 
 export function textOf(row: WriteRow): string {
-  return `${keyOf(row)} ${JSON.stringify(row.fields)}`;
+  return `${keyOf(row)} ${JSON.stringify(Object.entries(row.fields).sort())}`;
 }
 
 /** How an attempt ended, for messages. */

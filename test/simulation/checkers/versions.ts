@@ -2,6 +2,7 @@ import {
   isAllowed,
   isRequired,
   keyOf,
+  seenBy,
   textOf,
   wordsOf,
   type Attempt,
@@ -26,7 +27,7 @@ export function checkVersions(
   read: ReadTime,
   mode: 'last_row' | 'last_non_null',
 ): string | undefined {
-  const versions = versionsByKey(history);
+  const versions = versionsByKey(history, read);
   const seen = new Set<string>();
   for (const row of rows) {
     const key = keyOf(row);
@@ -43,13 +44,13 @@ export function checkVersions(
   return undefined;
 }
 
-function versionsByKey({ attempts }: History): Map<string, Version[]> {
+function versionsByKey({ attempts }: History, read: ReadTime): Map<string, Version[]> {
   const versions = new Map<string, Version[]>();
   for (const attempt of attempts) {
     for (const row of attempt.rows) {
       const key = keyOf(row);
       const its = versions.get(key) ?? [];
-      its.push({ attempt, row });
+      its.push({ attempt, row: seenBy(row, read) });
       versions.set(key, its);
     }
   }

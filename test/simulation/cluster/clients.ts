@@ -130,7 +130,8 @@ export class Clients {
     this.counts.reads++;
     try {
       const answer = await querier.read(table.name, fields, this.#call(querier.life, 10_000));
-      this.#check(table, answer, { fromMs, toMs: this.#scheduler.nowMs }, querier.name);
+      const read = { fromMs, toMs: this.#scheduler.nowMs, fields: new Set(answer.fields) };
+      this.#check(table, answer, read, querier.name);
       return true;
     } catch (error) {
       this.counts.failedReads++;

@@ -116,7 +116,7 @@ export class SeedRun {
     const work = [clients.write(200), clients.write(200), clients.write(400), clients.read(500), clients.read(500)];
     work.push(clients.administer(1_500));
     void this.#troubles.make(scheduler.random.pick([300, 1_000, 3_000]));
-    await scheduler.pass(4_000 + scheduler.random.fraction() * 6_000);
+    await scheduler.pass(3_000 + scheduler.random.fraction() * 4_000);
     clients.isOver = true;
     this.#troubles.isOver = true;
     await Promise.all(work);

@@ -21,6 +21,7 @@ interface Running {
 
 export interface ReadAnswer {
   readonly tableId: number;
+  readonly fields: readonly string[];
   readonly rows: readonly ReadRow[];
 }
 
@@ -133,7 +134,7 @@ export class QuerierNode {
         const set = names.flatMap((field, i) => (values[i] === null ? [] : [[field, Number(values[i])] as const]));
         return { host: String(host), timeNs: time as bigint, fields: Object.fromEntries(set) };
       });
-      return { tableId: table.tableId, rows };
+      return { tableId: table.tableId, fields: names, rows };
     } finally {
       connection.closeSync();
       snapshot.release();
