@@ -17,8 +17,9 @@ export function checkAppend(rows: readonly ReadRow[], history: History, read: Re
     }
   }
   for (const attempt of history.attempts) {
-    if (!isRequired(attempt, history, read)) continue;
-    const lost = attempt.rows.find((row) => !seen.has(row.fields[NUMBER]));
+    const lost = attempt.rows.find((row) => {
+      return !seen.has(row.fields[NUMBER]) && isRequired({ attempt, row }, history, read);
+    });
     if (lost !== undefined) return `row ${textOf(lost)} of ${wordsOf(attempt)} is missing`;
   }
   return undefined;

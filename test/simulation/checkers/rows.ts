@@ -40,6 +40,8 @@ export interface Eraser {
 export interface History {
   readonly attempts: Attempt[];
   readonly erasers: Eraser[];
+  /** When a read first showed a row, by its number: it must not vanish from then on. */
+  readonly seenMs: Map<number, number>;
 }
 
 /** A read, from its beginning to its answer. */
@@ -55,9 +57,16 @@ export function seenBy(row: WriteRow, { fields }: ReadTime): WriteRow {
   return { ...row, fields: Object.fromEntries(Object.entries(row.fields).filter(([name]) => fields.has(name))) };
 }
 
-/** Whether a read must show the rows of an attempt, unless newer versions hide them. */
-export function isRequired(attempt: Attempt, { erasers }: History, read: ReadTime): boolean {
-  if (attempt.state !== 'acknowledged' || attempt.endMs > read.fromMs) return false;
+/** A row of a request. */
+export interface Version {
+  readonly attempt: Attempt;
+  readonly row: WriteRow;
+}
+
+/** Whether a read must show a row, unless newer versions hide it. */
+export function isRequired({ attempt, row }: Version, { erasers, seenMs }: History, read: ReadTime): boolean {
+  const doneMs = Math.min(attempt.endMs, seenMs.get(numberOf(row)) ?? Infinity);
+  if (doneMs > read.fromMs) return false;
   return !erasers.some((it) => it.fromMs <= read.toMs && it.toMs >= attempt.startMs);
 }
 
@@ -65,6 +74,19 @@ export function isRequired(attempt: Attempt, { erasers }: History, read: ReadTim
 export function isAllowed(attempt: Attempt, { erasers }: History, read: ReadTime): boolean {
   if (attempt.state === 'refused' || attempt.startMs > read.toMs) return false;
   return !erasers.some((it) => it.toMs <= read.fromMs && attempt.endMs <= it.fromMs);
+}
+
+/** Notes which rows a read has shown. */
+export function noteSeen(rows: readonly ReadRow[], { seenMs }: History, read: ReadTime): void {
+  for (const row of rows) {
+    // Fields of one row may be those of several versions.
+    for (const number of Object.values(row.fields)) if (!seenMs.has(number)) seenMs.set(number, read.toMs);
+  }
+}
+
+/** Every value of a row is its number. */
+function numberOf({ fields }: WriteRow): number {
+  return Object.values(fields)[0];
 }
 
 export function keyOf({ host, timeNs }: WriteRow): string {

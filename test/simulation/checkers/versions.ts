@@ -5,17 +5,11 @@ import {
   seenBy,
   textOf,
   wordsOf,
-  type Attempt,
   type History,
   type ReadRow,
   type ReadTime,
-  type WriteRow,
+  type Version,
 } from './rows.js';
-
-interface Version {
-  readonly attempt: Attempt;
-  readonly row: WriteRow;
-}
 
 /**
  * Each series and time is there once, and each of its fields has the value of one of the newest versions: one that no
@@ -38,7 +32,7 @@ export function checkVersions(
   }
   for (const [key, its] of versions) {
     if (seen.has(key)) continue;
-    const lost = its.find(({ attempt }) => isRequired(attempt, history, read));
+    const lost = its.find((it) => isRequired(it, history, read));
     if (lost !== undefined) return `row ${textOf(lost.row)} of ${wordsOf(lost.attempt)} is missing`;
   }
   return undefined;
@@ -64,7 +58,7 @@ class KeyCheck {
 
   constructor(versions: readonly Version[], history: History, read: ReadTime) {
     this.#allowed = versions.filter(({ attempt }) => isAllowed(attempt, history, read));
-    this.#required = versions.filter(({ attempt }) => isRequired(attempt, history, read));
+    this.#required = versions.filter((it) => isRequired(it, history, read));
   }
 
   wrong(row: ReadRow, mode: 'last_row' | 'last_non_null'): string | undefined {

@@ -4,6 +4,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { checkAppend } from '../checkers/append.js';
 import {
   NUMBER,
+  noteSeen,
   type Attempt,
   type Eraser,
   type History,
@@ -156,6 +157,7 @@ export class Clients {
     const text = `read of ${table.name} (${tableId}) at ${querier}, ${read.fromMs.toFixed(1)} to ${read.toMs.toFixed(1)}`;
     this.#scheduler.note(`${text}: ${rows.length} rows`);
     if (wrong !== undefined) this.#fail(`${text}: ${wrong}`);
+    noteSeen(rows, table.history, read);
   }
 
   async #writeOnce(table: TrackedTable, gateway: GatewayNode): Promise<void> {

@@ -113,8 +113,8 @@ export class SeedRun {
   async #live(): Promise<void> {
     const { scheduler } = this.#world;
     const clients = this.#clients;
-    const work = [clients.write(200), clients.write(200), clients.write(400), clients.read(500), clients.read(500)];
-    work.push(clients.administer(1_500));
+    const work = [200, 200, 200, 400, 400].map((restMs) => clients.write(restMs));
+    work.push(clients.read(400), clients.read(600), clients.administer(1_500));
     void this.#troubles.make(scheduler.random.pick([300, 1_000, 3_000]));
     await scheduler.pass(3_000 + scheduler.random.fraction() * 4_000);
     clients.isOver = true;
@@ -176,7 +176,7 @@ function tracked(
   options: Readonly<Record<string, string>>,
   mode: TrackedTable['mode'],
 ): TrackedTable {
-  const history = { attempts: [], erasers: [] };
+  const history = { attempts: [], erasers: [], seenMs: new Map<number, number>() };
   return { name, options, mode, isAppendOnly: 'append_mode' in options, history, fields: [], knownFields: new Set() };
 }
 
