@@ -30,11 +30,6 @@ export class RemoteIngesters implements Ingesters {
     return this.#at(node.addr);
   }
 
-  ownersOf(regions: readonly RegionInfo[]): readonly IngesterService[] {
-    const owners = new Map(regions.map((region) => [region.nodeId, this.ownerOf(region)]));
-    return [...owners.values()];
-  }
-
   close(): void {
     for (const { close } of this.#connections.values()) close();
     this.#connections.clear();

@@ -63,13 +63,13 @@ export class QuerierNode {
 
   flush(name: string, call: Call): Promise<void> {
     return this.life.during(
-      this.#atOwners(name, call, (table) => (owner) => owner.flushTable({ tableId: table.tableId }, call)),
+      this.#atOwners(name, call, ({ tableId }) => (owner, regionIds) => owner.flushTable({ tableId, regionIds }, call)),
     );
   }
 
   truncate(name: string, call: Call): Promise<void> {
     return this.life.during(
-      this.#atOwners(name, call, (table) => (owner) => owner.truncateTable({ tableId: table.tableId }, call)),
+      this.#atOwners(name, call, ({ tableId }) => (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call)),
     );
   }
 
