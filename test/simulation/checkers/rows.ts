@@ -34,6 +34,11 @@ export interface Eraser {
   readonly fromMs: number;
   /** When it was acknowledged; infinite if it was not, because it may still come. */
   toMs: number;
+  /**
+   * When every writer has heard of it: a gateway that still knows a table that was dropped may have rows acknowledged
+   * by an owner that knows it too, and those go with the table. Infinite until then.
+   */
+  settledMs: number;
   readonly kind: 'truncate' | 'drop';
 }
 
@@ -67,7 +72,7 @@ export interface Version {
 export function isRequired({ attempt, row }: Version, { erasers, seenMs }: History, read: ReadTime): boolean {
   const doneMs = Math.min(attempt.endMs, seenMs.get(numberOf(row)) ?? Infinity);
   if (doneMs > read.fromMs) return false;
-  return !erasers.some((it) => it.fromMs <= read.toMs && it.toMs >= attempt.startMs);
+  return !erasers.some((it) => it.fromMs <= read.toMs && it.settledMs >= attempt.startMs);
 }
 
 /** Whether a read may show them. */

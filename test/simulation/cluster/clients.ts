@@ -226,13 +226,25 @@ export class Clients {
   }
 
   async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {
-    const eraser: Eraser = { fromMs: this.#scheduler.nowMs, toMs: Infinity, kind };
+    const eraser: Eraser = { fromMs: this.#scheduler.nowMs, toMs: Infinity, settledMs: Infinity, kind };
+    const tableId = this.#presentTableId(table.name);
     table.history.erasers.push(eraser);
     const isDone = await this.#statement(`${kind} ${table.name}`, () => {
       const call = this.#call(querier.life, 5_000);
       return kind === 'truncate' ? querier.truncate(table.name, call) : querier.drop(table.name, call);
     });
-    if (isDone) eraser.toMs = this.#scheduler.nowMs;
+    if (!isDone) return;
+    eraser.toMs = this.#scheduler.nowMs;
+    if (kind === 'truncate') eraser.settledMs = eraser.toMs;
+    else void this.#settle(eraser, tableId);
+  }
+
+  /** Waits until no gateway knows the dropped table any more. */
+  async #settle(eraser: Eraser, tableId: number | undefined): Promise<void> {
+    const { gateways } = this.#nodes;
+    const isKnown = (node: GatewayNode): boolean => !node.isReady || (tableId !== undefined && node.knows(tableId));
+    while (gateways.some(isKnown)) await this.#scheduler.pass(10);
+    eraser.settledMs = this.#scheduler.nowMs;
   }
 
   /** @returns whether it was answered well. */

@@ -35,6 +35,11 @@ export class GatewayNode {
     return !this.life.isDead && this.#running !== undefined;
   }
 
+  /** Whether it would send rows to this table. */
+  knows(tableId: number): boolean {
+    return this.#running?.joined.catalog.knownById(tableId) !== undefined;
+  }
+
   start(): void {
     const life = newLife(this.name, this.#world);
     this.life = life;
