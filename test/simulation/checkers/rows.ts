@@ -24,9 +24,13 @@ export interface Attempt {
   readonly id: number;
   readonly rows: readonly WriteRow[];
   readonly startMs: number;
-  /** When it was acknowledged. Without that it may come into effect at any time, or never. */
+  /** When it was acknowledged; infinite if it was not. */
   endMs: number;
-  state: 'open' | 'acknowledged' | 'refused' | 'unknown';
+  /**
+   * From when on it cannot come into effect any more. A copy that was sent under another batch id, and got no answer,
+   * may be on its way for ever.
+   */
+  settledMs: number;
 }
 
 /** A statement that takes rows away: all that were acknowledged before it began, some of those that it met. */
@@ -77,8 +81,8 @@ export function isRequired({ attempt, row }: Version, { erasers, seenMs }: Histo
 
 /** Whether a read may show them. */
 export function isAllowed(attempt: Attempt, { erasers }: History, read: ReadTime): boolean {
-  if (attempt.state === 'refused' || attempt.startMs > read.toMs) return false;
-  return !erasers.some((it) => it.toMs <= read.fromMs && attempt.endMs <= it.fromMs);
+  if (attempt.startMs > read.toMs) return false;
+  return !erasers.some((it) => it.toMs <= read.fromMs && attempt.settledMs <= it.fromMs);
 }
 
 /** Notes which rows a read has shown. */
@@ -103,6 +107,7 @@ export function textOf(row: WriteRow): string {
 }
 
 /** How an attempt ended, for messages. */
-export function wordsOf({ id, state, startMs, endMs }: Attempt): string {
-  return `request ${id} (${state}, ${startMs.toFixed(1)} to ${endMs.toFixed(1)})`;
+export function wordsOf({ id, startMs, endMs }: Attempt): string {
+  const end = endMs === Infinity ? 'not acknowledged' : `acknowledged ${endMs.toFixed(1)}`;
+  return `request ${id} (sent ${startMs.toFixed(1)}, ${end})`;
 }

@@ -164,7 +164,7 @@ export class Clients {
     const { random } = this.#scheduler;
     const id = this.#nextId++;
     const rows = this.#rows(table, id);
-    const attempt: Attempt = { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, state: 'open' };
+    const attempt: Attempt = { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, settledMs: Infinity };
     table.history.attempts.push(attempt);
     this.counts.writes++;
     const key = random.fraction() < 0.4 ? `key-${id}` : undefined;
@@ -172,10 +172,12 @@ export class Clients {
     const tries = key !== undefined || !table.isAppendOnly ? 4 : 1;
     for (let i = 0; i < tries; i++) {
       const by = i === 0 ? gateway : this.#ready(this.#nodes.gateways);
-      if (by !== undefined && (await this.#isAcknowledged(table, attempt, by, key))) break;
+      if (by !== undefined && (await this.#isAcknowledged(table, attempt, by, key))) {
+        if (i === 0 || key !== undefined) attempt.settledMs = attempt.endMs;
+        break;
+      }
       await this.#scheduler.pass(random.fraction() * 300);
     }
-    if (attempt.state === 'open') attempt.state = 'unknown';
   }
 
   async #isAcknowledged(
@@ -196,7 +198,6 @@ export class Clients {
       if (!UNKNOWN.has(code)) this.#fail(`${what} failed with ${stackOf(error)}`, error);
       return false;
     }
-    attempt.state = 'acknowledged';
     attempt.endMs = this.#scheduler.nowMs;
     this.counts.acknowledged++;
     for (const row of attempt.rows) for (const name of Object.keys(row.fields)) table.knownFields.add(name);
