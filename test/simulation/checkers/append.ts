@@ -1,8 +1,20 @@
-import { NUMBER, isAllowed, isRequired, seenBy, textOf, wordsOf, type History, type ReadRow, type ReadTime } from './rows.js';
+import {
+  NUMBER,
+  isAllowed,
+  isRequired,
+  seenBy,
+  textOf,
+  wordsOf,
+  type History,
+  type ReadRow,
+  type ReadTime,
+} from './rows.js';
 
 /** Each row of a table without versions is there once if it was acknowledged, and never twice. @returns what is wrong. */
 export function checkAppend(rows: readonly ReadRow[], history: History, read: ReadTime): string | undefined {
-  const sent = new Map(history.attempts.flatMap((attempt) => attempt.rows.map((row) => [row.fields[NUMBER], { attempt, row }])));
+  const sent = new Map(
+    history.attempts.flatMap((attempt) => attempt.rows.map((row) => [row.fields[NUMBER], { attempt, row }])),
+  );
   const seen = new Set<number>();
   for (const row of rows) {
     const n = row.fields[NUMBER];

@@ -86,7 +86,9 @@ class KeyCheck {
   /** Versions that no other one has surely replaced. */
   #newest(has: (version: Version) => boolean): Version[] {
     const later = this.#required.filter(has);
-    return this.#allowed.filter(has).filter(({ attempt }) => !later.some((it) => it.attempt.startMs >= attempt.settledMs));
+    return this.#allowed
+      .filter(has)
+      .filter(({ attempt }) => !later.some((it) => it.attempt.startMs >= attempt.settledMs));
   }
 
   #wordsOf(has: (version: Version) => boolean): string {

@@ -171,11 +171,7 @@ export class SeedRun {
   }
 }
 
-function tracked(
-  name: string,
-  options: Readonly<Record<string, string>>,
-  mode: TrackedTable['mode'],
-): TrackedTable {
+function tracked(name: string, options: Readonly<Record<string, string>>, mode: TrackedTable['mode']): TrackedTable {
   const history = { attempts: [], erasers: [], seenMs: new Map<number, number>() };
   return { name, options, mode, isAppendOnly: 'append_mode' in options, history, fields: [], knownFields: new Set() };
 }

@@ -7,6 +7,7 @@ import type { MetadataNode } from '../nodes/metadata-node.js';
 import type { QuerierNode } from '../nodes/querier-node.js';
 import { METADATA, type World } from '../nodes/world.js';
 import type { Life } from '../world/life.js';
+import { NO_FAULTS, type NetworkFaults } from '../world/network.js';
 
 export interface Members {
   readonly metadata: MetadataNode;
@@ -23,8 +24,9 @@ interface Restartable {
 }
 
 const INGESTERS_MAX = 4;
-const BAD_NETWORK = { lost: 0.03, doubled: 0.08, slow: 0.03 };
-const GOOD_NETWORK = { lost: 0, doubled: 0, slow: 0 };
+const MOVES_AT_ONCE = 3;
+const BAD_NETWORK: NetworkFaults = { lost: 0.03, answersLost: 0, doubled: 0.08, slow: 0.03 };
+const LOSING_NETWORK: NetworkFaults = { lost: 0, answersLost: 0.3, doubled: 0.1, slow: 0 };
 
 /** What goes wrong, one thing after the other, some of them at once. */
 export class Troubles {
@@ -48,7 +50,9 @@ export class Troubles {
       () => this.#killMetadata(),
       () => this.#pause(),
       () => this.#cut(),
-      () => this.#badNetwork(),
+      () => this.#badNetwork(BAD_NETWORK),
+      () => this.#loseAnswers(),
+      () => this.#loseAnswers(),
       () => this.#move(),
       () => this.#move(),
       () => this.#move(),
@@ -131,13 +135,19 @@ export class Troubles {
     this.#later(forMs, () => network.mend(one, other));
   }
 
-  #badNetwork(): void {
+  /** Regions move while answers get lost: nobody knows for sure who owns what, and which rows are kept. */
+  #loseAnswers(): void {
+    this.#badNetwork(LOSING_NETWORK);
+    for (let i = 0; i < MOVES_AT_ONCE; i++) this.#move();
+  }
+
+  #badNetwork(faults: NetworkFaults): void {
     const { network, scheduler } = this.#world;
-    scheduler.note('the network is bad');
-    network.faults = BAD_NETWORK;
+    scheduler.note(`the network is bad: ${JSON.stringify(faults)}`);
+    network.faults = faults;
     this.#later(scheduler.random.fraction() * 4_000, () => {
       scheduler.note('the network is good again');
-      network.faults = GOOD_NETWORK;
+      network.faults = NO_FAULTS;
     });
   }
 

@@ -63,13 +63,25 @@ export class QuerierNode {
 
   flush(name: string, call: Call): Promise<void> {
     return this.life.during(
-      this.#atOwners(name, call, ({ tableId }) => (owner, regionIds) => owner.flushTable({ tableId, regionIds }, call)),
+      this.#atOwners(
+        name,
+        call,
+        ({ tableId }) =>
+          (owner, regionIds) =>
+            owner.flushTable({ tableId, regionIds }, call),
+      ),
     );
   }
 
   truncate(name: string, call: Call): Promise<void> {
     return this.life.during(
-      this.#atOwners(name, call, ({ tableId }) => (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call)),
+      this.#atOwners(
+        name,
+        call,
+        ({ tableId }) =>
+          (owner, regionIds) =>
+            owner.truncateTable({ tableId, regionIds }, call),
+      ),
     );
   }
 
@@ -141,11 +153,7 @@ export class QuerierNode {
     }
   }
 
-  async #atOwners(
-    name: string,
-    call: Call,
-    work: (table: Table) => Parameters<typeof atAllOwners>[3],
-  ): Promise<void> {
+  async #atOwners(name: string, call: Call, work: (table: Table) => Parameters<typeof atAllOwners>[3]): Promise<void> {
     const { catalog, metadata, ingesters } = this.#parts().joined;
     const table = await catalog.table('public', name, call);
     const deps = { metadata, ingesters } as unknown as StatementDeps;

@@ -17,11 +17,13 @@ interface Listener {
 /** How bad the network is; all are chances for one message. */
 export interface NetworkFaults {
   readonly lost: number;
+  /** For answers, besides. */
+  readonly answersLost: number;
   readonly doubled: number;
   readonly slow: number;
 }
 
-const NO_FAULTS: NetworkFaults = { lost: 0, doubled: 0, slow: 0 };
+export const NO_FAULTS: NetworkFaults = { lost: 0, answersLost: 0, doubled: 0, slow: 0 };
 /** Deadlines further away than this are none. */
 const FAR_MS = 10_000_000;
 const SLOW_MS = 3_000;
@@ -76,7 +78,8 @@ export class Network {
       if (method.isStream) return [method.name, (request: object, call: Call) => this.#stream(link, request, call)];
       return [method.name, (request: object, call: Call) => this.#unary(link, request, call)];
     });
-    return Object.fromEntries(entries) as unknown as Contracts[Name];
+    const client: unknown = Object.fromEntries(entries);
+    return client as Contracts[Name];
   }
 
   #unary(link: Link, request: object, call: Call): Promise<object> {
@@ -107,18 +110,12 @@ export class Network {
     });
   }
 
-  #execute(
-    exchange: Exchange,
-    listener: Listener,
-    request: object,
-    call: Call,
-    answer: (value: object) => void,
-  ): void {
+  #execute(exchange: Exchange, listener: Listener, request: object, call: Call, answer: (value: object) => void): void {
     const { link } = exchange;
     const service = listener.services[link.service] as unknown as Record<string, Unary>;
     const reply = (deliver: () => void): void => {
       if (listener.life.isDead) return;
-      if (this.#isLost(link)) return exchange.breakAfter(this.#detectionMs());
+      if (this.#isLost(link) || this.#chance(this.faults.answersLost)) return exchange.breakAfter(this.#detectionMs());
       this.#scheduler.after(this.#delayMs(), link.caller, deliver);
     };
     service[link.method](request, call).then(
@@ -237,9 +234,7 @@ class Exchange {
     const leftMs = call.deadlineMs - link.caller.clock.nowMs();
     if (leftMs > FAR_MS) return;
     const text = `${link.service}.${link.method} did not answer before its deadline`;
-    const timer = scheduler.after(leftMs, link.caller, () =>
-      this.#giveUp(new AlmanacError('deadline_exceeded', text)),
-    );
+    const timer = scheduler.after(leftMs, link.caller, () => this.#giveUp(new AlmanacError('deadline_exceeded', text)));
     this.onEnd(() => timer.cancel());
   }
 
