@@ -25,6 +25,7 @@ interface Restartable {
 
 const INGESTERS_MAX = 4;
 const MOVES_AT_ONCE = 3;
+const PATIENCE_MS = 500;
 const BAD_NETWORK: NetworkFaults = { lost: 0.03, answersLost: 0, doubled: 0.08, slow: 0.03 };
 const LOSING_NETWORK: NetworkFaults = { lost: 0, answersLost: 0.3, doubled: 0.1, slow: 0 };
 
@@ -45,7 +46,8 @@ export class Troubles {
     const kinds = [
       () => this.#killIngester(),
       () => this.#killIngester(),
-      () => this.#killIngester(),
+      () => void this.#killWhileWriting(),
+      () => void this.#killWhileWriting(),
       () => this.#killOther(),
       () => this.#killMetadata(),
       () => this.#pause(),
@@ -82,9 +84,24 @@ export class Troubles {
   }
 
   #killIngester(): void {
-    const { random } = this.#world.scheduler;
+    const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
+    if (node !== undefined) this.#kill(node);
+  }
+
+  /** Waits a little for the worst moment: something is written and not on the disk yet. */
+  async #killWhileWriting(): Promise<void> {
+    const { scheduler, disk } = this.#world;
     const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
     if (node === undefined) return;
+    const { life } = node;
+    const untilMs = scheduler.nowMs + PATIENCE_MS;
+    while (!disk.hasUnsynced(life) && scheduler.nowMs < untilMs) await scheduler.pass(5);
+    await scheduler.pass(scheduler.random.fraction() * 50);
+    if (!life.isDead && !this.isOver) this.#kill(node);
+  }
+
+  #kill(node: IngesterNode): void {
+    const { random } = this.#world.scheduler;
     node.kill();
     // It comes back soon, or late, or somebody takes its place, or nobody does.
     const chance = random.fraction();

@@ -33,6 +33,7 @@ interface NameChange {
 }
 
 const UNDO_CHANCE = 0.4;
+const SYNC_MS_MAX = 150;
 
 /**
  * The disk that all processes share. What the ingesters write themselves (logs, slots) is in memory; what the engine
@@ -61,6 +62,13 @@ export class Disk {
   /** Names of the files in memory. */
   get memoryFiles(): string[] {
     return [...this.#files.keys()];
+  }
+
+  /** Whether the process has written something that its death would tear. */
+  hasUnsynced(life: Life): boolean {
+    return [...this.#files.values()].some(({ writer, bytes, syncedBytes }) => {
+      return writer === life && bytes.length > syncedBytes;
+    });
   }
 
   /** Folders that a living process holds. */
@@ -162,7 +170,7 @@ export class Disk {
   #openMemory(file: MemoryFile, life: Life): OpenFile {
     const sync = async (): Promise<void> => {
       const bytes = file.bytes.length;
-      await this.#step(life);
+      await this.#scheduler.pass(this.#scheduler.random.fraction() ** 3 * SYNC_MS_MAX, life);
       if (this.#scheduler.random.fraction() < this.syncFaults) throw failed();
       file.syncedBytes = Math.max(file.syncedBytes, Math.min(bytes, file.bytes.length));
     };
