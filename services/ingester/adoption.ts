@@ -67,7 +67,7 @@ export class Adoption {
       config: adoptedConfig(config, slot, nodeId),
       log: log.child({ adoptedSlot: slot.number }),
       // Its figures would be counted as those of this node.
-      metrics: new Metrics({ unprefixedProcess: false }),
+      metrics: new Metrics({ unprefixedProcess: false, ofProcess: false }),
       onProgress: () => undefined,
     });
     try {

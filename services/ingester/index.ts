@@ -3,7 +3,7 @@ import type { Random } from '#shared/clock/random';
 import type { Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
-import { openEngine, setThreads, type DuckDBInstance } from '#shared/duckdb/engine';
+import { openEngine, setThreads, type DuckDBInstance, type EngineOptions } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
@@ -41,6 +41,8 @@ export interface IngesterDeps {
   readonly metrics: Metrics;
   /** Share of the log that is replayed, 0 to 1, while the ingester starts. */
   readonly onProgress: (fraction: number) => void;
+  /** Opens the instance that flushes; `openEngine` if not given. */
+  readonly openEngine?: ((options: EngineOptions) => Promise<DuckDBInstance>) | undefined;
   /** Ends the process: the log failed, and recovery is the only way on. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -83,7 +85,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   await prepareFolders(config, fs);
   const { engineThreads, engineBytes, scratchFolder } = config;
   const spill = { threads: engineThreads, memoryBytes: engineBytes, spillFolder: `${scratchFolder}/spill` };
-  const engine = await openEngine({ ...spill, threads: config.recoveryThreads });
+  const engine = await (deps.openEngine ?? openEngine)({ ...spill, threads: config.recoveryThreads });
   const late: Late = { wal: undefined, onCommitted: () => undefined };
   const parts = openParts(deps, engine, late);
 

@@ -1,7 +1,6 @@
 import type { Random } from '#shared/clock/random';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
-import { tryLockFolder } from '#shared/fs/folder-lock';
 
 /** One ingester's place in a data folder: its identity and its log. Held until `release` or the end of the process. */
 export interface Slot {
@@ -37,7 +36,7 @@ async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): P
   const folder = slotFolder(dataFolder, number);
   await fs.makeFolder(folder);
   for (let attempt = 0; attempt < CLAIM_TRIES; attempt++) {
-    const unlock = tryLockFolder(folder);
+    const unlock = fs.tryLock(folder);
     if (unlock === undefined) continue;
     try {
       const identity = (await readIdentity(folder, fs)) ?? (await makeIdentity(folder, fs, random));
@@ -56,7 +55,7 @@ export async function claimSlotOf(identity: string, { dataFolder, fs }: SlotDeps
     const folder = `${dataFolder}/slots/${name}`;
     // Read before the lock is tried: slots of others are left alone.
     if ((await readIdentity(folder, fs)) !== identity) continue;
-    const unlock = tryLockFolder(folder);
+    const unlock = fs.tryLock(folder);
     if (unlock === undefined) return undefined;
     return { number: Number(name), identity, folder, walFolder: `${folder}/wal`, release: unlock };
   }

@@ -18,8 +18,4 @@ export class DirectIngesters implements Ingesters {
     if (region.nodeId === this.#nodeId) return this.#service;
     throw new AlmanacError('region_not_ready', `region ${region.regionId} has no owner`, { retryAfterSeconds: 1 });
   }
-
-  ownersOf(regions: readonly RegionInfo[]): readonly IngesterService[] {
-    return regions.length === 0 ? [] : [this.ownerOf(regions[0])];
-  }
 }

@@ -30,11 +30,6 @@ export class RemoteIngesters implements Ingesters {
     return this.#at(node.addr);
   }
 
-  ownersOf(regions: readonly RegionInfo[]): readonly IngesterService[] {
-    const owners = new Map(regions.map((region) => [region.nodeId, this.ownerOf(region)]));
-    return [...owners.values()];
-  }
-
   close(): void {
     for (const connection of this.#connections.values()) connection.close();
     this.#connections.clear();

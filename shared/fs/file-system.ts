@@ -19,6 +19,12 @@ export interface FileSystem {
   remove(path: string): Promise<void>;
   /** Removes a folder with all in it; no error if it is gone. */
   removeFolder(path: string): Promise<void>;
+  /**
+   * Claims a folder for this process, which keeps it until the returned function is called or the process ends.
+   *
+   * @returns gives the folder back; undefined if another process has it.
+   */
+  tryLock(folder: string): (() => void) | undefined;
   /** Makes the names in a folder durable (created, renamed and removed files). */
   syncFolder(path: string): Promise<void>;
 }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.js';
+import { tryLockFolder } from './folder-lock.js';
 
 const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', append: 'a', update: 'r+' };
 
@@ -30,6 +31,7 @@ export const nodeFileSystem: FileSystem = {
     }
   },
   removeFolder: (path) => rm(path, { recursive: true, force: true }),
+  tryLock: tryLockFolder,
   async syncFolder(path) {
     const folder = await open(path, 'r');
     try {

@@ -20,6 +20,8 @@ const PROCESS_LINE = new RegExp(`^(# (?:HELP|TYPE) )?${PREFIX}(process_.*)$`);
 export interface MetricsOptions {
   /** Adds copies of the process metrics without the prefix. */
   readonly unprefixedProcess: boolean;
+  /** Whether the metrics of the process are among them; true if not given. */
+  readonly ofProcess?: boolean | undefined;
 }
 
 /** All metrics of one process. */
@@ -30,7 +32,7 @@ export class Metrics {
 
   constructor(options: MetricsOptions) {
     this.#unprefixedProcess = options.unprefixedProcess;
-    collectDefaultMetrics({ register: this.#registry, prefix: PREFIX });
+    if (options.ofProcess !== false) collectDefaultMetrics({ register: this.#registry, prefix: PREFIX });
   }
 
   /** The counter of this name; made at the first call. */

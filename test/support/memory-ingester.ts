@@ -38,10 +38,6 @@ export class MemoryIngester implements IngesterService, Ingesters {
     return this;
   }
 
-  ownersOf(_regions: readonly RegionInfo[]): readonly IngesterService[] {
-    return [this];
-  }
-
   /** Starts anew; series are forgotten as if nothing had been durable, applied ids are not. */
   restart(): void {
     this.incarnation++;

@@ -45,7 +45,7 @@ export class SqlBench {
     const deps: SqlDeps = {
       metadata: metadata as MetadataService,
       catalog: this.catalog,
-      ingesters: { ownerOf: () => this.#ingester(), ownersOf: () => [this.#ingester()] },
+      ingesters: { ownerOf: () => this.#ingester() },
       snapshots: { take: (requests) => Promise.resolve(this.#snapshot(requests)) },
       insert: this.#sink(),
       duckdb: instance,

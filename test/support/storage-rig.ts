@@ -233,7 +233,8 @@ export class StorageRig {
   }
 
   async flush(table: Table): Promise<void> {
-    await this.ingester.service.flushTable({ tableId: table.tableId }, CALL);
+    const regionIds = table.regions.map(({ regionId }) => regionId);
+    await this.ingester.service.flushTable({ tableId: table.tableId, regionIds }, CALL);
   }
 
   /** What a crash at this moment would leave, as a folder of its own. */

@@ -12,10 +12,10 @@ import type { Region } from '../region/region.js';
 /** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
 export async function flushTable(
   ingester: Ingester,
-  { tableId }: FlushTableRequest,
+  request: FlushTableRequest,
   call: Call,
 ): Promise<FlushTableResponse> {
-  const regions = await regionsOf(ingester, tableId, call);
+  const regions = await regionsOf(ingester, request, call);
   const before = segmentCount(regions);
   await Promise.all(regions.map((region) => ingester.flusher.flush(region)));
   return { segments: Math.max(0, segmentCount(regions) - before) };
@@ -28,22 +28,21 @@ export async function flushTable(
  */
 export async function truncateTable(
   ingester: Ingester,
-  { tableId }: TruncateRequest,
+  request: TruncateRequest,
   call: Call,
 ): Promise<TruncateResponse> {
-  const regions = await regionsOf(ingester, tableId, call);
+  const regions = await regionsOf(ingester, request, call);
   await Promise.all(regions.map((region) => ingester.flusher.flush(region)));
   const points = regions.map(({ regionId, manifest }) => ({ regionId, sequence: manifest.watermark }));
-  const answer = await ingester.metadata.truncateTable({ tableId, points }, call);
+  const answer = await ingester.metadata.truncateTable({ tableId: request.tableId, points }, call);
   for (const manifest of answer.regions) ingester.regions.find(manifest.regionId)?.replaceManifest(manifest);
   return {};
 }
 
-async function regionsOf(ingester: Ingester, tableId: number, call: Call): Promise<Region[]> {
-  const table = await ingester.metadata.getTable({ database: '', name: '', tableId }, call);
-  const own = table.regions.filter((region) => region.nodeId === ingester.nodeId);
+/** @throws `region_not_ready` if one of them is not owned here: the caller took this node for another. */
+function regionsOf(ingester: Ingester, { tableId, regionIds }: FlushTableRequest, call: Call): Promise<Region[]> {
   return Promise.all(
-    own.map(({ regionId, epoch }) => ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call)),
+    regionIds.map((regionId) => ingester.regions.serving({ tableId, regionId, epoch: 0, schemaVersion: 0 }, call)),
   );
 }
 

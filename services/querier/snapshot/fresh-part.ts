@@ -32,6 +32,8 @@ export class FreshPart {
   /** Snapshots that read it. */
   pins = 0;
   isObsolete = false;
+  /** Columns of appended rows that the table did not have yet when the part was made. */
+  readonly #leftOut = new Set<number>();
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
   readonly #unit: string;
@@ -67,6 +69,11 @@ export class FreshPart {
     );
   }
 
+  /** Whether the table has columns by now whose values were left out here. */
+  lacks(table: Table): boolean {
+    return this.#leftOut.size > 0 && fieldsOf(table).some((column) => this.#leftOut.has(column.id));
+  }
+
   /**
    * Adds rows; they can be read after `flush`.
    *
@@ -74,6 +81,7 @@ export class FreshPart {
    */
   async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
     const byId = new Map(batch.columns.map((column) => [column.columnId, column]));
+    for (const id of byId.keys()) if (!this.fieldIds.has(id)) this.#leftOut.add(id);
     const rowSids = new Uint32Array(batch.rowCount);
     for (let row = 0; row < rowSids.length; row++) rowSids[row] = scanned.sids[batch.seriesIndex[row]];
     const columns: ChunkColumn[] = [

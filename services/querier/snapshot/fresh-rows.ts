@@ -121,6 +121,8 @@ export class FreshRows {
       await this.#dropCovered(manifest.watermark);
       // Rows between the watermark and the first part would be missed; the owner then sends everything.
       if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
+      // An earlier read did not know all columns yet that its rows had.
+      if (this.#parts.some((part) => part.lacks(table))) await this.#forgetAll();
       await this.#prepareSeries(table, manifest);
       if (await this.#fetch(owner, table, manifest, call)) return this.#pinned(manifest);
     }

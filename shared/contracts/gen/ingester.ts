@@ -90,6 +90,8 @@ export interface ScanChunk {
 
 export interface FlushTableRequest {
   readonly tableId: number;
+  /** The regions to flush. All of them must be the ingester's own: an address may have passed to another node. */
+  readonly regionIds: readonly number[];
 }
 
 export interface FlushTableResponse {
@@ -98,6 +100,8 @@ export interface FlushTableResponse {
 
 export interface TruncateRequest {
   readonly tableId: number;
+  /** The regions to truncate. All of them must be the ingester's own, as in FlushTableRequest. */
+  readonly regionIds: readonly number[];
 }
 
 export type TruncateResponse = Readonly<Record<string, never>>;

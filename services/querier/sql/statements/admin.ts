@@ -54,6 +54,8 @@ async function flushTable(args: readonly string[], { deps, session, call }: Stat
   const { catalog, schema, name } = cursor.objectName('table name');
   cursor.expectEnd();
   const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-  await atAllOwners(deps, table, call, (owner) => owner.flushTable({ tableId: table.tableId }, call));
+  await atAllOwners(deps, table, call, (owner, regionIds) => {
+    return owner.flushTable({ tableId: table.tableId, regionIds }, call);
+  });
   return 0;
 }

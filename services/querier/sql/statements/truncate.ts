@@ -14,7 +14,8 @@ export const truncate: StatementKind = {
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
       const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-      await atAllOwners(deps, table, call, (owner) => owner.truncateTable({ tableId: table.tableId }, call));
+      const { tableId } = table;
+      await atAllOwners(deps, table, call, (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call));
       return 0;
     });
   },

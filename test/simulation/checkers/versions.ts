@@ -1,0 +1,99 @@
+import {
+  isAllowed,
+  isRequired,
+  keyOf,
+  seenBy,
+  textOf,
+  wordsOf,
+  type History,
+  type ReadRow,
+  type ReadTime,
+  type Version,
+} from './rows.js';
+
+/**
+ * Each series and time is there once, and each of its fields has the value of one of the newest versions: one that no
+ * acknowledged version has surely replaced. @returns what is wrong.
+ */
+export function checkVersions(
+  rows: readonly ReadRow[],
+  history: History,
+  read: ReadTime,
+  mode: 'last_row' | 'last_non_null',
+): string | undefined {
+  const versions = versionsByKey(history, read);
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    if (seen.has(key)) return `${key} is there twice`;
+    seen.add(key);
+    const wrong = new KeyCheck(versions.get(key) ?? [], history, read).wrong(row, mode);
+    if (wrong !== undefined) return `${textOf(row)}: ${wrong}`;
+  }
+  for (const [key, its] of versions) {
+    if (seen.has(key)) continue;
+    const lost = its.find((it) => isRequired(it, history, read));
+    if (lost !== undefined) return `row ${textOf(lost.row)} of ${wordsOf(lost.attempt)} is missing`;
+  }
+  return undefined;
+}
+
+function versionsByKey({ attempts }: History, read: ReadTime): Map<string, Version[]> {
+  const versions = new Map<string, Version[]>();
+  for (const attempt of attempts) {
+    for (const row of attempt.rows) {
+      const key = keyOf(row);
+      const its = versions.get(key) ?? [];
+      its.push({ attempt, row: seenBy(row, read) });
+      versions.set(key, its);
+    }
+  }
+  return versions;
+}
+
+/** The versions of one key, as one read may see them. */
+class KeyCheck {
+  readonly #allowed: readonly Version[];
+  readonly #required: readonly Version[];
+
+  constructor(versions: readonly Version[], history: History, read: ReadTime) {
+    this.#allowed = versions.filter(({ attempt }) => isAllowed(attempt, history, read));
+    this.#required = versions.filter((it) => isRequired(it, history, read));
+  }
+
+  wrong(row: ReadRow, mode: 'last_row' | 'last_non_null'): string | undefined {
+    const names = new Set([...this.#allowed.flatMap((it) => Object.keys(it.row.fields)), ...Object.keys(row.fields)]);
+    if (mode === 'last_row') {
+      const isOne = this.#newest(() => true).some((it) => textOf(it.row) === textOf(row));
+      return isOne ? undefined : `the newest version is not that, but ${this.#wordsOf(() => true)}`;
+    }
+    for (const name of names) {
+      const wrong = this.#wrongField(name, row.fields[name]);
+      if (wrong !== undefined) return wrong;
+    }
+    return undefined;
+  }
+
+  #wrongField(name: string, value: number | undefined): string | undefined {
+    const has = (it: Version): boolean => name in it.row.fields;
+    if (value === undefined) {
+      return this.#required.some(has) ? `"${name}" is missing, it may be ${this.#wordsOf(has)}` : undefined;
+    }
+    if (this.#newest(has).some((it) => it.row.fields[name] === value)) return undefined;
+    return `"${name}" may be ${this.#wordsOf(has)}`;
+  }
+
+  /** Versions that no other one has surely replaced. */
+  #newest(has: (version: Version) => boolean): Version[] {
+    const later = this.#required.filter(has);
+    return this.#allowed
+      .filter(has)
+      .filter(({ attempt }) => !later.some((it) => it.attempt.startMs >= attempt.settledMs));
+  }
+
+  #wordsOf(has: (version: Version) => boolean): string {
+    return this.#newest(has)
+      .map(({ attempt, row }) => `${textOf(row)} of ${wordsOf(attempt)}`)
+      .join('; ');
+  }
+}

@@ -1,0 +1,286 @@
+import type { Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { checkAppend } from '../checkers/append.js';
+import {
+  NUMBER,
+  noteSeen,
+  type Attempt,
+  type Eraser,
+  type History,
+  type ReadTime,
+  type TableKind,
+  type WriteRow,
+} from '../checkers/rows.js';
+import { checkVersions } from '../checkers/versions.js';
+import type { GatewayNode } from '../nodes/gateway-node.js';
+import type { QuerierNode, ReadAnswer } from '../nodes/querier-node.js';
+import type { Life } from '../world/life.js';
+import type { Scheduler } from '../world/scheduler.js';
+
+/** A table with all that was ever asked of it. */
+export interface TrackedTable extends TableKind {
+  readonly history: History;
+  readonly mode: 'last_row' | 'last_non_null';
+  /** Fields of rows to come: a later one widens the table. */
+  readonly fields: string[];
+  /** Fields that acknowledged rows have. */
+  readonly knownFields: Set<string>;
+}
+
+export interface Counts {
+  writes: number;
+  acknowledged: number;
+  reads: number;
+  failedReads: number;
+  staleReads: number;
+}
+
+export interface Nodes {
+  readonly gateways: readonly GatewayNode[];
+  readonly queriers: readonly QuerierNode[];
+}
+
+const BASE_NS = 1_700_000_000_000_000_000n;
+const HOSTS = ['a', 'b', 'c', 'd', 'e'];
+/** A write that failed so may have come through, or may yet. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  'external',
+  'deadline_exceeded',
+  'cancelled',
+  'region_not_ready',
+  'region_not_found',
+  'region_busy',
+  'table_not_found',
+  'storage_unavailable',
+]);
+const READ_FAILURES: ReadonlySet<string> = new Set(['external', 'deadline_exceeded', 'cancelled', 'region_not_ready']);
+/** Only where the table was dropped. */
+const GONE: ReadonlySet<string> = new Set(['region_not_found', 'table_not_found']);
+
+/** Clients that write, read and administer until they are told to stop, and check each answer. */
+export class Clients {
+  readonly counts: Counts = { writes: 0, acknowledged: 0, reads: 0, failedReads: 0, staleReads: 0 };
+  readonly #scheduler: Scheduler;
+  readonly #nodes: Nodes;
+  readonly #tables: readonly TrackedTable[];
+  readonly #presentTableId: (name: string) => number | undefined;
+  #nextId = 1;
+  isOver = false;
+  /** From then on nothing may fail. */
+  isStrict = false;
+
+  /** @param presentTableId the id under which metadata has a table now; undefined if it cannot be asked. */
+  constructor(
+    scheduler: Scheduler,
+    nodes: Nodes,
+    tables: readonly TrackedTable[],
+    presentTableId: (name: string) => number | undefined,
+  ) {
+    this.#scheduler = scheduler;
+    this.#nodes = nodes;
+    this.#tables = tables;
+    this.#presentTableId = presentTableId;
+  }
+
+  /** Writes again and again. */
+  async write(restMs: number): Promise<void> {
+    const { random } = this.#scheduler;
+    while (!this.isOver) {
+      await this.#scheduler.pass(random.fraction() * 2 * restMs);
+      const gateway = this.#ready(this.#nodes.gateways);
+      if (gateway !== undefined && !this.isOver) await this.#writeOnce(random.pick(this.#tables), gateway);
+    }
+  }
+
+  /** Reads again and again. */
+  async read(restMs: number): Promise<void> {
+    const { random } = this.#scheduler;
+    while (!this.isOver) {
+      await this.#scheduler.pass(random.fraction() * 2 * restMs);
+      const querier = this.#ready(this.#nodes.queriers);
+      if (querier !== undefined && !this.isOver) await this.readOnce(random.pick(this.#tables), querier);
+    }
+  }
+
+  /** Flushes, truncates, drops and widens tables. */
+  async administer(restMs: number): Promise<void> {
+    const { random } = this.#scheduler;
+    while (!this.isOver) {
+      await this.#scheduler.pass(random.fraction() * 2 * restMs);
+      const querier = this.#ready(this.#nodes.queriers);
+      if (querier === undefined || this.isOver) continue;
+      const table = random.pick(this.#tables);
+      const chance = random.fraction();
+      if (chance < 0.5) await this.#flush(table, querier);
+      else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
+      else if (chance < 0.8) await this.#erase(table, querier, 'drop');
+      else table.fields.push(`f${table.fields.length}`);
+    }
+  }
+
+  async flushAll(): Promise<void> {
+    const querier = this.#ready(this.#nodes.queriers);
+    if (querier !== undefined) for (const table of this.#tables) await this.#flush(table, querier);
+  }
+
+  /** One read with its check. @returns whether it was answered. */
+  async readOnce(table: TrackedTable, querier: QuerierNode): Promise<boolean> {
+    const fromMs = this.#scheduler.nowMs;
+    const fields = [...table.knownFields];
+    this.counts.reads++;
+    try {
+      const answer = await querier.read(table.name, fields, this.#call(querier.life, 10_000));
+      const read = { fromMs, toMs: this.#scheduler.nowMs, fields: new Set(answer.fields) };
+      this.#check(table, answer, read, querier.name);
+      return true;
+    } catch (error) {
+      this.counts.failedReads++;
+      const { code, message } = AlmanacError.from(error);
+      this.#scheduler.note(`read of ${table.name} at ${querier.name} failed: ${code} ${message}`);
+      const wasDropped = table.history.erasers.some(({ kind }) => kind === 'drop');
+      const isClean = READ_FAILURES.has(code) || (wasDropped && GONE.has(code));
+      if (!isClean) this.#fail(`read of ${table.name} at ${querier.name} failed with ${stackOf(error)}`, error);
+      return code === 'table_not_found' && this.#presentTableId(table.name) === undefined;
+    }
+  }
+
+  #check(table: TrackedTable, { tableId, rows }: ReadAnswer, read: ReadTime, querier: string): void {
+    // A process may not have heard yet that a table was dropped; what it answers then is not looked at.
+    if (!this.isStrict && this.#presentTableId(table.name) !== tableId) {
+      this.counts.staleReads++;
+      return;
+    }
+    const wrong = table.isAppendOnly
+      ? checkAppend(rows, table.history, read)
+      : checkVersions(rows, table.history, read, table.mode);
+    const text = `read of ${table.name} (${tableId}) at ${querier}, ${read.fromMs.toFixed(1)} to ${read.toMs.toFixed(1)}`;
+    this.#scheduler.note(`${text}: ${rows.length} rows`);
+    if (wrong !== undefined) this.#fail(`${text}: ${wrong}`);
+    noteSeen(rows, table.history, read);
+  }
+
+  async #writeOnce(table: TrackedTable, gateway: GatewayNode): Promise<void> {
+    const { random } = this.#scheduler;
+    const id = this.#nextId++;
+    const rows = this.#rows(table, id);
+    const attempt: Attempt = { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, settledMs: Infinity };
+    table.history.attempts.push(attempt);
+    this.counts.writes++;
+    const key = random.fraction() < 0.4 ? `key-${id}` : undefined;
+    // Rows with versions may be sent again under any name, others only under the same key.
+    const tries = key !== undefined || !table.isAppendOnly ? 4 : 1;
+    for (let i = 0; i < tries; i++) {
+      const by = i === 0 ? gateway : this.#ready(this.#nodes.gateways);
+      if (by !== undefined && (await this.#isAcknowledged(table, attempt, by, key))) {
+        if (i === 0 || key !== undefined) attempt.settledMs = attempt.endMs;
+        break;
+      }
+      await this.#scheduler.pass(random.fraction() * 300);
+    }
+  }
+
+  async #isAcknowledged(
+    table: TrackedTable,
+    attempt: Attempt,
+    gateway: GatewayNode,
+    key: string | undefined,
+  ): Promise<boolean> {
+    const { random } = this.#scheduler;
+    const what = `request ${attempt.id} of ${attempt.rows.length} rows to ${table.name} at ${gateway.name}`;
+    this.#scheduler.note(what);
+    try {
+      const call = this.#call(gateway.life, 200 + random.fraction() * 5_000);
+      await gateway.write(table, attempt.rows, call, key);
+    } catch (error) {
+      const { code, message } = AlmanacError.from(error);
+      this.#scheduler.note(`${what} failed: ${code} ${message}`);
+      if (!UNKNOWN.has(code)) this.#fail(`${what} failed with ${stackOf(error)}`, error);
+      return false;
+    }
+    attempt.endMs = this.#scheduler.nowMs;
+    this.counts.acknowledged++;
+    for (const row of attempt.rows) for (const name of Object.keys(row.fields)) table.knownFields.add(name);
+    this.#scheduler.note(`${what} is acknowledged`);
+    return true;
+  }
+
+  #rows(table: TrackedTable, id: number): WriteRow[] {
+    const { random } = this.#scheduler;
+    const count = 1 + random.below(5);
+    const rows = new Map<string, WriteRow>();
+    for (let i = 0; i < count; i++) {
+      const n = id * 10 + i;
+      const host = random.pick(HOSTS);
+      // Few times, so that rows are replaced; of several windows.
+      const timeNs = BASE_NS + BigInt(table.isAppendOnly ? n : random.below(6)) * 20_000_000_000n;
+      const others = table.fields.filter(() => random.fraction() < 0.5);
+      const isPartial = !table.isAppendOnly && others.length > 0 && random.fraction() < 0.3;
+      const names = isPartial ? others : [NUMBER, ...others];
+      rows.set(`${host}@${timeNs}`, { host, timeNs, fields: Object.fromEntries(names.map((name) => [name, n])) });
+    }
+    return [...rows.values()];
+  }
+
+  async #flush(table: TrackedTable, querier: QuerierNode): Promise<void> {
+    await this.#statement(`FLUSH ${table.name}`, () => querier.flush(table.name, this.#call(querier.life, 5_000)));
+  }
+
+  async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {
+    const eraser: Eraser = { fromMs: this.#scheduler.nowMs, toMs: Infinity, settledMs: Infinity, kind };
+    const tableId = this.#presentTableId(table.name);
+    table.history.erasers.push(eraser);
+    const isDone = await this.#statement(`${kind} ${table.name}`, () => {
+      const call = this.#call(querier.life, 5_000);
+      return kind === 'truncate' ? querier.truncate(table.name, call) : querier.drop(table.name, call);
+    });
+    if (!isDone) return;
+    eraser.toMs = this.#scheduler.nowMs;
+    if (kind === 'truncate') eraser.settledMs = eraser.toMs;
+    else void this.#settle(eraser, tableId);
+  }
+
+  /** Waits until no gateway knows the dropped table any more. */
+  async #settle(eraser: Eraser, tableId: number | undefined): Promise<void> {
+    const { gateways } = this.#nodes;
+    const isKnown = (node: GatewayNode): boolean => !node.isReady || (tableId !== undefined && node.knows(tableId));
+    while (gateways.some(isKnown)) await this.#scheduler.pass(10);
+    eraser.settledMs = this.#scheduler.nowMs;
+  }
+
+  /** @returns whether it was answered well. */
+  async #statement(what: string, run: () => Promise<void>): Promise<boolean> {
+    this.#scheduler.note(what);
+    try {
+      await run();
+      this.#scheduler.note(`${what}: done`);
+      return true;
+    } catch (error) {
+      const { code, message } = AlmanacError.from(error);
+      this.#scheduler.note(`${what} failed: ${code} ${message}`);
+      // A point or a grant may have moved on: that is told, and nothing has happened.
+      if (!UNKNOWN.has(code) && code !== 'illegal_state') this.#fail(`${what} failed with ${stackOf(error)}`, error);
+      return false;
+    }
+  }
+
+  #call(life: Life, forMs: number): Call {
+    const { signal } = new AbortController();
+    return { deadlineMs: life.clock.nowMs() + Math.round(forMs), signal, requestId: 'client' };
+  }
+
+  #ready<N extends { readonly isReady: boolean }>(nodes: readonly N[]): N | undefined {
+    const ready = nodes.filter((node) => node.isReady);
+    return ready.length === 0 ? undefined : this.#scheduler.random.pick(ready);
+  }
+
+  #fail(text: string, cause?: unknown): void {
+    this.#scheduler.fail(new Error(text, { cause }));
+  }
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.stack ?? error.cause.message}` : '';
+  return `${error instanceof AlmanacError ? `${error.code} ` : ''}${error.stack ?? error.message}${cause}`;
+}

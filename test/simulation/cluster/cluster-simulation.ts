@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { openEngine, type DuckDBInstance } from '#shared/duckdb/engine';
+import { Metrics } from '#shared/telemetry/metrics';
+
+import type { Settings, World } from '../nodes/world.js';
+import { Disk } from '../world/disk.js';
+import { Network } from '../world/network.js';
+import { Sandboxes } from '../world/sandboxes.js';
+import { Scheduler } from '../world/scheduler.js';
+import { SeedRun, type SeedOutcome } from './seed-run.js';
+
+/** Memory is the fastest disk: what a crash loses is simulated. */
+const MEMORY_FOLDER = '/dev/shm';
+
+/** Runs seeds one after the other; engine instances are kept for the next. */
+export class ClusterSimulation {
+  readonly #folder: string;
+  readonly #sandboxes: Sandboxes;
+  readonly #metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
+  #engine: DuckDBInstance | undefined;
+
+  constructor() {
+    this.#folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'almanac-simulation-'));
+    this.#sandboxes = new Sandboxes(this.#folder);
+  }
+
+  /** @throws `SeedFailure`. */
+  async run(seed: number): Promise<SeedOutcome> {
+    const folder = `${this.#folder}/${seed}`;
+    mkdirSync(`${folder}/store`, { recursive: true });
+    this.#engine ??= await openEngine({ threads: 1, memoryBytes: 1 << 28, spillFolder: '' });
+    const scheduler = new Scheduler(seed);
+    const world: World = {
+      scheduler,
+      network: new Network(scheduler),
+      disk: new Disk(scheduler, (path) => path.startsWith(`${folder}/slots`)),
+      settings: drawSettings(scheduler),
+      folder,
+      engine: this.#engine,
+      sandboxes: this.#sandboxes,
+      metrics: this.#metrics,
+    };
+    try {
+      return await new SeedRun(seed, world).run();
+    } finally {
+      await this.#sandboxes.giveAllBack();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  close(): void {
+    this.#sandboxes.close();
+    this.#engine?.closeSync();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function drawSettings({ random }: Scheduler): Settings {
+  return {
+    regions: random.pick([1, 2, 2, 3]),
+    leaseMs: 2_000,
+    retryWindowMs: random.pick([500, 20_000]),
+    walFileBytes: random.pick([600, 2_000, 1 << 20]),
+    flushBytes: random.pick([300, 1_000, 1 << 20]),
+    flushIntervalMs: random.pick([50, 500, 600_000]),
+    windowMs: random.pick([30_000, 86_400_000]),
+    gcGraceMs: 15_000,
+  };
+}

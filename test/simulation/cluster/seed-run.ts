@@ -1,0 +1,185 @@
+import { ownCall } from '#shared/contracts/call';
+import { invariant } from '#shared/errors/invariant';
+
+import { NUMBER, TIME_COLUMN, TIME_TYPE } from '../checkers/rows.js';
+import { GatewayNode } from '../nodes/gateway-node.js';
+import { IngesterNode } from '../nodes/ingester-node.js';
+import { MetadataNode } from '../nodes/metadata-node.js';
+import { QuerierNode } from '../nodes/querier-node.js';
+import type { World } from '../nodes/world.js';
+import type { Scheduler } from '../world/scheduler.js';
+import { Clients, type Counts, type TrackedTable } from './clients.js';
+import { Troubles, type Members } from './troubles.js';
+
+export interface SeedOutcome extends Counts {
+  readonly seed: number;
+  readonly virtualMs: number;
+}
+
+/** A run that broke a rule: what, and all that happened before. */
+export class SeedFailure extends Error {
+  readonly trace: readonly string[];
+
+  constructor(seed: number, scheduler: Scheduler) {
+    const { failure } = scheduler;
+    super(`seed ${seed}: ${failure?.message ?? 'unknown'}`, { cause: failure });
+    this.trace = scheduler.trace;
+  }
+}
+
+const START_MS = 30_000;
+const END_MS = 60_000;
+const HEAL_MS = 120_000;
+/** Log files of a slot in use when nothing is to be kept. */
+const LOG_FILES_MAX = 2;
+
+/** One life of a cluster: it starts, works through trouble, is healed, and is looked at. */
+export class SeedRun {
+  readonly #seed: number;
+  readonly #world: World;
+  readonly #members: Members;
+  readonly #tables: readonly TrackedTable[];
+  readonly #tableIds = new Map<string, number>();
+  readonly #clients: Clients;
+  readonly #troubles: Troubles;
+
+  constructor(seed: number, world: World) {
+    const { scheduler } = world;
+    this.#seed = seed;
+    this.#world = world;
+    this.#members = {
+      metadata: new MetadataNode(world, (name, tableId) => {
+        if (tableId === undefined) this.#tableIds.delete(name);
+        else this.#tableIds.set(name, tableId);
+      }),
+      ingesters: [0, 1].map((i) => new IngesterNode(`ingester${i}`, world)),
+      gateways: [0, 1].map((i) => new GatewayNode(`gateway${i}`, world)),
+      queriers: [0, 1].map((i) => new QuerierNode(`querier${i}`, world)),
+    };
+    const mode = scheduler.random.pick(['last_row', 'last_non_null'] as const);
+    this.#tables = [
+      tracked('versioned', { merge_mode: mode }, mode),
+      tracked('appended', { append_mode: 'true' }, 'last_row'),
+    ];
+    this.#clients = new Clients(scheduler, this.#members, this.#tables, (name) => this.#tableIds.get(name));
+    this.#troubles = new Troubles(world, this.#members);
+  }
+
+  /** @throws `SeedFailure`. */
+  async run(): Promise<SeedOutcome> {
+    const { scheduler } = this.#world;
+    try {
+      await this.#until('the cluster to start', this.#start(), START_MS);
+      await this.#until('the clients to end', this.#live(), END_MS);
+      await this.#until('everything to be whole again', this.#heal(), HEAL_MS);
+      return { seed: this.#seed, virtualMs: Math.round(scheduler.nowMs), ...this.#clients.counts };
+    } finally {
+      this.#end();
+    }
+  }
+
+  /** Lets the simulation go on until some work of it has ended. */
+  async #until(what: string, work: Promise<void>, withinMs: number): Promise<void> {
+    const { scheduler } = this.#world;
+    let isOver = false;
+    work.then(
+      () => (isOver = true),
+      (error: unknown) => scheduler.fail(error instanceof Error ? error : new Error(String(error))),
+    );
+    await scheduler.run(() => isOver, scheduler.nowMs + withinMs);
+    if (!isOver) scheduler.fail(new Error(`waited in vain for ${what}`));
+    if (scheduler.failure !== undefined) throw new SeedFailure(this.#seed, scheduler);
+  }
+
+  async #start(): Promise<void> {
+    const { metadata, ingesters, gateways, queriers } = this.#members;
+    const { scheduler, settings } = this.#world;
+    scheduler.note(`settings ${JSON.stringify(settings)} ${JSON.stringify(this.#tables[0].options)}`);
+    await metadata.start();
+    for (const node of [...ingesters, ...gateways, ...queriers]) node.start();
+    await this.#condition(() => ingesters.every(({ nodeId }) => nodeId !== undefined));
+    for (const { name, options } of this.#tables) {
+      const columns = [
+        column('host', 'String', 'tag'),
+        column(NUMBER, 'Int64', 'field'),
+        column(TIME_COLUMN, TIME_TYPE, 'time'),
+      ];
+      const request = { database: 'public', tables: [{ name, columns, options }], create: true };
+      await metadata.service?.ensureTables(request, ownCall('test'));
+    }
+    await this.#condition(() => [...gateways, ...queriers].every(({ isReady }) => isReady));
+  }
+
+  async #live(): Promise<void> {
+    const { scheduler } = this.#world;
+    const clients = this.#clients;
+    const work = [200, 200, 200, 400, 400].map((restMs) => clients.write(restMs));
+    work.push(clients.read(400), clients.read(600), clients.administer(1_500));
+    void this.#troubles.make(scheduler.random.pick([300, 1_000, 3_000]));
+    await scheduler.pass(3_000 + scheduler.random.fraction() * 4_000);
+    clients.isOver = true;
+    this.#troubles.isOver = true;
+    await Promise.all(work);
+  }
+
+  async #heal(): Promise<void> {
+    const { scheduler, settings } = this.#world;
+    await this.#troubles.heal();
+    await this.#condition(() => this.#members.queriers.every(({ isReady }) => isReady));
+    // What is gone is adopted after a lease or two.
+    await scheduler.pass(3 * settings.leaseMs);
+    this.#clients.isStrict = true;
+    for (const table of this.#tables) {
+      for (const querier of this.#members.queriers) {
+        while (!(await this.#clients.readOnce(table, querier))) await scheduler.pass(500);
+      }
+    }
+    await this.#checkOwners();
+    await this.#checkLogs();
+  }
+
+  /** Every region has an owner that runs. */
+  async #checkOwners(): Promise<void> {
+    const running = new Set(this.#members.ingesters.flatMap(({ nodeId }) => (nodeId === undefined ? [] : [nodeId])));
+    const answer = await this.#members.metadata.service?.listTables({ database: 'public' }, ownCall('test'));
+    for (const { regions } of answer?.tables ?? []) {
+      for (const { regionId, nodeId } of regions) {
+        invariant(running.has(nodeId), `region ${regionId} is at node ${nodeId}, which does not run`);
+      }
+    }
+  }
+
+  /** When all is flushed and no repetition is to be expected, a slot in use has hardly any log. */
+  async #checkLogs(): Promise<void> {
+    await this.#clients.flushAll();
+    await this.#world.scheduler.pass(this.#world.settings.retryWindowMs + 5_000);
+    const { disk } = this.#world;
+    for (const folder of disk.lockedFolders) {
+      const files = disk.memoryFiles.filter((path) => path.startsWith(`${folder}/wal/`));
+      invariant(files.length <= LOG_FILES_MAX, `the log does not shrink: ${files.join()}`);
+    }
+  }
+
+  async #condition(isMet: () => boolean): Promise<void> {
+    while (!isMet()) await this.#world.scheduler.pass(20);
+  }
+
+  #end(): void {
+    const { metadata, ingesters, gateways, queriers } = this.#members;
+    for (const { life } of [...ingesters, ...gateways, ...queriers]) life.kill();
+    metadata.kill();
+  }
+}
+
+function tracked(name: string, options: Readonly<Record<string, string>>, mode: TrackedTable['mode']): TrackedTable {
+  const history = { attempts: [], erasers: [], seenMs: new Map<number, number>() };
+  return { name, options, mode, isAppendOnly: 'append_mode' in options, history, fields: [], knownFields: new Set() };
+}
+
+function column(
+  name: string,
+  type: string,
+  kind: string,
+): { name: string; type: string; kind: string; nullable: boolean; defaultSql: string; comment: string } {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+}

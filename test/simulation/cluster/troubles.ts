@@ -1,0 +1,226 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { ownCall } from '#shared/contracts/call';
+
+import type { GatewayNode } from '../nodes/gateway-node.js';
+import { IngesterNode } from '../nodes/ingester-node.js';
+import type { MetadataNode } from '../nodes/metadata-node.js';
+import type { QuerierNode } from '../nodes/querier-node.js';
+import { METADATA, type World } from '../nodes/world.js';
+import type { Life } from '../world/life.js';
+import { NO_FAULTS, type NetworkFaults } from '../world/network.js';
+
+export interface Members {
+  readonly metadata: MetadataNode;
+  readonly ingesters: IngesterNode[];
+  readonly gateways: readonly GatewayNode[];
+  readonly queriers: readonly QuerierNode[];
+}
+
+interface Restartable {
+  readonly name: string;
+  readonly life: Life;
+  start(): void;
+  kill(): void;
+}
+
+const INGESTERS_MAX = 4;
+const MOVES_AT_ONCE = 3;
+const PATIENCE_MS = 500;
+const BAD_NETWORK: NetworkFaults = { lost: 0.03, answersLost: 0, doubled: 0.08, slow: 0.03 };
+const LOSING_NETWORK: NetworkFaults = { lost: 0, answersLost: 0.3, doubled: 0.1, slow: 0 };
+
+/** What goes wrong, one thing after the other, some of them at once. */
+export class Troubles {
+  readonly #world: World;
+  readonly #members: Members;
+  isOver = false;
+
+  constructor(world: World, members: Members) {
+    this.#world = world;
+    this.#members = members;
+  }
+
+  async make(restMs: number): Promise<void> {
+    const { scheduler } = this.#world;
+    const { random } = scheduler;
+    const kinds = [
+      () => this.#killIngester(),
+      () => this.#killIngester(),
+      () => void this.#killWhileWriting(),
+      () => void this.#killWhileWriting(),
+      () => this.#killOther(),
+      () => this.#killMetadata(),
+      () => this.#pause(),
+      () => this.#cut(),
+      () => this.#badNetwork(BAD_NETWORK),
+      () => this.#loseAnswers(),
+      () => this.#loseAnswers(),
+      () => this.#move(),
+      () => this.#move(),
+      () => this.#move(),
+      () => this.#drain(),
+      () => this.#join(),
+      () => this.#badDisk(),
+    ];
+    while (!this.isOver) {
+      await scheduler.pass(random.fraction() * 2 * restMs);
+      if (!this.isOver) random.pick(kinds)();
+    }
+  }
+
+  /** Ends all trouble; some ingesters stay away for ever, but not all. */
+  async heal(): Promise<void> {
+    const { network, disk, scheduler } = this.#world;
+    const { metadata, ingesters, gateways, queriers } = this.#members;
+    this.isOver = true;
+    scheduler.note('all is healed');
+    network.heal();
+    disk.syncFaults = 0;
+    for (const { life } of [metadata, ...ingesters, ...gateways, ...queriers]) life.resume();
+    if (metadata.life.isDead) await metadata.start();
+    for (const node of [...gateways, ...queriers]) if (node.life.isDead) node.start();
+    for (const node of ingesters) if (!node.runs && scheduler.random.fraction() < 0.5) node.start();
+    if (!ingesters.some(({ runs }) => runs)) ingesters[0].start();
+  }
+
+  #killIngester(): void {
+    const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
+    if (node !== undefined) this.#kill(node);
+  }
+
+  /** Waits a little for the worst moment: something is written and not on the disk yet. */
+  async #killWhileWriting(): Promise<void> {
+    const { scheduler, disk } = this.#world;
+    const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
+    if (node === undefined) return;
+    const { life } = node;
+    const untilMs = scheduler.nowMs + PATIENCE_MS;
+    while (!disk.hasUnsynced(life) && scheduler.nowMs < untilMs) await scheduler.pass(5);
+    await scheduler.pass(scheduler.random.fraction() * 50);
+    if (!life.isDead && !this.isOver) this.#kill(node);
+  }
+
+  #kill(node: IngesterNode): void {
+    const { random } = this.#world.scheduler;
+    node.kill();
+    // It comes back soon, or late, or somebody takes its place, or nobody does.
+    const chance = random.fraction();
+    if (chance < 0.5) this.#startLater(node, 1_000);
+    else if (chance < 0.75) this.#startLater(node, 6_000);
+    else if (chance < 0.9) this.#join();
+  }
+
+  #killOther(): void {
+    const { gateways, queriers } = this.#members;
+    const all: readonly Restartable[] = [...gateways, ...queriers];
+    const node = this.#pick(all.filter(({ life }) => !life.isDead));
+    if (node === undefined) return;
+    node.kill();
+    this.#startLater(node, 1_000);
+  }
+
+  #killMetadata(): void {
+    const { metadata } = this.#members;
+    const { scheduler } = this.#world;
+    if (metadata.life.isDead) return;
+    scheduler.note('metadata is killed');
+    metadata.kill();
+    this.#later(scheduler.random.fraction() ** 2 * 5_000, () => {
+      if (metadata.life.isDead && !this.isOver) void metadata.start();
+    });
+  }
+
+  #pause(): void {
+    const { scheduler } = this.#world;
+    const { metadata, ingesters, gateways, queriers } = this.#members;
+    const node = this.#pick([metadata, ...ingesters, ...ingesters, ...gateways, ...queriers]);
+    if (node === undefined || node.life.isDead) return;
+    const forMs = scheduler.random.fraction() ** 2 * 6_000;
+    scheduler.note(`${node.life.name} stands still for ${forMs.toFixed(0)} ms`);
+    node.life.pause(forMs);
+  }
+
+  #cut(): void {
+    const { scheduler, network } = this.#world;
+    const { ingesters, gateways, queriers } = this.#members;
+    const one = this.#pick([...ingesters, ...gateways, ...queriers])?.name ?? '';
+    const other = scheduler.random.fraction() < 0.4 ? METADATA : (this.#pick(ingesters)?.name ?? '');
+    if (one === other) return;
+    const forMs = scheduler.random.fraction() * 4_000;
+    scheduler.note(`${one} and ${other} are cut off for ${forMs.toFixed(0)} ms`);
+    network.cut(one, other);
+    this.#later(forMs, () => network.mend(one, other));
+  }
+
+  /** Regions move while answers get lost: nobody knows for sure who owns what, and which rows are kept. */
+  #loseAnswers(): void {
+    this.#badNetwork(LOSING_NETWORK);
+    for (let i = 0; i < MOVES_AT_ONCE; i++) this.#move();
+  }
+
+  #badNetwork(faults: NetworkFaults): void {
+    const { network, scheduler } = this.#world;
+    scheduler.note(`the network is bad: ${JSON.stringify(faults)}`);
+    network.faults = faults;
+    this.#later(scheduler.random.fraction() * 4_000, () => {
+      scheduler.note('the network is good again');
+      network.faults = NO_FAULTS;
+    });
+  }
+
+  #badDisk(): void {
+    const { disk, scheduler } = this.#world;
+    disk.syncFaults = 0.05;
+    this.#later(scheduler.random.fraction() * 500, () => (disk.syncFaults = 0));
+  }
+
+  /** Wishes a region at another ingester. */
+  #move(): void {
+    const { service } = this.#members.metadata;
+    if (service === undefined) return;
+    const call = ownCall('move');
+    const run = async (): Promise<void> => {
+      const { tables } = await service.listTables({ database: 'public' }, call);
+      const region = this.#pick(tables.flatMap((table) => table.regions));
+      const takers = this.#members.ingesters.flatMap(({ nodeId }) => (nodeId === undefined ? [] : [nodeId]));
+      const toNodeId = this.#pick(takers.filter((nodeId) => nodeId !== region?.nodeId));
+      if (region === undefined || toNodeId === undefined) return;
+      this.#world.scheduler.note(`region ${region.regionId} shall move from ${region.nodeId} to ${toNodeId}`);
+      await service.moveRegion({ regionId: region.regionId, toNodeId }, call);
+    };
+    run().catch((error: unknown) => this.#world.scheduler.note(`no move: ${AlmanacError.from(error).message}`));
+  }
+
+  #drain(): void {
+    const running = this.#members.ingesters.filter(({ nodeId }) => nodeId !== undefined);
+    const node = this.#pick(running);
+    if (node === undefined || running.length < 2) return;
+    node.drain().then(
+      () => this.#startLater(node, 4_000),
+      // It was killed meanwhile.
+      () => undefined,
+    );
+  }
+
+  #join(): void {
+    const { ingesters } = this.#members;
+    if (ingesters.length >= INGESTERS_MAX) return;
+    const node = new IngesterNode(`ingester${ingesters.length}`, this.#world);
+    ingesters.push(node);
+    node.start();
+  }
+
+  #startLater(node: Restartable, withinMs: number): void {
+    this.#later(this.#world.scheduler.random.fraction() * withinMs, () => {
+      if (node.life.isDead && !this.isOver) node.start();
+    });
+  }
+
+  #later(delayMs: number, run: () => void): void {
+    this.#world.scheduler.after(delayMs, undefined, run);
+  }
+
+  #pick<T>(values: readonly T[]): T | undefined {
+    return values.length === 0 ? undefined : this.#world.scheduler.random.pick(values);
+  }
+}

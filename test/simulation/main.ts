@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+
+import { ClusterSimulation } from './cluster/cluster-simulation.js';
+import { SeedFailure } from './cluster/seed-run.js';
+
+/** `npm run simulate -- --cluster --seed N [--count M] [--trace]`: runs seeds N, N + 1 .. and ends at the first failure. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      cluster: { type: 'boolean', default: false },
+      seed: { type: 'string', default: '1' },
+      count: { type: 'string', default: '1' },
+      trace: { type: 'boolean', default: false },
+    },
+  });
+  if (!values.cluster) {
+    process.stderr.write('name what to simulate: --cluster\n');
+    process.exitCode = 2;
+    return;
+  }
+  const simulation = new ClusterSimulation();
+  const startedMs = performance.now();
+  const first = Number(values.seed);
+  const count = Number(values.count);
+  try {
+    for (let seed = first; seed < first + count; seed++) {
+      const outcome = await simulation.run(seed);
+      if (values.trace || count === 1 || (seed - first + 1) % 20 === 0) {
+        const seconds = (performance.now() - startedMs) / 1000;
+        process.stdout.write(`${JSON.stringify({ ...outcome, seconds: Math.round(seconds * 10) / 10 })}\n`);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof SeedFailure)) throw error;
+    process.stderr.write(`${error.trace.join('\n')}\n${error.message}\n`);
+    process.exitCode = 1;
+  } finally {
+    simulation.close();
+  }
+}
+
+await main();

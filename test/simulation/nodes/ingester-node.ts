@@ -1,0 +1,150 @@
+import { Adoption } from '#services/ingester/adoption';
+import { startIngester, type IngesterConfig, type IngesterDeps, type RunningIngester } from '#services/ingester/index';
+import { claimSlot } from '#services/ingester/slots';
+import { Loop } from '#shared/lifecycle/loop';
+
+import { engineOf } from '../world/engine.js';
+import type { Life } from '../world/life.js';
+import { nodeLog } from '../world/node-log.js';
+import { joinWorld, newLife, type Joined, type World } from './world.js';
+
+const DRAIN_REST_MS = 100;
+
+/** An ingester process: started, killed and started again, on whichever slot is free. */
+export class IngesterNode {
+  readonly name: string;
+  readonly #world: World;
+  life: Life;
+  #joined: Joined | undefined;
+  #running: RunningIngester | undefined;
+
+  constructor(name: string, world: World) {
+    this.name = name;
+    this.#world = world;
+    this.life = newLife(name, world);
+    this.life.kill();
+  }
+
+  get runs(): boolean {
+    return !this.life.isDead;
+  }
+
+  /** The node's number, once it has one in this life. */
+  get nodeId(): number | undefined {
+    return this.life.isDead ? undefined : this.#joined?.nodeId;
+  }
+
+  start(): void {
+    const life = newLife(this.name, this.#world);
+    this.life = life;
+    this.#joined = undefined;
+    this.#running = undefined;
+    this.#world.scheduler.note(`${this.name} starts`);
+    this.#start(life).catch((error: unknown) => {
+      if (life.isDead) return;
+      const { scheduler } = this.#world;
+      scheduler.note(`${this.name} could not start: ${String(error)}`);
+      // As its supervisor would.
+      life.kill();
+      scheduler.after(500, undefined, () => {
+        if (this.life === life) this.start();
+      });
+    });
+  }
+
+  kill(): void {
+    this.#world.scheduler.note(`${this.name} is killed`);
+    this.life.kill();
+  }
+
+  /** Gives all regions to others and ends, as at SIGTERM. */
+  async drain(): Promise<void> {
+    const { life } = this;
+    const joined = this.#joined;
+    const running = this.#running;
+    if (joined === undefined || running === undefined) return;
+    this.#world.scheduler.note(`${this.name} drains`);
+    for (;;) {
+      const answer = await life.during(joined.membership.tell('draining'));
+      if (answer?.hasTakers !== true || answer.regionIds.length === 0) break;
+      await life.during(running.giveAway(answer.regionIds, 0));
+      await life.during(life.clock.sleep(DRAIN_REST_MS));
+    }
+    await life.during(joined.membership.leave());
+    this.#world.scheduler.note(`${this.name} has left`);
+    life.kill();
+  }
+
+  async #start(life: Life): Promise<void> {
+    const world = this.#world;
+    const { scheduler, disk, metrics } = world;
+    const { clock, random } = life;
+    const fs = disk.fileSystemOf(life);
+    const log = nodeLog(life, scheduler);
+    const slot = await claimSlot({ dataFolder: world.folder, fs, random });
+    const joined = await joinWorld(world, life, 'ingester', slot.identity);
+    const { catalog, membership, metadata, nodeId } = joined;
+    const scratchFolder = `${world.folder}/scratch/ingester-${slot.number}`;
+    scheduler.note(`${this.name} is node ${nodeId} in slot ${slot.number}`);
+    const deps: IngesterDeps = {
+      config: configOf(world, { nodeId, walFolder: slot.walFolder, scratchFolder }),
+      fs,
+      clock,
+      random,
+      metadata,
+      log,
+      metrics,
+      onProgress: () => undefined,
+      onFatal: () => this.#onFatal(life),
+      openEngine: () => Promise.resolve(engineOf(world.engine, life, scheduler)),
+    };
+    const running = await startIngester(deps);
+    this.#joined = joined;
+    this.#running = running;
+    catalog.onDropped(({ tableId }) => running.tableDropped(tableId));
+    catalog.onTable((table) => running.tableChanged(table));
+    world.network.listen(this.name, life, { Ingester: running.service });
+    const adoption = new Adoption({ ...deps, dataFolder: world.folder, catalog, leaseMs: membership.leaseMs });
+    const adopting = new Loop(
+      { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock, log, metrics },
+      () => adoption.look(),
+    );
+    await membership.tell('ready');
+    membership.start((regionIds) => void running.giveAway(regionIds, 0));
+    adopting.start();
+  }
+
+  /** The log failed: the process ends at once, and is started again by whoever watches over it. */
+  #onFatal(life: Life): void {
+    const { scheduler } = this.#world;
+    scheduler.note(`${this.name} ends: its log failed`);
+    life.kill();
+    scheduler.after(200, undefined, () => {
+      if (this.life === life) this.start();
+    });
+  }
+}
+
+function configOf(
+  { folder, settings }: World,
+  place: Pick<IngesterConfig, 'nodeId' | 'walFolder' | 'scratchFolder'>,
+): IngesterConfig {
+  return {
+    ...place,
+    storeFolder: `${folder}/store`,
+    walSync: 'group',
+    walSyncIntervalMs: 1000,
+    walFileBytes: settings.walFileBytes,
+    walBytesMax: 1 << 20,
+    walRecover: 'strict',
+    retryWindowMs: settings.retryWindowMs,
+    flushBytes: settings.flushBytes,
+    flushIntervalMs: settings.flushIntervalMs,
+    windowMs: settings.windowMs,
+    gcGraceMs: settings.gcGraceMs,
+    memtableBytes: 1 << 26,
+    engineBytes: 1 << 26,
+    engineThreads: 1,
+    recoveryThreads: 1,
+  };
+}

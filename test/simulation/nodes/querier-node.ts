@@ -1,0 +1,168 @@
+import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import { atAllOwners } from '#services/querier/sql/owners';
+import type { StatementDeps } from '#services/querier/sql/statements/statement';
+import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import { ManifestCache } from '#shared/discovery/manifest-cache';
+import type { DuckDBInstance } from '#shared/duckdb/engine';
+import { invariant } from '#shared/errors/invariant';
+import { LocalStore } from '#shared/segments/local-store';
+
+import { TIME_COLUMN, type ReadRow } from '../checkers/rows.js';
+import { engineOf } from '../world/engine.js';
+import type { Life } from '../world/life.js';
+import { joinWorld, newLife, type Joined, type World } from './world.js';
+
+interface Running {
+  readonly joined: Joined;
+  readonly snapshots: RegionSnapshots;
+  readonly instance: DuckDBInstance;
+}
+
+export interface ReadAnswer {
+  readonly tableId: number;
+  readonly fields: readonly string[];
+  readonly rows: readonly ReadRow[];
+}
+
+/** The reading side of a querier process, and the statements that go to all owners. */
+export class QuerierNode {
+  readonly name: string;
+  readonly #world: World;
+  life: Life;
+  #running: Running | undefined;
+
+  constructor(name: string, world: World) {
+    this.name = name;
+    this.#world = world;
+    this.life = newLife(name, world);
+    this.life.kill();
+  }
+
+  get isReady(): boolean {
+    return !this.life.isDead && this.#running !== undefined;
+  }
+
+  start(): void {
+    const life = newLife(this.name, this.#world);
+    this.life = life;
+    this.#running = undefined;
+    this.#world.scheduler.note(`${this.name} starts`);
+    void this.#start(life);
+  }
+
+  kill(): void {
+    this.#world.scheduler.note(`${this.name} is killed`);
+    this.life.kill();
+  }
+
+  /** All rows of a table, with all its fields. @param fields that the answer must have: an older schema is refreshed. */
+  read(name: string, fields: readonly string[], call: Call): Promise<ReadAnswer> {
+    return this.life.during(this.#read(name, fields, call));
+  }
+
+  flush(name: string, call: Call): Promise<void> {
+    return this.life.during(
+      this.#atOwners(
+        name,
+        call,
+        ({ tableId }) =>
+          (owner, regionIds) =>
+            owner.flushTable({ tableId, regionIds }, call),
+      ),
+    );
+  }
+
+  truncate(name: string, call: Call): Promise<void> {
+    return this.life.during(
+      this.#atOwners(
+        name,
+        call,
+        ({ tableId }) =>
+          (owner, regionIds) =>
+            owner.truncateTable({ tableId, regionIds }, call),
+      ),
+    );
+  }
+
+  drop(name: string, call: Call): Promise<void> {
+    return this.life.during(this.#drop(name, call));
+  }
+
+  /** Wishes a region moved. */
+  async move(regionId: number, toNodeId: number, call: Call): Promise<void> {
+    await this.life.during(this.#parts().joined.metadata.moveRegion({ regionId, toNodeId }, call));
+  }
+
+  async #start(life: Life): Promise<void> {
+    const { scheduler, disk, sandboxes, folder } = this.#world;
+    const instance = engineOf(await scheduler.work(life, sandboxes.take()), life, scheduler);
+    const joined = await joinWorld(this.#world, life, 'querier', '');
+    const { catalog, ingesters, metadata, membership } = joined;
+    const manifests = new ManifestCache(metadata);
+    const snapshots = new RegionSnapshots({
+      catalog,
+      ingesters,
+      manifests,
+      store: new LocalStore(`${folder}/store`, disk.fileSystemOf(life)),
+      connection: await instance.connect(),
+      appending: await instance.connect(),
+      clock: life.clock,
+    });
+    catalog.onManifest((manifest) => manifests.apply(manifest));
+    catalog.onReset(() => manifests.clear());
+    catalog.onDropped(({ regionIds }) => void snapshots.dropped(regionIds));
+    this.#running = { joined, snapshots, instance };
+    await membership.tell('ready');
+    membership.start(() => undefined);
+  }
+
+  #parts(): Running {
+    invariant(this.#running !== undefined, `${this.name} has not started`);
+    return this.#running;
+  }
+
+  async #table(name: string, fields: readonly string[], call: Call): Promise<Table> {
+    const { catalog, metadata } = this.#parts().joined;
+    const table = await catalog.table('public', name, call);
+    const names = new Set(table.columns.map((column) => column.name));
+    if (fields.every((field) => names.has(field))) return table;
+    const newer = await metadata.getTable({ database: 'public', name, tableId: 0 }, call);
+    catalog.apply(newer);
+    return newer;
+  }
+
+  async #read(name: string, fields: readonly string[], call: Call): Promise<ReadAnswer> {
+    const { snapshots, instance } = this.#parts();
+    const table = await this.#table(name, fields, call);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const snapshot = await snapshots.take([request], call);
+    const names = table.columns.filter((column) => column.kind === 'field').map((column) => column.name);
+    const connection = await instance.connect();
+    try {
+      const columns = ['host', `epoch_ns(${TIME_COLUMN})`, ...names].join(', ');
+      const result = await connection.run(`SELECT ${columns} FROM ${snapshot.relations[0]}`);
+      const rows = (await result.getRows()).map(([host, time, ...values]): ReadRow => {
+        const set = names.flatMap((field, i) => (values[i] === null ? [] : [[field, Number(values[i])] as const]));
+        return { host: String(host), timeNs: time as bigint, fields: Object.fromEntries(set) };
+      });
+      return { tableId: table.tableId, fields: names, rows };
+    } finally {
+      connection.closeSync();
+      snapshot.release();
+    }
+  }
+
+  async #atOwners(name: string, call: Call, work: (table: Table) => Parameters<typeof atAllOwners>[3]): Promise<void> {
+    const { catalog, metadata, ingesters } = this.#parts().joined;
+    const table = await catalog.table('public', name, call);
+    const deps = { metadata, ingesters } as unknown as StatementDeps;
+    await atAllOwners(deps, table, call, work(table));
+  }
+
+  async #drop(name: string, call: Call): Promise<void> {
+    const { catalog, metadata } = this.#parts().joined;
+    const { catalogVersion } = await metadata.dropTable({ database: 'public', name, ifExists: true }, call);
+    await catalog.reached(catalogVersion, call);
+  }
+}

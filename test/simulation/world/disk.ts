@@ -1,0 +1,290 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+
+import type { FileSystem, OpenFile } from '#shared/fs/file-system';
+
+import type { Life } from './life.js';
+import type { Scheduler } from './scheduler.js';
+
+/** A file in memory: what was synced of it survives its writer. */
+interface MemoryFile {
+  bytes: Buffer;
+  syncedBytes: number;
+  writer: Life;
+  /** Whether its name survives its writer. */
+  isNamed: boolean;
+}
+
+/** A change of names that its folder's sync makes durable. */
+interface NameChange {
+  readonly folder: string;
+  readonly life: Life;
+  readonly undo: () => void;
+}
+
+const UNDO_CHANCE = 0.4;
+const SYNC_MS_MAX = 150;
+
+/**
+ * The disk that all processes share. What the ingesters write themselves (logs, slots) is in memory; what the engine
+ * reads and writes (segments) is in a folder of the machine.
+ *
+ * When a process dies, of what it did not sync some is lost: ends of files, torn at any byte, and new, changed and
+ * removed names.
+ */
+export class Disk {
+  readonly #scheduler: Scheduler;
+  readonly #isInMemory: (path: string) => boolean;
+  readonly #files = new Map<string, MemoryFile>();
+  readonly #locks = new Map<string, Life>();
+  #changes: NameChange[] = [];
+  /** Files of the machine: when they were written, and whether they were synced. */
+  readonly #writtenMs = new Map<string, number>();
+  readonly #synced = new Set<string>();
+  /** Chance that a sync fails. */
+  syncFaults = 0;
+
+  constructor(scheduler: Scheduler, isInMemory: (path: string) => boolean) {
+    this.#scheduler = scheduler;
+    this.#isInMemory = isInMemory;
+  }
+
+  /** Names of the files in memory. */
+  get memoryFiles(): string[] {
+    return [...this.#files.keys()];
+  }
+
+  /** Whether the process has written something that its death would tear. */
+  hasUnsynced(life: Life): boolean {
+    return [...this.#files.values()].some(({ writer, bytes, syncedBytes }) => {
+      return writer === life && bytes.length > syncedBytes;
+    });
+  }
+
+  /** Folders that a living process holds. */
+  get lockedFolders(): string[] {
+    return [...this.#locks].flatMap(([folder, life]) => (life.isDead ? [] : [folder]));
+  }
+
+  /** The disk as one process sees it. */
+  fileSystemOf(life: Life): FileSystem {
+    life.onDeath(() => this.#crash(life));
+    const step = (): Promise<void> => this.#step(life);
+    return {
+      open: async (path, mode) => {
+        await step();
+        if (!this.#isInMemory(path)) return this.#openReal(path, life);
+        let file = this.#files.get(path);
+        if (file === undefined && mode !== 'append') throw missing(path);
+        if (file === undefined) {
+          file = { bytes: Buffer.alloc(0), syncedBytes: 0, writer: life, isNamed: false };
+          this.#files.set(path, file);
+        }
+        if (mode !== 'read') file.writer = life;
+        return this.#openMemory(file, life);
+      },
+      readFile: async (path) => {
+        await step();
+        return new Uint8Array(this.#isInMemory(path) ? this.#find(path).bytes : readFileSync(path));
+      },
+      list: async (folder) => {
+        await step();
+        return this.#list(folder);
+      },
+      size: async (path) => {
+        await step();
+        if (this.#isInMemory(path)) return this.#files.get(path)?.bytes.length;
+        return existsSync(path) ? statSync(path).size : undefined;
+      },
+      modifiedMs: async (path) => {
+        await step();
+        return existsSync(path) ? this.#writtenMs.get(path) : undefined;
+      },
+      makeFolder: async (path) => {
+        await step();
+        if (!this.#isInMemory(path)) mkdirSync(path, { recursive: true });
+      },
+      rename: async (from, to) => {
+        await step();
+        if (this.#isInMemory(from)) this.#renameMemory(from, to, life);
+        else this.#renameReal(from, to, life);
+      },
+      remove: async (path) => {
+        await step();
+        if (this.#isInMemory(path)) this.#removeMemory(path, life);
+        else if (existsSync(path)) unlinkSync(path);
+      },
+      removeFolder: async (path) => {
+        await step();
+        if (!this.#isInMemory(path)) rmSync(path, { recursive: true, force: true });
+        else for (const name of this.#list(path)) this.#removeMemory(`${path}/${name}`, life);
+      },
+      tryLock: (folder) => this.#tryLock(folder, life),
+      syncFolder: async (path) => {
+        await step();
+        this.#changes = this.#changes.filter((change) => change.folder !== path);
+        for (const [name, file] of this.#files) if (dirname(name) === path) file.isNamed = true;
+      },
+    };
+  }
+
+  #step(life: Life): Promise<void> {
+    const { random } = this.#scheduler;
+    return this.#scheduler.pass(random.fraction() < 0.02 ? random.fraction() * 60 : random.fraction(), life);
+  }
+
+  #find(path: string): MemoryFile {
+    const file = this.#files.get(path);
+    if (file === undefined) throw missing(path);
+    return file;
+  }
+
+  #list(folder: string): string[] {
+    if (!this.#isInMemory(folder)) return existsSync(folder) ? readdirSync(folder).sort() : [];
+    const names = new Set<string>();
+    for (const path of this.#files.keys()) {
+      if (path.startsWith(`${folder}/`)) names.add(path.slice(folder.length + 1).split('/')[0]);
+    }
+    return [...names].sort();
+  }
+
+  #tryLock(folder: string, life: Life): (() => void) | undefined {
+    const holder = this.#locks.get(folder);
+    if (holder !== undefined && !holder.isDead) return undefined;
+    this.#locks.set(folder, life);
+    return () => {
+      if (this.#locks.get(folder) === life) this.#locks.delete(folder);
+    };
+  }
+
+  #openMemory(file: MemoryFile, life: Life): OpenFile {
+    const sync = async (): Promise<void> => {
+      const bytes = file.bytes.length;
+      await this.#scheduler.pass(this.#scheduler.random.fraction() ** 3 * SYNC_MS_MAX, life);
+      if (this.#scheduler.random.fraction() < this.syncFaults) throw failed();
+      file.syncedBytes = Math.max(file.syncedBytes, Math.min(bytes, file.bytes.length));
+    };
+    return {
+      append: async (parts) => {
+        const added = Buffer.concat(parts);
+        await this.#step(life);
+        file.bytes = Buffer.concat([file.bytes, added]);
+      },
+      read: async (target, position) => {
+        await this.#step(life);
+        return file.bytes.copy(target, 0, position);
+      },
+      syncData: sync,
+      sync,
+      truncate: async (bytes) => {
+        await this.#step(life);
+        file.bytes = file.bytes.subarray(0, bytes);
+        file.syncedBytes = Math.min(file.syncedBytes, bytes);
+      },
+      close: () => Promise.resolve(),
+    };
+  }
+
+  /** Reads the whole file at once, so that a process that dies leaves no handle open. */
+  #openReal(path: string, life: Life): OpenFile {
+    const bytes = readFileSync(path);
+    const refuse = (): never => {
+      throw failed();
+    };
+    return {
+      append: refuse,
+      truncate: refuse,
+      read: (target, position) => Promise.resolve(bytes.copy(target, 0, position)),
+      syncData: refuse,
+      sync: async () => {
+        await this.#step(life);
+        this.#synced.add(path);
+      },
+      close: () => Promise.resolve(),
+    };
+  }
+
+  #renameMemory(from: string, to: string, life: Life): void {
+    const file = this.#find(from);
+    const before = this.#files.get(to);
+    this.#files.delete(from);
+    this.#files.set(to, file);
+    const undo = (): void => {
+      if (this.#files.get(to) !== file) return;
+      if (before === undefined) this.#files.delete(to);
+      else this.#files.set(to, before);
+    };
+    this.#changes.push({ folder: dirname(to), life, undo });
+  }
+
+  #renameReal(from: string, to: string, life: Life): void {
+    renameSync(from, to);
+    this.#writtenMs.set(to, life.clock.nowMs());
+    const isSynced = this.#synced.delete(from);
+    const undo = (): void => {
+      if (existsSync(to)) unlinkSync(to);
+    };
+    this.#changes.push({ folder: dirname(to), life, undo });
+    // What was not synced before it got its name is torn for ever.
+    if (!isSynced) life.onDeath(() => existsSync(to) && truncateSync(to, Math.floor(statSync(to).size / 2)));
+  }
+
+  #removeMemory(path: string, life: Life): void {
+    const file = this.#files.get(path);
+    if (file === undefined) {
+      for (const name of this.#list(path)) this.#removeMemory(`${path}/${name}`, life);
+      return;
+    }
+    this.#files.delete(path);
+    const undo = (): void => {
+      if (!this.#files.has(path)) this.#files.set(path, file);
+    };
+    this.#changes.push({ folder: dirname(path), life, undo });
+  }
+
+  #crash(life: Life): void {
+    const { random } = this.#scheduler;
+    const mine = this.#changes.filter((change) => change.life === life);
+    this.#changes = this.#changes.filter((change) => change.life !== life);
+    // Names are lost from the newest back: a journal keeps their order.
+    for (const change of mine.reverse()) {
+      if (random.fraction() >= UNDO_CHANCE) break;
+      change.undo();
+    }
+    for (const [path, file] of this.#files) {
+      if (file.writer !== life) continue;
+      if (!file.isNamed && random.fraction() < UNDO_CHANCE) this.#files.delete(path);
+      else this.#tear(file);
+    }
+    for (const [folder, holder] of this.#locks) if (holder === life) this.#locks.delete(folder);
+  }
+
+  /** Loses what was not synced, or some of it. */
+  #tear(file: MemoryFile): void {
+    const { random } = this.#scheduler;
+    const unsynced = file.bytes.length - file.syncedBytes;
+    if (unsynced > 0 && random.fraction() < 0.7) {
+      file.bytes = file.bytes.subarray(0, file.syncedBytes + random.below(unsynced + 1));
+    }
+    file.syncedBytes = file.bytes.length;
+    file.isNamed = true;
+  }
+}
+
+function missing(path: string): Error {
+  return Object.assign(new Error(`ENOENT: no such file, "${path}"`), { code: 'ENOENT', path });
+}
+
+function failed(): Error {
+  return Object.assign(new Error('EIO: input or output error'), { code: 'EIO' });
+}
