@@ -17,6 +17,9 @@ import { adminService } from './admin-service.js';
 import { ownHost } from './own-host.js';
 import type { Stage } from './stage.js';
 
+/** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
+const METADATA_CONNECT_MS = 5_000;
+
 export interface NodeStart {
   readonly role: 'gateway' | 'ingester' | 'querier';
   /** What the role waits for besides metadata. */

@@ -46,9 +46,12 @@ export async function containersTrial(containers: Containers, { build, say }: Tr
   });
   await trial.underLoad(async () => {
     await trial.step('rows are written and read', () => trial.quiet());
-    await trial.step('an ingester is killed and started again', () => trial.killAndStart());
+    await trial.step('an ingester is killed and started again', () => trial.killAndStart('ingester'));
     await trial.step('an ingester is removed for good', () => trial.removeOne());
     await trial.step('scaled to 3 ingesters', () => trial.scaleTo(3));
+    await trial.step('a querier is killed and started again', () => trial.killAndStart('querier'));
+    await trial.step('metadata is killed and started again', () => trial.killAndStart('metadata'));
+    await trial.step('a table is made', () => trial.makeTable());
   });
   await trial.step('every row is counted', () => trial.check());
   await trial.step('stopped and taken down', async () => {
@@ -118,8 +121,8 @@ class Trial {
     await Promise.all(others);
   }
 
-  async killAndStart(): Promise<string> {
-    const id = await this.#killOne(0);
+  async killAndStart(service: string): Promise<string> {
+    const id = await this.#killOne(service, 0);
     await systemClock.sleep(DOWN_MS);
     await this.#containers.docker('start', id);
     return this.#wellAgain();
@@ -127,7 +130,7 @@ class Trial {
 
   async removeOne(): Promise<string> {
     // Some engines end a container in good order before they remove it.
-    await this.#containers.docker('rm', '-f', await this.#killOne(1));
+    await this.#containers.docker('rm', '-f', await this.#killOne('ingester', 1));
     return this.#wellAgain();
   }
 
@@ -145,6 +148,12 @@ class Trial {
     await this.#containers.healthy();
     await this.quiet();
     return `regions of each went from ${before.join()} to ${counts.join()} within ${seconds(tookMs)}`;
+  }
+
+  /** What only metadata can do. */
+  async makeTable(): Promise<undefined> {
+    const isMade = await within(FULL_MS_MAX, async () => (await this.#containers.write('made v=1 1')).status === 204);
+    invariant(isMade, 'a new table cannot be written to');
   }
 
   /** Resolves once nothing has failed for a while. */
@@ -175,13 +184,13 @@ class Trial {
     }
   }
 
-  async #killOne(index: number): Promise<string> {
+  async #killOne(service: string, index: number): Promise<string> {
     const before = await this.#regionCounts();
     invariant(
       before.every((count) => count > 0),
       `an ingester has no region: ${before.join()}`,
     );
-    const id = (await this.#containers.ids('ingester'))[index];
+    const id = (await this.#containers.ids(service))[index];
     await this.#containers.docker('kill', '-s', 'KILL', id);
     this.#troubleMs = performance.now();
     this.#well.clear();
