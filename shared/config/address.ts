@@ -17,12 +17,13 @@ export interface Advertised {
   readonly bindAddr: string;
   /** The port that the listener has, which differs from that of `bindAddr` if that is 0. */
   readonly port: number;
-  readonly hostName: string;
+  /** By which the others reach this machine; asked for if the listener is on every address. */
+  readonly ownHost: () => Promise<string>;
 }
 
-/** The address that a process tells the others: they reach one on every address by the name of its host. */
-export function advertisedAddress({ advertiseAddr, bindAddr, port, hostName }: Advertised): string {
+/** The address that a process tells the others. @throws what `ownHost` throws. */
+export async function advertisedAddress({ advertiseAddr, bindAddr, port, ownHost }: Advertised): Promise<string> {
   if (advertiseAddr !== undefined) return advertiseAddr;
-  const host = isEveryAddress(bindAddr) ? hostName : bindAddr.slice(0, bindAddr.lastIndexOf(':'));
+  const host = isEveryAddress(bindAddr) ? await ownHost() : bindAddr.slice(0, bindAddr.lastIndexOf(':'));
   return `${host}:${port}`;
 }

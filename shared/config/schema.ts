@@ -143,7 +143,7 @@ export const SCHEMA = {
   },
   node: {
     advertise_addr: optionalPeerAddress({
-      doc: 'Address at which the others call this process. Unset: grpc.bind_addr, with the host name in place of 0.0.0.0 or [::]. Standalone: not used.',
+      doc: 'Address at which the others call this process. Unset: grpc.bind_addr; in place of 0.0.0.0 or [::] the address from which it reaches metadata.addr, or the host name if that is on the same machine. Standalone: not used.',
     }),
   },
   cluster: {

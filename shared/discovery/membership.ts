@@ -9,7 +9,8 @@ export type NodeState = 'starting' | 'ready' | 'draining' | 'left';
 
 export interface MembershipOptions {
   readonly metadata: MetadataService;
-  readonly registration: RegisterNodeRequest;
+  /** Asked again for each attempt: a machine may get another address. */
+  readonly registration: () => Promise<RegisterNodeRequest>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -43,8 +44,9 @@ export class Membership {
     const { metadata, registration, clock, random, log } = options;
     for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
       try {
+        const request = await registration();
         const call = { deadlineMs: clock.nowMs() + RETRY_MS_MAX, signal, requestId: 'register' };
-        const { nodeId, leaseMs } = await metadata.registerNode(registration, call);
+        const { nodeId, leaseMs } = await metadata.registerNode(request, call);
         return new Membership(options, nodeId, leaseMs);
       } catch (error) {
         const failure = AlmanacError.from(error);
@@ -123,7 +125,7 @@ export class Membership {
   async #registerAgain(call: Call): Promise<void> {
     const { metadata, registration, log } = this.#options;
     try {
-      const { nodeId } = await metadata.registerNode(registration, call);
+      const { nodeId } = await metadata.registerNode(await registration(), call);
       if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');
       this.#nodeId = nodeId;
     } catch (error) {

@@ -1,5 +1,3 @@
-import { hostname } from 'node:os';
-
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { advertisedAddress } from '#shared/config/address';
@@ -16,6 +14,7 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleAddress, RoleOptions } from '#shared/lifecycle/role';
 
 import { adminService } from './admin-service.js';
+import { ownHost } from './own-host.js';
 import type { Stage } from './stage.js';
 
 /** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
@@ -93,7 +92,10 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
       ...deps,
       metadata,
       log: log.child({ component: 'membership' }),
-      registration: { role, addr: addressOf(config, server.port), slot, version: readBuildInfo().version },
+      registration: async () => {
+        const addr = await addressOf(config, server.port);
+        return { role, addr, slot, version: readBuildInfo().version };
+      },
     },
     signal,
   );
@@ -122,12 +124,13 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
 }
 
 /** The listener's address as others reach it. */
-function addressOf({ node, grpc }: Config, port: number): string {
+function addressOf({ node, grpc, metadata }: Config, port: number): Promise<string> {
+  const isIpv4Only = grpc.bindAddr.startsWith('0.');
   return advertisedAddress({
     advertiseAddr: node.advertiseAddr,
     bindAddr: grpc.bindAddr,
     port,
-    hostName: hostname(),
+    ownHost: () => ownHost({ addr: metadata.addr, isIpv4Only }),
   });
 }
 

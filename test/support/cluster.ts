@@ -188,7 +188,8 @@ export class Cluster extends HttpApi {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port that nothing listens on at the moment. */
+export async function freePort(): Promise<number> {
   const proxy = await BreakableProxy.open();
   const { port } = proxy;
   proxy.close();

@@ -10,10 +10,13 @@ import {
   readDockerfile,
   type ComposeService,
 } from '#test/support/compose';
+import { pollUntil, HttpApi } from '#test/support/almanac';
+import { freePort, Member, type ClusterRole } from '#test/support/cluster';
 import { runAlmanac } from '#test/support/program';
+import { tempFolder } from '#test/support/temp-folder';
 
 const SCALED = ['ingester', 'querier'];
-const CLUSTER = ['metadata', 'ingester', 'querier', 'gateway'];
+const CLUSTER: readonly ClusterRole[] = ['metadata', 'ingester', 'querier', 'gateway'];
 
 /** The configuration that a container of a role would have, on a machine of 4 GiB. */
 function load(role: Role, environment: Readonly<Record<string, string>>): LoadedConfig {
@@ -119,6 +122,45 @@ describe('docker-compose.yml', () => {
       expect(config.http.addr).to.equal('127.0.0.1:33');
       if (name !== 'metadata') expect(config.metadata.addr).to.equal('127.0.0.1:11');
     }
+  });
+});
+
+describe('the cluster of docker-compose.yml, as processes', function () {
+  this.timeout(60_000);
+  const cleanUps: (() => void)[] = [];
+  const members: Member[] = [];
+
+  afterEach(async () => {
+    await Promise.all(members.splice(0).map((member) => member.kill()));
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+  });
+
+  it('gets healthy, takes rows, answers, and ends in good order', async () => {
+    const { services } = readCompose();
+    const dataFolder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const [metadataPort, httpPort] = await Promise.all([freePort(), freePort()]);
+    const probes: (() => Promise<boolean>)[] = [];
+    for (const role of [...CLUSTER, ...SCALED] as ClusterRole[]) {
+      const grpcPort = role === 'metadata' ? metadataPort : await freePort();
+      const process = composeProcess(services[role], { dataFolder, metadataPort, grpcPort, httpPort });
+      const member = new Member(process.role as ClusterRole, role, process.args.slice(1), process.environment);
+      members.push(member);
+      member.start();
+      probes.push(async () => (await runAlmanac(process.healthArgs, process)).code === 0);
+    }
+    const words = (): string => members.map(({ name, stderr }) => `== ${name}\n${stderr.slice(-3000)}`).join('\n');
+    for (const probe of probes) expect(await pollUntil(performance.now() + 40_000, probe), words()).to.equal(true);
+
+    const gateway = new HttpApi(`http://127.0.0.1:${httpPort}`);
+    const lines = Array.from({ length: 1000 }, (_, i) => `cpu,host=h${i % 20} n=${i}i ${i + 1}`);
+    expect(await gateway.write(lines.join('\n'))).to.deep.include({ status: 204, text: '' });
+    const { rows, text } = await gateway.sql('SELECT count(*), sum(n) FROM cpu');
+    expect(rows, text).to.deep.equal([[1000, 499_500]]);
+
+    // The order of `docker compose stop`: what others depend on comes last.
+    const [metadata, ...others] = members;
+    const codes = await Promise.all(others.map((member) => member.stop()));
+    expect([...codes, await metadata.stop()], words()).to.deep.equal(members.map(() => 0));
   });
 });
 

@@ -48,7 +48,9 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
     deps.regions.remove(region);
     deps.memory.release(region.releaseAll());
     const { epoch = 0, nodeId = 0 } = answer.region ?? {};
-    deps.log.info({ table: region.table.name, regionId: region.regionId, epoch, nodeId }, 'region was given away');
+    // `nodeId` of a log line is who writes it.
+    const facts = { table: region.table.name, regionId: region.regionId, epoch, givenTo: nodeId };
+    deps.log.info(facts, 'region was given away');
   } finally {
     region.isSealing = false;
     region.isInDoubt = false;

@@ -3,24 +3,24 @@ import { expect } from 'chai';
 import { advertisedAddress, isEveryAddress, localAddress } from '#shared/config/address';
 
 describe('advertisedAddress', () => {
-  function advertised(bindAddr: string, advertiseAddr?: string): string {
-    return advertisedAddress({ advertiseAddr, bindAddr, port: 4_011, hostName: 'a1b2c3' });
+  function advertised(bindAddr: string, advertiseAddr?: string): Promise<string> {
+    return advertisedAddress({ advertiseAddr, bindAddr, port: 4_011, ownHost: () => Promise.resolve('10.0.0.9') });
   }
 
-  it('is the host name for a listener on every address', () => {
-    expect(advertised('0.0.0.0:4011')).to.equal('a1b2c3:4011');
-    expect(advertised('[::]:0')).to.equal('a1b2c3:4011');
-    expect(advertised('[0:0:0:0:0:0:0:0]:4011')).to.equal('a1b2c3:4011');
+  it('is the host that is asked for, for a listener on every address', async () => {
+    expect(await advertised('0.0.0.0:4011')).to.equal('10.0.0.9:4011');
+    expect(await advertised('[::]:0')).to.equal('10.0.0.9:4011');
+    expect(await advertised('[0:0:0:0:0:0:0:0]:4011')).to.equal('10.0.0.9:4011');
   });
 
-  it('is the address itself otherwise, with the port that the listener got', () => {
-    expect(advertised('127.0.0.1:0')).to.equal('127.0.0.1:4011');
-    expect(advertised('10.0.0.5:4011')).to.equal('10.0.0.5:4011');
-    expect(advertised('[fd00::5]:4011')).to.equal('[fd00::5]:4011');
+  it('is the address itself otherwise, with the port that the listener got', async () => {
+    expect(await advertised('127.0.0.1:0')).to.equal('127.0.0.1:4011');
+    expect(await advertised('10.0.0.5:4011')).to.equal('10.0.0.5:4011');
+    expect(await advertised('[fd00::5]:4011')).to.equal('[fd00::5]:4011');
   });
 
-  it('is what was configured, if anything was', () => {
-    expect(advertised('0.0.0.0:4011', 'ingester-0.example:14011')).to.equal('ingester-0.example:14011');
+  it('is what was configured, if anything was', async () => {
+    expect(await advertised('0.0.0.0:4011', 'ingester-0.example:14011')).to.equal('ingester-0.example:14011');
   });
 });
 

@@ -1,0 +1,46 @@
+import { lookup } from 'node:dns/promises';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
+
+import { expect } from 'chai';
+
+import { ownHost } from '#shared/node/own-host';
+import { failureCode } from '../../../support/failure.js';
+
+describe('ownHost', () => {
+  let server: Server;
+
+  beforeEach((done) => {
+    server = createServer((socket) => socket.on('error', () => undefined).resume());
+    server.listen(0, '0.0.0.0', done);
+  });
+
+  afterEach((done) => {
+    server.close(done);
+  });
+
+  const port = (): number => (server.address() as AddressInfo).port;
+
+  it('is the address from which the neighbour is reached', async function () {
+    const outer = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .find(({ family, internal }) => family === 'IPv4' && !internal);
+    if (outer === undefined) this.skip();
+    const neighbour = { addr: `${outer.address}:${port()}`, isIpv4Only: true };
+    expect(await ownHost(neighbour)).to.equal(outer.address);
+  });
+
+  it('is something that can be called when the neighbour is on the same machine', async () => {
+    const host = await ownHost({ addr: `127.0.0.1:${port()}`, isIpv4Only: true });
+    expect([hostname(), '127.0.0.1']).to.include(host);
+    expect((await lookup(host)).address).to.not.equal('');
+  });
+
+  it('fails so that one tries again while the neighbour is not there', async () => {
+    const gone = port();
+    await new Promise((resolve) => server.close(resolve));
+    expect(await failureCode(ownHost({ addr: `127.0.0.1:${gone}`, isIpv4Only: true }))).to.equal('external');
+    expect(await failureCode(ownHost({ addr: 'nobody.invalid:1', isIpv4Only: true }))).to.equal('external');
+    server.listen(0, '127.0.0.1');
+  });
+});
