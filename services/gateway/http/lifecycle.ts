@@ -58,7 +58,8 @@ export class Lifecycle {
     const target = parseTarget(request.url ?? '');
     const path = target?.path ?? '';
     const commonHeaders = cors.headers(path, request.headers.origin);
-    const origin = { request, response, requestId: randomUUID(), path, search: target?.search ?? '', commonHeaders };
+    const requestId = askedRequestId(request) ?? randomUUID();
+    const origin = { request, response, requestId, path, search: target?.search ?? '', commonHeaders };
     const context = new RequestContext(origin, clock);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
@@ -123,6 +124,15 @@ export class Lifecycle {
     logAccess(this.#options.log, context, code);
     if (this.#openCount === 0) this.#onIdle?.();
   }
+}
+
+/** Ids that clients and proxies make; anything else could make log lines unreadable. */
+const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
+
+/** The id under which the client knows the request, if it may stand in a log. */
+function askedRequestId({ headers }: IncomingMessage): string | undefined {
+  const asked = headers['x-request-id'];
+  return typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : undefined;
 }
 
 /** Runs a route's handler and answers for it if it fails. */
