@@ -66,6 +66,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     metrics,
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
+    isEnding: () => deps.readiness().isDraining === true,
     dispatch: (context) => dispatch(context),
   });
   const dispatch = dispatcher(allRoutes(routeDeps(deps, metrics, budget, lifecycle)), () => lifecycle);

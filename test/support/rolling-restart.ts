@@ -11,20 +11,24 @@ export interface RollingRestartSummary {
   readonly restarts: number;
   readonly acknowledgedRows: number;
   readonly answeredReads: number;
+  /** From the signal until the cluster was ready again, the longest of each process. */
+  readonly restartMs: Readonly<Record<string, number>>;
   /** First attempts that failed, by what the client saw; every one was cured by its retry. */
   readonly retried: Readonly<Record<string, number>>;
 }
 
-const WRITERS = 4;
+const WRITERS = 2;
 const READERS = 2;
 const ROWS_PER_REQUEST = 50;
+/** Between the requests of a client: the processes that start need the cores as well. */
+const REST_MS = 10;
 const RETRY_AFTER_MS = 1_000;
 const ENVIRONMENT = { ALMANAC_MEMORY__LIMIT: '1GiB' };
 
 /**
  * Restarts every process of a cluster of two gateways, two ingesters, two queriers and metadata, one after the other,
  * while clients write and read. Each client uses one gateway, and the other if that one's connection is refused; what
- * fails is repeated once after a second.
+ * fails is repeated once after a second, at the other.
  *
  * @throws an error with the last words of the processes if a retry fails, a read is short, or a row is lost or doubled.
  */
@@ -56,6 +60,7 @@ type Send = (url: string) => Promise<Answer>;
 class Trial {
   readonly #cluster: Cluster;
   readonly #retried = new Map<string, number>();
+  readonly #restartMs = new Map<string, number>();
   #restarting = 'nothing yet';
   #isOver = false;
   #sentRows = 0;
@@ -82,6 +87,7 @@ class Trial {
       restarts: turns * this.#cluster.members.length,
       acknowledgedRows: this.#acknowledgedRows,
       answeredReads: this.#answeredReads,
+      restartMs: Object.fromEntries(this.#restartMs),
       retried: Object.fromEntries(this.#retried),
     };
   }
@@ -90,16 +96,22 @@ class Trial {
     for (let turn = 0; turn < turns; turn++) {
       for (const member of this.#cluster.members) {
         this.#restarting = member.name;
+        const startMs = performance.now();
         const code = await member.stop();
         invariant(code === 0, `${member.name} ended with ${code}`);
         member.start();
         await this.#cluster.ready();
+        const tookMs = Math.round(performance.now() - startMs);
+        this.#restartMs.set(member.name, Math.max(tookMs, this.#restartMs.get(member.name) ?? 0));
       }
     }
   }
 
   async #repeat(work: () => Promise<void>): Promise<void> {
-    while (!this.#isOver) await work();
+    while (!this.#isOver) {
+      await work();
+      await passed(REST_MS);
+    }
   }
 
   async #write(client: number): Promise<void> {
@@ -131,7 +143,7 @@ class Trial {
     const seen = `${this.#restarting}: ${first.status} ${first.text.replaceAll(/\d+/g, '_')}`;
     this.#retried.set(seen, (this.#retried.get(seen) ?? 0) + 1);
     await passed(RETRY_AFTER_MS);
-    const second = await this.#attempt(client, send);
+    const second = await this.#attempt(client + 1, send);
     const both = `${first.status} ${first.text}, after a second ${second.status} ${second.text}`;
     invariant(second.status === wanted, `while ${this.#restarting} restarts: a client was answered ${both}`);
     return second;

@@ -6,7 +6,7 @@ const turns = Number(process.argv[2] ?? '3');
 let cleanUp: () => void = () => undefined;
 const folder = tempFolder((after) => (cleanUp = after));
 try {
-  console.log(JSON.stringify(await rollingRestart(folder, { turns }), undefined, 2));
+  process.stdout.write(`${JSON.stringify(await rollingRestart(folder, { turns }), undefined, 2)}\n`);
 } finally {
   cleanUp();
 }

@@ -26,6 +26,8 @@ export interface LifecycleOptions {
   readonly cors: Cors;
   readonly dispatch: Dispatch;
   readonly requestsMax: number;
+  /** Whether the process is about to end, before `drain` is called. */
+  readonly isEnding: () => boolean;
 }
 
 /** Header lines of a request; more get 431. Node.js cuts the list one above. */
@@ -64,7 +66,8 @@ export class Lifecycle {
     this.#openCount++;
     response.once('close', () => this.#closed(context));
     // Behind a wish for another protocol, which nobody grants, the parser would not find the next request.
-    if (this.#isDraining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    const isLast = this.#isDraining || this.#options.isEnding();
+    if (isLast || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     try {
       this.#route(context, listener);
     } catch (error) {

@@ -34,7 +34,7 @@ function parseArguments(cursor: Cursor): string[] {
   const args: string[] = [];
   cursor.expectSymbol('(');
   while (!cursor.acceptSymbol(')')) {
-    args.push(cursor.text('argument', true));
+    args.push(cursor.seesInteger() ? String(cursor.integer('argument')) : cursor.text('argument', true));
     if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
   }
   cursor.expectEnd();
