@@ -145,6 +145,7 @@ export class GrpcServer {
     let code = 'ok';
     try {
       await handle(incoming);
+      this.#logCall(incoming, clock.monotonicMs() - startMs);
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       ({ code } = error);
@@ -155,6 +156,13 @@ export class GrpcServer {
       this.#atWork.delete(incoming);
       onCall?.(method.title, code, (clock.monotonicMs() - startMs) / 1_000);
     }
+  }
+
+  #logCall({ method, call }: Incoming, durationMs: number): void {
+    const { log } = this.#options;
+    if (!log.isEnabled('debug')) return;
+    const fields = { method: method.title, requestId: call.requestId, durationMs: Math.round(durationMs) };
+    log.debug(fields, 'call');
   }
 
   /** Under the id of the client's request, which its gateway logs as well. */
