@@ -1,3 +1,5 @@
+import { renameSync, unlinkSync, writeFileSync } from 'node:fs';
+
 import { expect } from 'chai';
 
 import { pollUntil } from '#test/support/almanac';
@@ -130,6 +132,27 @@ describe('errors of a cluster', function () {
     const { status, text } = await query('SELECT count(*) FROM cpu');
     expect(status, text).to.equal(200);
     expect(text).to.contain('"rows":[[1000]]');
+  });
+
+  it('a disk that fails below an ingester: found in the logs of all three processes', async () => {
+    // No folder can be made where a file is.
+    const store = `${cluster.folder}/store`;
+    renameSync(store, `${store}-aside`);
+    writeFileSync(store, '');
+    try {
+      const answer = await query("ADMIN flush_table('cpu')", { 'x-request-id': 'flush-to-nowhere' });
+      expect(answer.status, answer.text).to.be.oneOf([408, 500, 503]);
+      expectInTime(answer);
+      await expectLogged(cluster.of('gateway')[0], 'flush-to-nowhere');
+      await expectLogged(cluster.of('querier')[0], 'flush-to-nowhere');
+      const [first, second] = cluster.of('ingester');
+      await Promise.race([expectLogged(first, 'flush-to-nowhere'), expectLogged(second, 'flush-to-nowhere')]);
+    } finally {
+      unlinkSync(store);
+      renameSync(`${store}-aside`, store);
+    }
+    const { status, text } = await query("ADMIN flush_table('cpu')");
+    expect(status, text).to.equal(200);
   });
 
   it('a query that needs more memory than its querier has: 6000, and the querier lives on', async () => {

@@ -1,5 +1,5 @@
 import { sendText } from '../answer.js';
-import { askNode } from './asked-node.js';
+import { askNode } from '../cluster/ask-node.js';
 import type { AdminEndpoint } from './endpoint.js';
 
 /** The effective configuration as TOML, secrets masked. */

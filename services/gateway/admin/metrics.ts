@@ -1,5 +1,5 @@
 import { send } from '../answer.js';
-import { askNode } from './asked-node.js';
+import { askNode } from '../cluster/ask-node.js';
 import type { AdminEndpoint } from './endpoint.js';
 
 /** All metrics of a process in Prometheus's text format. */

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { sendJson } from '../answer.js';
 import type { Peer } from '../cluster/peers.js';
-import { askNode } from './asked-node.js';
+import { askNode } from '../cluster/ask-node.js';
 import type { AdminDeps, AdminEndpoint } from './endpoint.js';
 
 /** How long the nodes of a cluster, all asked at once, may take to answer. */

@@ -29,7 +29,11 @@ describe('administration', () => {
   it('says what runs', async () => {
     const [status, , text] = await get('/status');
     expect(status).to.equal(200);
-    const { uptime_seconds: uptimeSeconds, cluster, ...rest } = JSON.parse(text) as Record<string, unknown> & {
+    const {
+      uptime_seconds: uptimeSeconds,
+      cluster,
+      ...rest
+    } = JSON.parse(text) as Record<string, unknown> & {
       cluster: Record<string, unknown>[];
     };
     expect(uptimeSeconds).to.be.a('number');

@@ -1,9 +1,9 @@
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { METADATA_ID } from '../cluster/peers.js';
+import { METADATA_ID } from './peers.js';
 import type { RequestContext } from '../request-context.js';
-import type { AdminDeps, NodeAdmin } from './endpoint.js';
+import type { AdminDeps, NodeAdmin } from '../admin/endpoint.js';
 
 /** How long the process that a request names may take to answer. */
 const ANSWER_MS_MAX = 5_000;
