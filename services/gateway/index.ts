@@ -1,7 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
-import type { AdminService } from '#shared/contracts/gen/admin';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -14,7 +13,7 @@ import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { RowWriter } from '#shared/write/writer-types';
 
-import type { Readiness } from './admin/endpoint.js';
+import type { NodeAdmin, PeerDirectory, Readiness } from './admin/endpoint.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
@@ -35,7 +34,9 @@ export interface GatewayDeps {
   readonly querier: QuerierService;
   readonly writer: RowWriter;
   readonly catalog: Catalog;
-  readonly admin: Pick<AdminService, 'status' | 'metrics' | 'config'>;
+  readonly admin: NodeAdmin;
+  /** The other processes of a cluster; undefined where there is none. */
+  readonly peers?: PeerDirectory;
   readonly readiness: () => Readiness;
   /** Whether writes are possible, for protocols that have an answer for that. */
   readonly canWrite: () => boolean;
@@ -65,6 +66,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     metrics,
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
+    isEnding: () => deps.readiness().isDraining === true,
     dispatch: (context) => dispatch(context),
   });
   const dispatch = dispatcher(allRoutes(routeDeps(deps, metrics, budget, lifecycle)), () => lifecycle);
@@ -105,9 +107,9 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   const { config, clock, catalog, writer, querier, admin, readiness } = deps;
   const { version } = readBuildInfo();
   const cacheBytes = share(config, 'cachePercent');
-  const isDraining = (): boolean => lifecycle.isDraining;
+  const isDraining = (): boolean => lifecycle.isDraining || readiness().isDraining === true;
   const checkReady = (): void => {
-    if (!isDraining()) checkReadiness(readiness());
+    if (!lifecycle.isDraining) checkReadiness(readiness());
   };
   const onFailure: RouteDeps['sql']['onFailure'] = (context, error) => lifecycle.logFailure(context, error);
   const bodies = new BodyReader({
@@ -143,7 +145,8 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
       admin,
       readiness,
       isDraining,
-      newCall: (requestId) => ownCall(requestId),
+      peers: deps.peers,
+      newCall: (requestId, timeoutMs) => ({ ...ownCall(requestId), deadlineMs: clock.nowMs() + timeoutMs }),
       nowMs: () => clock.nowMs(),
       dashboardUrl: config.dashboard.enable ? 'dashboard/' : undefined,
       version,

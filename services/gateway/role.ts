@@ -12,6 +12,7 @@ import { RegionSender } from '#shared/write/send';
 import { BatchWriter } from '#shared/write/writer';
 import type { RowWriter } from '#shared/write/writer-types';
 
+import { Peers } from './cluster/peers.js';
 import { RemoteQueriers } from './cluster/remote-queriers.js';
 import { httpAddresses, startGateway } from './index.js';
 
@@ -22,6 +23,7 @@ const LOOK_MS = 50;
 interface Joined {
   readonly node: ClusterNode;
   readonly queriers: RemoteQueriers;
+  readonly peers: Peers;
   readonly ingesters: RemoteIngesters;
   readonly writer: RowWriter;
 }
@@ -47,13 +49,17 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     writer: { write: (batches, writeOptions, call) => running().writer.write(batches, writeOptions, call) },
     catalog: lateCatalog(() => running().node.catalog),
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
-    readiness: () => ({ ready: stage.state === 'ready', waiting: stage.waiting, progress: stage.progress }),
-    canWrite: () => stage.state === 'ready',
+    peers: {
+      list: (call) => late.joined?.peers.list(call) ?? Promise.resolve([]),
+      find: (id) => running().peers.find(id),
+    },
+    readiness: () => stage.readiness(),
+    canWrite: () => stage.state !== 'starting',
   });
   const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
   const start = { role: 'gateway', stage, slot: '', signal: new AbortController().signal } as const;
   const node = await joinCluster(options, server, start);
-  const { queriers, ingesters } = (late.joined = join(options, node));
+  const { queriers, peers, ingesters } = (late.joined = join(options, node));
   await othersAreThere(node.catalog, stage);
   await node.ready();
   node.membership.start(() => undefined);
@@ -68,6 +74,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     async stop() {
       await gateway.stop();
       queriers.close();
+      peers.close();
       ingesters.close();
       await node.stop();
     },
@@ -89,8 +96,17 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
       return { service: connection.client('Querier'), close: () => connection.close() };
     },
   });
+  const peers = new Peers({
+    nodes: () => catalog.nodes(),
+    metadata,
+    metadataAddr: config.metadata.addr,
+    connect: (addr) => {
+      const connection = connectTo(config, addr);
+      return { service: connection.client('Admin'), close: () => connection.close() };
+    },
+  });
   const sender = new RegionSender({ ...deps, ingesters });
-  return { node, queriers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
+  return { node, queriers, peers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
 }
 
 /** A gateway is of use once somebody takes rows and somebody answers questions. */

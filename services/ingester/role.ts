@@ -20,6 +20,9 @@ const DRAIN_REST_MS = 100;
 /** Longest wait for calls at work when the process ends. */
 const CALLS_MS_MAX = 10_000;
 
+/** In which writers and readers hear who has the regions now, before this process refuses their calls. */
+const HEARD_MS = 300;
+
 /** An ingester as a process of its own. */
 export async function startIngesterRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
@@ -64,6 +67,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
       stage.state = 'draining';
       await adopting.stop();
       await giveAllAway(node, running);
+      await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(CALLS_MS_MAX);
       await running.drain();
     },

@@ -16,6 +16,9 @@ import { RegionSender } from '#shared/write/send';
 import { startQuerier, type RunningQuerier } from './index.js';
 import { querierSettings } from './settings.js';
 
+/** In which gateways hear that a querier drains, so that they choose others before it refuses calls. */
+const HEARD_MS = 300;
+
 /** A querier as a process of its own. It keeps nothing that its end may not lose. */
 export async function startQuerierRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
@@ -63,6 +66,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     async drain() {
       stage.state = 'draining';
       await node.membership.tell('draining');
+      await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(config.query.maxTimeoutMs);
       await running.drain();
     },

@@ -42,8 +42,8 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
       clock: systemClock,
       nodeId: () => core?.nodeId ?? 0,
     }),
-    readiness: () => ({ ready: stage.state === 'ready', waiting: stage.waiting, progress: stage.progress }),
-    canWrite: () => stage.state === 'ready',
+    readiness: () => stage.readiness(),
+    canWrite: () => stage.state !== 'starting',
   });
   try {
     core = await startCore(coreDeps(options, stage));

@@ -27,7 +27,12 @@ export interface ServeOptions extends TransportOptions {
   readonly services: Partial<Contracts>;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told of each call that ended: `Ingester.write`, `ok` or the code of its error, and how long it took. */
+  readonly onCall?: (method: string, code: string, seconds: number) => void;
 }
+
+/** What callers meet and mend by themselves while nodes start, drain and hand over regions. */
+const USUAL: ReadonlySet<string> = new Set(['region_not_ready', 'region_busy', 'cancelled']);
 
 type Answer = (request: object, call: Call) => unknown;
 type Implementation = Readonly<Record<string, Answer>>;
@@ -133,20 +138,45 @@ export class GrpcServer {
     handle: (incoming: Incoming) => Promise<void>,
     fail: (error: AlmanacError) => void,
   ): Promise<void> {
-    const incoming = new Incoming(method, side, this.#options.clock);
+    const { clock, onCall } = this.#options;
+    const startMs = clock.monotonicMs();
+    const incoming = new Incoming(method, side, clock);
     this.#atWork.add(incoming);
+    let code = 'ok';
     try {
       await handle(incoming);
-    } catch (error) {
-      if (!(error instanceof AlmanacError)) {
-        const fields = { error, method: method.title, request_id: incoming.call.requestId };
-        this.#options.log.error(fields, 'call failed unexpectedly');
-      }
-      fail(AlmanacError.from(error));
+      this.#logCall(incoming, clock.monotonicMs() - startMs);
+    } catch (thrown) {
+      const error = AlmanacError.from(thrown);
+      ({ code } = error);
+      this.#logFailure(incoming, thrown);
+      fail(error);
     } finally {
       incoming.end();
       this.#atWork.delete(incoming);
+      onCall?.(method.title, code, (clock.monotonicMs() - startMs) / 1_000);
     }
+  }
+
+  #logCall({ method, call }: Incoming, durationMs: number): void {
+    const { log } = this.#options;
+    if (!log.isEnabled('debug')) return;
+    const fields = { method: method.title, requestId: call.requestId, durationMs: Math.round(durationMs) };
+    log.debug(fields, 'call');
+  }
+
+  /** Under the id of the client's request, which its gateway logs as well. */
+  #logFailure({ method, call }: Incoming, thrown: unknown): void {
+    const { log } = this.#options;
+    const fields = { method: method.title, requestId: call.requestId };
+    if (!(thrown instanceof AlmanacError)) {
+      log.error({ ...fields, error: thrown }, 'call failed unexpectedly');
+      return;
+    }
+    const { code, message } = thrown;
+    if (thrown.httpStatus < 500 || ENDLESS.has(method.title)) return;
+    if (USUAL.has(code)) log.debug({ ...fields, code, reason: message }, 'call failed');
+    else log.warn({ ...fields, code, reason: message }, 'call failed');
   }
 
   /** One message is under way at a time; the next is asked for when the connection has taken it. */

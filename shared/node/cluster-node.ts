@@ -15,6 +15,7 @@ import type { RoleAddress, RoleOptions } from '#shared/lifecycle/role';
 
 import { adminService } from './admin-service.js';
 import { ownHost } from './own-host.js';
+import { callMetrics } from './call-metrics.js';
 import type { Stage } from './stage.js';
 
 /** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
@@ -54,7 +55,7 @@ export interface NodeServerStart {
 
 /** The listener of a process: who it is and how it does is answered from its start. */
 export function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
-  const { loaded, log } = options;
+  const { loaded, log, metrics } = options;
   const { grpc } = loaded.config;
   const colon = grpc.bindAddr.lastIndexOf(':');
   return serve({
@@ -64,6 +65,7 @@ export function openNodeServer(options: RoleOptions, start: NodeServerStart): Pr
     clock: systemClock,
     log: log.child({ component: 'grpc' }),
     messageBytesMax: grpc.maxMessageSizeBytes,
+    onCall: callMetrics(metrics),
   });
 }
 

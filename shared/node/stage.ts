@@ -10,6 +10,12 @@ export class Stage {
     this.waiting = waiting;
   }
 
+  /** As the gateway's `/ready` and its routes see it: a node that drains still does its work. */
+  readiness(): { ready: boolean; isDraining: boolean; waiting: readonly string[]; progress: number } {
+    const { state, waiting, progress } = this;
+    return { ready: state !== 'starting', isDraining: state === 'draining', waiting, progress };
+  }
+
   ready(): void {
     this.state = 'ready';
     this.waiting = [];

@@ -242,7 +242,15 @@ describe('gRPC: calls', () => {
         expect(error).to.deep.include({ code, message: `100 % of ${code}: Ω\n`, ...extras });
       }
       expect((await crossed(new AlmanacError('external', 'x'))).retryAfterSeconds).to.equal(undefined);
-      expect(running.log.lines).to.deep.equal([]);
+    });
+
+    it("that are not the caller's are logged with the request, unless callers mend them by themselves", async () => {
+      for (const code of ['storage_unavailable', 'table_not_found', 'region_not_ready', 'cancelled'] as const)
+        await crossed(new AlmanacError(code, `as asked: ${code}`));
+      const fields = { method: 'Ingester.flushTable', requestId: 'request-1', code: 'storage_unavailable' };
+      expect(running.log.lines).to.deep.equal([
+        { level: 'warn', message: 'call failed', fields: { ...fields, reason: 'as asked: storage_unavailable' } },
+      ]);
     });
 
     it('of any length cross in part', async () => {
@@ -260,7 +268,7 @@ describe('gRPC: calls', () => {
       expect(error).to.include({ code: 'internal', message: 'x is not a function' });
       const [line] = running.log.lines;
       expect(line).to.include({ level: 'error', message: 'call failed unexpectedly' });
-      expect(line.fields).to.include({ error: thrown, method: 'Ingester.flushTable', request_id: 'request-1' });
+      expect(line.fields).to.include({ error: thrown, method: 'Ingester.flushTable', requestId: 'request-1' });
     });
 
     it('name a method that the peer does not have', async () => {

@@ -15,6 +15,7 @@ const START_MS_MAX = 60_000;
 export type ClusterRole = 'metadata' | 'ingester' | 'querier' | 'gateway';
 
 export interface ClusterOptions {
+  readonly gateways?: number;
   readonly ingesters?: number;
   readonly queriers?: number;
   /** For all processes. */
@@ -78,13 +79,15 @@ export class Member {
 }
 
 /**
- * A cluster of real processes over one data folder: one metadata, one gateway, ingesters and queriers. Ingesters are
- * reached through proxies that can lose what is under way.
+ * A cluster of real processes over one data folder: one metadata, gateways (the first is meant where none is named),
+ * ingesters and queriers. Ingesters are reached through proxies that can lose what is under way.
  */
 export class Cluster extends HttpApi {
   readonly folder: string;
   readonly members: Member[] = [];
   readonly proxies: BreakableProxy[] = [];
+  /** In the order of the members of this role. */
+  readonly gateways: HttpApi[] = [];
   readonly metadata: MetadataService;
   readonly #metadataConnection: Connection;
   readonly #environment: Readonly<Record<string, string>>;
@@ -92,6 +95,7 @@ export class Cluster extends HttpApi {
 
   private constructor(folder: string, ports: { http: number; metadata: number }, options: ClusterOptions) {
     super(`http://127.0.0.1:${ports.http}`);
+    this.gateways.push(this);
     this.folder = folder;
     this.#environment = options.environment ?? {};
     this.#metadataAddr = `127.0.0.1:${ports.metadata}`;
@@ -101,11 +105,15 @@ export class Cluster extends HttpApi {
 
   /** Starts all processes at once and waits until the gateway is ready and all ingesters are. */
   static async start(folder: string, options: ClusterOptions = {}): Promise<Cluster> {
-    const [http, metadata, gateway] = await Promise.all([freePort(), freePort(), freePort()]);
+    const [http, metadata] = await Promise.all([freePort(), freePort()]);
     const cluster = new Cluster(folder, { http, metadata }, options);
     cluster.#add('metadata', 'metadata', ['--grpc-addr', cluster.#metadataAddr]);
-    const httpFlags = ['--http-addr', `127.0.0.1:${http}`];
-    cluster.#add('gateway', 'gateway', [...httpFlags, ...cluster.#nodeFlags(gateway)]);
+    await cluster.#addGateway(http);
+    for (let i = 1; i < (options.gateways ?? 1); i++) {
+      const port = await freePort();
+      cluster.gateways.push(new HttpApi(`http://127.0.0.1:${port}`));
+      await cluster.#addGateway(port);
+    }
     for (let i = 0; i < (options.ingesters ?? 2); i++) await cluster.addIngester();
     for (let i = 0; i < (options.queriers ?? 1); i++) await cluster.addQuerier();
     await cluster.ready();
@@ -126,11 +134,16 @@ export class Cluster extends HttpApi {
     return this.#add('querier', `querier${this.of('querier').length}`, this.#nodeFlags(port));
   }
 
+  async #addGateway(httpPort: number): Promise<void> {
+    const flags = ['--http-addr', `127.0.0.1:${httpPort}`, ...this.#nodeFlags(await freePort())];
+    this.#add('gateway', `gateway${this.of('gateway').length}`, flags);
+  }
+
   of(role: ClusterRole): Member[] {
     return this.members.filter((member) => member.role === role);
   }
 
-  /** Resolves when the gateway is ready, every running ingester and querier is, and every region has such an owner. */
+  /** Resolves when the gateways are ready, every running ingester and querier is, and every region has such an owner. */
   async ready(): Promise<void> {
     const isReady = await pollUntil(performance.now() + START_MS_MAX, () => this.#isReady());
     if (!isReady) throw new Error(`the cluster is not ready: ${this.words()}`);
@@ -173,8 +186,8 @@ export class Cluster extends HttpApi {
 
   async #isReady(): Promise<boolean> {
     try {
-      const { status } = await this.get('/ready');
-      if (status !== 200) return false;
+      const answers = await Promise.all(this.gateways.map((gateway) => gateway.get('/ready')));
+      if (answers.some(({ status }) => status !== 200)) return false;
       const { nodes } = await this.metadata.listNodes({}, ownCall('test'));
       const ready = nodes.filter((node) => node.state === 'ready');
       const isComplete = (['ingester', 'querier'] as const).every((role) => {

@@ -211,6 +211,16 @@ export class SqlBench {
         const dropped = catalog.entry(database).tables.delete(name);
         return Promise.resolve({ dropped, catalogVersion: ++catalog.version });
       },
+      getTable: ({ tableId }) => {
+        const tables = [...catalog.byName.values()].flatMap((entry) => [...entry.tables.values()]);
+        const table = tables.find((candidate) => candidate.tableId === tableId);
+        if (table === undefined) throw new AlmanacError('table_not_found', `Table not found: ${tableId}`);
+        return Promise.resolve(table);
+      },
+      // There are no other nodes.
+      abandonNode: ({ nodeId }) => {
+        throw new AlmanacError('invalid_arguments', `there is no node ${nodeId}`);
+      },
     };
   }
 }

@@ -26,6 +26,8 @@ export interface LifecycleOptions {
   readonly cors: Cors;
   readonly dispatch: Dispatch;
   readonly requestsMax: number;
+  /** Whether the process is about to end, before `drain` is called. */
+  readonly isEnding: () => boolean;
 }
 
 /** Header lines of a request; more get 431. Node.js cuts the list one above. */
@@ -58,12 +60,14 @@ export class Lifecycle {
     const target = parseTarget(request.url ?? '');
     const path = target?.path ?? '';
     const commonHeaders = cors.headers(path, request.headers.origin);
-    const origin = { request, response, requestId: randomUUID(), path, search: target?.search ?? '', commonHeaders };
+    const requestId = askedRequestId(request) ?? randomUUID();
+    const origin = { request, response, requestId, path, search: target?.search ?? '', commonHeaders };
     const context = new RequestContext(origin, clock);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
     // Behind a wish for another protocol, which nobody grants, the parser would not find the next request.
-    if (this.#isDraining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    const isLast = this.#isDraining || this.#options.isEnding();
+    if (isLast || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     try {
       this.#route(context, listener);
     } catch (error) {
@@ -123,6 +127,15 @@ export class Lifecycle {
     logAccess(this.#options.log, context, code);
     if (this.#openCount === 0) this.#onIdle?.();
   }
+}
+
+/** Ids that clients and proxies make; anything else could make log lines unreadable. */
+const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
+
+/** The id under which the client knows the request, if it may stand in a log. */
+function askedRequestId({ headers }: IncomingMessage): string | undefined {
+  const asked = headers['x-request-id'];
+  return typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : undefined;
 }
 
 /** Runs a route's handler and answers for it if it fails. */

@@ -32,8 +32,10 @@ export function sqlHandler(deps: SqlDeps): Handler {
     try {
       await handle(context, deps);
     } catch (thrown) {
-      const error = asQueryError(AlmanacError.from(thrown));
-      deps.onFailure(context, error);
+      const failure = AlmanacError.from(thrown);
+      // Logged as what it is: as the client's 408 it would not be.
+      deps.onFailure(context, failure);
+      const error = asQueryError(failure);
       context.request.resume();
       // A half-sent answer cannot be taken back: the client sees that it is cut off.
       if (context.response.headersSent) context.response.destroy();

@@ -36,6 +36,10 @@ export class Cursor {
     return !this.done && this.tokens.isSymbol(this.at, symbol);
   }
 
+  seesInteger(): boolean {
+    return !this.done && this.tokens.kind(this.at) === Kind.integer;
+  }
+
   /** Reads these words if all of them come next. */
   accept(...words: string[]): boolean {
     if (!this.sees(...words)) return false;
@@ -84,7 +88,7 @@ export class Cursor {
   }
 
   integer(what: string): number {
-    if (this.done || this.tokens.kind(this.at) !== Kind.integer) throw this.unexpected(what);
+    if (!this.seesInteger()) throw this.unexpected(what);
     return Number(this.tokens.raw(this.at++));
   }
 

@@ -34,7 +34,7 @@ function parseArguments(cursor: Cursor): string[] {
   const args: string[] = [];
   cursor.expectSymbol('(');
   while (!cursor.acceptSymbol(')')) {
-    args.push(cursor.text('argument', true));
+    args.push(cursor.seesInteger() ? String(cursor.integer('argument')) : cursor.text('argument', true));
     if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
   }
   cursor.expectEnd();
@@ -43,12 +43,15 @@ function parseArguments(cursor: Cursor): string[] {
 
 type AdminFunction = (args: readonly string[], context: StatementContext) => Promise<number>;
 
-const FUNCTIONS: ReadonlyMap<string, AdminFunction> = new Map([['flush_table', flushTable]]);
+const FUNCTIONS: ReadonlyMap<string, AdminFunction> = new Map([
+  ['flush_table', flushTable],
+  ['abandon_slot', abandonSlot],
+  ['move_region', moveRegion],
+]);
 
 /** Makes all rows that were acknowledged before the statement durable as segments. */
 async function flushTable(args: readonly string[], { deps, session, call }: StatementContext): Promise<number> {
-  if (args.length !== 1)
-    throw new AlmanacError('invalid_arguments', `flush_table takes 1 argument, the table, got ${args.length}`);
+  expectCount('flush_table', args, ['the table']);
   const tokens = lex(args[0]);
   const cursor = new Cursor(tokens, 0, tokens.count);
   const { catalog, schema, name } = cursor.objectName('table name');
@@ -58,4 +61,35 @@ async function flushTable(args: readonly string[], { deps, session, call }: Stat
     return owner.flushTable({ tableId: table.tableId, regionIds }, call);
   });
   return 0;
+}
+
+/** Gives up the log of an ingester that will not come back. @returns how many regions get another owner. */
+async function abandonSlot(args: readonly string[], { deps, call }: StatementContext): Promise<number> {
+  expectCount('abandon_slot', args, ['the node id']);
+  const nodeId = idOf('node id', args[0]);
+  const { regionIds } = await deps.metadata.abandonNode({ nodeId }, call);
+  return regionIds.length;
+}
+
+/** Wishes a region moved to another ingester, which happens soon after. */
+async function moveRegion(args: readonly string[], { deps, call }: StatementContext): Promise<number> {
+  expectCount('move_region', args, ['the region id', 'the node id']);
+  const [regionId, toNodeId] = [idOf('region id', args[0]), idOf('node id', args[1])];
+  await deps.metadata.moveRegion({ regionId, toNodeId }, call);
+  return 0;
+}
+
+function expectCount(name: string, args: readonly string[], wanted: readonly string[]): void {
+  if (args.length === wanted.length) return;
+  const noun = wanted.length === 1 ? 'argument' : 'arguments';
+  const text = `${name} takes ${wanted.length} ${noun}, ${wanted.join(' and ')}, got ${args.length}`;
+  throw new AlmanacError('invalid_arguments', text);
+}
+
+const ID_MAX = 2 ** 32 - 1;
+
+function idOf(what: string, text: string): number {
+  const id = /^[0-9]{1,10}$/.test(text) ? Number(text) : 0;
+  if (id >= 1 && id <= ID_MAX) return id;
+  throw new AlmanacError('invalid_arguments', `${what} "${text.slice(0, 60)}" is not a number from 1 to ${ID_MAX}`);
 }

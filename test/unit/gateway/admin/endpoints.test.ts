@@ -29,7 +29,13 @@ describe('administration', () => {
   it('says what runs', async () => {
     const [status, , text] = await get('/status');
     expect(status).to.equal(200);
-    const { uptime_seconds: uptimeSeconds, ...rest } = JSON.parse(text) as Record<string, unknown>;
+    const {
+      uptime_seconds: uptimeSeconds,
+      cluster,
+      ...rest
+    } = JSON.parse(text) as Record<string, unknown> & {
+      cluster: Record<string, unknown>[];
+    };
     expect(uptimeSeconds).to.be.a('number');
     expect(rest).to.deep.equal({
       commit: 'c'.repeat(40),
@@ -41,8 +47,10 @@ describe('administration', () => {
       node_id: 7,
       state: 'ready',
       start_time: '2023-11-14T22:13:20.000Z',
-      cluster: [{ role: 'standalone', node_id: 7, addr: 'host', version: '1.2.3', state: 'ready' }],
     });
+    expect(cluster).to.have.length(1);
+    expect(cluster[0]).to.include({ role: 'standalone', node_id: 7, addr: 'host', version: '1.2.3', state: 'ready' });
+    expect(cluster[0]).to.include({ hostname: 'host', reachable: true, start_time: '2023-11-14T22:13:20.000Z' });
   });
 
   it('prints metrics and configuration', async () => {
@@ -52,6 +60,19 @@ describe('administration', () => {
       [],
     );
     expect(await get('/config')).to.deep.equal([200, 'text/plain; charset=utf-8', 'naming = "almanac"\n']);
+  });
+
+  it('answers for itself where a node is named, and for nobody else', async () => {
+    const [status, , text] = await get('/status?node=7');
+    expect(status).to.equal(200);
+    expect(JSON.parse(text)).to.include({ node_id: 7, role: 'standalone' }).and.not.have.property('cluster');
+    for (const path of ['/metrics?node=7', '/config?node=7', '/config?node=metadata', '/config?node=0'])
+      expect((await get(path))[0], path).to.equal(200);
+    for (const path of ['/status?node=8', '/metrics?node=x', '/config?node=', '/config?node=-1', '/config?node=7.0']) {
+      const [refused, , reason] = await get(path);
+      expect(refused, path).to.equal(400);
+      expect(reason, path).to.match(/there is no node 8, see \/status|is neither a number nor \\"metadata\\"/);
+    }
   });
 
   it('has a page for browsers that loads nothing', async () => {

@@ -39,6 +39,7 @@ describe('line protocol over HTTP', () => {
       timeIndex: { name: 'almanac_timestamp', type: 'TimestampNanosecond' },
       tableOptions: { merge_mode: 'last_non_null' },
       timeType: 'TimestampNanosecond',
+      idempotencyKey: undefined,
     });
   });
 

@@ -101,6 +101,30 @@ describe('a request on its way', () => {
     expect((await fetch(`${rig.url}/ready`)).status).to.equal(200);
   });
 
+  it('has the id that its client gave it, if that may stand in a log', async () => {
+    rig = await startGatewayRig();
+    const idOf = async (id: string): Promise<string | null> => {
+      const response = await fetch(`${rig.url}/v1/sql?sql=fail+internal`, { headers: { 'x-request-id': id } });
+      return response.headers.get('x-almanac-query-id');
+    };
+    expect(await idOf('7b1c/a:b-1_2.3')).to.equal('7b1c/a:b-1_2.3');
+    expect(rig.log.lines.at(-1)?.fields).to.include({ requestId: '7b1c/a:b-1_2.3', code: 'internal' });
+    expect(await idOf('x'.repeat(128))).to.equal('x'.repeat(128));
+    for (const id of ['x'.repeat(129), 'a b', '{"a":1}', '']) {
+      expect(await idOf(id), id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-/);
+    }
+  });
+
+  it('is still answered while the process only says that it will end, and ends its connection', async () => {
+    rig = await startGatewayRig();
+    rig.readiness = { ready: true, isDraining: true, waiting: [], progress: 1 };
+    const written = await post('m f=1 1');
+    expect([written.status, written.headers.get('connection')]).to.deep.equal([204, 'close']);
+    const ready = await fetch(`${rig.url}/ready`);
+    expect(ready.status).to.equal(503);
+    expect(await ready.json()).to.include({ status: 'draining' });
+  });
+
   it('is counted by route, status and database', async () => {
     rig = await startGatewayRig();
     await post('m f=1');

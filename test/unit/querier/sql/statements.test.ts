@@ -274,7 +274,20 @@ WITH(
       expect(bench.flushed).to.have.length(1);
       expect(await bench.rows('ADMIN FLUSH_TABLE("public.t")')).to.deep.equal([[0]]);
       await fails("ADMIN nope('t')", 1004, 'Admin function not found: nope');
+      await fails('ADMIN flush_table()', 1004, 'flush_table takes 1 argument, the table, got 0');
       await fails("ADMIN flush_table('nope')", 4001, 'Table not found: almanac.public.nope');
+    });
+    it('checks what ADMIN is asked to move and to abandon', async () => {
+      await fails('ADMIN abandon_slot(1, 2)', 1004, 'abandon_slot takes 1 argument, the node id, got 2');
+      await fails("ADMIN abandon_slot('a')", 1004, 'node id "a" is not a number from 1 to 4294967295');
+      await fails('ADMIN move_region(1)', 1004, 'move_region takes 2 arguments, the region id and the node id, got 1');
+      await fails('ADMIN move_region(0, 1)', 1004, 'region id "0" is not a number from 1 to 4294967295');
+      await fails(
+        "ADMIN move_region('1', 4294967296)",
+        1004,
+        'node id "4294967296" is not a number from 1 to 4294967295',
+      );
+      await fails('ADMIN abandon_slot(77)', 1004, 'there is no node 77');
     });
     it('explains', async () => {
       const plan = await bench.query('EXPLAIN SELECT max(n) FROM t');

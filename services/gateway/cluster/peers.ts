@@ -1,0 +1,90 @@
+import type { Call } from '#shared/contracts/call';
+import type { AdminService } from '#shared/contracts/gen/admin';
+import type { MetadataService, NodeInfo } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+/** The number under which metadata, which has none, is asked for. */
+export const METADATA_ID = 0;
+
+/** Another process of the cluster. */
+export interface Peer {
+  readonly info: NodeInfo;
+  /** Connected at its first call. */
+  readonly admin: AdminService;
+}
+
+/** Another process behind a connection. */
+export interface ConnectedAdmin {
+  readonly service: AdminService;
+  close(): void;
+}
+
+export interface PeersOptions {
+  /** All nodes of the cluster, as the catalog knows them. */
+  readonly nodes: () => readonly NodeInfo[];
+  readonly metadata: Pick<MetadataService, 'listNodes'>;
+  readonly metadataAddr: string;
+  readonly connect: (addr: string) => ConnectedAdmin;
+}
+
+/** The processes of a cluster, to be asked about themselves. */
+export class Peers {
+  readonly #options: PeersOptions;
+  readonly #connections = new Map<string, ConnectedAdmin>();
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  /** Metadata and all nodes, by number. Without metadata it is what the catalog remembers of them. */
+  async list(call: Call): Promise<readonly Peer[]> {
+    const infos = await this.#infos(call);
+    this.#forgetAllBut(new Set(infos.map(({ addr }) => addr)));
+    return infos.map((info) => this.#peer(info)).sort((a, b) => a.info.nodeId - b.info.nodeId);
+  }
+
+  /** The process with this number, if the catalog knows one and where it is. */
+  find(nodeId: number): Peer | undefined {
+    const infos = [this.#metadataInfo(), ...this.#options.nodes()];
+    const info = infos.find((candidate) => candidate.nodeId === nodeId && candidate.addr !== '');
+    return info === undefined ? undefined : this.#peer(info);
+  }
+
+  close(): void {
+    this.#forgetAllBut(new Set());
+  }
+
+  /** Counts of regions are metadata's: those of the catalog are as old as a node's last change of state. */
+  async #infos(call: Call): Promise<NodeInfo[]> {
+    const { metadata, nodes } = this.#options;
+    try {
+      const listed = await metadata.listNodes({}, call);
+      return [this.#metadataInfo(), ...listed.nodes];
+    } catch (error) {
+      if (!AlmanacError.from(error).retry) throw error;
+      return [this.#metadataInfo(), ...nodes()];
+    }
+  }
+
+  #metadataInfo(): NodeInfo {
+    const nothing = { version: '', registeredMs: 0, state: 'unknown', slot: '', regionCount: 0 };
+    return { nodeId: METADATA_ID, role: 'metadata', addr: this.#options.metadataAddr, ...nothing };
+  }
+
+  #peer(info: NodeInfo): Peer {
+    let connection = this.#connections.get(info.addr);
+    if (connection === undefined) {
+      connection = this.#options.connect(info.addr);
+      this.#connections.set(info.addr, connection);
+    }
+    return { info, admin: connection.service };
+  }
+
+  #forgetAllBut(present: ReadonlySet<string>): void {
+    for (const [addr, connection] of this.#connections) {
+      if (present.has(addr)) continue;
+      this.#connections.delete(addr);
+      connection.close();
+    }
+  }
+}

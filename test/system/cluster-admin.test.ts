@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+
+import { ownCall } from '#shared/contracts/call';
+import { pollUntil } from '#test/support/almanac';
+import { Cluster } from '#test/support/cluster';
+import { tempFolder } from '#test/support/temp-folder';
+
+const CALL = ownCall('test');
+const WITHIN_MS = 30_000;
+
+interface Entry {
+  readonly role: string;
+  readonly node_id: number;
+  readonly addr: string;
+  readonly state: string;
+  readonly reachable: boolean;
+  readonly region_count?: number;
+  readonly hostname?: string;
+  readonly start_time?: string;
+}
+
+describe('administration of a cluster', function () {
+  this.timeout(120_000);
+  const cleanUps: (() => void)[] = [];
+  let cluster: Cluster;
+
+  before(async () => {
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    cluster = await Cluster.start(folder, { environment: { ALMANAC_CLUSTER__LEASE: '2s' } });
+    const lines = Array.from({ length: 1_000 }, (_, n) => `cpu,host=h${n % 50} n=${n}i ${n + 1}`).join('\n');
+    expect((await cluster.write(lines)).status).to.equal(204);
+  });
+
+  after(async () => {
+    await cluster.killAll();
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+  });
+
+  async function entries(): Promise<Entry[]> {
+    const { status, text } = await cluster.get('/status');
+    expect(status, text).to.equal(200);
+    return (JSON.parse(text) as { cluster: Entry[] }).cluster;
+  }
+
+  async function idsOf(role: string): Promise<number[]> {
+    return (await entries()).filter((entry) => entry.role === role).map((entry) => entry.node_id);
+  }
+
+  async function regions(): Promise<{ readonly regionId: number; readonly nodeId: number }[]> {
+    return [...(await cluster.metadata.getTable({ database: 'public', name: 'cpu', tableId: 0 }, CALL)).regions];
+  }
+
+  it('/status lists every process', async () => {
+    const list = await entries();
+    const roles = list.map(({ role }) => role).sort();
+    expect(roles).to.deep.equal(['gateway', 'ingester', 'ingester', 'metadata', 'querier']);
+    for (const entry of list) {
+      expect(entry, entry.role).to.include({ state: 'ready', reachable: true });
+      expect(entry).to.include.keys('addr', 'version', 'hostname', 'start_time', 'uptime_seconds');
+    }
+    expect(new Set(list.map((entry) => entry.node_id)).size).to.equal(5);
+    const counts = list.map((entry) => entry.region_count ?? 0);
+    expect(counts.reduce((sum, count) => sum + count)).to.equal((await regions()).length);
+  });
+
+  it('answers for any process that ?node= names', async () => {
+    for (const { role, node_id: nodeId } of await entries()) {
+      const { status, text } = await cluster.get(`/status?node=${nodeId}`);
+      expect(status, text).to.equal(200);
+      expect(JSON.parse(text), role)
+        .to.include({ role, node_id: nodeId, state: 'ready' })
+        .and.not.have.property('cluster');
+      const config = await cluster.get(`/config?node=${nodeId}`);
+      expect(config.text, role).to.include(`data_home = "${cluster.folder}"`);
+    }
+    expect(JSON.parse((await cluster.get('/status?node=metadata')).text)).to.include({ role: 'metadata' });
+    const [ingester] = await idsOf('ingester');
+    const ofIngester = (await cluster.get(`/metrics?node=${ingester}`)).text;
+    expect(ofIngester).to.match(/almanac_grpc_server_calls_total\{method="Ingester.write",code="ok"\} \d/);
+    expect(ofIngester).to.match(/almanac_grpc_server_call_seconds_bucket\{.*method="Ingester.write"/);
+    expect((await cluster.get('/metrics?node=metadata')).text).to.include('method="Metadata.registerNode"');
+    expect((await cluster.get('/metrics')).text).to.include('almanac_servers_http_requests_total');
+    for (const node of ['999', 'x', '']) {
+      const { status, text } = await cluster.get(`/metrics?node=${node}`);
+      expect(status, text).to.equal(400);
+    }
+  });
+
+  it('ADMIN move_region moves a region', async () => {
+    const [{ regionId, nodeId }] = await regions();
+    const target = (await idsOf('ingester')).find((id) => id !== nodeId);
+    const { status, text, rows } = await cluster.sql(`ADMIN move_region(${regionId}, ${target})`);
+    expect(status, text).to.equal(200);
+    expect(rows).to.deep.equal([[0]]);
+    const isMoved = await pollUntil(performance.now() + WITHIN_MS, async () =>
+      (await regions()).some((region) => region.regionId === regionId && region.nodeId === target),
+    );
+    expect(isMoved, cluster.words()).to.equal(true);
+    expect((await cluster.sql('SELECT count(*) FROM cpu')).rows).to.deep.equal([[1000]]);
+  });
+
+  it('says which process does not answer, and ADMIN abandon_slot gives its regions to others', async () => {
+    const [ingester] = cluster.of('ingester');
+    const { port } = cluster.proxies[0];
+    const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${port}`)?.node_id;
+    const alive = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
+    expect(alive.text).to.contain('only one that is gone can be abandoned');
+    // A process that is only stopped keeps its slot's lock, so nobody adopts its log.
+    ingester.signal('SIGSTOP');
+    const startMs = performance.now();
+    const found = (await entries()).find((entry) => entry.node_id === nodeId);
+    expect(performance.now() - startMs).to.be.lessThan(2_000);
+    expect(found).to.include({ role: 'ingester', reachable: false }).and.not.have.property('hostname');
+    const { status, text } = await cluster.get(`/metrics?node=${nodeId}`);
+    expect(status).to.equal(503);
+    expect(text).to.contain(`node ${nodeId} (ingester) at 127.0.0.1:${port} does not answer`);
+    const isGone = await pollUntil(performance.now() + WITHIN_MS, async () =>
+      (await entries()).some((entry) => entry.node_id === nodeId && entry.state === 'gone'),
+    );
+    expect(isGone).to.equal(true);
+    const abandoned = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
+    expect(abandoned.status, abandoned.text).to.equal(200);
+    expect(abandoned.rows[0][0]).to.be.greaterThan(0);
+    const isServed = await pollUntil(performance.now() + WITHIN_MS, async () => {
+      const answer = await cluster.sql('SELECT count(*) FROM cpu');
+      return answer.status === 200;
+    });
+    expect(isServed, cluster.words()).to.equal(true);
+    await ingester.kill();
+  });
+});

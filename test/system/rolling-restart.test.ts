@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+
+import { rollingRestart } from '#test/support/rolling-restart';
+import { tempFolder } from '#test/support/temp-folder';
+
+describe('a rolling restart under load', function () {
+  this.timeout(180_000);
+
+  it('is cured by one retry for every client, and loses and doubles no row', async () => {
+    let cleanUp: () => void = () => undefined;
+    const folder = tempFolder((after) => (cleanUp = after));
+    try {
+      const summary = await rollingRestart(folder, { turns: 1 });
+      expect(summary.restarts).to.equal(7);
+      expect(summary.acknowledgedRows).to.be.greaterThan(1_000);
+      expect(summary.answeredReads).to.be.greaterThan(10);
+    } finally {
+      cleanUp();
+    }
+  });
+});
