@@ -9,7 +9,7 @@ import { overGrpc, type OverGrpc, type OverGrpcOptions } from './over-grpc.js';
 import { partialIngester } from './partial-ingester.js';
 import { KeptLog } from './quiet-log.js';
 
-export const FLUSH = { tableId: 1 };
+export const FLUSH = { tableId: 1, regionIds: [1] };
 
 export function callFor(ms: number, signal = new AbortController().signal): Call {
   return { deadlineMs: Date.now() + ms, signal, requestId: 'request-1' };
