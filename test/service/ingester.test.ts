@@ -346,7 +346,10 @@ function ingesterSuite(transport: Transport): void {
       await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
       await rig.flush(table);
       await rig.write(table, [{ host: 'x', time: 2n, a: 2 }]);
-      await rig.ingester.service.truncateTable({ tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) }, CALL);
+      await rig.ingester.service.truncateTable(
+        { tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) },
+        CALL,
+      );
       expect(await rig.rows(table)).to.deep.equal([]);
       const later: RigRow[] = [{ host: 'x', time: 1n, a: 7 }];
       await rig.write(table, later);

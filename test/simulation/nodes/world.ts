@@ -65,7 +65,7 @@ export async function joinWorld(world: World, life: Life, role: string, slot: st
   const metadata = retrying('Metadata', network.client('Metadata', life, METADATA), { clock, random });
   const registration = { role, addr: life.name, slot, version: 'test' };
   const membership = await Membership.join(
-    { metadata, clock, random, log, registration },
+    { metadata, clock, random, log, registration: () => Promise.resolve(registration) },
     new AbortController().signal,
   );
   const catalog = new CatalogCache({ metadata, clock, random, log });
