@@ -151,8 +151,12 @@ describe('errors of a cluster', function () {
       unlinkSync(store);
       renameSync(`${store}-aside`, store);
     }
-    const { status, text } = await query("ADMIN flush_table('cpu')");
-    expect(status, text).to.equal(200);
+    // A flush that began before may still fail.
+    const isMended = await pollUntil(performance.now() + WITHIN_MS, async () => {
+      const { status } = await query("ADMIN flush_table('cpu')");
+      return status === 200;
+    });
+    expect(isMended, cluster.words()).to.equal(true);
   });
 
   it('a query that needs more memory than its querier has: 6000, and the querier lives on', async () => {
@@ -185,7 +189,8 @@ describe('errors of a cluster', function () {
     expectV2(v2, [408, 503]);
     for (const answer of [created, read]) {
       expectSql(answer, 408, 1008);
-      expect(answer.text).to.match(/Metadata\.\w+ at 127.0.0.1:\d+ did not answer/);
+      // Whose clock strikes first, that of the query or that of its call, is a matter of milliseconds.
+      expect(answer.text).to.match(/Metadata\.\w+ at 127.0.0.1:\d+ did not answer|query did not finish/);
     }
     expect(known.status, known.text).to.equal(204);
     expect((await query('CREATE TABLE other (ts TIMESTAMP TIME INDEX)')).status).to.equal(200);
