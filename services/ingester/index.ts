@@ -141,7 +141,8 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const metrics = ingesterMetrics(deps.metrics);
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
-  const flusher = new Flusher({ ...flushing, memory, log, metrics, onCommitted: () => late.onCommitted() });
+  const { onFatal } = deps;
+  const flusher = new Flusher({ ...flushing, memory, log, metrics, onFatal, onCommitted: () => late.onCommitted() });
   const flushBytes = Math.min(config.flushBytes, config.engineBytes * ENGINE_SHARE);
   const triggers = new Triggers({ ...config, flushBytes, flusher, regions, memory, clock, wal: () => late.wal });
   return { store, memory, regions, metrics, flusher, triggers };

@@ -1,10 +1,12 @@
 import type { Clock, Timer } from '#shared/clock/clock';
+import { ownCall } from '#shared/contracts/call';
+import type { RegionManifest } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
 import type { IngesterMetrics } from '../metrics.js';
-import { flushGeneration, type FlushDeps } from '../flush/flush.js';
+import { flushGeneration, type FlushDeps, type FlushJob, type FlushResult } from '../flush/flush.js';
 import type { Region } from './region.js';
 
 /** Flushes at once: while one waits for the disk, the other sorts. */
@@ -19,6 +21,8 @@ export interface FlusherOptions extends FlushDeps {
   readonly metrics: IngesterMetrics;
   /** Called after each commit: log files may be needed no more. */
   readonly onCommitted: () => void;
+  /** Ends the process: some rows of a generation are committed and some are not, which only recovery can tell apart. */
+  readonly onFatal: (error: unknown) => void;
 }
 
 interface Failure {
@@ -120,7 +124,7 @@ export class Flusher {
     const { log, memory, metrics, onCommitted } = this.#options;
     const startedMs = this.#clock.monotonicMs();
     const { seriesCount } = region.frozen[0];
-    const { manifest, segments, rowCount, bytes } = await flushGeneration(region.nextFlush(), this.#options);
+    const { manifest, segments, rowCount, bytes } = await this.#flushed(region.nextFlush());
     memory.release(region.committed(manifest, seriesCount));
     const durationMs = Math.round(this.#clock.monotonicMs() - startedMs);
     metrics.flushes.inc();
@@ -129,6 +133,31 @@ export class Flusher {
     const { table, regionId } = region;
     log.info({ table: table.name, regionId, rowCount, segments, segmentBytes: bytes, durationMs }, 'flushed');
     onCommitted();
+  }
+
+  async #flushed(job: FlushJob): Promise<FlushResult> {
+    try {
+      return await flushGeneration(job, this.#options);
+    } catch (error) {
+      const manifest = await this.#committedBefore(job, error);
+      if (manifest === undefined) throw error;
+      return { manifest, segments: 0, rowCount: job.generation.rowCount, bytes: 0 };
+    }
+  }
+
+  /**
+   * The manifest, if an earlier commit of the same rows came through whose answer was lost: by this process, or by an
+   * earlier life of this node whose last words came late.
+   */
+  async #committedBefore(job: FlushJob, error: unknown): Promise<RegionManifest | undefined> {
+    const hasMoved = error instanceof AlmanacError && error.code === 'illegal_state' && 'watermark' in error.details;
+    if (!hasMoved) return undefined;
+    const { regionId, epoch, watermark, generation } = job;
+    const manifest = await this.#options.metadata.getManifest({ regionId }, ownCall(`flush-outcome-${regionId}`));
+    if (manifest.epoch !== epoch || manifest.watermark <= watermark) return undefined;
+    if (manifest.watermark === generation.sequenceTo) return manifest;
+    this.#options.onFatal(error);
+    return undefined;
   }
 
   async #enter(): Promise<void> {
