@@ -142,7 +142,19 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
   const { onFatal } = deps;
-  const flusher = new Flusher({ ...flushing, memory, log, metrics, onFatal, onCommitted: () => late.onCommitted() });
+  const onGone = (region: Region): void => {
+    regions.remove(region);
+    memory.release(region.releaseAll());
+  };
+  const flusher = new Flusher({
+    ...flushing,
+    memory,
+    log,
+    metrics,
+    onFatal,
+    onGone,
+    onCommitted: () => late.onCommitted(),
+  });
   const flushBytes = Math.min(config.flushBytes, config.engineBytes * ENGINE_SHARE);
   const triggers = new Triggers({ ...config, flushBytes, flusher, regions, memory, clock, wal: () => late.wal });
   return { store, memory, regions, metrics, flusher, triggers };

@@ -21,6 +21,8 @@ export interface FlusherOptions extends FlushDeps {
   readonly metrics: IngesterMetrics;
   /** Called after each commit: log files may be needed no more. */
   readonly onCommitted: () => void;
+  /** Called when metadata says that a region is gone with its table; it may have been dropped while this node started. */
+  readonly onGone: (region: Region) => void;
   /** Ends the process: some rows of a generation are committed and some are not, which only recovery can tell apart. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -91,6 +93,8 @@ export class Flusher {
   }
 
   #failed(region: Region, error: unknown): void {
+    // Ids are never given again.
+    if (error instanceof AlmanacError && error.code === 'region_not_found') this.#options.onGone(region);
     if (this.#isStopped || region.isDropped) {
       this.#failures.delete(region);
       return;
