@@ -69,6 +69,8 @@ export class Adoption {
       // Its figures would be counted as those of this node.
       metrics: new Metrics({ unprefixedProcess: false, ofProcess: false }),
       onProgress: () => undefined,
+      // The slot is left as it is and adopted again; this node is well.
+      onFatal: (error) => log.error({ error, adoptedSlot: slot.number }, 'the log of an adopted slot failed'),
     });
     try {
       const { regionIds } = await metadata.listGrants({ nodeId }, ownCall('adopt'));

@@ -53,6 +53,8 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     catalog.onDropped(({ tableId }) => running.tableDropped(tableId)),
     catalog.onTable((table) => running.tableChanged(table)),
   ];
+  // What was told while the log was replayed.
+  for (const table of catalog.allTables()) running.tableChanged(table);
   const adoption = new Adoption({ ...deps, dataFolder, catalog, leaseMs: membership.leaseMs });
   const adopting = new Loop(
     { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock: systemClock, log, metrics },

@@ -103,6 +103,11 @@ export class CatalogCache implements Catalog {
     return tables;
   }
 
+  /** All tables that are known here, of all databases. */
+  allTables(): readonly Table[] {
+    return this.#tables.all();
+  }
+
   /** The table if it is known here; nobody is asked. */
   known(database: string, name: string): Table | undefined {
     return this.#tables.find(database, name);
