@@ -9,6 +9,8 @@ import { claimSlotOf, type Slot } from './slots.js';
 export interface AdoptionDeps extends IngesterDeps {
   readonly dataFolder: string;
   readonly catalog: CatalogCache;
+  /** Where the log of a slot is; the same for all ingesters of the folder. */
+  readonly walFolderOf: (slot: Slot) => string;
   /** How long a node may be away before others take its slot. */
   readonly leaseMs: number;
 }
@@ -30,7 +32,7 @@ export class Adoption {
 
   /** One look at all nodes; adopts what is found. */
   async look(): Promise<void> {
-    const { catalog, clock, leaseMs, config } = this.#deps;
+    const { catalog, clock, leaseMs, config, log } = this.#deps;
     const nowMs = clock.monotonicMs();
     const away = catalog.nodes().filter((node) => node.nodeId !== config.nodeId && isAway(node));
     const ids = new Set(away.map(({ nodeId }) => nodeId));
@@ -40,7 +42,14 @@ export class Adoption {
       this.#awaySinceMs.set(node.nodeId, sinceMs);
       // One that is gone was not heard of for a lease already; one that left may be about to start again.
       const patienceMs = node.state === 'gone' ? 0 : leaseMs;
-      if (nowMs - sinceMs >= patienceMs) await this.#adopt(node);
+      if (nowMs - sinceMs < patienceMs) continue;
+      try {
+        await this.#adopt(node);
+      } catch (error) {
+        // One log that cannot be read must not keep the others from being adopted.
+        log.error({ error, adoptedNode: node.nodeId }, 'adoption failed');
+        this.#awaySinceMs.set(node.nodeId, nowMs + RETRY_LEASES * leaseMs);
+      }
     }
   }
 
@@ -61,10 +70,10 @@ export class Adoption {
   }
 
   async #replay(slot: Slot, nodeId: number): Promise<void> {
-    const { config, metadata, fs, log } = this.#deps;
+    const { config, metadata, fs, log, walFolderOf } = this.#deps;
     const heir = await startIngester({
       ...this.#deps,
-      config: adoptedConfig(config, slot, nodeId),
+      config: adoptedConfig(config, slot, walFolderOf(slot), nodeId),
       log: log.child({ adoptedSlot: slot.number }),
       // Its figures would be counted as those of this node.
       metrics: new Metrics({ unprefixedProcess: false, ofProcess: false }),
@@ -81,7 +90,7 @@ export class Adoption {
     const { regionIds: rest } = await metadata.listGrants({ nodeId }, ownCall('adopt'));
     // What could not be given away yet is tried again at the next look.
     if (rest.length > 0) return;
-    await fs.removeFolder(slot.walFolder);
+    await fs.removeFolder(walFolderOf(slot));
     log.info({ nodeId, slot: slot.number }, 'slot is adopted: its rows are in segments');
   }
 }
@@ -90,14 +99,17 @@ function isAway({ role, state, slot }: NodeInfo): boolean {
   return role === 'ingester' && slot !== '' && (state === 'gone' || state === 'left');
 }
 
+/** Leases before a failed adoption is tried again. */
+const RETRY_LEASES = 3;
+
 /** Memory is taken from the shares of this node, which serves on meanwhile. */
 const MEMORY_SHARE = 0.5;
 
-function adoptedConfig(config: IngesterConfig, slot: Slot, nodeId: number): IngesterConfig {
+function adoptedConfig(config: IngesterConfig, slot: Slot, walFolder: string, nodeId: number): IngesterConfig {
   return {
     ...config,
     nodeId,
-    walFolder: slot.walFolder,
+    walFolder,
     scratchFolder: `${config.scratchFolder}-adopts-${slot.number}`,
     memtableBytes: config.memtableBytes * MEMORY_SHARE,
     engineBytes: config.engineBytes * MEMORY_SHARE,

@@ -18,6 +18,7 @@ import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
 import { recover } from './region/recover.js';
+import { dropLost } from './region/lost-grant.js';
 import { dropLostGrants, sealRegions } from './region/seal.js';
 import type { Region } from './region/region.js';
 import { Regions } from './region/regions.js';
@@ -91,7 +92,11 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
 
   const startedMs = clock.monotonicMs();
   const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
-  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts });
+  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(async (error: unknown) => {
+    await parts.flusher.stop();
+    engine.closeSync();
+    throw error;
+  });
   await setThreads(engine, engineThreads);
   const durationMs = Math.round(clock.monotonicMs() - startedMs);
   log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log is replayed');
@@ -153,6 +158,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     metrics,
     onFatal,
     onGone,
+    onLost: ({ regionId }, epoch) => dropLost(regionId, epoch, { regions, memory, log }),
     onCommitted: () => late.onCommitted(),
   });
   const flushBytes = Math.min(config.flushBytes, config.engineBytes * ENGINE_SHARE);

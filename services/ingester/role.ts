@@ -13,7 +13,7 @@ import { Stage } from '#shared/node/stage';
 import { Adoption } from './adoption.js';
 import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
-import { claimSlot } from './slots.js';
+import { claimSlot, type Slot } from './slots.js';
 
 /** Rest between two questions whether a draining node still has regions to give away. */
 const DRAIN_REST_MS = 100;
@@ -44,7 +44,9 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const { nodeId, catalog, membership } = node;
   log.info({ slot: slot.number }, 'slot is claimed');
   late.node = node;
-  const walFolder = config.wal.dir ?? slot.walFolder;
+  const walFolderOf = (of: Slot): string =>
+    config.wal.dir === undefined ? of.walFolder : `${config.wal.dir}/${of.identity}`;
+  const walFolder = walFolderOf(slot);
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
   const running = await startIngester(deps);
@@ -55,7 +57,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   ];
   // What was told while the log was replayed.
   for (const table of catalog.allTables()) running.tableChanged(table);
-  const adoption = new Adoption({ ...deps, dataFolder, catalog, leaseMs: membership.leaseMs });
+  const adoption = new Adoption({ ...deps, dataFolder, catalog, walFolderOf, leaseMs: membership.leaseMs });
   const adopting = new Loop(
     { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock: systemClock, log, metrics },
     () => adoption.look(),
@@ -76,8 +78,10 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     async stop() {
       await adopting.stop();
       for (const end of unsubscribe.splice(0)) end();
-      await node.stop();
+      await server.stop(0);
+      // While it can still commit what it flushes.
       await running.stop();
+      await node.stop();
       slot.release();
     },
   };

@@ -50,7 +50,11 @@ export class Exchange {
     this.#signal = call.signal;
     const leftMs = this.#check(outgoing, call);
     const deadline = leftMs > DEADLINE_MS_MAX ? Infinity : call.deadlineMs;
-    this.#call = link.channel.createCall(outgoing.path, deadline, undefined, null, undefined);
+    try {
+      this.#call = link.channel.createCall(outgoing.path, deadline, undefined, null, undefined);
+    } catch (cause) {
+      throw new UnansweredError(`${this.#title}: the connection is closed: ${String(cause)}`);
+    }
     // A request may have many calls under way, which all end with it.
     setMaxListeners(0, call.signal);
     call.signal.addEventListener('abort', this.#onAbort);

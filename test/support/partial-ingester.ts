@@ -26,6 +26,7 @@ export const SCAN = {
   regionId: 1,
   manifestVersion: 0n,
   watermark: 0n,
+  epoch: 0,
   haveIncarnation: 0n,
   haveFrom: 0n,
   haveTo: 0n,

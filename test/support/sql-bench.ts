@@ -245,7 +245,7 @@ export class PlainCatalog implements Catalog {
       primaryKey,
       createdMs: 0,
       columns: columns.map((column, i) => ({ ...column, id: i + 1 })),
-      regions: [],
+      regions: [{ regionId: 1, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
     };
   }
 

@@ -67,9 +67,11 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
   const { generation } = job;
   const connection = await deps.engine.connect();
   const attempt = new Attempt(job, connection, deps);
+  let isSent = false;
   try {
     const segments = await attempt.writeSegments();
     const seriesFiles = await attempt.writeSeries();
+    isSent = true;
     const manifest = await deps.metadata.commitSegments(
       {
         regionId: job.regionId,
@@ -84,14 +86,17 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
     const bytes = [...segments, ...seriesFiles].reduce((sum, file) => sum + file.bytes, 0);
     return { manifest, segments: segments.length, rowCount: generation.rowCount, bytes };
   } catch (error) {
-    // Without an answer the commit may have come through, and then the files are the rows.
-    if (AlmanacError.from(error).code !== 'external') await attempt.removeFiles();
+    // Unless it was refused for good, the commit may have come through, and then the files are the rows.
+    if (!isSent || REFUSALS.has(AlmanacError.from(error).code)) await attempt.removeFiles();
     throw error;
   } finally {
     await attempt.cleanUp();
     connection.closeSync();
   }
 }
+
+/** Answers by which metadata says that a commit is not done and never will be. */
+const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_found']);
 
 /** Rows of a segment, about, where one flush makes several of the same time window. */
 const PIECE_ROWS = 262_144;

@@ -23,6 +23,8 @@ export interface FlusherOptions extends FlushDeps {
   readonly onCommitted: () => void;
   /** Called when metadata says that a region is gone with its table; it may have been dropped while this node started. */
   readonly onGone: (region: Region) => void;
+  /** Called when another grant of a region is open than the one under which it was flushed. */
+  readonly onLost: (region: Region, epoch: number) => void;
   /** Ends the process: some rows of a generation are committed and some are not, which only recovery can tell apart. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -128,7 +130,7 @@ export class Flusher {
     const { log, memory, metrics, onCommitted } = this.#options;
     const startedMs = this.#clock.monotonicMs();
     const { seriesCount } = region.frozen[0];
-    const { manifest, segments, rowCount, bytes } = await this.#flushed(region.nextFlush());
+    const { manifest, segments, rowCount, bytes } = await this.#flushed(region);
     memory.release(region.committed(manifest, seriesCount));
     const durationMs = Math.round(this.#clock.monotonicMs() - startedMs);
     metrics.flushes.inc();
@@ -139,11 +141,12 @@ export class Flusher {
     onCommitted();
   }
 
-  async #flushed(job: FlushJob): Promise<FlushResult> {
+  async #flushed(region: Region): Promise<FlushResult> {
+    const job = region.nextFlush();
     try {
       return await flushGeneration(job, this.#options);
     } catch (error) {
-      const manifest = await this.#committedBefore(job, error);
+      const manifest = await this.#committedBefore(region, job, error);
       if (manifest === undefined) throw error;
       return { manifest, segments: 0, rowCount: job.generation.rowCount, bytes: 0 };
     }
@@ -153,14 +156,15 @@ export class Flusher {
    * The manifest, if an earlier commit of the same rows came through whose answer was lost: by this process, or by an
    * earlier life of this node whose last words came late.
    */
-  async #committedBefore(job: FlushJob, error: unknown): Promise<RegionManifest | undefined> {
-    const hasMoved = error instanceof AlmanacError && error.code === 'illegal_state' && 'watermark' in error.details;
-    if (!hasMoved) return undefined;
+  async #committedBefore(region: Region, job: FlushJob, error: unknown): Promise<RegionManifest | undefined> {
+    if (!(error instanceof AlmanacError) || error.code !== 'illegal_state') return undefined;
+    const { metadata, onLost, onFatal } = this.#options;
     const { regionId, epoch, watermark, generation } = job;
-    const manifest = await this.#options.metadata.getManifest({ regionId }, ownCall(`flush-outcome-${regionId}`));
+    const manifest = await metadata.getManifest({ regionId }, ownCall(`flush-outcome-${regionId}`));
+    if (manifest.epoch > epoch) onLost(region, manifest.epoch);
     if (manifest.epoch !== epoch || manifest.watermark <= watermark) return undefined;
     if (manifest.watermark === generation.sequenceTo) return manifest;
-    this.#options.onFatal(error);
+    onFatal(error);
     return undefined;
   }
 

@@ -75,10 +75,10 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 /** @returns the rows that were put. */
 async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number> {
   const { regions, triggers } = options;
-  const { tableId, regionId, epoch, schemaVersion, rowCount } = record;
+  const { tableId, regionId, epoch, schemaVersion } = record;
   const region = await regions.serving({ tableId, regionId, epoch: 0, schemaVersion }, ownCall('recover'));
   region.applied.add(record.batchId);
-  if (epoch !== region.epoch || record.sequenceFrom + BigInt(rowCount) <= watermark) return 0;
+  if (epoch !== region.epoch || isCommitted(record, watermark, region)) return 0;
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
   const { batch, turn } = retake(region, record, options);
   if (batch.rowCount === 0) return 0;
@@ -87,6 +87,12 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   region.put(batch, turn, bytes);
   triggers.onPut(region);
   return batch.rowCount;
+}
+
+/** Whether segments have its rows; a commit of an earlier life may have come after the grants were listed. */
+function isCommitted(record: LogRecord, watermark: bigint, region: Region): boolean {
+  const sequenceTo = record.sequenceFrom + BigInt(record.rowCount);
+  return sequenceTo <= watermark || sequenceTo <= region.manifest.watermark;
 }
 
 /** Gives the batch its numbers again. Rows of series whose definitions were lost with a damaged record are left out. */

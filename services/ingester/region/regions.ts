@@ -118,6 +118,9 @@ export class Regions {
     await loadRegistry(region, this.#options);
     // Its table may have been dropped meanwhile; nobody would tell of that again.
     if (dropCount !== this.#dropCount) await metadata.getTable(byId(table.tableId), call);
+    // Its grant may have been closed meanwhile; nobody would tell of that again either.
+    const { epoch } = await metadata.getManifest({ regionId }, call);
+    if (epoch !== region.epoch) throw notHere(regionId);
     this.#regions.set(regionId, region);
     return region;
   }

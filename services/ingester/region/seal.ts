@@ -8,6 +8,7 @@ import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
 import type { Flusher } from './flusher.js';
+import { dropLost } from './lost-grant.js';
 import { notHere, type Region } from './region.js';
 import type { Regions } from './regions.js';
 
@@ -38,13 +39,21 @@ export interface SealDeps {
  */
 export async function sealRegion(region: Region, toNodeId: number, deps: SealDeps): Promise<void> {
   if (region.isSealing || region.isDropped) throw notHere(region.regionId);
+  // Most of it while batches are still taken; what comes meanwhile is little.
+  await deps.flusher.flush(region);
+  if (mayNotSeal(region)) throw notHere(region.regionId);
   region.isSealing = true;
   try {
     while (region.underWay.size > 0) await Promise.allSettled(region.underWay.values());
     await deps.flusher.flush(region);
     if (region.isDropped) throw notHere(region.regionId);
     region.isInDoubt = true;
-    const answer = await outcome(region, toNodeId, deps);
+    const answer = await outcome(region, toNodeId, deps).catch(async (error: unknown) => {
+      const { regionId } = region;
+      const { epoch } = await deps.metadata.getManifest({ regionId }, ownCall(`seal-outcome-${regionId}`));
+      dropLost(regionId, epoch, deps);
+      throw error;
+    });
     deps.regions.remove(region);
     deps.memory.release(region.releaseAll());
     const { epoch = 0, nodeId = 0 } = answer.region ?? {};
@@ -55,6 +64,11 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
     region.isSealing = false;
     region.isInDoubt = false;
   }
+}
+
+/** Looked at anew: another seal or a drop may have come while it was flushed. */
+function mayNotSeal({ isSealing, isDropped }: Region): boolean {
+  return isSealing || isDropped;
 }
 
 /** Asks until metadata answers: a seal without an answer may have come through. */
@@ -96,18 +110,10 @@ export async function sealRegions(regionIds: readonly number[], toNodeId: number
 
 const SEALS_MAX = 4;
 
-/**
- * Lets go of regions whose grant an operator closed while this node was away: another node owns them. Rows of them that
- * are in no segment are lost, which whoever abandoned the node was told.
- */
+/** Lets go of regions of the table that other nodes own by now. */
 export function dropLostGrants(table: Table, deps: SealDeps): void {
   for (const { regionId, epoch } of table.regions) {
-    const region = deps.regions.find(regionId);
     // A seal of our own hears of its outcome by itself.
-    if (region === undefined || region.isSealing || epoch <= region.epoch) continue;
-    const rowCount = region.generations.reduce((sum, generation) => sum + generation.rowCount, 0);
-    deps.log.error({ table: table.name, regionId, epoch, lostRows: rowCount }, 'grant of a region was closed');
-    deps.regions.remove(region);
-    deps.memory.release(region.releaseAll());
+    if (deps.regions.find(regionId)?.isSealing !== true) dropLost(regionId, epoch, deps);
   }
 }

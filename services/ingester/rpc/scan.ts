@@ -16,8 +16,9 @@ const CHUNK_CELLS = 500_000;
  * All rows that were acknowledged before the call are in it: what is visible is read once, at the first chunk.
  */
 export async function* scan(ingester: Ingester, request: ScanRequest, call: Call): AsyncIterable<ScanChunk> {
-  const { tableId, regionId } = request;
-  const region = await ingester.regions.serving({ tableId, regionId, epoch: 0, schemaVersion: 0 }, call);
+  const { tableId, regionId, epoch } = request;
+  // A node that has not heard yet that its grant was closed would answer with too little.
+  const region = await ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call);
   if (request.watermark < region.manifest.watermark || request.manifestVersion < region.manifest.version) {
     yield { ...emptyChunk(ingester), newerManifest: region.manifest };
     return;

@@ -19,6 +19,7 @@ const ADMISSION_MS_MAX = 10_000;
  * comes between; after its append a batch is never refused.
  */
 export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
+  checkForm(request);
   const region = await ingester.regions.serving(request, call);
   const bytes = request.batch.length + request.definitions.length;
   const waitMs = Math.min(ADMISSION_MS_MAX, call.deadlineMs - ingester.clock.nowMs());
@@ -34,6 +35,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     }
     if (isRepeated(ingester, region, request)) return ingester.answered;
     const batch = decodeRowBatch(request.batch);
+    checkBatch(region, batch);
     const turn = region.take(batch, decodeDefinitions(request.definitions));
     if ('unknown' in turn) return { ...ingester.answered, unknownSeries: turn.unknown };
     isKept = true;
@@ -47,6 +49,24 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     return ingester.answered;
   } finally {
     if (!isKept) ingester.memory.release(bytes);
+  }
+}
+
+const BATCH_ID_BYTES = 16;
+
+/** What the log could not take must be refused before anything got a number. */
+function checkForm({ batchId, batch }: WriteRequest): void {
+  if (batchId.length !== BATCH_ID_BYTES || batch.length % 8 !== 0)
+    throw new AlmanacError('invalid_arguments', 'a batch has an id of 16 bytes, and a length that is a multiple of 8');
+}
+
+/** What the table could not take must be refused before it is in the log: it would fail every flush. */
+function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch): void {
+  if (rowCount === 0) throw new AlmanacError('invalid_arguments', `a batch for region ${regionId} has no rows`);
+  const types = new Map(table.columns.map(({ id, type }) => [id, type]));
+  for (const { columnId, type } of columns) {
+    if (types.get(columnId) === type) continue;
+    throw new AlmanacError('invalid_arguments', `table "${table.name}" has no column ${columnId} of type ${type}`);
   }
 }
 

@@ -35,7 +35,9 @@ export async function replayWal(options: ReplayOptions): Promise<WalFile[]> {
   for (const number of numbers) {
     const path = walFilePath(folder, number);
     const bytes = (await fs.size(path)) ?? 0;
-    files.push({ number, path, bytes, lastWriteMs: 0, lastSequences: new Map() });
+    // Batch ids in a young file are still needed, also after a restart.
+    const lastWriteMs = (await fs.modifiedMs(path)) ?? 0;
+    files.push({ number, path, bytes, lastWriteMs, lastSequences: new Map() });
     totalBytes += bytes;
   }
   const last = files.at(-1);

@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import { checkCall, type Call } from '#shared/contracts/call';
+import { callError, checkCall, type Call } from '#shared/contracts/call';
 import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { IngesterService, ScanChunk } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -11,6 +11,12 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { batchOf, FreshPart } from './fresh-part.js';
 import { SeriesTable } from './series-table.js';
 import type { SegmentFiles } from './segment-files.js';
+
+/** Who is asked for rows, under which grant. */
+interface Owner {
+  readonly owner: IngesterService;
+  readonly epoch: number;
+}
 
 /** What is known of tables without asking anybody; the catalog cache is one. */
 export interface KnownTables {
@@ -96,9 +102,14 @@ export class FreshRows {
   }
 
   #readInTurn(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
-    const turn = this.#turn.then(() => this.#read(table, region, call));
+    const before = this.#turn;
+    const turn = before.then(() => {
+      checkCall(call);
+      return this.#read(table, region, call);
+    });
     this.#turn = turn.catch(() => undefined);
-    return turn;
+    // The read before this one may hang at an owner that stands still, for longer than this one may take.
+    return aborted(call, before).then(() => turn);
   }
 
   /** The region as the catalog has it by now: it may have another owner than when the query was planned. */
@@ -124,14 +135,15 @@ export class FreshRows {
       // An earlier read did not know all columns yet that its rows had.
       if (this.#parts.some((part) => part.lacks(table))) await this.#forgetAll();
       await this.#prepareSeries(table, manifest);
-      if (await this.#fetch(owner, table, manifest, call)) return this.#pinned(manifest);
+      if (await this.#fetch({ owner, epoch: region.epoch }, table, manifest, call)) return this.#pinned(manifest);
     }
     throw new AlmanacError('region_not_ready', `region ${this.#regionId} changes too fast to be read`);
   }
 
   /** Fetches what is lacking behind the manifest's watermark. @returns false if the manifest is too old. */
-  async #fetch(owner: IngesterService, table: Table, manifest: RegionManifest, call: Call): Promise<boolean> {
+  async #fetch({ owner, epoch }: Owner, table: Table, manifest: RegionManifest, call: Call): Promise<boolean> {
     const request = {
+      epoch,
       tableId: table.tableId,
       regionId: this.#regionId,
       manifestVersion: manifest.version,
@@ -265,6 +277,18 @@ function nothingKnown({ tableId }: Table, regionId: number): RegionManifest {
     segments: [],
     seriesFiles: [],
   };
+}
+
+/** Resolves with what comes before. @throws the call's error if it is over earlier. */
+function aborted(call: Call, before: Promise<unknown>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(callError(call.signal));
+    call.signal.addEventListener('abort', giveUp, { once: true });
+    void before.then((value) => {
+      call.signal.removeEventListener('abort', giveUp);
+      resolve(value);
+    });
+  });
 }
 
 function noOwner(regionId: number, cause: AlmanacError): AlmanacError {

@@ -55,6 +55,8 @@ export interface ScanRequest {
   readonly haveFrom: bigint;
   readonly haveTo: bigint;
   readonly haveSeries: number;
+  /** The grant that the caller knows; another one that is open here is refused with region_not_ready. Zero: any. */
+  readonly epoch: number;
 }
 
 export interface ScanBatch {

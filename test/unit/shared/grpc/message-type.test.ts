@@ -114,7 +114,7 @@ describe('messages of the contracts', () => {
     const known = types.get('FlushTableRequest') ?? expect.fail();
     // Fields 9 (varint), 10 (8 bytes), 11 (length 1), 12 (4 bytes), then 1.
     const bytes = Buffer.from('48ff0151010203040506070 85a01aa6501020304 0807'.replaceAll(' ', ''), 'hex');
-    expect(known.decode(bytes)).to.deep.equal({ tableId: 7 });
+    expect(known.decode(bytes)).to.deep.equal({ tableId: 7, regionIds: [] });
   });
 
   it('refuses what is cut short or made up, and nothing else happens', () => {

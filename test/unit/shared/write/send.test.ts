@@ -146,7 +146,7 @@ describe('RegionSender, below a writer', () => {
     it('does not bring rows to another owner that may be kept by the last', async () => {
       await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call);
       const before = await table('cpu');
-      const moved = { ...before, regions: before.regions.map((region) => ({ ...region, epoch: 2 })) };
+      const moved = { ...before, regions: before.regions.map((region) => ({ ...region, epoch: 2, idsSinceEpoch: 2 })) };
       const clock: Clock = {
         ...systemClock,
         sleep: () => {
@@ -162,7 +162,7 @@ describe('RegionSender, below a writer', () => {
     it('follows a region to its next owner when the last one refused', async () => {
       await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call);
       const before = await table('cpu');
-      const moved = { ...before, regions: before.regions.map((region) => ({ ...region, epoch: 2 })) };
+      const moved = { ...before, regions: before.regions.map((region) => ({ ...region, epoch: 2, idsSinceEpoch: 2 })) };
       const clock: Clock = {
         ...systemClock,
         sleep: () => {
