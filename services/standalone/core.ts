@@ -71,7 +71,7 @@ async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
 
 async function startServices(deps: CoreDeps, started: Service[]): Promise<RunningCore> {
   const { config, dataFolder, clock, random, log, metrics } = deps;
-  const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps);
+  const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps, started);
   started.push(metadata);
   const { service } = metadata;
   const registration = { role: 'standalone', addr: '', slot: SLOT, version: deps.version };
@@ -116,9 +116,12 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   };
 }
 
-async function startMetadataIn(folder: string, deps: CoreDeps): Promise<RunningMetadata> {
+async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[]): Promise<RunningMetadata> {
   const { config, fs, clock, metrics } = deps;
   await fs.makeFolder(folder);
+  // The metadata process of a cluster holds this one, and leaves the data folder itself to all its processes.
+  const unlock = lockFolder(folder);
+  started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
   return startMetadata({ folder, fs, clock, log, metrics, defaults: { regions: config.cluster.regions } });
 }

@@ -4,6 +4,7 @@ import { ownCall } from '#shared/contracts/call';
 import { Cluster } from '#test/support/cluster';
 import { clusterRounds } from '#test/support/cluster-rounds';
 import { pollUntil } from '#test/support/almanac';
+import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 
 const CALL = ownCall('test');
@@ -43,6 +44,15 @@ describe('a cluster of processes', function () {
     expect(status, text).to.equal(200);
     return rows[0];
   }
+
+  it('keeps its folder from a standalone server', async () => {
+    const data = folder();
+    cluster = await Cluster.start(data, { ingesters: 1 });
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', data, '--http-addr', '127.0.0.1:0']);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('is in use by another process');
+    expect((await cluster.get('/status')).status).to.equal(200);
+  });
 
   it('spreads tables over its ingesters, and over one that joins', async () => {
     cluster = await Cluster.start(folder(), { ingesters: 2 });

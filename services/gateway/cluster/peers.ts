@@ -40,7 +40,9 @@ export class Peers {
   async list(call: Call): Promise<readonly Peer[]> {
     const infos = await this.#infos(call);
     this.#forgetAllBut(new Set(infos.map(({ addr }) => addr)));
-    return infos.map((info) => this.#peer(info)).sort((a, b) => a.info.nodeId - b.info.nodeId);
+    // A standalone process that had the folder before is not to be called.
+    const reachable = infos.filter(({ addr }) => addr !== '');
+    return reachable.map((info) => this.#peer(info)).sort((a, b) => a.info.nodeId - b.info.nodeId);
   }
 
   /** The process with this number, if the catalog knows one and where it is. */
