@@ -104,7 +104,13 @@ export class IngesterNode {
     catalog.onDropped(({ tableId }) => running.tableDropped(tableId));
     catalog.onTable((table) => running.tableChanged(table));
     world.network.listen(this.name, life, { Ingester: running.service });
-    const adoption = new Adoption({ ...deps, dataFolder: world.folder, walFolderOf: (slot) => slot.walFolder, catalog, leaseMs: membership.leaseMs });
+    const adoption = new Adoption({
+      ...deps,
+      dataFolder: world.folder,
+      walFolderOf: (slot) => slot.walFolder,
+      catalog,
+      leaseMs: membership.leaseMs,
+    });
     const adopting = new Loop(
       { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock, log, metrics },
       () => adoption.look(),
