@@ -161,6 +161,7 @@ function readMessage(from: ByteReader, type: MessageType, end: number): Values {
     const tag = from.uint32();
     const wire = tag & 7;
     const field = fieldOf(type, tag >>> 3);
+    // A newer peer may send fields that this release does not know.
     if (field === undefined || !isExpected(field, wire)) from.skip(wire);
     else if (field.shape === 'map') readEntry(from, field, values[field.name] as Values);
     else if (field.shape === 'list') readItems(from, field, wire, values[field.name] as unknown[]);

@@ -21,13 +21,14 @@ describe('ownHost', () => {
 
   const port = (): number => (server.address() as AddressInfo).port;
 
-  it('is the address from which the neighbour is reached', async function () {
+  it('is the address from which the neighbour is reached', async () => {
     const outer = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal);
-    if (outer === undefined) this.skip();
-    const neighbour = { addr: `${outer.address}:${port()}`, isIpv4Only: true };
-    expect(await ownHost(neighbour)).to.equal(outer.address);
+    // A machine without a network has only itself to call.
+    const address = outer?.address ?? '127.0.0.1';
+    const expected = outer === undefined ? [hostname(), address] : [address];
+    expect(expected).to.include(await ownHost({ addr: `${address}:${port()}`, isIpv4Only: true }));
   });
 
   it('is something that can be called when the neighbour is on the same machine', async () => {
