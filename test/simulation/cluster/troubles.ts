@@ -27,6 +27,7 @@ const INGESTERS_MAX = 4;
 const MOVES_AT_ONCE = 3;
 const PATIENCE_MS = 500;
 const BAD_NETWORK: NetworkFaults = { lost: 0.03, answersLost: 0, doubled: 0.08, slow: 0.03 };
+const SLOW_NETWORK: NetworkFaults = { lost: 0, answersLost: 0, doubled: 0, slow: 0.5 };
 const LOSING_NETWORK: NetworkFaults = { lost: 0, answersLost: 0.3, doubled: 0.1, slow: 0 };
 
 /** What goes wrong, one thing after the other, some of them at once. */
@@ -48,6 +49,7 @@ export class Troubles {
       () => this.#killIngester(),
       () => void this.#killWhileWriting(),
       () => void this.#killWhileWriting(),
+      () => void this.#killWhileCommitting(),
       () => this.#killOther(),
       () => this.#killMetadata(),
       () => this.#pause(),
@@ -55,6 +57,8 @@ export class Troubles {
       () => this.#badNetwork(BAD_NETWORK),
       () => this.#loseAnswers(),
       () => this.#loseAnswers(),
+      () => void this.#moveUnseen(),
+      () => void this.#moveUnseen(),
       () => this.#move(),
       () => this.#move(),
       () => this.#move(),
@@ -100,6 +104,22 @@ export class Troubles {
     if (!life.isDead && !this.isOver) this.#kill(node);
   }
 
+  /** Its last words arrive late, when it runs again and has said the same once more. */
+  async #killWhileCommitting(): Promise<void> {
+    const { scheduler, network } = this.#world;
+    const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
+    if (node === undefined) return;
+    const { life } = node;
+    const untilMs = scheduler.nowMs + PATIENCE_MS;
+    network.faults = SLOW_NETWORK;
+    // Longer than most messages take: what is still on its way is slow.
+    while (!network.isOnTheWay(life, 'commitSegments') && scheduler.nowMs < untilMs) await scheduler.pass(6);
+    network.faults = NO_FAULTS;
+    if (life.isDead || this.isOver) return;
+    node.kill();
+    this.#startLater(node, 50);
+  }
+
   #kill(node: IngesterNode): void {
     const { random } = this.#world.scheduler;
     node.kill();
@@ -141,11 +161,15 @@ export class Troubles {
   }
 
   #cut(): void {
-    const { scheduler, network } = this.#world;
+    const { scheduler } = this.#world;
     const { ingesters, gateways, queriers } = this.#members;
     const one = this.#pick([...ingesters, ...gateways, ...queriers])?.name ?? '';
     const other = scheduler.random.fraction() < 0.4 ? METADATA : (this.#pick(ingesters)?.name ?? '');
-    if (one === other) return;
+    if (one !== other) this.#cutOff(one, other);
+  }
+
+  #cutOff(one: string, other: string): void {
+    const { scheduler, network } = this.#world;
     const forMs = scheduler.random.fraction() * 4_000;
     scheduler.note(`${one} and ${other} are cut off for ${forMs.toFixed(0)} ms`);
     network.cut(one, other);
@@ -156,6 +180,23 @@ export class Troubles {
   #loseAnswers(): void {
     this.#badNetwork(LOSING_NETWORK);
     for (let i = 0; i < MOVES_AT_ONCE; i++) this.#move();
+  }
+
+  /** An owner does not hear that its region has moved, nor does a querier. */
+  async #moveUnseen(): Promise<void> {
+    const { scheduler, network } = this.#world;
+    const { ingesters, queriers } = this.#members;
+    const querier = this.#pick(queriers);
+    this.#move();
+    const untilMs = scheduler.nowMs + PATIENCE_MS;
+    let owner: IngesterNode | undefined;
+    while (owner === undefined && scheduler.nowMs < untilMs) {
+      await scheduler.pass(1);
+      owner = ingesters.find(({ life }) => network.isOnTheWay(life, 'sealRegion'));
+    }
+    if (owner === undefined || querier === undefined || this.isOver) return;
+    this.#cutOff(owner.name, METADATA);
+    this.#cutOff(querier.name, METADATA);
   }
 
   #badNetwork(faults: NetworkFaults): void {

@@ -48,6 +48,8 @@ export class Network {
   readonly #scheduler: Scheduler;
   readonly #listeners = new Map<string, Listener>();
   readonly #cut = new Set<string>();
+  /** Requests that were sent and have not arrived: nothing that befalls their sender holds them up. */
+  readonly #onTheWay = new Set<Link>();
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -64,6 +66,12 @@ export class Network {
 
   mend(one: string, other: string): void {
     this.#cut.delete(pair(one, other));
+  }
+
+  /** Whether a request of this method by this process is on its way. */
+  isOnTheWay(caller: Life, method: string): boolean {
+    for (const link of this.#onTheWay) if (link.caller === caller && link.method === method) return true;
+    return false;
   }
 
   heal(): void {
@@ -101,7 +109,9 @@ export class Network {
     const { link } = exchange;
     if (exchange.isOver) return;
     if (this.#isLost(link)) return exchange.breakAfter(this.#detectionMs());
+    this.#onTheWay.add(link);
     this.#scheduler.after(this.#delayMs(), undefined, () => {
+      this.#onTheWay.delete(link);
       const listener = this.#listeners.get(link.addr);
       if (listener === undefined || listener.life.isDead) return exchange.breakAfter(this.#delayMs());
       const forget = listener.life.onDeath(() => exchange.breakAfter(this.#delayMs()));
