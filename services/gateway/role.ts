@@ -57,7 +57,8 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     canWrite: () => stage.state !== 'starting',
   });
   const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
-  const start = { role: 'gateway', stage, slot: '', signal: new AbortController().signal } as const;
+  const { signal } = new AbortController();
+  const start = { role: 'gateway', stage, slot: '', dataFolder: undefined, signal } as const;
   const node = await joinCluster(options, server, start);
   const { queriers, peers, ingesters } = (late.joined = join(options, node));
   await othersAreThere(node.catalog, stage);

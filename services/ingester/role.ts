@@ -8,6 +8,7 @@ import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
+import { DataFolder } from '#shared/node/data-folder';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
@@ -28,7 +29,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const { loaded, log, metrics } = options;
   const { config } = loaded;
   const dataFolder = resolve(config.storage.dataHome);
-  const stage = new Stage(['slot']);
+  const stage = new Stage(['data folder']);
   const late: { node?: ClusterNode; ingester?: RunningIngester } = {};
   const server = await openNodeServer(options, {
     role: 'ingester',
@@ -37,11 +38,15 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     services: { Ingester: lateIngester(() => late.ingester?.service) },
   });
 
+  const folder = await DataFolder.open(dataFolder, { fs: nodeFileSystem, clock: systemClock, random: systemRandom });
+  stage.waiting = ['slot'];
   const slot = await claimSlot({ dataFolder, fs: nodeFileSystem, random: systemRandom });
   const scratchFolder = `${dataFolder}/scratch/ingester-${slot.number}`;
-  const start = { role: 'ingester', stage, slot: slot.identity, signal: new AbortController().signal } as const;
+  const { signal } = new AbortController();
+  const start = { role: 'ingester', stage, slot: slot.identity, dataFolder: folder, signal } as const;
   const node = await joinCluster(options, server, start);
   const { nodeId, catalog, membership } = node;
+  await folder.bind(membership.clusterId);
   log.info({ slot: slot.number }, 'slot is claimed');
   late.node = node;
   const walFolderOf = (of: Slot): string =>

@@ -4,6 +4,7 @@ import type { WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
+import { IdentityStore } from './store/identity.js';
 import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
 import { openStore, storeError, type Connection } from './store/open.js';
 import { RegionStore, type RegionRecord } from './store/regions.js';
@@ -33,6 +34,7 @@ export class Catalog {
   readonly segments: SegmentStore;
   readonly nodes: NodeStore;
   readonly seals: SealStore;
+  readonly identity: IdentityStore;
   readonly hub: WatchHub;
   readonly #connection: Connection;
   readonly #nextVersion;
@@ -47,6 +49,7 @@ export class Catalog {
     this.segments = new SegmentStore(connection);
     this.nodes = new NodeStore(connection);
     this.seals = new SealStore(connection);
+    this.identity = new IdentityStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(
       `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,
     );

@@ -28,6 +28,8 @@ export interface QuerierDeps {
   readonly ingesters: Ingesters;
   /** Takes the rows of INSERT. */
   readonly insert: RowSink;
+  /** Resolves once files that a manifest names cannot be meant of another data folder; throws if they can. */
+  readonly confirmDataFolder?: () => Promise<void>;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -45,7 +47,16 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const connection = await duckdb.connect();
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs);
-  const snapshots = new RegionSnapshots({ catalog, ingesters, manifests, store, connection, appending, clock });
+  const snapshots = new RegionSnapshots({
+    catalog,
+    ingesters,
+    manifests,
+    store,
+    connection,
+    appending,
+    clock,
+    confirmDataFolder: deps.confirmDataFolder ?? (() => Promise.resolve()),
+  });
 
   const unsubscribe = [
     catalog.onManifest((manifest) => manifests.apply(manifest)),

@@ -9,6 +9,7 @@ import { tryLockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { connectTo, joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
+import { DataFolder } from '#shared/node/data-folder';
 import { Stage } from '#shared/node/stage';
 import { RowSink } from '#shared/write/row-sink';
 import { RegionSender } from '#shared/write/send';
@@ -33,11 +34,13 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     services: { Querier: lateQuerier(() => late.querier?.service) },
   });
 
+  const folder = await DataFolder.open(dataFolder, { fs: nodeFileSystem, clock: systemClock, random: systemRandom });
   const spill = await claimSpillFolder(`${dataFolder}/scratch`);
   const node = await joinCluster(options, server, {
     role: 'querier',
     stage,
     slot: '',
+    dataFolder: folder,
     signal: new AbortController().signal,
   });
   late.node = node;
@@ -56,6 +59,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     catalog,
     ingesters,
     insert: new RowSink(sender, metrics),
+    confirmDataFolder: () => node.membership.confirmDataFolder(),
     log: log.child({ component: 'querier' }),
   });
   late.querier = running;

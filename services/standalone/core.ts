@@ -8,10 +8,10 @@ import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { lockFolder } from '#shared/fs/folder-lock';
 import type { Service } from '#shared/lifecycle/service';
+import { DataFolder, makeDataFolder } from '#shared/node/data-folder';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RowSink } from '#shared/write/row-sink';
@@ -46,8 +46,8 @@ const SLOT = '0';
 
 /** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
-  const { dataFolder, fs } = deps;
-  await makeDataFolder(fs, dataFolder);
+  const { dataFolder } = deps;
+  await makeDataFolder(deps.fs, dataFolder);
   const unlock = lockFolder(dataFolder);
   const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
   try {
@@ -58,24 +58,16 @@ export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   }
 }
 
-async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
-  try {
-    await fs.makeFolder(folder);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new AlmanacError('storage_unavailable', `data folder "${folder}" cannot be made: ${reason}`, {
-      cause: error,
-    });
-  }
-}
-
 async function startServices(deps: CoreDeps, started: Service[]): Promise<RunningCore> {
   const { config, dataFolder, clock, random, log, metrics } = deps;
   const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps, started);
   started.push(metadata);
   const { service } = metadata;
+  const folder = await DataFolder.open(dataFolder, deps);
   const registration = { role: 'standalone', addr: '', slot: SLOT, version: deps.version };
-  const { nodeId } = await service.registerNode(registration, ownCall('start'));
+  const owned = { dataFolderId: folder.id, clusterId: folder.clusterId };
+  const { nodeId, clusterId } = await service.registerNode({ ...registration, ...owned }, ownCall('start'));
+  await folder.bind(clusterId);
 
   const catalog = new CatalogCache({ metadata: service, clock, random, log: log.child({ component: 'catalog' }) });
   catalog.start();

@@ -1,7 +1,12 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { callError, type Call } from '#shared/contracts/call';
-import type { HeartbeatResponse, MetadataService, RegisterNodeRequest } from '#shared/contracts/gen/metadata';
+import type {
+  HeartbeatResponse,
+  MetadataService,
+  RegisterNodeRequest,
+  RegisterNodeResponse,
+} from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Logger } from '#shared/telemetry/log';
 
@@ -11,6 +16,8 @@ export interface MembershipOptions {
   readonly metadata: MetadataService;
   /** Asked again for each attempt: a machine may get another address. */
   readonly registration: () => Promise<RegisterNodeRequest>;
+  /** Is told that metadata does not take the process back, after which it must not work on. */
+  readonly onRefused: (refusal: AlmanacError) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -32,11 +39,18 @@ export class Membership {
   #rest = new AbortController();
   #beating: Promise<void> | undefined;
   #nodeId: number;
+  #isFolderKnown: boolean;
+  #refusal: AlmanacError | undefined;
+  #confirming: Promise<void> | undefined;
+  /** Empty if metadata is of a release that does not tell. */
+  readonly clusterId: string;
 
-  private constructor(options: MembershipOptions, nodeId: number, leaseMs: number) {
+  private constructor(options: MembershipOptions, registered: RegisterNodeResponse) {
     this.#options = options;
-    this.#nodeId = nodeId;
-    this.leaseMs = leaseMs;
+    this.#nodeId = registered.nodeId;
+    this.leaseMs = registered.leaseMs;
+    this.clusterId = registered.clusterId;
+    this.#isFolderKnown = registered.dataFolderKnown;
   }
 
   /** Registers, however long metadata takes to be there. @throws what the signal aborted with; what metadata refuses. */
@@ -46,8 +60,7 @@ export class Membership {
       try {
         const request = await registration();
         const call = { deadlineMs: clock.nowMs() + RETRY_MS_MAX, signal, requestId: 'register' };
-        const { nodeId, leaseMs } = await metadata.registerNode(request, call);
-        return new Membership(options, nodeId, leaseMs);
+        return new Membership(options, await metadata.registerNode(request, call));
       } catch (error) {
         const failure = AlmanacError.from(error);
         if (signal.aborted) throw callError(signal);
@@ -82,6 +95,25 @@ export class Membership {
     return this.#beat(this.leaseMs / 2);
   }
 
+  /**
+   * Resolves once no segment can lie in another data folder than this process's: they are the same, or the cluster has none.
+   *
+   * @throws `illegal_state` if it is another one; `external` while metadata cannot be asked.
+   */
+  async confirmDataFolder(): Promise<void> {
+    if (this.#isFolderKnown) return;
+    this.#confirming ??= this.#confirm().finally(() => (this.#confirming = undefined));
+    await this.#confirming;
+  }
+
+  async #confirm(): Promise<void> {
+    const answer = await this.#beat(this.leaseMs / 2);
+    if (this.#refusal !== undefined) throw this.#refusal;
+    if (answer !== undefined) return;
+    const text = 'metadata, which has to tell whether this is the data folder of the cluster, does not answer';
+    throw new AlmanacError('external', text, { retryAfterSeconds: 1 });
+  }
+
   /** The last word; resolves soon even if metadata does not answer. */
   async leave(): Promise<void> {
     this.#stopping.abort();
@@ -112,7 +144,9 @@ export class Membership {
       requestId: 'heartbeat',
     };
     try {
-      return await metadata.heartbeat({ nodeId: this.nodeId, state: this.#state }, call);
+      const answer = await metadata.heartbeat({ nodeId: this.nodeId, state: this.#state }, call);
+      this.#isFolderKnown ||= answer.dataFolderKnown;
+      return answer;
     } catch (error) {
       const failure = AlmanacError.from(error);
       log.warn({ reason: failure.message }, 'heartbeat failed');
@@ -121,15 +155,23 @@ export class Membership {
     }
   }
 
-  /** Metadata does not know this node any more: it was away for long, or metadata was restored from a copy. */
+  /**
+   * Metadata does not know this node any more: it was away for long, metadata was restored from a copy, or has learnt that
+   * the node's data folder is not the cluster's.
+   */
   async #registerAgain(call: Call): Promise<void> {
-    const { metadata, registration, log } = this.#options;
+    const { metadata, registration, onRefused, log } = this.#options;
     try {
-      const { nodeId } = await metadata.registerNode(await registration(), call);
+      const { nodeId, dataFolderKnown } = await metadata.registerNode(await registration(), call);
+      this.#isFolderKnown = dataFolderKnown;
       if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');
       this.#nodeId = nodeId;
     } catch (error) {
-      log.warn({ reason: AlmanacError.from(error).message }, 'registration failed');
+      const failure = AlmanacError.from(error);
+      log.warn({ reason: failure.message }, 'registration failed');
+      if (failure.code !== 'illegal_state') return;
+      this.#refusal = failure;
+      onRefused(failure);
     }
   }
 }

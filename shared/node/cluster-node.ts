@@ -16,6 +16,7 @@ import type { RoleAddress, RoleOptions } from '#shared/lifecycle/role';
 import { adminService } from './admin-service.js';
 import { ownHost } from './own-host.js';
 import { callMetrics } from './call-metrics.js';
+import type { DataFolder } from './data-folder.js';
 import type { Stage } from './stage.js';
 
 /** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
@@ -27,6 +28,8 @@ export interface NodeStart {
   readonly stage: Stage;
   /** Identity of the slot of an ingester; empty for roles without state. */
   readonly slot: string;
+  /** That it shares with others; a gateway has none. */
+  readonly dataFolder: DataFolder | undefined;
   /** Aborts when the process is told to end while it starts. */
   readonly signal: AbortSignal;
 }
@@ -78,7 +81,7 @@ export function serverAddress({ grpc }: Config, server: GrpcServer): RoleAddress
 /** Joins the cluster: resolves when metadata knows the node and the whole catalog is here, however long that takes. */
 export async function joinCluster(options: RoleOptions, server: GrpcServer, start: NodeStart): Promise<ClusterNode> {
   const { loaded, log, onNodeId } = options;
-  const { role, slot, stage, signal } = start;
+  const { role, slot, stage, dataFolder, signal } = start;
   const { config } = loaded;
   const connection = connect(config.metadata.addr, {
     clock: systemClock,
@@ -96,7 +99,13 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
       log: log.child({ component: 'membership' }),
       registration: async () => {
         const addr = await addressOf(config, server.port);
-        return { role, addr, slot, version: readBuildInfo().version };
+        const folder = { dataFolderId: dataFolder?.id ?? '', clusterId: dataFolder?.clusterId ?? '' };
+        return { role, addr, slot, version: readBuildInfo().version, ...folder };
+      },
+      onRefused(refusal) {
+        // What it would read or write from now on belongs to somebody else.
+        log.error({ code: refusal.code, reason: refusal.message }, 'metadata refuses this process: it ends');
+        process.exit(1);
       },
     },
     signal,

@@ -15,6 +15,7 @@ import {
   watch,
   type MetadataUnderTest,
   type StartMetadata,
+  NO_FOLDER,
 } from '../support/metadata-rig.js';
 import { grantsContract } from './metadata-grants-contract.js';
 import { movesContract } from './metadata-moves-contract.js';
@@ -36,7 +37,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
     beforeEach(async () => {
       metadata = await start(systemClock);
       ({ service } = metadata);
-      await service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test' }, call);
+      await service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER }, call);
     });
 
     afterEach(() => metadata.stop());
@@ -169,7 +170,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         ({ service } = metadata);
         const orphan = await create('cpu');
         expect(orphan.regions[0]).to.include({ epoch: 0, nodeId: 0 });
-        const node = { role: 'ingester', addr: 'a:1', slot: '0', version: 'test' };
+        const node = { role: 'ingester', addr: 'a:1', slot: '0', version: 'test', ...NO_FOLDER };
         const { nodeId } = await service.registerNode(node, call);
         expect((await find('cpu')).regions[0]).to.include({ epoch: 0, nodeId: 0 });
         await service.heartbeat({ nodeId, state: 'ready' }, call);

@@ -127,12 +127,12 @@ export function movesContract(name: string, start: StartMetadata): void {
       it('take all of its regions, while there is somebody to take them', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 40);
-        expect(await rig.beat(a, 'draining')).to.deep.equal({ regionIds: [], hasTakers: false });
+        expect(await rig.beat(a, 'draining')).to.deep.equal({ regionIds: [], hasTakers: false, dataFolderKnown: false });
         const [b, c] = await rig.ready('b', 'c');
         const first = await rig.beat(a, 'draining');
         expect([first.regionIds.length, first.hasTakers]).to.deep.equal([32, true]);
         expect([await rig.obey(a, 'draining'), await rig.obey(a, 'draining')]).to.deep.equal([32, 8]);
-        expect(await rig.beat(a, 'draining')).to.deep.equal({ regionIds: [], hasTakers: true });
+        expect(await rig.beat(a, 'draining')).to.deep.equal({ regionIds: [], hasTakers: true, dataFolderKnown: false });
         expect(await rig.loads([a, b, c])).to.deep.equal([0, 20, 20]);
         await rig.beat(a, 'left');
         expect(await rig.settle([b, c])).to.equal(0);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { ownCall } from '#shared/contracts/call';
 import { failureCode } from '../support/failure.js';
-import { ClusterRig, watch, type StartMetadata } from '../support/metadata-rig.js';
+import { ClusterRig, NO_FOLDER, watch, type StartMetadata } from '../support/metadata-rig.js';
 
 const call = ownCall('test');
 const MINUTE_MS = 60_000;
@@ -29,7 +29,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
 
     it('are told their lease, and listed as what they say', async () => {
       const request = { role: 'ingester', addr: 'host:1', slot: 'a', version: '1.2.3' };
-      const { nodeId, leaseMs } = await rig.service.registerNode(request, call);
+      const { nodeId, leaseMs } = await rig.service.registerNode({ ...request, ...NO_FOLDER }, call);
       expect(leaseMs).to.equal(10_000);
       const registeredMs = rig.clock.nowMs();
       const listed = { ...request, nodeId, registeredMs, regionCount: 0 };

@@ -10,7 +10,7 @@ import { Metrics } from '#shared/telemetry/metrics';
 import { startMetadata } from '#services/metadata/index';
 import { failure } from '../support/failure.js';
 import { metadataIn, testFolder } from '../support/metadata.js';
-import { TIME } from '../support/metadata-rig.js';
+import { NO_FOLDER, TIME } from '../support/metadata-rig.js';
 import { overGrpc } from '../support/over-grpc.js';
 import { KeptLog } from '../support/quiet-log.js';
 import { metadataContract } from './metadata-contract.js';
@@ -42,7 +42,7 @@ describe('metadata', () => {
     const options = { folder: folder.path, fs: nodeFileSystem, clock: systemClock, log, metrics };
     const running = await startMetadata({ ...options, defaults: { regions: 2 }, leaseMs: 5_000 });
     const { service } = running;
-    const registration = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test' };
+    const registration = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test', ...NO_FOLDER };
     const { nodeId, leaseMs } = await service.registerNode(registration, call);
     expect(leaseMs).to.equal(5_000);
     await service.heartbeat({ nodeId, state: 'ready' }, call);

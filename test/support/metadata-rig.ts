@@ -13,6 +13,9 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { ManualClock } from './manual-clock.js';
 
+/** A process that does not tell which data folder it has. */
+export const NO_FOLDER = { dataFolderId: '', clusterId: '' } as const;
+
 /** A metadata service, whatever lies between it and its caller. */
 export interface MetadataUnderTest {
   readonly service: MetadataService;
@@ -102,7 +105,7 @@ export class ClusterRig {
 
   /** Registers a node. @returns its id. */
   async join(slot: string, role = 'ingester'): Promise<number> {
-    const request = { role, addr: `${role}-${slot}:1`, slot, version: 'test' };
+    const request = { role, addr: `${role}-${slot}:1`, slot, version: 'test', ...NO_FOLDER };
     return (await this.service.registerNode(request, call)).nodeId;
   }
 

@@ -23,6 +23,7 @@ import { LocalStore } from '#shared/segments/local-store';
 import { Metrics } from '#shared/telemetry/metrics';
 
 import { overGrpc } from './over-grpc.js';
+import { NO_FOLDER } from './metadata-rig.js';
 import { KeptLog } from './quiet-log.js';
 
 /** A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. */
@@ -114,7 +115,7 @@ export class StorageRig {
     });
     running.push(ownMetadata);
     const metadata = { ...ownMetadata, service: await between('Metadata', ownMetadata.service) };
-    const registration = { role: 'standalone', addr: '', slot: '0', version: 'test' };
+    const registration = { role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER };
     const { nodeId } = await metadata.service.registerNode(registration, CALL);
     const ownIngester = await startIngester({
       config: { ...rigConfig(folder, nodeId), ...options.config },
@@ -142,6 +143,7 @@ export class StorageRig {
       connection: await query.connect(),
       appending: await query.connect(),
       clock: systemClock,
+      confirmDataFolder: () => Promise.resolve(),
     });
     return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running });
   }

@@ -13,6 +13,7 @@ import { BatchWriter } from '#shared/write/writer';
 import type { WriteOptions } from '#shared/write/writer-types';
 import type { RunningMetadata } from '#services/metadata/index';
 import { MemoryIngester } from './memory-ingester.js';
+import { NO_FOLDER } from './metadata-rig.js';
 import { metadataIn, testFolder, type TestFolder } from './metadata.js';
 
 const call = ownCall('test');
@@ -72,7 +73,7 @@ export class WriterBench {
   static async open(regions: number): Promise<WriterBench> {
     const folder = testFolder();
     const running = await metadataIn(folder.path, regions);
-    await running.service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test' }, call);
+    await running.service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER }, call);
     return new WriterBench(folder, running);
   }
 

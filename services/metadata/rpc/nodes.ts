@@ -11,6 +11,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { nodeChanged } from '../catalog.js';
 import { changeState, grantFree, noteGrants, removeNode, type Cluster } from '../cluster.js';
+import { checkDataFolder, claimDataFolder, hasOtherFolder } from '../data-folder.js';
 import { Placement } from '../placement.js';
 import { nodeInfo, type NodeRecord, type NodeState } from '../store/nodes.js';
 
@@ -22,11 +23,15 @@ const SPOKEN_STATES: ReadonlySet<string> = new Set(['starting', 'ready', 'draini
 /**
  * Makes a node known. It gets regions when it says that it is ready; a standalone node, which is one process with this
  * service and sends no heartbeats, is ready at once and for ever.
+ *
+ * @throws `illegal_state` if its data folder is not the cluster's; `external` if that is not known and it cannot tell.
  */
 export function registerNode(cluster: Cluster, request: RegisterNodeRequest): RegisterNodeResponse {
-  const { catalog, leases } = cluster;
+  const { catalog, leases, log } = cluster;
   const state = request.role === 'standalone' ? 'ready' : 'starting';
+  const isClaim = checkDataFolder(cluster, request);
   const nodeId = catalog.change((note) => {
+    if (isClaim) claimDataFolder(cluster, request.dataFolderId, note);
     const id = catalog.nodes.register({ ...request, state, nowMs: catalog.clock.nowMs() });
     if (state === 'ready') grantFree(catalog, note);
     const node = catalog.nodes.find(id);
@@ -35,19 +40,23 @@ export function registerNode(cluster: Cluster, request: RegisterNodeRequest): Re
     return id;
   });
   leases.renew(nodeId, state);
-  return { nodeId, leaseMs: leases.leaseMs };
+  if (isClaim) log.info({ dataFolderId: request.dataFolderId, by: nodeId }, 'data folder of the cluster is known');
+  const dataFolderKnown = catalog.identity.dataFolderId() !== '';
+  return { nodeId, leaseMs: leases.leaseMs, clusterId: catalog.identity.clusterId(), dataFolderKnown };
 }
 
 /**
  * Renews a node's lease. Only a change of state is written down and told.
  *
- * @throws `illegal_state` if the node is not known, or said that it leaves: it has to register again.
+ * @throws `illegal_state` if the node is not known, said that it leaves, or has another data folder than the cluster: it has
+ *   to register again.
  */
 export function heartbeat(cluster: Cluster, request: HeartbeatRequest): HeartbeatResponse {
   const state = spokenState(request.state);
   const node = cluster.catalog.nodes.find(request.nodeId);
   // A heartbeat that was overtaken by the last word of its node does not bring the node back.
-  if (node === undefined || (node.state === 'left' && state !== 'left')) {
+  const isKnown = node !== undefined && (state === 'left' || (node.state !== 'left' && !hasOtherFolder(cluster, node)));
+  if (!isKnown) {
     throw new AlmanacError('illegal_state', `node ${request.nodeId} is not known, it has to register again`);
   }
   if (state === 'left') return leave(cluster, node);
@@ -104,15 +113,20 @@ function leave(cluster: Cluster, node: NodeRecord): HeartbeatResponse {
   }
   leases.forget(node.nodeId);
   moves.forgetNode(node.nodeId);
-  return { regionIds: [], hasTakers: false };
+  return heartbeatAnswer(cluster, [], false);
 }
 
 /** What the owner shall seal now. */
-function advice({ catalog, moves }: Cluster, { nodeId, role }: NodeRecord, state: NodeState): HeartbeatResponse {
-  if (role !== 'ingester') return { regionIds: [], hasTakers: false };
-  if (state === 'ready') return { regionIds: moves.of(nodeId), hasTakers: false };
+function advice(cluster: Cluster, { nodeId, role }: NodeRecord, state: NodeState): HeartbeatResponse {
+  const { catalog, moves } = cluster;
+  if (role !== 'ingester') return heartbeatAnswer(cluster, [], false);
+  if (state === 'ready') return heartbeatAnswer(cluster, moves.of(nodeId), false);
   const hasTakers = state === 'draining' && catalog.nodes.readyIngesterIds().some((id) => id !== nodeId);
-  if (!hasTakers) return { regionIds: [], hasTakers };
+  if (!hasTakers) return heartbeatAnswer(cluster, [], hasTakers);
   const owned = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
-  return { regionIds: owned.slice(0, DRAINS_AT_ONCE), hasTakers };
+  return heartbeatAnswer(cluster, owned.slice(0, DRAINS_AT_ONCE), hasTakers);
+}
+
+function heartbeatAnswer({ catalog }: Cluster, regionIds: number[], hasTakers: boolean): HeartbeatResponse {
+  return { regionIds, hasTakers, dataFolderKnown: catalog.identity.dataFolderId() !== '' };
 }

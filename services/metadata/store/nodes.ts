@@ -8,6 +8,8 @@ export type NodeState = 'starting' | 'ready' | 'draining' | 'left' | 'gone';
 export interface NodeRecord extends NodeInfo {
   readonly state: NodeState;
   readonly stateMs: number;
+  /** As it registered; empty if it has none or did not say. */
+  readonly dataFolderId: string;
 }
 
 interface Row {
@@ -20,6 +22,7 @@ interface Row {
   state: string;
   state_ms: bigint;
   region_count: bigint;
+  data_folder: string;
 }
 
 interface Registration {
@@ -28,6 +31,7 @@ interface Registration {
   readonly slot: string;
   readonly addr: string;
   readonly version: string;
+  readonly dataFolderId: string;
   readonly state: NodeState;
   readonly nowMs: number;
 }
@@ -46,10 +50,11 @@ export class NodeStore {
 
   constructor(connection: Connection) {
     this.#upsert = connection.prepare<[Omit<Registration, 'slot'> & { slot: string | null }], { node_id: bigint }>(
-      `INSERT INTO nodes (role, slot, addr, version, registered_ms, state, state_ms)
-       VALUES (@role, @slot, @addr, @version, @nowMs, @state, @nowMs)
+      `INSERT INTO nodes (role, slot, addr, version, registered_ms, state, state_ms, data_folder)
+       VALUES (@role, @slot, @addr, @version, @nowMs, @state, @nowMs, @dataFolderId)
        ON CONFLICT (role, slot) DO UPDATE SET addr = excluded.addr, version = excluded.version,
-         registered_ms = excluded.registered_ms, state = excluded.state, state_ms = excluded.state_ms
+         registered_ms = excluded.registered_ms, state = excluded.state, state_ms = excluded.state_ms,
+         data_folder = excluded.data_folder
        RETURNING node_id`,
     );
     this.#byId = connection.prepare<[number], Row>(`${SELECT_NODE} WHERE n.node_id = ?`);
@@ -65,8 +70,16 @@ export class NodeStore {
 
   /** @returns the node's id. */
   register(node: Registration): number {
-    const { role, slot, addr, version, state, nowMs } = node;
-    const row = this.#upsert.get({ role, slot: slot === '' ? null : slot, addr, version, state, nowMs });
+    const { role, slot, addr, version, dataFolderId, state, nowMs } = node;
+    const row = this.#upsert.get({
+      role,
+      slot: slot === '' ? null : slot,
+      addr,
+      version,
+      dataFolderId,
+      state,
+      nowMs,
+    });
     return Number(row?.node_id ?? 0n);
   }
 
@@ -116,5 +129,6 @@ function fromRow(row: Row): NodeRecord {
     slot: row.slot ?? '',
     regionCount: Number(row.region_count),
     stateMs: Number(row.state_ms),
+    dataFolderId: row.data_folder,
   };
 }

@@ -27,11 +27,13 @@ interface KnownFile {
 export class SegmentFiles {
   readonly #store: LocalStore;
   readonly #connection: DuckDBConnection;
+  readonly #confirmDataFolder: () => Promise<void>;
   readonly #known = new Map<string, KnownFile>();
 
-  constructor(store: LocalStore, connection: DuckDBConnection) {
+  constructor(store: LocalStore, connection: DuckDBConnection, confirmDataFolder: () => Promise<void>) {
     this.#store = store;
     this.#connection = connection;
+    this.#confirmDataFolder = confirmDataFolder;
   }
 
   absolute(path: string): string {
@@ -58,7 +60,7 @@ export class SegmentFiles {
     if (known === undefined) {
       // Files come and go; what is forgotten is only read again.
       if (this.#known.size >= FILES_MAX) this.#known.clear();
-      const checked = this.#store.verify(file);
+      const checked = this.#confirmDataFolder().then(() => this.#store.verify(file));
       known = { checked, columns: undefined };
       this.#known.set(file.path, known);
       checked.catch(() => this.#known.delete(file.path));

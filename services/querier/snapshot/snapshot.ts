@@ -26,6 +26,8 @@ export interface SnapshotDeps {
   /** Appends to them. */
   readonly appending: DuckDBConnection;
   readonly clock: Clock;
+  /** Before the first look at a file. */
+  readonly confirmDataFolder: () => Promise<void>;
 }
 
 /** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */
@@ -37,7 +39,7 @@ export class RegionSnapshots implements Snapshots {
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
-    this.#files = new SegmentFiles(deps.store, deps.connection);
+    this.#files = new SegmentFiles(deps.store, deps.connection, deps.confirmDataFolder);
     this.#freshDeps = { ...deps, files: this.#files };
   }
 

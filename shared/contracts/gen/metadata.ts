@@ -32,7 +32,11 @@ export interface MetadataService {
    * Errors: region_not_found, illegal_state (grant or watermark moved).
    */
   commitSegments(request: CommitSegmentsRequest, call: Call): Promise<RegionManifest>;
-  /** Makes the node known, or known again; its id is stable per slot. */
+  /**
+   * Makes the node known, or known again; its id is stable per slot. The first ingester that names its data folder makes
+   * it the cluster's. Errors: illegal_state (the process has another data folder than the cluster), external (which
+   * folder is the cluster's is not known, and this process cannot tell).
+   */
   registerNode(request: RegisterNodeRequest, call: Call): Promise<RegisterNodeResponse>;
   /**
    * Renews the node's lease, tells its state, and answers which regions its owner shall seal now.
@@ -207,12 +211,23 @@ export interface RegisterNodeRequest {
   /** Identity of an ingester's slot: a text that is made with the slot and stays in it; empty for roles without state. */
   readonly slot: string;
   readonly version: string;
+  /**
+   * Identity of the data folder that the process reads or writes segments in; empty: it has none, or is of a release
+   * that does not tell, and is not checked.
+   */
+  readonly dataFolderId: string;
+  /** The cluster that the folder belongs to; empty: none yet. */
+  readonly clusterId: string;
 }
 
 export interface RegisterNodeResponse {
   readonly nodeId: number;
   /** A node that is not heard of for so long counts as gone. */
   readonly leaseMs: number;
+  /** What the folder of an ingester belongs to from now on. */
+  readonly clusterId: string;
+  /** Whether the cluster has a data folder, which then is the one of this node. */
+  readonly dataFolderKnown: boolean;
 }
 
 export interface HeartbeatRequest {
@@ -226,6 +241,8 @@ export interface HeartbeatResponse {
   readonly regionIds: readonly number[];
   /** For a node that drains: whether any other node can take its regions. */
   readonly hasTakers: boolean;
+  /** As in `RegisterNodeResponse`. */
+  readonly dataFolderKnown: boolean;
 }
 
 export interface OpenRegionRequest {

@@ -36,7 +36,7 @@ export class ClusterSimulation {
     const world: World = {
       scheduler,
       network: new Network(scheduler),
-      disk: new Disk(scheduler, (path) => path.startsWith(`${folder}/slots`)),
+      disk: new Disk(scheduler, (path) => path.startsWith(`${folder}/slots`) || path.startsWith(`${folder}/identity`)),
       settings: drawSettings(scheduler),
       folder,
       engine: this.#engine,

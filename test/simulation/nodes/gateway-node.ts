@@ -70,7 +70,7 @@ export class GatewayNode {
 
   async #start(life: Life): Promise<void> {
     const world = this.#world;
-    const joined = await joinWorld(world, life, 'gateway', '');
+    const joined = await joinWorld(world, life, 'gateway');
     const { catalog, metadata, ingesters, membership } = joined;
     const deps = { clock: life.clock, random: life.random, metrics: world.metrics, catalog };
     const sender = new RegionSender({ ...deps, ingesters });

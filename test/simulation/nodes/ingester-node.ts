@@ -2,6 +2,7 @@ import { Adoption } from '#services/ingester/adoption';
 import { startIngester, type IngesterConfig, type IngesterDeps, type RunningIngester } from '#services/ingester/index';
 import { claimSlot } from '#services/ingester/slots';
 import { Loop } from '#shared/lifecycle/loop';
+import { DataFolder } from '#shared/node/data-folder';
 
 import { engineOf } from '../world/engine.js';
 import type { Life } from '../world/life.js';
@@ -81,9 +82,11 @@ export class IngesterNode {
     const { clock, random } = life;
     const fs = disk.fileSystemOf(life);
     const log = nodeLog(life, scheduler);
+    const folder = await DataFolder.open(world.folder, { fs, clock, random });
     const slot = await claimSlot({ dataFolder: world.folder, fs, random });
-    const joined = await joinWorld(world, life, 'ingester', slot.identity);
+    const joined = await joinWorld(world, life, 'ingester', slot.identity, folder);
     const { catalog, membership, metadata, nodeId } = joined;
+    await folder.bind(membership.clusterId);
     const scratchFolder = `${world.folder}/scratch/ingester-${slot.number}`;
     scheduler.note(`${this.name} is node ${nodeId} in slot ${slot.number}`);
     const deps: IngesterDeps = {

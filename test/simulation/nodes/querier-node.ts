@@ -6,6 +6,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
 import { invariant } from '#shared/errors/invariant';
+import { DataFolder } from '#shared/node/data-folder';
 import { LocalStore } from '#shared/segments/local-store';
 
 import { TIME_COLUMN, type ReadRow } from '../checkers/rows.js';
@@ -97,17 +98,20 @@ export class QuerierNode {
   async #start(life: Life): Promise<void> {
     const { scheduler, disk, sandboxes, folder } = this.#world;
     const instance = engineOf(await scheduler.work(life, sandboxes.take()), life, scheduler);
-    const joined = await joinWorld(this.#world, life, 'querier', '');
+    const fs = disk.fileSystemOf(life);
+    const dataFolder = await DataFolder.open(folder, { fs, clock: life.clock, random: life.random });
+    const joined = await joinWorld(this.#world, life, 'querier', '', dataFolder);
     const { catalog, ingesters, metadata, membership } = joined;
     const manifests = new ManifestCache(metadata);
     const snapshots = new RegionSnapshots({
       catalog,
       ingesters,
       manifests,
-      store: new LocalStore(`${folder}/store`, disk.fileSystemOf(life)),
+      store: new LocalStore(`${folder}/store`, fs),
       connection: await instance.connect(),
       appending: await instance.connect(),
       clock: life.clock,
+      confirmDataFolder: () => membership.confirmDataFolder(),
     });
     catalog.onManifest((manifest) => manifests.apply(manifest));
     catalog.onReset(() => manifests.clear());

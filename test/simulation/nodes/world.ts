@@ -4,6 +4,7 @@ import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Membership } from '#shared/discovery/membership';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
 import { retrying } from '#shared/grpc/retrying';
+import type { DataFolder } from '#shared/node/data-folder';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { ownCall } from '#shared/contracts/call';
 
@@ -58,14 +59,35 @@ export function newLife(name: string, { scheduler }: World): Life {
 }
 
 /** Joins the cluster as `joinCluster` does for real processes. */
-export async function joinWorld(world: World, life: Life, role: string, slot: string): Promise<Joined> {
+export async function joinWorld(
+  world: World,
+  life: Life,
+  role: string,
+  slot = '',
+  dataFolder?: DataFolder,
+): Promise<Joined> {
   const { network } = world;
   const { clock, random } = life;
   const log = nodeLog(life, world.scheduler);
   const metadata = retrying('Metadata', network.client('Metadata', life, METADATA), { clock, random });
   const registration = { role, addr: life.name, slot, version: 'test' };
   const membership = await Membership.join(
-    { metadata, clock, random, log, registration: () => Promise.resolve(registration) },
+    {
+      metadata,
+      clock,
+      random,
+      log,
+      registration: () =>
+        Promise.resolve({
+          ...registration,
+          dataFolderId: dataFolder?.id ?? '',
+          clusterId: dataFolder?.clusterId ?? '',
+        }),
+      // All have the same folder.
+      onRefused(refusal) {
+        throw refusal;
+      },
+    },
     new AbortController().signal,
   );
   const catalog = new CatalogCache({ metadata, clock, random, log });

@@ -9,6 +9,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RunningMetadata } from '#services/metadata/index';
 import { failureCode } from '../../../support/failure.js';
 import { metadataIn, testFolder, type TestFolder } from '../../../support/metadata.js';
+import { NO_FOLDER } from '#test/support/metadata-rig';
 import { hastyClock, quietLog } from '../../../support/writer-bench.js';
 
 const call = ownCall('test');
@@ -32,7 +33,7 @@ describe('CatalogCache', () => {
   beforeEach(async () => {
     folder = testFolder();
     running = await metadataIn(folder.path);
-    await running.service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test' }, call);
+    await running.service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER }, call);
     calls = [];
     // Passes each call on to the service that runs at the moment, and notes it.
     metadata = new Proxy({} as MetadataService, {
@@ -203,7 +204,7 @@ describe('CatalogCache', () => {
 
   describe('nodes', () => {
     async function join(slot: string, role = 'ingester'): Promise<number> {
-      const request = { role, addr: `${slot}:1`, slot, version: 'test' };
+      const request = { role, addr: `${slot}:1`, slot, version: 'test', ...NO_FOLDER };
       return (await running.service.registerNode(request, call)).nodeId;
     }
 

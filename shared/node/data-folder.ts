@@ -1,0 +1,182 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+
+export interface DataFolderDeps {
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What the identity file says. */
+interface Identity {
+  readonly folderId: string;
+  /** Empty until an ingester has joined a cluster with the folder. */
+  readonly clusterId: string;
+}
+
+const FILE = 'folder.json';
+const ID = /^[0-9a-f]{32}$/;
+/** Others hold the lock only while they write one small file. */
+const LOCK_REST_MS = 20;
+const LOCK_MS_MAX = 5_000;
+
+/**
+ * The folder that the processes of a cluster share, with an identity of its own: a random number in `identity/folder.json`,
+ * made by the first process that opens it, and the cluster that it belongs to.
+ *
+ * Copies of the folder have its identity.
+ */
+export class DataFolder {
+  readonly path: string;
+  readonly id: string;
+  readonly #deps: DataFolderDeps;
+  #clusterId: string;
+
+  private constructor(path: string, { folderId, clusterId }: Identity, deps: DataFolderDeps) {
+    this.path = path;
+    this.id = folderId;
+    this.#clusterId = clusterId;
+    this.#deps = deps;
+  }
+
+  /**
+   * Makes the folder and its identity if need be.
+   *
+   * @throws `storage_unavailable` if it cannot be made or written, or holds something else than an identity.
+   */
+  static async open(path: string, deps: DataFolderDeps): Promise<DataFolder> {
+    await makeDataFolder(deps.fs, path);
+    return new DataFolder(path, await identify(path, deps), deps);
+  }
+
+  /** The cluster that the folder belongs to; empty if to none yet. */
+  get clusterId(): string {
+    return this.#clusterId;
+  }
+
+  /** Gives the folder to the cluster that took this process in. @throws `illegal_state` if it belongs to another one. */
+  async bind(clusterId: string): Promise<void> {
+    // Metadata of an earlier release does not tell.
+    if (clusterId === '' || this.#clusterId === clusterId) return;
+    const { path, id } = this;
+    const bound = await underLock(path, this.#deps, async () => {
+      const present = await readIdentity(path, this.#deps.fs);
+      if (present !== undefined && present.clusterId !== '') return present.clusterId;
+      await writeIdentity(path, { folderId: id, clusterId }, this.#deps.fs);
+      return clusterId;
+    });
+    this.#clusterId = bound;
+    if (bound === clusterId) return;
+    const text = `data folder "${path}" (id ${id}) belongs to the cluster ${bound}, this process is part of ${clusterId}`;
+    throw new AlmanacError('illegal_state', text);
+  }
+}
+
+/** @throws `storage_unavailable`. */
+export async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
+  try {
+    await fs.makeFolder(folder);
+  } catch (error) {
+    throw folderError(`data folder "${folder}" cannot be made`, error);
+  }
+}
+
+async function identify(folder: string, deps: DataFolderDeps): Promise<Identity> {
+  const { fs, random } = deps;
+  const present = await readIdentity(folder, fs);
+  if (present !== undefined) {
+    // Whoever made it may not have come to that: what others hear of must not be lost.
+    await syncNames(folder, fs);
+    return present;
+  }
+  return underLock(folder, deps, async () => {
+    const meanwhile = await readIdentity(folder, fs);
+    if (meanwhile !== undefined) return meanwhile;
+    const made = { folderId: Buffer.from(random.bytes(16)).toString('hex'), clusterId: '' };
+    await writeIdentity(folder, made, fs);
+    return made;
+  });
+}
+
+async function underLock<T>(folder: string, { fs, clock }: DataFolderDeps, work: () => Promise<T>): Promise<T> {
+  const place = `${folder}/identity`;
+  try {
+    await fs.makeFolder(place);
+  } catch (error) {
+    throw folderError(`data folder "${folder}" cannot be written`, error);
+  }
+  const endMs = clock.monotonicMs() + LOCK_MS_MAX;
+  for (;;) {
+    const unlock = fs.tryLock(place);
+    if (unlock !== undefined) {
+      try {
+        return await work();
+      } catch (error) {
+        throw folderError(`data folder "${folder}" cannot be written`, error);
+      } finally {
+        unlock();
+      }
+    }
+    if (clock.monotonicMs() > endMs)
+      throw new AlmanacError('illegal_state', `"${place}" has been locked by another process for ${LOCK_MS_MAX} ms`);
+    await clock.sleep(LOCK_REST_MS);
+  }
+}
+
+async function readIdentity(folder: string, fs: FileSystem): Promise<Identity | undefined> {
+  const path = `${folder}/identity/${FILE}`;
+  let text: string;
+  try {
+    if ((await fs.size(path)) === undefined) return undefined;
+    text = new TextDecoder().decode(await fs.readFile(path));
+  } catch (error) {
+    throw folderError(`"${path}" cannot be read`, error);
+  }
+  const identity = parseIdentity(text);
+  if (identity !== undefined) return identity;
+  const hint = 'put the file back as it was, or if nothing else is left, write the id that metadata names into it';
+  throw new AlmanacError('storage_unavailable', `"${path}" is damaged or of something else than Almanac: ${hint}`);
+}
+
+function parseIdentity(text: string): Identity | undefined {
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof found !== 'object' || found === null) return undefined;
+  const { folderId, clusterId } = found as Partial<Record<keyof Identity, unknown>>;
+  if (typeof folderId !== 'string' || !ID.test(folderId)) return undefined;
+  if (typeof clusterId !== 'string' || (clusterId !== '' && !ID.test(clusterId))) return undefined;
+  return { folderId, clusterId };
+}
+
+/** Written beside and renamed, so that a crash leaves a whole file or the one before. */
+async function writeIdentity(folder: string, { folderId, clusterId }: Identity, fs: FileSystem): Promise<void> {
+  const path = `${folder}/identity/${FILE}`;
+  const scratch = `${path}.new`;
+  await fs.remove(scratch);
+  const file = await fs.open(scratch, 'append');
+  try {
+    await file.append([new TextEncoder().encode(`${JSON.stringify({ folderId, clusterId })}\n`)]);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await fs.rename(scratch, path);
+  await syncNames(folder, fs);
+}
+
+async function syncNames(folder: string, fs: FileSystem): Promise<void> {
+  await fs.syncFolder(`${folder}/identity`);
+  await fs.syncFolder(folder);
+}
+
+function folderError(what: string, error: unknown): AlmanacError {
+  if (error instanceof AlmanacError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new AlmanacError('storage_unavailable', `${what}: ${reason}`, { cause: error });
+}
