@@ -17,6 +17,7 @@ import {
   type StartMetadata,
   NO_FOLDER,
 } from '../support/metadata-rig.js';
+import { folderContract } from './metadata-folder-contract.js';
 import { grantsContract } from './metadata-grants-contract.js';
 import { movesContract } from './metadata-moves-contract.js';
 import { nodesContract } from './metadata-nodes-contract.js';
@@ -27,6 +28,7 @@ const EPOCH_1 = 1n << 40n;
 /** What every form of the metadata service has to do, whatever lies between it and its caller. */
 export function metadataContract(name: string, start: StartMetadata): void {
   nodesContract(name, start);
+  folderContract(name, start);
   grantsContract(name, start);
   movesContract(name, start);
 

@@ -52,6 +52,11 @@ export class Member {
     this.#ended = new Promise((resolve) => child.on('close', resolve));
   }
 
+  /** What it was given for a flag. */
+  flag(name: string): string {
+    return this.#args[this.#args.indexOf(name) + 1];
+  }
+
   get pid(): number {
     invariant(this.#process?.pid !== undefined, `${this.name} does not run`);
     return this.#process.pid;
@@ -72,6 +77,11 @@ export class Member {
     return this.#ended;
   }
 
+  /** Resolves with the exit code when the process ends by itself. */
+  ended(): Promise<number | null> {
+    return this.#ended;
+  }
+
   async kill(): Promise<void> {
     this.#process?.kill('SIGKILL');
     await this.#ended;
@@ -89,17 +99,17 @@ export class Cluster extends HttpApi {
   /** In the order of the members of this role. */
   readonly gateways: HttpApi[] = [];
   readonly metadata: MetadataService;
+  readonly metadataAddr: string;
   readonly #metadataConnection: Connection;
   readonly #environment: Readonly<Record<string, string>>;
-  readonly #metadataAddr: string;
 
   private constructor(folder: string, ports: { http: number; metadata: number }, options: ClusterOptions) {
     super(`http://127.0.0.1:${ports.http}`);
     this.gateways.push(this);
     this.folder = folder;
     this.#environment = options.environment ?? {};
-    this.#metadataAddr = `127.0.0.1:${ports.metadata}`;
-    this.#metadataConnection = connect(this.#metadataAddr, { clock: systemClock });
+    this.metadataAddr = `127.0.0.1:${ports.metadata}`;
+    this.#metadataConnection = connect(this.metadataAddr, { clock: systemClock });
     this.metadata = this.#metadataConnection.client('Metadata');
   }
 
@@ -107,7 +117,7 @@ export class Cluster extends HttpApi {
   static async start(folder: string, options: ClusterOptions = {}): Promise<Cluster> {
     const [http, metadata] = await Promise.all([freePort(), freePort()]);
     const cluster = new Cluster(folder, { http, metadata }, options);
-    cluster.#add('metadata', 'metadata', ['--grpc-addr', cluster.#metadataAddr]);
+    cluster.#add('metadata', 'metadata', ['--grpc-addr', cluster.metadataAddr]);
     await cluster.#addGateway(http);
     for (let i = 1; i < (options.gateways ?? 1); i++) {
       const port = await freePort();
@@ -181,7 +191,7 @@ export class Cluster extends HttpApi {
   }
 
   #nodeFlags(port: number): string[] {
-    return ['--grpc-addr', `127.0.0.1:${port}`, '--metadata-addr', this.#metadataAddr];
+    return ['--grpc-addr', `127.0.0.1:${port}`, '--metadata-addr', this.metadataAddr];
   }
 
   async #isReady(): Promise<boolean> {
