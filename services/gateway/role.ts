@@ -86,14 +86,14 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
   const { config } = loaded;
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics, catalog };
-  const ingesters = new RemoteIngesters(catalog, (addr) => {
-    const connection = connectTo(config, addr);
+  const ingesters = new RemoteIngesters(catalog, (addr, nodeId) => {
+    const connection = connectTo(config, addr, `node ${nodeId} (ingester)`);
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
   const queriers = new RemoteQueriers({
     nodes: () => catalog.nodes(),
     connect: (addr) => {
-      const connection = connectTo(config, addr);
+      const connection = connectTo(config, addr, 'querier');
       return { service: connection.client('Querier'), close: () => connection.close() };
     },
   });
@@ -102,7 +102,7 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
     metadata,
     metadataAddr: config.metadata.addr,
     connect: (addr) => {
-      const connection = connectTo(config, addr);
+      const connection = connectTo(config, addr, 'process');
       return { service: connection.client('Admin'), close: () => connection.close() };
     },
   });

@@ -46,8 +46,8 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   late.node = node;
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics };
-  const ingesters = new RemoteIngesters(catalog, (addr) => {
-    const connection = connectTo(config, addr);
+  const ingesters = new RemoteIngesters(catalog, (addr, nodeId) => {
+    const connection = connectTo(config, addr, `node ${nodeId} (ingester)`);
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
   const sender = new RegionSender({ ...deps, catalog, ingesters });

@@ -1,5 +1,6 @@
 import type { RegionInfo } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { CatalogCache } from './catalog-cache.js';
@@ -14,10 +15,10 @@ export interface Connected<S> {
 /** Ingesters in processes of their own, found by the catalog and connected to at first use. */
 export class RemoteIngesters implements Ingesters {
   readonly #catalog: CatalogCache;
-  readonly #connect: (addr: string) => Connected<IngesterService>;
+  readonly #connect: (addr: string, nodeId: number) => Connected<IngesterService>;
   readonly #connections = new Map<string, Connected<IngesterService>>();
 
-  constructor(catalog: CatalogCache, connect: (addr: string) => Connected<IngesterService>) {
+  constructor(catalog: CatalogCache, connect: (addr: string, nodeId: number) => Connected<IngesterService>) {
     this.#catalog = catalog;
     this.#connect = connect;
   }
@@ -27,7 +28,7 @@ export class RemoteIngesters implements Ingesters {
     if (node === undefined || node.addr === '') {
       throw new AlmanacError('region_not_ready', `region ${region.regionId} has no owner`, { retryAfterSeconds: 1 });
     }
-    return this.#at(node.addr);
+    return this.#at(node);
   }
 
   close(): void {
@@ -35,23 +36,29 @@ export class RemoteIngesters implements Ingesters {
     this.#connections.clear();
   }
 
-  #at(addr: string): IngesterService {
-    let connection = this.#connections.get(addr);
+  #at({ addr, nodeId }: NodeInfo): IngesterService {
+    const key = keyOf({ addr, nodeId });
+    let connection = this.#connections.get(key);
     if (connection === undefined) {
       this.#dropOthers();
-      connection = this.#connect(addr);
-      this.#connections.set(addr, connection);
+      connection = this.#connect(addr, nodeId);
+      this.#connections.set(key, connection);
     }
     return connection.service;
   }
 
   /** Nodes come and go, each with an address of its own. */
   #dropOthers(): void {
-    const present = new Set(this.#catalog.nodes().map(({ addr }) => addr));
-    for (const [addr, connection] of this.#connections) {
-      if (present.has(addr)) continue;
-      this.#connections.delete(addr);
+    const present = new Set(this.#catalog.nodes().map(keyOf));
+    for (const [key, connection] of this.#connections) {
+      if (present.has(key)) continue;
+      this.#connections.delete(key);
       connection.close();
     }
   }
+}
+
+/** Errors name the node, so that one which took the address of another gets a connection of its own. */
+function keyOf({ addr, nodeId }: Pick<NodeInfo, 'addr' | 'nodeId'>): string {
+  return `${nodeId} ${addr}`;
 }

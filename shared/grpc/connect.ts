@@ -6,10 +6,11 @@ import type { Call } from '#shared/contracts/call';
 import { contractOf, type ContractName, type Contracts, type Method } from './contract.js';
 import { Exchange, type Link } from './exchange.js';
 import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
-import { UnansweredError } from './status.js';
 
 export interface ConnectOptions extends TransportOptions {
   readonly clock: Clock;
+  /** Who is there, for the texts of errors: `metadata`, `node 3 (ingester)`. Without it they name the method. */
+  readonly name?: string;
   /** How long a call waits for a connection before it fails; 1 s if not given, `undefined`: up to its deadline. */
   readonly connectMs?: number | undefined;
   /** Whether a peer that refuses connections is tried again for that time; otherwise it fails calls at once. */
@@ -39,6 +40,7 @@ export function connect(address: string, options: ConnectOptions): Connection {
   const link: Link = {
     channel,
     address,
+    name: options.name,
     clock: options.clock,
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     connectMs: 'connectMs' in options ? options.connectMs : CONNECT_MS,
@@ -77,7 +79,7 @@ function clientOf(link: Link, methods: readonly Method[]): object {
 async function unary(link: Link, method: Method, request: object, call: Call): Promise<object> {
   const exchange = open(link, method, request, call);
   const answer = await exchange.next();
-  if (answer === undefined) throw new UnansweredError(`${method.title} at ${link.address}: the answer is missing`);
+  if (answer === undefined) throw exchange.unanswered('did not answer');
   // An answer counts when the peer has said that all went well.
   await exchange.next();
   return method.response.decode(answer);

@@ -7,12 +7,14 @@ import { callError, type Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { DEADLINE_MS_MAX, REQUEST_ID_KEY } from './options.js';
-import { fromStatus, UnansweredError } from './status.js';
+import { fromStatus, lateError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
 export interface Link {
   readonly channel: Channel;
   readonly address: string;
+  /** Who is there; undefined: errors name the method. */
+  readonly name: string | undefined;
   readonly clock: Clock;
   readonly messageBytesMax: number;
   /** How long a call waits for a connection; undefined: up to its deadline. */
@@ -46,14 +48,14 @@ export class Exchange {
   /** @throws the call's error if it is over, and `invalid_arguments` if the request is too large. */
   constructor(link: Link, outgoing: Outgoing, call: Call) {
     this.#link = link;
-    this.#title = `${outgoing.title} at ${link.address}`;
+    this.#title = `${link.name ?? outgoing.title} at ${link.address}`;
     this.#signal = call.signal;
     const leftMs = this.#check(outgoing, call);
     const deadline = leftMs > DEADLINE_MS_MAX ? Infinity : call.deadlineMs;
     try {
       this.#call = link.channel.createCall(outgoing.path, deadline, undefined, null, undefined);
     } catch (cause) {
-      throw new UnansweredError(`${this.#title}: the connection is closed: ${String(cause)}`);
+      throw this.unanswered('cannot be called any more', cause);
     }
     // A request may have many calls under way, which all end with it.
     setMaxListeners(0, call.signal);
@@ -72,6 +74,11 @@ export class Exchange {
     this.#message = undefined;
     if (message === undefined && this.#end instanceof AlmanacError) throw this.#end;
     return message;
+  }
+
+  /** No answer of the service came. @param how as the text goes on after who it is. */
+  unanswered(how: string, cause?: unknown): UnansweredError {
+    return new UnansweredError(`${this.#title} ${how}`, { details: { peer: this.#title }, cause });
   }
 
   /** Tells the peer that nothing more is wanted. Does nothing after the end. */
@@ -110,18 +117,20 @@ export class Exchange {
   }
 
   readonly #onAbort = (): void => {
-    this.#finish(callError(this.#signal));
+    const reason = callError(this.#signal);
+    // Whoever waits for the caller is told what the caller waited for.
+    this.#finish(reason.code === 'deadline_exceeded' ? lateError(this.#title) : reason);
     this.#call.cancelWithStatus(status.CANCELLED, 'the caller gave up');
   };
 
   /** A peer that does not even refuse would hold the call up to its deadline. */
   #limitConnecting(): void {
-    const { channel, clock, connectMs, address } = this.#link;
+    const { channel, clock, connectMs } = this.#link;
     const isConnected = (): boolean => channel.getConnectivityState(true) === connectivityState.READY;
     if (connectMs === undefined || isConnected()) return;
     this.#connecting = clock.after(connectMs, () => {
       if (isConnected()) return;
-      this.#finish(new UnansweredError(`${this.#title}: no connection to ${address} within ${connectMs} ms`));
+      this.#finish(this.unanswered(`cannot be reached: no connection within ${connectMs} ms`));
       this.#call.cancelWithStatus(status.UNAVAILABLE, 'no connection');
     });
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { callError, type Call } from '#shared/contracts/call';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 
 import { contractOf, type ContractName, type Contracts } from './contract.js';
 import { REPEATABLE } from './methods.js';
@@ -41,15 +42,22 @@ function repeated(run: Run, { clock, random, forMs = FOR_MS }: RetryOptions): Ru
   return async (request, call) => {
     const endMs = Math.min(call.deadlineMs, clock.nowMs() + forMs);
     for (let restMs = REST_MS; ; restMs = Math.min(2 * restMs, REST_MS_MAX)) {
+      let failure: UnansweredError;
       try {
         return await run(request, call);
       } catch (error) {
         // Between half of the time and all of it, so that callers of a peer that comes back do not come together.
         const delayMs = restMs * (0.5 + random.fraction() / 2);
         if (!(error instanceof UnansweredError) || clock.nowMs() + delayMs >= endMs) throw error;
+        failure = error;
         await clock.sleep(delayMs, call.signal);
       }
-      if (call.signal.aborted) throw callError(call.signal);
+      if (call.signal.aborted) throw whyNot(callError(call.signal), failure);
     }
   };
+}
+
+/** A caller whose time is over is told what it was that did not answer. */
+function whyNot(end: AlmanacError, failure: UnansweredError): AlmanacError {
+  return end.code === 'deadline_exceeded' ? failure : end;
 }

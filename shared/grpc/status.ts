@@ -57,14 +57,14 @@ export function toStatus(error: AlmanacError): CrossingStatus {
   return { code, details: cut(error.message, SUMMARY_LENGTH_MAX), metadata };
 }
 
-/** The error that `toStatus` took, or what the transport itself has to say. `title` names the call. */
+/** The error that `toStatus` took, or what the transport itself has to say. `title` names who was called. */
 export function fromStatus({ code, details, metadata }: StatusObject, title: string): AlmanacError {
   const [bytes] = metadata.get(ERROR_KEY);
   if (bytes instanceof Buffer) return fromCrossing(bytes);
   const text = `${title}: ${details}`;
   switch (code) {
     case status.DEADLINE_EXCEEDED:
-      return new AlmanacError('deadline_exceeded', `${title} did not answer before its deadline`);
+      return lateError(title);
     case status.RESOURCE_EXHAUSTED:
       return new AlmanacError('resources_exhausted', text);
     case status.UNIMPLEMENTED:
@@ -74,10 +74,29 @@ export function fromStatus({ code, details, metadata }: StatusObject, title: str
     case status.UNKNOWN:
     case status.INTERNAL:
       // Streams that a dying peer resets come under any of these.
-      return new UnansweredError(text);
+      return new UnansweredError(`${title} ${howItFailed(details)}`, { details: { peer: title }, cause: details });
     default:
       return new AlmanacError('unexpected', `${text} (gRPC status ${code})`);
   }
+}
+
+/** The peer did not answer in time. */
+export function lateError(title: string): AlmanacError {
+  const text = `${title} did not answer before its deadline`;
+  return new AlmanacError('deadline_exceeded', text, { details: { peer: title } });
+}
+
+const UNREACHED = /^No connection established|^Name resolution failed|^Failed to connect|^No addresses/i;
+const BROKEN = /^Connection (dropped|closed)|^Call ended without|RST_STREAM|^Stream (removed|refused)|ECONNRESET|GOAWAY/i;
+const SYSTEM_CODE = /\bE[A-Z]{4,}\b/;
+
+/** The transport's words, which are meant for who wrote it, in words for who runs the processes. */
+function howItFailed(details: string): string {
+  const [code] = SYSTEM_CODE.exec(details) ?? [];
+  const why = code === undefined ? '' : ` (${code})`;
+  if (UNREACHED.test(details)) return `cannot be reached${why}`;
+  if (BROKEN.test(details)) return `broke the connection off${why}`;
+  return `failed: ${cut(details, SUMMARY_LENGTH_MAX)}`;
 }
 
 function fromCrossing(bytes: Buffer): AlmanacError {

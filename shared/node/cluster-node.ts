@@ -85,6 +85,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   const { config } = loaded;
   const connection = connect(config.metadata.addr, {
     clock: systemClock,
+    name: 'metadata',
     messageBytesMax: config.grpc.maxMessageSizeBytes,
     connectMs: METADATA_CONNECT_MS,
     isPatient: true,
@@ -145,7 +146,7 @@ function addressOf({ node, grpc, metadata }: Config, port: number): Promise<stri
   });
 }
 
-/** A connection to another process of the cluster. */
-export function connectTo({ grpc }: Config, addr: string): Connection {
-  return connect(addr, { clock: systemClock, messageBytesMax: grpc.maxMessageSizeBytes });
+/** A connection to another process of the cluster. @param name who that is, for the texts of errors. */
+export function connectTo({ grpc }: Config, addr: string, name: string): Connection {
+  return connect(addr, { clock: systemClock, name, messageBytesMax: grpc.maxMessageSizeBytes });
 }

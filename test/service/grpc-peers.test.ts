@@ -23,12 +23,15 @@ describe('gRPC: peers', () => {
 
   describe('a peer that is not there', () => {
     it('is told at once where it refuses', async () => {
-      const service = rig.connectTo(await rig.freePort()).client('Ingester');
+      const service = rig.connectTo(await rig.freePort(), { name: 'node 3 (ingester)' }).client('Ingester');
       const begin = performance.now();
       const error = await failure(service.flushTable(FLUSH, callFor(30_000)));
       expect(performance.now() - begin).to.be.lessThan(2000);
       expect(error.code).to.equal('external');
       expect(error.retry).to.equal(true);
+      const who = /^node 3 \(ingester\) at 127\.0\.0\.1:\d+/;
+      expect(error.message).to.match(new RegExp(`${who.source} cannot be reached \\(ECONNREFUSED\\)$`));
+      expect(error.details['peer']).to.match(new RegExp(`${who.source}$`));
     });
 
     it('is told after a second where it is silent', async () => {
@@ -39,12 +42,12 @@ describe('gRPC: peers', () => {
         silent.close();
       });
       await once(silent, 'listening');
-      const service = rig.connectTo((silent.address() as AddressInfo).port).client('Ingester');
+      const service = rig.connectTo((silent.address() as AddressInfo).port, { name: 'metadata' }).client('Ingester');
       const begin = performance.now();
       const error = await failure(service.flushTable(FLUSH, callFor(30_000)));
       expect(performance.now() - begin).to.be.within(900, 5000);
       expect(error.code).to.equal('external');
-      expect(error.message).to.include('no connection to 127.0.0.1');
+      expect(error.message).to.match(/^metadata at 127\.0\.0\.1:\d+ cannot be reached: no connection within 1000 ms$/);
     });
 
     it('is waited for by those who want to', async () => {
@@ -76,6 +79,7 @@ describe('gRPC: peers', () => {
       const scanning = failure(parts.next());
       peer.process.kill('SIGKILL');
       expect((await flushing).code).to.equal('external');
+      expect((await flushing).message).to.match(/^Ingester\.flushTable at 127\.0\.0\.1:\d+ broke the connection off/);
       expect((await scanning).code).to.equal('external');
 
       await startPeer(peer.port);
@@ -98,6 +102,15 @@ describe('gRPC: peers', () => {
       const waiting = service.flushTable(FLUSH, callFor(30_000));
       await rig.serveOn(port, { flushTable: () => Promise.resolve({ segments: 5 }) });
       expect(await waiting).to.deep.equal({ segments: 5 });
+    });
+
+    it('that are out of time say who did not answer, whoever ends them', async () => {
+      const link = rig.connectTo(await rig.freePort(), { name: 'metadata' });
+      const service = retrying('Ingester', link.client('Ingester'), retries);
+      const caller = new AbortController();
+      const waiting = failure(service.flushTable(FLUSH, callFor(30_000, caller.signal)));
+      caller.abort(new AlmanacError('deadline_exceeded', 'the request took too long'));
+      expect((await waiting).message).to.match(/^metadata at 127\.0\.0\.1:\d+ (cannot be reached|did not answer)/);
     });
 
     it('end when they are given up', async () => {

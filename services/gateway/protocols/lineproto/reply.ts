@@ -109,8 +109,13 @@ function inProtocolWords(error: AlmanacError, version: 'v1' | 'v2'): { status: n
   }
   const status = error.code === 'deadline_exceeded' ? 408 : error.httpStatus;
   if (version === 'v1' && status === 413) return { status, message: 'Request Entity Too Large' };
-  if (version === 'v1' && (status === 503 || status === 408)) return { status, message: 'timeout' };
+  if (version === 'v1' && (status === 503 || status === 408)) return { status, message: timeoutText(error) };
   return { status, message };
+}
+
+/** Too much work is `timeout` in the first version and no more; somebody who is not there is named after it. */
+function timeoutText({ code, details, publicMessage }: AlmanacError): string {
+  return code === 'region_not_ready' || details['peer'] !== undefined ? `timeout: ${publicMessage}` : 'timeout';
 }
 
 function errorV1(status: number, message: string, error?: AlmanacError): Answer {
