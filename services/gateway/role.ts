@@ -99,6 +99,7 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
   });
   const peers = new Peers({
     nodes: () => catalog.nodes(),
+    tables: () => catalog.allTables(),
     metadata,
     metadataAddr: config.metadata.addr,
     connect: (addr) => {

@@ -234,7 +234,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         expect(await failureCode(abandon(99))).to.equal('invalid_arguments');
         for (const state of ['ready', 'draining', 'starting']) {
           await rig.beat(a, state);
-          expect(await failureCode(abandon(a))).to.equal('illegal_state');
+          expect(await failureCode(abandon(a))).to.equal('invalid_arguments');
         }
       });
 

@@ -99,6 +99,40 @@ describe('administration of a cluster', function () {
     expect((await cluster.sql('SELECT count(*) FROM cpu')).rows).to.deep.equal([[1000]]);
   });
 
+  it('SHOW REGIONS tells what ADMIN takes, and what is wrong with it is a 400', async () => {
+    const shown = (await cluster.sql('SHOW FULL REGIONS FROM cpu')).rows as [string, number, number, ...unknown[]][];
+    expect(shown.map(([table, region, peer]) => [table, region, peer])).to.deep.equal(
+      (await regions()).map(({ regionId, nodeId }) => ['cpu', regionId, nodeId]),
+    );
+    const [ingester] = await idsOf('ingester');
+    const [querier] = await idsOf('querier');
+    const region = shown[0][1];
+    const wrong: readonly (readonly [string, RegExp])[] = [
+      [`move_region(99999, ${ingester})`, /region 99999 not found/],
+      [`move_region(${region}, 99999)`, /there is no node 99999/],
+      [`move_region(${region}, ${querier})`, /node \d+ cannot take regions: it is of role querier/],
+      ['abandon_slot(99999)', /there is no node 99999/],
+      [`abandon_slot(${querier})`, /node \d+ is of role querier/],
+      [`abandon_slot(${ingester})`, /node \d+ is ready, only one that is gone can be abandoned/],
+    ];
+    for (const [call, text] of wrong) {
+      const answer = await cluster.sql(`ADMIN ${call}`);
+      expect(answer.status, answer.text).to.equal(400);
+      expect(answer.text).to.match(text);
+    }
+  });
+
+  it('/status counts the regions of ingesters while metadata is down', async () => {
+    const counts = async (): Promise<unknown[]> =>
+      (await entries()).filter(({ role }) => role === 'ingester').map((entry) => [entry.node_id, entry.region_count]);
+    const before = await counts();
+    const [metadata] = cluster.of('metadata');
+    await metadata.kill();
+    expect(await counts()).to.deep.equal(before);
+    metadata.start();
+    await cluster.ready();
+  });
+
   it('says which process does not answer, and ADMIN abandon_slot gives its regions to others', async () => {
     const [ingester] = cluster.of('ingester');
     const { port } = cluster.proxies[0];

@@ -1,5 +1,6 @@
 import type { Call } from '#shared/contracts/call';
 import type { AdminService } from '#shared/contracts/gen/admin';
+import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, NodeInfo } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -22,6 +23,8 @@ export interface ConnectedAdmin {
 export interface PeersOptions {
   /** All nodes of the cluster, as the catalog knows them. */
   readonly nodes: () => readonly NodeInfo[];
+  /** All tables, as the catalog knows them. */
+  readonly tables: () => readonly Pick<Table, 'regions'>[];
   readonly metadata: Pick<MetadataService, 'listNodes'>;
   readonly metadataAddr: string;
   readonly connect: (addr: string) => ConnectedAdmin;
@@ -64,8 +67,21 @@ export class Peers {
       return [this.#metadataInfo(), ...listed.nodes];
     } catch (error) {
       if (!AlmanacError.from(error).retry) throw error;
-      return [this.#metadataInfo(), ...nodes()];
+      const counts = this.#regionCounts();
+      return [
+        this.#metadataInfo(),
+        ...nodes().map((node) => ({ ...node, regionCount: counts.get(node.nodeId) ?? 0 })),
+      ];
     }
+  }
+
+  /** Who owned what when metadata was last heard of. */
+  #regionCounts(): ReadonlyMap<number, number> {
+    const counts = new Map<number, number>();
+    for (const { regions } of this.#options.tables()) {
+      for (const { nodeId } of regions) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
+    }
+    return counts;
   }
 
   #metadataInfo(): NodeInfo {

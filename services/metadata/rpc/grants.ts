@@ -73,14 +73,19 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
   return { region: regionInfo(catalog, catalog.region(regionId)) };
 }
 
-/** @throws `region_not_found`; `illegal_state` if the node cannot take regions now. */
+/** @throws `region_not_found`; `invalid_arguments` if the node cannot take regions. */
 export function moveRegion({ catalog, moves }: Cluster, { regionId, toNodeId }: MoveRegionRequest): Empty {
   const region = catalog.region(regionId);
-  if (!catalog.nodes.readyIngesterIds().includes(toNodeId)) {
-    throw new AlmanacError('illegal_state', `node ${toNodeId} cannot take regions now`);
-  }
+  if (!catalog.nodes.readyIngesterIds().includes(toNodeId)) throw cannotTake(catalog, toNodeId);
   moves.wish(region, toNodeId);
   return {};
+}
+
+function cannotTake(catalog: Catalog, nodeId: number): AlmanacError {
+  const node = catalog.nodes.find(nodeId);
+  if (node === undefined) return new AlmanacError('invalid_arguments', `there is no node ${nodeId}, see /status`);
+  const why = node.role === 'ingester' ? `it is ${node.state}` : `it is of role ${node.role}, only ingesters do`;
+  return new AlmanacError('invalid_arguments', `node ${nodeId} cannot take regions: ${why}`);
 }
 
 function checkSeal(region: RegionRecord, { regionId, epoch, nodeId, watermark }: SealRegionRequest): void {

@@ -72,14 +72,16 @@ export function listNodes({ catalog }: Cluster): ListNodesResponse {
 /**
  * Grants the regions of a node that will not come back anew, without its log.
  *
- * @throws `invalid_arguments` if there is no such node; `illegal_state` while it is alive.
+ * @throws `invalid_arguments` if there is no such ingester, or while it is alive.
  */
 export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): AbandonNodeResponse {
   const { catalog, moves, log } = cluster;
   const node = catalog.nodes.find(nodeId);
-  if (node === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${nodeId}`);
+  if (node === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${nodeId}, see /status`);
+  if (node.slot === '' || node.role === 'standalone')
+    throw new AlmanacError('invalid_arguments', `node ${nodeId} is of role ${node.role}, only ingesters have a slot`);
   if (node.state !== 'gone' && node.state !== 'left') {
-    throw new AlmanacError('illegal_state', `node ${nodeId} is ${node.state}, only one that is gone can be abandoned`);
+    throw new AlmanacError('invalid_arguments', `node ${nodeId} is ${node.state}, only one that is gone can be abandoned`);
   }
   const regionIds = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
   const placement = new Placement(catalog);

@@ -52,12 +52,12 @@ export interface MetadataService {
   sealRegion(request: SealRegionRequest, call: Call): Promise<SealRegionResponse>;
   /**
    * Wishes a region moved; its owner hears of it with its next heartbeat.
-   * Errors: region_not_found, illegal_state (the node cannot take regions now).
+   * Errors: region_not_found, invalid_arguments (no such node, or it cannot take regions).
    */
   moveRegion(request: MoveRegionRequest, call: Call): Promise<Empty>;
   /**
    * Closes the grants of a node that will not come back, without its log: rows that only it had are lost. Its regions
-   * are granted anew. Errors: invalid_arguments (no such node), illegal_state (the node is alive).
+   * are granted anew. Errors: invalid_arguments (no such ingester, or it is alive).
    */
   abandonNode(request: AbandonNodeRequest, call: Call): Promise<AbandonNodeResponse>;
   /** The node's open grants, with those tables. */

@@ -16,6 +16,7 @@ import { showCreateDatabase } from './show-create-database.js';
 import { showCreateTable } from './show-create-table.js';
 import { showDatabases } from './show-databases.js';
 import { showIndex } from './show-index.js';
+import { showRegions } from './show-regions.js';
 import { showTables } from './show-tables.js';
 import { showVariables } from './show-variables.js';
 import type { Statement, StatementKind } from './statement.js';
@@ -41,6 +42,7 @@ export const STATEMENT_KINDS: readonly StatementKind[] = [
   showCreateTable,
   showCreateDatabase,
   showIndex,
+  showRegions,
   showVariables,
 ];
 

@@ -86,7 +86,10 @@ describe('a request on its way', () => {
     rig = await startGatewayRig();
     rig.readiness = { ready: false, waiting: ['wal replay'], progress: 0.25 };
     const refused = await post('m f=1');
-    expect([refused.status, await refused.json()]).to.deep.equal([503, { error: 'timeout' }]);
+    expect([refused.status, await refused.json()]).to.deep.equal([
+      503,
+      { error: 'timeout: the server is starting, waiting for wal replay' },
+    ]);
     const query = await fetch(`${rig.url}/v1/sql?sql=rows`);
     expect([query.status, query.headers.get('retry-after')]).to.deep.equal([503, '1']);
     expect(await query.json()).to.deep.include({ code: 4008, error: 'the server is starting, waiting for wal replay' });

@@ -234,6 +234,21 @@ WITH(
         "Unexpected token while parsing SQL statement, expected: '{FROM | IN} table', found: EOF",
       );
     });
+    it('lists regions and who owns them', async () => {
+      const rows = [['cpu', 1, 1, 'Yes']];
+      for (const sql of [
+        'SHOW REGIONS FROM cpu',
+        'SHOW REGION IN cpu IN public',
+        'SHOW REGIONS FROM public.cpu',
+        'SHOW REGIONS FROM cpu WHERE Region = 1',
+        `SHOW REGIONS WHERE "Table" = 'cpu'`,
+        "SHOW REGIONS LIKE 'cp%'",
+      ])
+        expect(await bench.rows(sql), sql).to.deep.equal(rows);
+      expect(await bench.rows('SHOW REGIONS FROM cpu WHERE Region = 2')).to.deep.equal([]);
+      await fails('SHOW REGIONS FROM nope', 4001, 'Table not found: almanac.public.nope');
+      await fails('SHOW REGIONS FROM', 2000, "Unexpected token while parsing SQL statement, expected: 'table name', found: EOF");
+    });
     it('tells of missing tables', async () => {
       await fails('DESC nope', 4001, 'Table not found: almanac.public.nope');
       await fails('SHOW CREATE TABLE nope', 4001, 'Table not found: almanac.public.nope');
