@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+
+import { systemRandom } from '#shared/clock/random';
+import type { MetadataService, RegisterNodeRequest } from '#shared/contracts/gen/metadata';
+import { Membership } from '#shared/discovery/membership';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { failure } from '#test/support/failure';
+import { ManualClock } from '#test/support/manual-clock';
+import { metadataIn, testFolder, type TestFolder } from '#test/support/metadata';
+import { KeptLog } from '#test/support/quiet-log';
+
+type Running = Awaited<ReturnType<typeof metadataIn>>;
+
+const [FOLDER, OTHER] = ['a'.repeat(32), 'b'.repeat(32)];
+
+describe('membership', () => {
+  let clock: ManualClock;
+  let folder: TestFolder;
+  let running: Running;
+  /** While it is set, metadata does not answer. */
+  let isAway = false;
+  let beats = 0;
+  let refusals: AlmanacError[] = [];
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    folder = testFolder();
+    running = await metadataIn(folder.path, 1, clock);
+    isAway = false;
+    beats = 0;
+    refusals = [];
+  });
+
+  afterEach(async () => {
+    await running.stop();
+    folder.remove();
+  });
+
+  function metadata(): MetadataService {
+    const { service } = running;
+    return {
+      ...service,
+      heartbeat(request, call) {
+        beats++;
+        if (isAway) throw new AlmanacError('external', 'metadata cannot be reached');
+        return service.heartbeat(request, call);
+      },
+    };
+  }
+
+  function join(role: string, dataFolderId: string, slot = ''): Promise<Membership> {
+    const request: RegisterNodeRequest = { role, addr: 'a:1', slot, version: 'test', dataFolderId, clusterId: '' };
+    const options = {
+      metadata: metadata(),
+      registration: () => Promise.resolve(request),
+      onRefused: (refusal: AlmanacError) => void refusals.push(refusal),
+      clock,
+      random: systemRandom,
+      log: new KeptLog(),
+    };
+    return Membership.join(options, new AbortController().signal);
+  }
+
+  it('of a process with the data folder of the cluster needs no further question', async () => {
+    await join('ingester', FOLDER, 'a');
+    const querier = await join('querier', FOLDER);
+    await querier.confirmDataFolder();
+    expect(beats).to.equal(0);
+  });
+
+  it('asks before each look at a file until the data folder is known, once for all that wait', async () => {
+    const querier = await join('querier', FOLDER);
+    await Promise.all([querier.confirmDataFolder(), querier.confirmDataFolder()]);
+    expect(beats).to.equal(1);
+    await join('ingester', FOLDER, 'a');
+    await querier.confirmDataFolder();
+    await querier.confirmDataFolder();
+    expect(beats).to.equal(2);
+  });
+
+  it('lets no file be read from another folder, and tells that the process must end', async () => {
+    const querier = await join('querier', OTHER);
+    await querier.confirmDataFolder();
+    await join('ingester', FOLDER, 'a');
+    const refused = await failure(querier.confirmDataFolder());
+    expect(refused.code).to.equal('illegal_state');
+    expect(refused.message).to.contain(FOLDER).and.to.contain(OTHER);
+    expect(refusals).to.deep.equal([refused]);
+  });
+
+  it('lets no file be read while nobody can tell whether the folder is the right one', async () => {
+    const querier = await join('querier', FOLDER);
+    isAway = true;
+    const unknown = await failure(querier.confirmDataFolder());
+    expect(unknown.code).to.equal('external');
+    expect(unknown.message).to.contain('metadata');
+    expect(refusals).to.deep.equal([]);
+    isAway = false;
+    await querier.confirmDataFolder();
+  });
+
+  it('is refused at once with another data folder', async () => {
+    await join('ingester', FOLDER, 'a');
+    expect((await failure(join('querier', OTHER))).code).to.equal('illegal_state');
+  });
+});
