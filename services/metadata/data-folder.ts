@@ -43,7 +43,7 @@ export function checkDataFolder({ catalog }: Cluster, request: RegisterNodeReque
 function checkClaim(nodes: readonly NodeRecord[], slot: string): void {
   const owners = nodes.filter((node) => node.role === 'ingester' && node.regionCount > 0);
   if (owners.length === 0 || nodes.some((node) => node.slot === slot)) return;
-  const text = 'which data folder is the cluster\'s is not known until one of its earlier ingesters has started again';
+  const text = "which data folder is the cluster's is not known until one of its earlier ingesters has started again";
   throw new AlmanacError('external', text, { retryAfterSeconds: 1 });
 }
 

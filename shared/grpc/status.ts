@@ -87,7 +87,8 @@ export function lateError(title: string): AlmanacError {
 }
 
 const UNREACHED = /^No connection established|^Name resolution failed|^Failed to connect|^No addresses/i;
-const BROKEN = /^Connection (dropped|closed)|^Call ended without|RST_STREAM|^Stream (removed|refused)|ECONNRESET|GOAWAY/i;
+const BROKEN =
+  /^Connection (dropped|closed)|^Call ended without|RST_STREAM|^Stream (removed|refused)|ECONNRESET|GOAWAY/i;
 const SYSTEM_CODE = /\bE[A-Z]{4,}\b/;
 
 /** The transport's words, which are meant for who wrote it, in words for who runs the processes. */

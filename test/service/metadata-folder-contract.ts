@@ -19,7 +19,10 @@ export function folderContract(name: string, start: StartMetadata): void {
     afterEach(() => rig.stop());
 
     function register(role: string, slot: string, dataFolderId: string, clusterId = '') {
-      return rig.service.registerNode({ role, addr: `${role}:1`, slot, version: 'test', dataFolderId, clusterId }, call);
+      return rig.service.registerNode(
+        { role, addr: `${role}:1`, slot, version: 'test', dataFolderId, clusterId },
+        call,
+      );
     }
 
     it('is the one of the first ingester, also after a restart', async () => {

@@ -127,7 +127,11 @@ export function movesContract(name: string, start: StartMetadata): void {
       it('take all of its regions, while there is somebody to take them', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 40);
-        expect(await rig.beat(a, 'draining')).to.deep.equal({ regionIds: [], hasTakers: false, dataFolderKnown: false });
+        expect(await rig.beat(a, 'draining')).to.deep.equal({
+          regionIds: [],
+          hasTakers: false,
+          dataFolderKnown: false,
+        });
         const [b, c] = await rig.ready('b', 'c');
         const first = await rig.beat(a, 'draining');
         expect([first.regionIds.length, first.hasTakers]).to.deep.equal([32, true]);

@@ -73,7 +73,10 @@ export class WriterBench {
   static async open(regions: number): Promise<WriterBench> {
     const folder = testFolder();
     const running = await metadataIn(folder.path, regions);
-    await running.service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER }, call);
+    await running.service.registerNode(
+      { role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER },
+      call,
+    );
     return new WriterBench(folder, running);
   }
 

@@ -79,7 +79,9 @@ describe('errors of a cluster', function () {
   function expectV1(answer: Timed, statuses: readonly number[], who: RegExp): void {
     expect(statuses, answer.text).to.include(answer.status);
     const { error } = JSON.parse(answer.text) as { error: string };
-    expect(error).to.match(/^timeout: /).and.to.match(who);
+    expect(error)
+      .to.match(/^timeout: /)
+      .and.to.match(who);
     expect(answer.headers.get('x-influxdb-error')).to.equal(error);
     expectClean(answer);
     expectInTime(answer);

@@ -130,7 +130,9 @@ describe('the data folder of a cluster', function () {
     cpSync(join(data, 'slots'), join(older, 'slots'), { recursive: true });
     const cluster = await Cluster.start(older, { ingesters: 3, environment: ENVIRONMENT });
     cleanUps.push(() => cluster.killAll());
-    expect(idOf(older)).to.match(/^[0-9a-f]{32}$/).and.not.to.equal(idOf(data));
+    expect(idOf(older))
+      .to.match(/^[0-9a-f]{32}$/)
+      .and.not.to.equal(idOf(data));
     expect(cluster.of('ingester').every((member) => member.runs)).to.equal(true);
   });
 
@@ -144,7 +146,9 @@ describe('the data folder of a cluster', function () {
       expect(ends.map(({ code }) => code)).to.deep.equal([1, 1]);
       expect(ends[0].reason).to.contain('identity/folder.json" is damaged');
       expect(ends[1].reason).to.contain('data folder "/sys" cannot be written');
-      expect((await runNode(role, '/sys/none', metadataAddr)).reason).to.contain('data folder "/sys/none" cannot be made');
+      expect((await runNode(role, '/sys/none', metadataAddr)).reason).to.contain(
+        'data folder "/sys/none" cannot be made',
+      );
     }
   });
 });

@@ -68,10 +68,7 @@ export class Peers {
     } catch (error) {
       if (!AlmanacError.from(error).retry) throw error;
       const counts = this.#regionCounts();
-      return [
-        this.#metadataInfo(),
-        ...nodes().map((node) => ({ ...node, regionCount: counts.get(node.nodeId) ?? 0 })),
-      ];
+      return [this.#metadataInfo(), ...nodes().map((node) => ({ ...node, regionCount: counts.get(node.nodeId) ?? 0 }))];
     }
   }
 

@@ -81,7 +81,10 @@ export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): A
   if (node.slot === '' || node.role === 'standalone')
     throw new AlmanacError('invalid_arguments', `node ${nodeId} is of role ${node.role}, only ingesters have a slot`);
   if (node.state !== 'gone' && node.state !== 'left') {
-    throw new AlmanacError('invalid_arguments', `node ${nodeId} is ${node.state}, only one that is gone can be abandoned`);
+    throw new AlmanacError(
+      'invalid_arguments',
+      `node ${nodeId} is ${node.state}, only one that is gone can be abandoned`,
+    );
   }
   const regionIds = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
   const placement = new Placement(catalog);

@@ -247,7 +247,11 @@ WITH(
         expect(await bench.rows(sql), sql).to.deep.equal(rows);
       expect(await bench.rows('SHOW REGIONS FROM cpu WHERE Region = 2')).to.deep.equal([]);
       await fails('SHOW REGIONS FROM nope', 4001, 'Table not found: almanac.public.nope');
-      await fails('SHOW REGIONS FROM', 2000, "Unexpected token while parsing SQL statement, expected: 'table name', found: EOF");
+      await fails(
+        'SHOW REGIONS FROM',
+        2000,
+        "Unexpected token while parsing SQL statement, expected: 'table name', found: EOF",
+      );
     });
     it('tells of missing tables', async () => {
       await fails('DESC nope', 4001, 'Table not found: almanac.public.nope');

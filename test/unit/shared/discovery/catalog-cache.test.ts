@@ -33,7 +33,10 @@ describe('CatalogCache', () => {
   beforeEach(async () => {
     folder = testFolder();
     running = await metadataIn(folder.path);
-    await running.service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER }, call);
+    await running.service.registerNode(
+      { role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER },
+      call,
+    );
     calls = [];
     // Passes each call on to the service that runs at the moment, and notes it.
     metadata = new Proxy({} as MetadataService, {
