@@ -20,7 +20,7 @@ interface End {
 
 describe('the data folder of a cluster', function () {
   this.timeout(120_000);
-  const cleanUps: (() => Promise<unknown> | void)[] = [];
+  const cleanUps: (() => unknown)[] = [];
 
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
