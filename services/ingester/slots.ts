@@ -1,6 +1,7 @@
 import type { Random } from '#shared/clock/random';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { makeDataFolder } from '#shared/node/data-folder';
 
 /** One ingester's place in a data folder: its identity and its log. Held until `release` or the end of the process. */
 export interface Slot {
@@ -34,7 +35,7 @@ export async function claimSlot(deps: SlotDeps): Promise<Slot> {
 
 async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): Promise<Slot | undefined> {
   const folder = slotFolder(dataFolder, number);
-  await fs.makeFolder(folder);
+  await makeDataFolder(fs, folder);
   for (let attempt = 0; attempt < CLAIM_TRIES; attempt++) {
     const unlock = fs.tryLock(folder);
     if (unlock === undefined) continue;

@@ -9,7 +9,7 @@ import { tryLockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { connectTo, joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
-import { DataFolder } from '#shared/node/data-folder';
+import { DataFolder, makeDataFolder } from '#shared/node/data-folder';
 import { Stage } from '#shared/node/stage';
 import { RowSink } from '#shared/write/row-sink';
 import { RegionSender } from '#shared/write/send';
@@ -89,7 +89,7 @@ const SPILL_FOLDERS_MAX = 1024;
 async function claimSpillFolder(scratch: string): Promise<{ readonly folder: string; release(): void }> {
   for (let number = 0; number < SPILL_FOLDERS_MAX; number++) {
     const folder = `${scratch}/querier-${number}`;
-    await nodeFileSystem.makeFolder(folder);
+    await makeDataFolder(nodeFileSystem, folder);
     const release = tryLockFolder(folder);
     if (release === undefined) continue;
     const spillFolder = `${folder}/spill`;

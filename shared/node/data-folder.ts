@@ -74,7 +74,7 @@ export class DataFolder {
   }
 }
 
-/** @throws `storage_unavailable`. */
+/** Makes a data folder, or a folder in it. @throws `storage_unavailable` with its name, for example if it is read-only. */
 export async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
   try {
     await fs.makeFolder(folder);

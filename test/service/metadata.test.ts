@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 import Database from 'better-sqlite3';
@@ -16,6 +16,7 @@ import { KeptLog } from '../support/quiet-log.js';
 import { metadataContract } from './metadata-contract.js';
 
 const call = ownCall('test');
+const MIGRATIONS = new URL('../../../services/metadata/store/migrations/', import.meta.url);
 
 metadataContract('by direct call', async (clock) => {
   const folder = testFolder();
@@ -92,6 +93,27 @@ describe('opening the catalog file', () => {
     const error = await failure(metadataIn(folder.path));
     expect(error.code).to.equal('illegal_state');
     expect(error.message).to.match(/^the catalog has format 1000, this release knows up to \d+: use a newer release$/);
+    folder.remove();
+  });
+
+  it('brings a file of the format before data folders up, with its nodes', async () => {
+    const folder = testFolder();
+    const file = new Database(`${folder.path}/almanac.db`);
+    for (const name of ['0001-catalog.sql', '0002-nodes-and-grants.sql'])
+      file.exec(readFileSync(new URL(name, MIGRATIONS), 'utf8'));
+    file.exec(
+      `INSERT INTO nodes (role, slot, addr, version, registered_ms) VALUES ('ingester', 'a', 'host:1', 'old', 7)`,
+    );
+    file.pragma('user_version = 2');
+    file.close();
+    const { service, stop } = await metadataIn(folder.path);
+    const [node] = (await service.listNodes({}, call)).nodes;
+    expect(node).to.include({ role: 'ingester', slot: 'a', version: 'old' });
+    const request = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test', dataFolderId: 'a'.repeat(32) };
+    const registered = await service.registerNode({ ...request, clusterId: '' }, call);
+    expect(registered).to.include({ nodeId: node.nodeId, dataFolderKnown: true });
+    expect(registered.clusterId).to.match(/^[0-9a-f]{32}$/);
+    await stop();
     folder.remove();
   });
 

@@ -58,6 +58,16 @@ describe('slots of a data folder', () => {
     expect(JSON.parse(text)).to.deep.equal({ identity: slot.identity });
   });
 
+  it('in a folder that cannot be written are an error that names it', async () => {
+    const readOnly = {
+      ...nodeFileSystem,
+      makeFolder: () => Promise.reject(Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })),
+    };
+    const error = await failure(claimSlot({ dataFolder, fs: readOnly, random: systemRandom }));
+    expect(error.code).to.equal('storage_unavailable');
+    expect(error.message).to.contain(`"${dataFolder}/slots/0" cannot be made: EROFS`);
+  });
+
   it('refuse a file that names no identity', async () => {
     mkdirSync(join(dataFolder, 'slots/0'), { recursive: true });
     writeFileSync(join(dataFolder, 'slots/0/slot.json'), '{}');
