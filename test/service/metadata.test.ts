@@ -106,14 +106,15 @@ describe('opening the catalog file', () => {
     );
     file.pragma('user_version = 2');
     file.close();
-    const { service, stop } = await metadataIn(folder.path);
+    const running = await metadataIn(folder.path);
+    const { service } = running;
     const [node] = (await service.listNodes({}, call)).nodes;
     expect(node).to.include({ role: 'ingester', slot: 'a', version: 'old' });
     const request = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test', dataFolderId: 'a'.repeat(32) };
     const registered = await service.registerNode({ ...request, clusterId: '' }, call);
     expect(registered).to.include({ nodeId: node.nodeId, dataFolderKnown: true });
     expect(registered.clusterId).to.match(/^[0-9a-f]{32}$/);
-    await stop();
+    await running.stop();
     folder.remove();
   });
 
