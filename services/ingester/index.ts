@@ -17,6 +17,7 @@ import { newIncarnation, type Ingester } from './ingester.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
+import { dropTable } from './region/drop-table.js';
 import { recover } from './region/recover.js';
 import { dropLost } from './region/lost-grant.js';
 import { dropLostGrants, sealRegions } from './region/seal.js';
@@ -25,7 +26,7 @@ import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
-import { flushTable, truncateTable } from './rpc/maintain.js';
+import { dropTables, flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
@@ -117,17 +118,17 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
   const loops = startLoops(ingester, deps, parts.store);
   late.onCommitted = () => loops[0].wake();
-  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log };
+  const stopping = new AbortController();
+  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal: stopping.signal };
 
   return {
     service: ingesterService(ingester),
-    tableDropped(tableId) {
-      for (const region of parts.regions.drop(tableId)) parts.memory.release(region.releaseAll());
-    },
+    tableDropped: (tableId) => dropTable(tableId, parts),
     tableChanged: (table) => dropLostGrants(table, sealing),
     giveAway: (regionIds, toNodeId) => sealRegions(regionIds, toNodeId, sealing),
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
+      stopping.abort();
       await Promise.all(loops.map((loop) => loop.stop()));
       await parts.flusher.stop();
       await wal.close();
@@ -147,17 +148,13 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
   const { onFatal } = deps;
-  const onGone = (region: Region): void => {
-    regions.remove(region);
-    memory.release(region.releaseAll());
-  };
   const flusher = new Flusher({
     ...flushing,
     memory,
     log,
     metrics,
     onFatal,
-    onGone,
+    onGone: ({ table }) => dropTable(table.tableId, { regions, memory }),
     onLost: ({ regionId }, epoch) => dropLost(regionId, epoch, { regions, memory, log }),
     onCommitted: () => late.onCommitted(),
   });
@@ -200,7 +197,7 @@ function showGauges({ metrics, memory, regions, wal }: Ingester): void {
 async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
   await collectGarbage(options);
   for (const region of regions.open) {
-    if (region.isSearched || region.isDropped) continue;
+    if (region.isSearched || region.isEnded) continue;
     const deleted = await collectOrphans(region, options);
     region.isSearched = true;
     if (deleted > 0) log.info({ regionId: region.regionId, files: deleted }, 'files without an owner were deleted');
@@ -213,6 +210,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     scan: (request, call) => scan(ingester, request, call),
     flushTable: (request, call) => flushTable(ingester, request, call),
     truncateTable: (request, call) => truncateTable(ingester, request, call),
+    dropTables: (request) => dropTables(ingester, request),
   };
 }
 

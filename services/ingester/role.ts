@@ -2,8 +2,6 @@ import { resolve } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
-import type { IngesterService } from '#shared/contracts/gen/ingester';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
@@ -12,12 +10,12 @@ import { DataFolder } from '#shared/node/data-folder';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
-import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
+import { giveAllAway } from './give-all-away.js';
+import { startIngester, type IngesterDeps } from './index.js';
+import { LateIngester } from './late-ingester.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
 import { claimSlot, type Slot } from './slots.js';
 
-/** Rest between two questions whether a draining node still has regions to give away. */
-const DRAIN_REST_MS = 100;
 /** Longest wait for calls at work when the process ends. */
 const CALLS_MS_MAX = 10_000;
 
@@ -30,12 +28,13 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const { config } = loaded;
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['data folder']);
-  const late: { node?: ClusterNode; ingester?: RunningIngester } = {};
+  const late: { node?: ClusterNode } = {};
+  const ingester = new LateIngester();
   const server = await openNodeServer(options, {
     role: 'ingester',
     stage,
     nodeId: () => late.node?.nodeId ?? 0,
-    services: { Ingester: lateIngester(() => late.ingester?.service) },
+    services: { Ingester: ingester.service },
   });
 
   const folder = await DataFolder.open(dataFolder, { fs: nodeFileSystem, clock: systemClock, random: systemRandom });
@@ -54,12 +53,10 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const walFolder = walFolderOf(slot);
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
+  const unsubscribe = [catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId))];
   const running = await startIngester(deps);
-  late.ingester = running;
-  const unsubscribe = [
-    catalog.onDropped(({ tableId }) => running.tableDropped(tableId)),
-    catalog.onTable((table) => running.tableChanged(table)),
-  ];
+  ingester.start(running);
+  unsubscribe.push(catalog.onTable((table) => running.tableChanged(table)));
   // What was told while the log was replayed.
   for (const table of catalog.allTables()) running.tableChanged(table);
   const adoption = new Adoption({ ...deps, dataFolder, catalog, walFolderOf, leaseMs: membership.leaseMs });
@@ -67,6 +64,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock: systemClock, log, metrics },
     () => adoption.look(),
   );
+  const stopping = new AbortController();
   await node.ready();
   membership.start((regionIds) => void running.giveAway(regionIds, 0));
   adopting.start();
@@ -75,12 +73,13 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     async drain() {
       stage.state = 'draining';
       await adopting.stop();
-      await giveAllAway(node, running);
+      await giveAllAway(membership, running, systemClock, stopping.signal);
       await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(CALLS_MS_MAX);
       await running.drain();
     },
     async stop() {
+      stopping.abort();
       await adopting.stop();
       for (const end of unsubscribe.splice(0)) end();
       await server.stop(0);
@@ -118,30 +117,3 @@ function ingesterDeps(
   };
 }
 
-/** Gives all regions to others, as long as there are any that can take them. The rest stays in the log. */
-async function giveAllAway({ membership }: ClusterNode, ingester: RunningIngester): Promise<void> {
-  for (;;) {
-    const answer = await membership.tell('draining');
-    if (answer?.hasTakers !== true || answer.regionIds.length === 0) return;
-    await ingester.giveAway(answer.regionIds, 0);
-    await systemClock.sleep(DRAIN_REST_MS);
-  }
-}
-
-/** The service of an ingester that may not have started yet. */
-function lateIngester(service: () => IngesterService | undefined): IngesterService {
-  const started = (): IngesterService => {
-    const found = service();
-    if (found === undefined)
-      throw new AlmanacError('region_not_ready', 'the ingester is starting', { retryAfterSeconds: 1 });
-    return found;
-  };
-  return {
-    write: async (request, call) => started().write(request, call),
-    async *scan(request, call) {
-      yield* started().scan(request, call);
-    },
-    flushTable: async (request, call) => started().flushTable(request, call),
-    truncateTable: async (request, call) => started().truncateTable(request, call),
-  };
-}

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { WatchEvent } from '#shared/contracts/gen/metadata';
+import type { DroppedTable, WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
@@ -172,6 +172,11 @@ export function tableDropped(table: Table): Change {
     droppedTableName: table.name,
     droppedRegionIds: table.regions.map((region) => region.regionId),
   };
+}
+
+/** What whoever drops a table has to know of it. */
+export function droppedTable({ tableId, name, regions }: Table): DroppedTable {
+  return { tableId, name, regions };
 }
 
 export function nodeChanged(node: NodeRecord): Change {

@@ -18,4 +18,8 @@ export class DirectIngesters implements Ingesters {
     if (region.nodeId === this.#nodeId) return this.#service;
     throw new AlmanacError('region_not_ready', `region ${region.regionId} has no owner`, { retryAfterSeconds: 1 });
   }
+
+  isAway(nodeId: number): boolean {
+    return nodeId !== this.#nodeId;
+  }
 }

@@ -31,6 +31,11 @@ export class RemoteIngesters implements Ingesters {
     return this.#at(node);
   }
 
+  isAway(nodeId: number): boolean {
+    const node = this.#catalog.node(nodeId);
+    return node === undefined || node.addr === '' || node.state === 'gone' || node.state === 'left';
+  }
+
   close(): void {
     for (const connection of this.#connections.values()) connection.close();
     this.#connections.clear();

@@ -9,7 +9,7 @@ type MethodTable = { readonly [Name in ContractName]: MethodsOf<Name> };
  */
 export const REPEATABLE: MethodTable = {
   Admin: new Set(['status', 'metrics', 'config']),
-  Ingester: new Set(['flushTable']),
+  Ingester: new Set(['flushTable', 'dropTables']),
   Metadata: new Set([
     'listDatabases',
     'ensureTables',

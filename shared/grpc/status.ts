@@ -18,6 +18,9 @@ export class UnansweredError extends AlmanacError {
   }
 }
 
+/** Nobody listens at the address: the process that did has ended. */
+export class RefusedError extends UnansweredError {}
+
 /** An error of a standard service, which has a gRPC status of its own. */
 export class StandardError extends AlmanacError {
   readonly grpc: number;
@@ -70,6 +73,7 @@ export function fromStatus({ code, details, metadata }: StatusObject, title: str
     case status.UNIMPLEMENTED:
       return new AlmanacError('unsupported', text);
     case status.UNAVAILABLE:
+      return details.includes('ECONNREFUSED') ? new RefusedError(text) : new UnansweredError(text);
     case status.CANCELLED:
     case status.UNKNOWN:
     case status.INTERNAL:

@@ -1,5 +1,5 @@
 import type { RegionInfo } from '#shared/contracts/gen/common';
-import type { IngesterService, ScanChunk, WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
+import type { DropTablesRequest, IngesterService, ScanChunk, WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
@@ -62,6 +62,15 @@ export class MemoryIngester implements IngesterService, Ingesters {
 
   flushTable(): Promise<{ segments: number }> {
     return Promise.resolve({ segments: 0 });
+  }
+
+  isAway(): boolean {
+    return false;
+  }
+
+  dropTables({ tableIds }: DropTablesRequest): Promise<Record<string, never>> {
+    for (const tableId of tableIds) this.droppedTables.add(tableId);
+    return Promise.resolve({});
   }
 
   truncateTable(): Promise<Record<string, never>> {

@@ -12,6 +12,7 @@ export function partialIngester(methods: Partial<IngesterService>): IngesterServ
     scan: unsupported,
     flushTable: unsupported,
     truncateTable: unsupported,
+    dropTables: unsupported,
     ...methods,
   };
 }

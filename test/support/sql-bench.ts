@@ -45,7 +45,7 @@ export class SqlBench {
     const deps: SqlDeps = {
       metadata: metadata as MetadataService,
       catalog: this.catalog,
-      ingesters: { ownerOf: () => this.#ingester() },
+      ingesters: { ownerOf: () => this.#ingester(), isAway: () => false },
       snapshots: { take: (requests) => Promise.resolve(this.#snapshot(requests)) },
       insert: this.#sink(),
       duckdb: instance,
@@ -192,7 +192,7 @@ export class SqlBench {
       dropDatabase: ({ name, ifExists }) => {
         if (!catalog.byName.delete(name) && !ifExists)
           throw new AlmanacError('database_not_found', `Database not found: ${name}`);
-        return Promise.resolve({ dropped: true, catalogVersion: ++catalog.version });
+        return Promise.resolve({ dropped: true, catalogVersion: ++catalog.version, tables: [] });
       },
       createTable: async (request) => {
         const { tables } = catalog.entry(request.database);

@@ -71,7 +71,7 @@ export class Flusher {
     region.freeze(this.#clock.nowMs());
     const target = region.frozen.at(-1);
     while (target !== undefined && region.frozen.includes(target)) {
-      if (region.isDropped) throw new AlmanacError('table_not_found', 'the table was dropped');
+      if (region.isEnded) throw region.refusal();
       await this.#job(region);
     }
   }
@@ -97,7 +97,7 @@ export class Flusher {
   #failed(region: Region, error: unknown): void {
     // Ids are never given again.
     if (error instanceof AlmanacError && error.code === 'region_not_found') this.#options.onGone(region);
-    if (this.#isStopped || region.isDropped) {
+    if (this.#isStopped || region.isEnded) {
       this.#failures.delete(region);
       return;
     }
@@ -115,7 +115,7 @@ export class Flusher {
   async #run(region: Region): Promise<void> {
     await this.#enter();
     try {
-      while (region.frozen.length > 0 && !region.isDropped) {
+      while (region.frozen.length > 0 && !region.isEnded) {
         if (this.#isStopped) throw new AlmanacError('cancelled', 'flushing has ended');
         await this.#flushOldest(region);
       }

@@ -7,6 +7,7 @@ import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { decodeDefinitions } from '#shared/rowbatch/definitions';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { selectRows } from '#shared/rowbatch/select-rows';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
 
@@ -64,21 +65,28 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     },
     onRecord: async (record) => {
       const watermark = watermarks.get(record.regionId);
-      if (watermark === undefined) passedOver += record.rowCount;
-      else rowCount += await restore(record, watermark, options);
+      const put = watermark === undefined ? undefined : await restore(record, watermark, options);
+      rowCount += put ?? 0;
+      if (put !== undefined) return;
+      passedOver += record.rowCount;
+      watermarks.delete(record.regionId);
     },
   });
   if (passedOver > 0) options.log.info({ rowCount: passedOver }, 'log rows of dropped tables passed over');
   return { files, rowCount, bytes };
 }
 
-/** @returns the rows that were put. */
-async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number> {
+/** @returns the rows that were put; undefined if the table was dropped. */
+async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | undefined> {
   const { regions, triggers } = options;
   const { tableId, regionId, epoch, schemaVersion } = record;
-  const region = await regions.serving({ tableId, regionId, epoch: 0, schemaVersion }, ownCall('recover'));
+  const address = { tableId, regionId, epoch: 0, schemaVersion };
+  const region = await regions.serving(address, ownCall('recover')).catch(unlessDropped);
+  if (region === undefined) return undefined;
+  // Ids of earlier grants came with the seal, unless the grant was closed without this log, and then the rows are lost.
+  if (epoch !== region.epoch) return 0;
   region.applied.add(record.batchId);
-  if (epoch !== region.epoch || isCommitted(record, watermark, region)) return 0;
+  if (isCommitted(record, watermark, region)) return 0;
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
   const { batch, turn } = retake(region, record, options);
   if (batch.rowCount === 0) return 0;
@@ -87,6 +95,12 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   region.put(batch, turn, bytes);
   triggers.onPut(region);
   return batch.rowCount;
+}
+
+/** The table may be dropped while its log is read. */
+function unlessDropped(error: unknown): undefined {
+  if (error instanceof AlmanacError && error.code === 'table_not_found') return undefined;
+  throw error;
 }
 
 /** Whether segments have its rows; a commit of an earlier life may have come after the grants were listed. */

@@ -48,7 +48,7 @@ export class Region {
   /** Greatest sequence that was given away. */
   #lastTaken: bigint;
   #load: Promise<void> | undefined;
-  isDropped = false;
+  #end: 'table dropped' | 'granted anew' | undefined;
   /** Whether its seal has begun: no batch is taken any more. */
   isSealing = false;
   /** Whether its seal was sent and its outcome is not known: another node may own the region, so nothing is read here. */
@@ -70,6 +70,20 @@ export class Region {
 
   get table(): Table {
     return this.#table;
+  }
+
+  /** Whether it is not this node's any more: nothing is put here, and nothing of it is kept. */
+  get isEnded(): boolean {
+    return this.#end !== undefined;
+  }
+
+  end(reason: 'table dropped' | 'granted anew'): void {
+    this.#end ??= reason;
+  }
+
+  /** What callers of a region that has ended hear. */
+  refusal(): AlmanacError {
+    return this.#end === 'table dropped' ? tableGone(this.#table.tableId) : notHere(this.regionId);
   }
 
   get manifest(): RegionManifest {
@@ -230,4 +244,8 @@ export class Region {
 /** A region that is not here (any more). */
 export function notHere(regionId: number): AlmanacError {
   return new AlmanacError('region_not_ready', `region ${regionId} is not served here`, { retryAfterSeconds: 1 });
+}
+
+export function tableGone(tableId: number): AlmanacError {
+  return new AlmanacError('table_not_found', `table ${tableId} was dropped`);
 }

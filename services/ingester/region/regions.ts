@@ -7,7 +7,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { loadRegistry } from './load-registry.js';
-import { notHere, Region } from './region.js';
+import { notHere, Region, tableGone } from './region.js';
 
 export interface RegionsOptions {
   readonly nodeId: number;
@@ -32,7 +32,8 @@ export class Regions {
   readonly #options: RegionsOptions;
   readonly #regions = new Map<number, Region>();
   readonly #opening = new Map<number, Promise<Region>>();
-  #dropCount = 0;
+  /** Tables that were dropped while regions are being opened. */
+  readonly #droppedMeanwhile = new Set<number>();
 
   constructor(options: RegionsOptions) {
     this.#options = options;
@@ -57,7 +58,8 @@ export class Regions {
    */
   async serving(address: RegionAddress, call: Call): Promise<Region> {
     const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call));
-    if (region.isDropped || region.table.tableId !== address.tableId) throw tableGone(address.tableId);
+    if (region.isEnded) throw region.refusal();
+    if (region.table.tableId !== address.tableId) throw tableGone(address.tableId);
     if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
     if (region.table.schemaVersion < address.schemaVersion) {
       region.adopt(await this.#options.metadata.getTable(byId(address.tableId), call));
@@ -72,17 +74,17 @@ export class Regions {
 
   /** Forgets a region that another node owns from now on. */
   remove(region: Region): void {
-    region.isDropped = true;
+    region.end('granted anew');
     if (this.#regions.get(region.regionId) === region) this.#regions.delete(region.regionId);
   }
 
-  /** Forgets regions whose table was dropped. @returns them. */
+  /** Forgets regions whose table was dropped, also those that are being opened. @returns them. */
   drop(tableId: number): Region[] {
-    this.#dropCount++;
+    if (this.#opening.size > 0) this.#droppedMeanwhile.add(tableId);
     const dropped: Region[] = [];
     for (const region of this.#regions.values()) {
       if (region.table.tableId !== tableId) continue;
-      region.isDropped = true;
+      region.end('table dropped');
       this.#regions.delete(region.regionId);
       dropped.push(region);
     }
@@ -102,7 +104,10 @@ export class Regions {
   }
 
   #startOpening(regionId: number): Promise<Region> {
-    const opening = this.#openRegion(regionId).finally(() => this.#opening.delete(regionId));
+    const opening = this.#openRegion(regionId).finally(() => {
+      this.#opening.delete(regionId);
+      if (this.#opening.size === 0) this.#droppedMeanwhile.clear();
+    });
     this.#opening.set(regionId, opening);
     return opening;
   }
@@ -110,16 +115,15 @@ export class Regions {
   async #openRegion(regionId: number): Promise<Region> {
     const { metadata, nodeId, clock } = this.#options;
     const call = ownCall(`open-region-${regionId}`);
-    const dropCount = this.#dropCount;
     const { table, manifest, appliedIds } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
     const region = new Region(table, manifest, clock.nowMs());
     region.applied.adopt(appliedIds);
     await loadRegistry(region, this.#options);
-    // Its table may have been dropped meanwhile; nobody would tell of that again.
-    if (dropCount !== this.#dropCount) await metadata.getTable(byId(table.tableId), call);
-    // Its grant may have been closed meanwhile; nobody would tell of that again either.
+    // Its grant may have been closed meanwhile; nobody would tell of that again.
     const { epoch } = await metadata.getManifest({ regionId }, call);
+    // Nor that its table was dropped, which may have been told while the answers were on their way.
+    if (this.#droppedMeanwhile.has(table.tableId)) throw tableGone(table.tableId);
     if (epoch !== region.epoch) throw notHere(regionId);
     this.#regions.set(regionId, region);
     return region;
@@ -128,8 +132,4 @@ export class Regions {
 
 function byId(tableId: number): { database: string; name: string; tableId: number } {
   return { database: '', name: '', tableId };
-}
-
-function tableGone(tableId: number): AlmanacError {
-  return new AlmanacError('table_not_found', `table ${tableId} was dropped`);
 }

@@ -1,12 +1,13 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
-import { ownCall } from '#shared/contracts/call';
+import { callError, ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, SealRegionResponse } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
+import { dropTable } from './drop-table.js';
 import type { Flusher } from './flusher.js';
 import { dropLost } from './lost-grant.js';
 import { notHere, type Region } from './region.js';
@@ -25,6 +26,8 @@ export interface SealDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Aborts when the process ends. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -38,7 +41,7 @@ export interface SealDeps {
  *   failed with otherwise.
  */
 export async function sealRegion(region: Region, toNodeId: number, deps: SealDeps): Promise<void> {
-  if (region.isSealing || region.isDropped) throw notHere(region.regionId);
+  if (region.isSealing || region.isEnded) throw notHere(region.regionId);
   // Most of it while batches are still taken; what comes meanwhile is little.
   await deps.flusher.flush(region);
   if (mayNotSeal(region)) throw notHere(region.regionId);
@@ -46,12 +49,10 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
   try {
     while (region.underWay.size > 0) await Promise.allSettled(region.underWay.values());
     await deps.flusher.flush(region);
-    if (region.isDropped) throw notHere(region.regionId);
+    if (region.isEnded) throw notHere(region.regionId);
     region.isInDoubt = true;
     const answer = await outcome(region, toNodeId, deps).catch(async (error: unknown) => {
-      const { regionId } = region;
-      const { epoch } = await deps.metadata.getManifest({ regionId }, ownCall(`seal-outcome-${regionId}`));
-      dropLost(regionId, epoch, deps);
+      await afterRefusal(region, AlmanacError.from(error), deps);
       throw error;
     });
     deps.regions.remove(region);
@@ -61,30 +62,45 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
     const facts = { table: region.table.name, regionId: region.regionId, epoch, givenTo: nodeId };
     deps.log.info(facts, 'region was given away');
   } finally {
-    region.isSealing = false;
-    region.isInDoubt = false;
+    // A process that ends does not learn the outcome any more.
+    if (!deps.signal.aborted) {
+      region.isSealing = false;
+      region.isInDoubt = false;
+    }
   }
 }
 
-/** Looked at anew: another seal or a drop may have come while it was flushed. */
-function mayNotSeal({ isSealing, isDropped }: Region): boolean {
-  return isSealing || isDropped;
+/** A seal was refused: whether the region goes on here is for metadata to say. */
+async function afterRefusal(region: Region, failure: AlmanacError, deps: SealDeps): Promise<void> {
+  const { metadata, signal } = deps;
+  const { regionId, table } = region;
+  if (signal.aborted) return;
+  // Whoever dropped the table told the owner; a seal that came through before made that another node.
+  if (failure.code === 'region_not_found') return dropTable(table.tableId, deps);
+  const { epoch } = await metadata.getManifest({ regionId }, ownCall(`seal-outcome-${regionId}`, signal));
+  dropLost(regionId, epoch, deps);
 }
 
-/** Asks until metadata answers: a seal without an answer may have come through. */
+/** Looked at anew: another seal or a drop may have come while it was flushed. */
+function mayNotSeal({ isSealing, isEnded }: Region): boolean {
+  return isSealing || isEnded;
+}
+
+/** Asks until metadata answers, or the process ends: a seal without an answer may have come through. */
 async function outcome(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
-  const { metadata, clock, random, log, nodeId } = deps;
+  const { metadata, clock, random, log, nodeId, signal } = deps;
   const { regionId, epoch, applied, manifest } = region;
   const request = { regionId, epoch, nodeId, watermark: manifest.watermark, appliedIds: applied.encode(), toNodeId };
   for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
     try {
-      return await metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`));
+      return await metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`, signal));
     } catch (error) {
       const failure = AlmanacError.from(error);
-      if (!isUnanswered(failure)) throw failure;
+      if (!isUnanswered(failure) || signal.aborted) throw failure;
       log.warn({ regionId, epoch, error: failure }, 'seal has no answer yet');
     }
-    await clock.sleep(restMs * (0.5 + random.fraction()));
+    await clock.sleep(restMs * (0.5 + random.fraction()), signal);
+    if (signal.aborted) throw callError(signal);
   }
 }
 
@@ -97,6 +113,7 @@ export async function sealRegions(regionIds: readonly number[], toNodeId: number
   const waiting = [...regionIds];
   const work = async (): Promise<void> => {
     for (let regionId = waiting.shift(); regionId !== undefined; regionId = waiting.shift()) {
+      if (deps.signal.aborted) return;
       try {
         const region = await deps.regions.opened(regionId);
         if (!region.isSealing) await sealRegion(region, toNodeId, deps);

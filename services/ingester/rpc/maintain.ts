@@ -1,5 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type {
+  DropTablesRequest,
+  DropTablesResponse,
   FlushTableRequest,
   FlushTableResponse,
   TruncateRequest,
@@ -7,6 +9,7 @@ import type {
 } from '#shared/contracts/gen/ingester';
 
 import type { Ingester } from '../ingester.js';
+import { dropTable } from '../region/drop-table.js';
 import type { Region } from '../region/region.js';
 
 /** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
@@ -37,6 +40,12 @@ export async function truncateTable(
   const answer = await ingester.metadata.truncateTable({ tableId: request.tableId, points }, call);
   for (const manifest of answer.regions) ingester.regions.find(manifest.regionId)?.replaceManifest(manifest);
   return {};
+}
+
+/** Ingester.DropTables: no batch of these tables is acknowledged any more when it ends. */
+export function dropTables(ingester: Ingester, { tableIds }: DropTablesRequest): Promise<DropTablesResponse> {
+  for (const tableId of tableIds) dropTable(tableId, ingester);
+  return Promise.resolve({});
 }
 
 /** @throws `region_not_ready` if one of them is not owned here: the caller took this node for another. */

@@ -26,7 +26,8 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
   await ingester.memory.admit(bytes, call.signal, Math.max(0, waitMs));
   let isKept = false;
   try {
-    if (region.isDropped || region.isSealing) throw notHere(request.regionId);
+    if (region.isEnded) throw region.refusal();
+    if (region.isSealing) throw notHere(request.regionId);
     const id = Buffer.from(request.batchId).toString('latin1');
     const sameUnderWay = region.underWay.get(id);
     if (sameUnderWay !== undefined) {
@@ -103,9 +104,14 @@ function appended(ingester: Ingester, region: Region, { request, batch, turn, by
     ingester.wal.append(
       { regionId: region.regionId, sequenceTo: turn.sequenceTo, parts },
       () => {
+        // Nobody will ever read the rows of a region that has ended, nor will recovery put them back.
+        if (region.isEnded) {
+          ingester.memory.release(bytes);
+          reject(region.refusal());
+          return;
+        }
         // What a query can see must survive a crash, so the rows appear only now; the log calls in its own order.
-        if (region.isDropped) ingester.memory.release(bytes);
-        else region.put(batch, turn, bytes);
+        region.put(batch, turn, bytes);
         region.applied.add(request.batchId);
         ingester.metrics.writtenRows.inc(batch.rowCount);
         ingester.triggers.onPut(region);

@@ -8,7 +8,7 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { checkDatabaseName } from '#shared/schema/names';
-import { databaseCreated, databaseDropped, tableDropped, type Catalog } from '../catalog.js';
+import { databaseCreated, databaseDropped, droppedTable, tableDropped, type Catalog } from '../catalog.js';
 
 /** Always there; it cannot be dropped. */
 const DEFAULT_DATABASE = 'public';
@@ -33,20 +33,21 @@ export function dropDatabase(catalog: Catalog, request: DropDatabaseRequest): Dr
   return catalog.change((note) => {
     const database = catalog.databases.find(request.name);
     if (database === undefined) {
-      if (request.ifExists) return { dropped: false, catalogVersion: catalog.version };
+      if (request.ifExists) return { dropped: false, catalogVersion: catalog.version, tables: [] };
       throw new AlmanacError('database_not_found', `Database not found: ${request.name}`);
     }
     if (request.name === DEFAULT_DATABASE) {
       throw new AlmanacError('unsupported', `database "${DEFAULT_DATABASE}" is always there and cannot be dropped`);
     }
-    for (const table of catalog.tables.list(database)) {
+    const tables = catalog.tables.list(database);
+    for (const table of tables) {
       catalog.segments.discardTable(table.tableId, catalog.clock.nowMs());
       catalog.tables.delete(table.tableId);
       note(tableDropped(table));
     }
     catalog.databases.delete(database.databaseId);
     note(databaseDropped(database.name));
-    return { dropped: true, catalogVersion: catalog.version };
+    return { dropped: true, catalogVersion: catalog.version, tables: tables.map(droppedTable) };
   });
 }
 

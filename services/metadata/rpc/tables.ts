@@ -16,7 +16,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
-import { tableChanged, tableDropped, type Catalog } from '../catalog.js';
+import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
 import { Placement } from '../placement.js';
 
 const REGIONS_MAX = 256;
@@ -92,7 +92,7 @@ export function dropTable(catalog: Catalog, request: DropTableRequest): DropTabl
     catalog.segments.discardTable(table.tableId, catalog.clock.nowMs());
     catalog.tables.delete(table.tableId);
     note(tableDropped(table));
-    return { dropped: true, catalogVersion: catalog.version };
+    return { dropped: true, catalogVersion: catalog.version, table: droppedTable(table) };
   });
 }
 

@@ -88,6 +88,7 @@ class SqlRunner {
     this.#statementDeps = {
       metadata: deps.metadata,
       catalog,
+      clock,
       ingesters: deps.ingesters,
       snapshots: deps.snapshots,
       insert: deps.insert,

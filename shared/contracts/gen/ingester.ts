@@ -19,6 +19,11 @@ export interface IngesterService {
   flushTable(request: FlushTableRequest, call: Call): Promise<FlushTableResponse>;
   /** Flushes, then hides every row acknowledged before the call. Errors: table_not_found. */
   truncateTable(request: TruncateRequest, call: Call): Promise<TruncateResponse>;
+  /**
+   * Takes no more batches of tables that metadata has dropped, and forgets what it holds of them: after the answer no
+   * batch is acknowledged into them. Tables that it has nothing of are passed over; it may be called again.
+   */
+  dropTables(request: DropTablesRequest, call: Call): Promise<DropTablesResponse>;
 }
 
 export interface WriteRequest {
@@ -107,3 +112,9 @@ export interface TruncateRequest {
 }
 
 export type TruncateResponse = Readonly<Record<string, never>>;
+
+export interface DropTablesRequest {
+  readonly tableIds: readonly number[];
+}
+
+export type DropTablesResponse = Readonly<Record<string, never>>;

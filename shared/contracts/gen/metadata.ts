@@ -6,7 +6,7 @@ import type { Database, Empty, RegionInfo, RegionManifest, Segment, SeriesFile, 
 export interface MetadataService {
   /** Errors: database_already_exists, invalid_arguments. */
   createDatabase(request: CreateDatabaseRequest, call: Call): Promise<CreateDatabaseResponse>;
-  /** Drops the database with all its tables. Errors: database_not_found. */
+  /** Drops the database with all its tables, as DropTable does. Errors: database_not_found. */
   dropDatabase(request: DropDatabaseRequest, call: Call): Promise<DropDatabaseResponse>;
   listDatabases(request: Empty, call: Call): Promise<ListDatabasesResponse>;
   /** Errors: database_not_found, table_already_exists, invalid_arguments. */
@@ -20,7 +20,10 @@ export interface MetadataService {
   getTable(request: GetTableRequest, call: Call): Promise<Table>;
   /** Errors: database_not_found. */
   listTables(request: ListTablesRequest, call: Call): Promise<ListTablesResponse>;
-  /** Retires the table id; its files are collected after a grace time. Errors: table_not_found. */
+  /**
+   * Retires the table id; its files are collected after a grace time. Owners of its regions that have not heard of it yet
+   * may acknowledge batches still: the caller tells them (Ingester.DropTables). Errors: table_not_found.
+   */
   dropTable(request: DropTableRequest, call: Call): Promise<DropTableResponse>;
   /** Hides all rows up to the given sequence of each region. Errors: table_not_found, illegal_state (a segment straddles). */
   truncateTable(request: TruncateTableRequest, call: Call): Promise<TruncateTableResponse>;
@@ -91,9 +94,17 @@ export interface DropDatabaseRequest {
   readonly ifExists: boolean;
 }
 
+/** A table that is gone, and who owned its regions when it went. */
+export interface DroppedTable {
+  readonly tableId: number;
+  readonly name: string;
+  readonly regions: readonly RegionInfo[];
+}
+
 export interface DropDatabaseResponse {
   readonly dropped: boolean;
   readonly catalogVersion: bigint;
+  readonly tables: readonly DroppedTable[];
 }
 
 export interface ListDatabasesResponse {
@@ -172,6 +183,8 @@ export interface DropTableRequest {
 export interface DropTableResponse {
   readonly dropped: boolean;
   readonly catalogVersion: bigint;
+  /** The table, if it was there. */
+  readonly table?: DroppedTable | undefined;
 }
 
 export interface TruncatePoint {

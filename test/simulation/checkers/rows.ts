@@ -39,8 +39,8 @@ export interface Eraser {
   /** When it was acknowledged; infinite if it was not, because it may still come. */
   toMs: number;
   /**
-   * When every writer has heard of it: a gateway that still knows a table that was dropped may have rows acknowledged
-   * by an owner that knows it too, and those go with the table. Infinite until then.
+   * From when on no row is acknowledged that it takes away: when it was acknowledged, unless an owner that was away was
+   * passed over, which may know the table until every writer has heard of the drop. Infinite until then.
    */
   settledMs: number;
   readonly kind: 'truncate' | 'drop';

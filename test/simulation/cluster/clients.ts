@@ -34,6 +34,7 @@ export interface Counts {
   reads: number;
   failedReads: number;
   staleReads: number;
+  confirmedDrops: number;
 }
 
 export interface Nodes {
@@ -60,7 +61,7 @@ const GONE: ReadonlySet<string> = new Set(['region_not_found', 'table_not_found'
 
 /** Clients that write, read and administer until they are told to stop, and check each answer. */
 export class Clients {
-  readonly counts: Counts = { writes: 0, acknowledged: 0, reads: 0, failedReads: 0, staleReads: 0 };
+  readonly counts: Counts = { writes: 0, acknowledged: 0, reads: 0, failedReads: 0, staleReads: 0, confirmedDrops: 0 };
   readonly #scheduler: Scheduler;
   readonly #nodes: Nodes;
   readonly #tables: readonly TrackedTable[];
@@ -228,19 +229,22 @@ export class Clients {
 
   async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {
     const eraser: Eraser = { fromMs: this.#scheduler.nowMs, toMs: Infinity, settledMs: Infinity, kind };
+    let isConfirmed = true;
     const tableId = this.#presentTableId(table.name);
     table.history.erasers.push(eraser);
     const isDone = await this.#statement(`${kind} ${table.name}`, () => {
       const call = this.#call(querier.life, 5_000);
-      return kind === 'truncate' ? querier.truncate(table.name, call) : querier.drop(table.name, call);
+      if (kind === 'truncate') return querier.truncate(table.name, call);
+      return querier.drop(table.name, call).then((isSure) => void (isConfirmed = isSure));
     });
     if (!isDone) return;
     eraser.toMs = this.#scheduler.nowMs;
-    if (kind === 'truncate') eraser.settledMs = eraser.toMs;
+    this.counts.confirmedDrops += kind === 'drop' && isConfirmed ? 1 : 0;
+    if (isConfirmed) eraser.settledMs = eraser.toMs;
     else void this.#settle(eraser, tableId);
   }
 
-  /** Waits until no gateway knows the dropped table any more. */
+  /** An owner that was cut off has not confirmed: waits until no gateway knows the dropped table any more. */
   async #settle(eraser: Eraser, tableId: number | undefined): Promise<void> {
     const { gateways } = this.#nodes;
     const isKnown = (node: GatewayNode): boolean => !node.isReady || (tableId !== undefined && node.knows(tableId));

@@ -1,5 +1,7 @@
 import { Adoption } from '#services/ingester/adoption';
+import { giveAllAway } from '#services/ingester/give-all-away';
 import { startIngester, type IngesterConfig, type IngesterDeps, type RunningIngester } from '#services/ingester/index';
+import { LateIngester } from '#services/ingester/late-ingester';
 import { claimSlot } from '#services/ingester/slots';
 import { Loop } from '#shared/lifecycle/loop';
 import { DataFolder } from '#shared/node/data-folder';
@@ -8,8 +10,6 @@ import { engineOf } from '../world/engine.js';
 import type { Life } from '../world/life.js';
 import { nodeLog } from '../world/node-log.js';
 import { joinWorld, newLife, type Joined, type World } from './world.js';
-
-const DRAIN_REST_MS = 100;
 
 /** An ingester process: started, killed and started again, on whichever slot is free. */
 export class IngesterNode {
@@ -65,12 +65,7 @@ export class IngesterNode {
     const running = this.#running;
     if (joined === undefined || running === undefined) return;
     this.#world.scheduler.note(`${this.name} drains`);
-    for (;;) {
-      const answer = await life.during(joined.membership.tell('draining'));
-      if (answer?.hasTakers !== true || answer.regionIds.length === 0) break;
-      await life.during(running.giveAway(answer.regionIds, 0));
-      await life.during(life.clock.sleep(DRAIN_REST_MS));
-    }
+    await life.during(giveAllAway(joined.membership, running, life.clock, new AbortController().signal));
     await life.during(joined.membership.leave());
     this.#world.scheduler.note(`${this.name} has left`);
     life.kill();
@@ -82,6 +77,8 @@ export class IngesterNode {
     const { clock, random } = life;
     const fs = disk.fileSystemOf(life);
     const log = nodeLog(life, scheduler);
+    const late = new LateIngester();
+    world.network.listen(this.name, life, { Ingester: late.service });
     const folder = await DataFolder.open(world.folder, { fs, clock, random });
     const slot = await claimSlot({ dataFolder: world.folder, fs, random });
     const joined = await joinWorld(world, life, 'ingester', slot.identity, folder);
@@ -101,12 +98,13 @@ export class IngesterNode {
       onFatal: () => this.#onFatal(life),
       openEngine: () => Promise.resolve(engineOf(world.engine, life, scheduler)),
     };
+    catalog.onDropped(({ tableId }) => late.tableDropped(tableId));
     const running = await startIngester(deps);
     this.#joined = joined;
     this.#running = running;
-    catalog.onDropped(({ tableId }) => running.tableDropped(tableId));
+    late.start(running);
     catalog.onTable((table) => running.tableChanged(table));
-    world.network.listen(this.name, life, { Ingester: running.service });
+    for (const table of catalog.allTables()) running.tableChanged(table);
     const adoption = new Adoption({
       ...deps,
       dataFolder: world.folder,

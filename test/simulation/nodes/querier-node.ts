@@ -1,4 +1,5 @@
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import { confirmDropped } from '#services/querier/sql/confirm-dropped';
 import { atAllOwners } from '#services/querier/sql/owners';
 import type { StatementDeps } from '#services/querier/sql/statements/statement';
 import type { Call } from '#shared/contracts/call';
@@ -86,7 +87,8 @@ export class QuerierNode {
     );
   }
 
-  drop(name: string, call: Call): Promise<void> {
+  /** @returns whether every owner has confirmed it, or is known to have ended. */
+  drop(name: string, call: Call): Promise<boolean> {
     return this.life.during(this.#drop(name, call));
   }
 
@@ -164,9 +166,11 @@ export class QuerierNode {
     await atAllOwners(deps, table, call, work(table));
   }
 
-  async #drop(name: string, call: Call): Promise<void> {
-    const { catalog, metadata } = this.#parts().joined;
-    const { catalogVersion } = await metadata.dropTable({ database: 'public', name, ifExists: true }, call);
-    await catalog.reached(catalogVersion, call);
+  async #drop(name: string, call: Call): Promise<boolean> {
+    const { catalog, metadata, ingesters } = this.#parts().joined;
+    const { table, catalogVersion } = await metadata.dropTable({ database: 'public', name, ifExists: true }, call);
+    const deps = { catalog, ingesters, clock: this.life.clock };
+    const passedOver = await confirmDropped(deps, table === undefined ? [] : [table], catalogVersion, call);
+    return passedOver.length === 0;
   }
 }

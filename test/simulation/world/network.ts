@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { InvariantError } from '#shared/errors/invariant';
 import { contractOf, type ContractName, type Contracts } from '#shared/grpc/contract';
 import { REPEATABLE } from '#shared/grpc/methods';
-import { UnansweredError } from '#shared/grpc/status';
+import { RefusedError, UnansweredError } from '#shared/grpc/status';
 
 import type { Life } from './life.js';
 import type { Scheduler } from './scheduler.js';
@@ -113,7 +113,7 @@ export class Network {
     this.#scheduler.after(this.#delayMs(), undefined, () => {
       this.#onTheWay.delete(link);
       const listener = this.#listeners.get(link.addr);
-      if (listener === undefined || listener.life.isDead) return exchange.breakAfter(this.#delayMs());
+      if (listener === undefined || listener.life.isDead) return exchange.refuseAfter(this.#delayMs());
       const forget = listener.life.onDeath(() => exchange.breakAfter(this.#delayMs()));
       exchange.onEnd(forget);
       this.#scheduler.after(0, listener.life, () => run(listener, exchange.serverCall(listener.life)));
@@ -272,11 +272,12 @@ class Exchange {
   }
 
   breakAfter(delayMs: number): void {
-    if (this.#isOver) return;
-    const { service, method, addr } = this.link;
-    this.#scheduler.after(delayMs, this.link.caller, () => {
-      this.end(() => this.reject(new UnansweredError(`${service}.${method} at ${addr}: connection lost`)));
-    });
+    this.#failAfter(delayMs, new UnansweredError(`${this.#title}: connection lost`));
+  }
+
+  /** Nobody listens. */
+  refuseAfter(delayMs: number): void {
+    this.#failAfter(delayMs, new RefusedError(`${this.#title}: connection refused`));
   }
 
   /** The call as its listener gets it: the rest of the time, on another clock. */
@@ -290,6 +291,16 @@ class Exchange {
       signal: controller.signal,
       requestId: this.#call.requestId,
     };
+  }
+
+  get #title(): string {
+    const { service, method, addr } = this.link;
+    return `${service}.${method} at ${addr}`;
+  }
+
+  #failAfter(delayMs: number, error: UnansweredError): void {
+    if (this.#isOver) return;
+    this.#scheduler.after(delayMs, this.link.caller, () => this.end(() => this.reject(error)));
   }
 
   #giveUp(error: AlmanacError): void {

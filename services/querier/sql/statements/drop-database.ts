@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { confirmDropped } from '../confirm-dropped.js';
 import { command, type StatementKind } from './statement.js';
 
 const READ_ONLY = new Set(['public', 'information_schema', 'greptime_private', 'almanac_private', 'pg_catalog']);
@@ -18,8 +19,8 @@ export const dropDatabase: StatementKind = {
     return command(async ({ deps, session, call }) => {
       if (READ_ONLY.has(name)) throw new AlmanacError('unsupported', `Schema \`${name}\` is read-only`);
       if (name === session.database) throw new AlmanacError('invalid_arguments', `Schema \`${name}\` is in use`);
-      const { catalogVersion } = await deps.metadata.dropDatabase({ name, ifExists }, call);
-      await deps.catalog.reached(catalogVersion, call);
+      const { tables, catalogVersion } = await deps.metadata.dropDatabase({ name, ifExists }, call);
+      await confirmDropped(deps, tables, catalogVersion, call);
       return 0;
     });
   },

@@ -1,3 +1,6 @@
+import type { DroppedTable } from '#shared/contracts/gen/metadata';
+
+import { confirmDropped } from '../confirm-dropped.js';
 import type { ObjectName } from '../cursor.js';
 import { command, type StatementKind } from './statement.js';
 
@@ -20,10 +23,14 @@ export const dropTable: StatementKind = {
         if ((await deps.names.find(database, name, call)) !== undefined) found.push({ database, name });
         else if (!ifExists) throw deps.names.notFound(database, name);
       }
-      for (const table of found) {
-        const { catalogVersion } = await deps.metadata.dropTable({ ...table, ifExists: true }, call);
-        await deps.catalog.reached(catalogVersion, call);
+      const dropped: DroppedTable[] = [];
+      let version = 0n;
+      for (const name of found) {
+        const { table, catalogVersion } = await deps.metadata.dropTable({ ...name, ifExists: true }, call);
+        if (table !== undefined) dropped.push(table);
+        version = catalogVersion;
       }
+      await confirmDropped(deps, dropped, version, call);
       return 0;
     });
   },

@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -32,6 +33,7 @@ export interface StatementDeps {
   readonly metadata: MetadataService;
   readonly catalog: Catalog;
   readonly ingesters: Ingesters;
+  readonly clock: Clock;
   readonly snapshots: Snapshots;
   readonly insert: RowSink;
   readonly connections: QueryConnections;

@@ -1,0 +1,48 @@
+import type { DropTablesRequest, IngesterService } from '#shared/contracts/gen/ingester';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { RunningIngester } from './index.js';
+
+type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
+
+/**
+ * The service of an ingester that may not have started yet. Until then everything is refused, but drops of tables are
+ * confirmed and remembered: what it recovers of them is let go before the first batch is taken.
+ */
+export class LateIngester {
+  #started: Started | undefined;
+  readonly #dropped = new Set<number>();
+
+  /** Serves from now on. */
+  start(ingester: Started): void {
+    for (const tableId of this.#dropped) ingester.tableDropped(tableId);
+    this.#dropped.clear();
+    this.#started = ingester;
+  }
+
+  /** To be called when a table was dropped. */
+  tableDropped(tableId: number): void {
+    if (this.#started === undefined) this.#dropped.add(tableId);
+    else this.#started.tableDropped(tableId);
+  }
+
+  readonly service: IngesterService = {
+    write: async (request, call) => this.#service().write(request, call),
+    scan: (request, call) => this.#scan(request, call),
+    flushTable: async (request, call) => this.#service().flushTable(request, call),
+    truncateTable: async (request, call) => this.#service().truncateTable(request, call),
+    dropTables: ({ tableIds }: DropTablesRequest) => {
+      for (const tableId of tableIds) this.tableDropped(tableId);
+      return Promise.resolve({});
+    },
+  };
+
+  async *#scan(...[request, call]: Parameters<IngesterService['scan']>): ReturnType<IngesterService['scan']> {
+    yield* this.#service().scan(request, call);
+  }
+
+  #service(): IngesterService {
+    if (this.#started !== undefined) return this.#started.service;
+    throw new AlmanacError('region_not_ready', 'the ingester is starting', { retryAfterSeconds: 1 });
+  }
+}
