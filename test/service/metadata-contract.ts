@@ -101,7 +101,10 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await make('db');
         const tables = [{ name: 'a', columns: [TIME], options: {} }];
         await service.ensureTables({ database: 'db', tables, create: true }, call);
-        expect((await service.dropDatabase({ name: 'db', ifExists: false }, call)).dropped).to.equal(true);
+        const [table] = (await service.listTables({ database: 'db' }, call)).tables;
+        const dropped = await service.dropDatabase({ name: 'db', ifExists: false }, call);
+        expect(dropped.dropped).to.equal(true);
+        expect(dropped.tables).to.deep.equal([{ tableId: table.tableId, name: 'a', regions: table.regions }]);
         expect(await failureCode(service.listTables({ database: 'db' }, call))).to.equal('database_not_found');
         expect((await service.dropDatabase({ name: 'db', ifExists: true }, call)).dropped).to.equal(false);
         const again = service.dropDatabase({ name: 'db', ifExists: false }, call);

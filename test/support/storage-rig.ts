@@ -9,6 +9,7 @@ import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { Contracts } from '#shared/grpc/contract';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
@@ -42,6 +43,8 @@ export interface RigOptions {
   readonly queryBytes?: number;
   /** What lies between the services and their callers; direct calls if not given. */
   readonly transport?: Transport;
+  /** Puts something between the ingester and metadata. */
+  readonly metadata?: (service: MetadataService) => Partial<MetadataService>;
 }
 
 export type Transport = 'direct' | 'grpc';
@@ -122,7 +125,7 @@ export class StorageRig {
       fs,
       clock: systemClock,
       random: systemRandom,
-      metadata: metadata.service,
+      metadata: { ...metadata.service, ...options.metadata?.(metadata.service) },
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
       onProgress: () => undefined,

@@ -91,8 +91,8 @@ export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): A
   catalog.change((note) => {
     for (const regionId of regionIds) {
       catalog.regions.regrant(regionId, placement.next());
+      // The ids that came with the last seal stay; of its own batches only its log knows.
       catalog.regions.forgetIds(regionId);
-      catalog.seals.setAppliedIds(regionId, new Uint8Array(0));
     }
     noteGrants(catalog, regionIds, note);
   });

@@ -113,8 +113,8 @@ export class Clients {
       if (querier === undefined || this.isOver) continue;
       const table = random.pick(this.#tables);
       const chance = random.fraction();
-      if (chance < 0.5) await this.#flush(table, querier);
-      else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
+      if (chance < 0.4) await this.#flush(table, querier);
+      else if (chance < 0.6) await this.#erase(table, querier, 'truncate');
       else if (chance < 0.8) await this.#erase(table, querier, 'drop');
       else table.fields.push(`f${table.fields.length}`);
     }
@@ -142,7 +142,10 @@ export class Clients {
       const wasDropped = table.history.erasers.some(({ kind }) => kind === 'drop');
       const isClean = READ_FAILURES.has(code) || (wasDropped && GONE.has(code));
       if (!isClean) this.#fail(`read of ${table.name} at ${querier.name} failed with ${stackOf(error)}`, error);
-      return code === 'table_not_found' && this.#presentTableId(table.name) === undefined;
+      const isGone = code === 'table_not_found' && this.#presentTableId(table.name) === undefined;
+      if (isGone && this.isStrict)
+        this.#checkRows(table, [], { fromMs, toMs: this.#scheduler.nowMs, fields: new Set() }, 'no table');
+      return isGone;
     }
   }
 
@@ -152,10 +155,14 @@ export class Clients {
       this.counts.staleReads++;
       return;
     }
+    this.#checkRows(table, rows, read, `table ${tableId} at ${querier}`);
+  }
+
+  #checkRows(table: TrackedTable, rows: ReadAnswer['rows'], read: ReadTime, where: string): void {
     const wrong = table.isAppendOnly
       ? checkAppend(rows, table.history, read)
       : checkVersions(rows, table.history, read, table.mode);
-    const text = `read of ${table.name} (${tableId}) at ${querier}, ${read.fromMs.toFixed(1)} to ${read.toMs.toFixed(1)}`;
+    const text = `read of ${table.name} (${where}), ${read.fromMs.toFixed(1)} to ${read.toMs.toFixed(1)}`;
     this.#scheduler.note(`${text}: ${rows.length} rows`);
     if (wrong !== undefined) this.#fail(`${text}: ${wrong}`);
     noteSeen(rows, table.history, read);

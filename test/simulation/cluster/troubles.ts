@@ -54,6 +54,8 @@ export class Troubles {
       () => this.#killMetadata(),
       () => this.#pause(),
       () => this.#cut(),
+      () => this.#deafen(),
+      () => this.#deafen(),
       () => this.#badNetwork(BAD_NETWORK),
       () => this.#loseAnswers(),
       () => this.#loseAnswers(),
@@ -174,6 +176,19 @@ export class Troubles {
     scheduler.note(`${one} and ${other} are cut off for ${forMs.toFixed(0)} ms`);
     network.cut(one, other);
     this.#later(forMs, () => network.mend(one, other));
+  }
+
+  /** Owners and a gateway hear nothing of metadata: they go on with what they know, also of tables that are dropped. */
+  #deafen(): void {
+    const { scheduler, network } = this.#world;
+    const { ingesters, gateways } = this.#members;
+    const names = [...ingesters, scheduler.random.pick(gateways)].map(({ name }) => name);
+    const forMs = scheduler.random.fraction() * 2_000;
+    scheduler.note(`${names.join(', ')} do not hear metadata for ${forMs.toFixed(0)} ms`);
+    for (const name of names) network.cut(name, METADATA);
+    this.#later(forMs, () => {
+      for (const name of names) network.mend(name, METADATA);
+    });
   }
 
   /** Regions move while answers get lost: nobody knows for sure who owns what, and which rows are kept. */

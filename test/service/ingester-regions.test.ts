@@ -1,0 +1,302 @@
+import { expect } from 'chai';
+
+import type { Table } from '#shared/contracts/gen/common';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { failureCode } from '#test/support/failure';
+import { HeldFiles } from '#test/support/held-files';
+import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
+
+for (const transport of ['direct', 'grpc'] as const) {
+  describe(`regions of an ingester, ${transport}`, () => suite(transport));
+}
+
+function suite(transport: Transport): void {
+  let cleanUps: (() => void)[] = [];
+  let rigs: StorageRig[] = [];
+  afterEach(async () => {
+    for (const rig of rigs) await rig.stop();
+    for (const cleanUp of cleanUps) cleanUp();
+    rigs = [];
+    cleanUps = [];
+  });
+
+  async function start(options: RigOptions = {}, folder?: string): Promise<StorageRig> {
+    const place = folder ?? tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const rig = await StorageRig.start(place, { transport, ...options });
+    rigs.push(rig);
+    return rig;
+  }
+
+  /** A second life on what a crash at this moment would leave. */
+  async function afterCrash(rig: StorageRig, options: RigOptions = {}): Promise<StorageRig> {
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    rig.crashImage(folder);
+    return start(options, folder);
+  }
+
+  describe('whose table is dropped', () => {
+    it('take no batch from then on, and acknowledge none that is on its way to the log', async () => {
+      const held = new HeldFiles();
+      const rig = await start({ fs: held.fileSystem });
+      const table = await rig.table('t');
+      const other = await rig.table('other');
+      await rig.write(table, [ROW]);
+      held.hold();
+      const late = failureCode(rig.write(table, [ROW]));
+      await held.arrived(1);
+      await drop(rig.metadata.service, 't');
+      const request = { tableIds: [table.tableId, 99] };
+      for (let i = 0; i < 2; i++) await rig.ingester.service.dropTables(request, CALL);
+      held.releaseAll();
+      expect(await late).to.equal('table_not_found');
+      expect(await failureCode(rig.write(table, [ROW]))).to.equal('table_not_found');
+      await rig.write(other, [ROW]);
+      expect(await rig.rows(other)).to.have.length(1);
+    });
+
+    it('are not opened by what was asked before', async () => {
+      const gate = new Gate();
+      const rig = await start({
+        metadata: (service) => ({
+          getManifest: async (request, call) => {
+            const manifest = await service.getManifest(request, call);
+            await gate.pass();
+            return manifest;
+          },
+        }),
+      });
+      const table = await rig.table('t');
+      const writing = failureCode(rig.write(table, [ROW]));
+      await gate.reached;
+      await drop(rig.metadata.service, 't');
+      await rig.ingester.service.dropTables({ tableIds: [table.tableId] }, CALL);
+      gate.open();
+      expect(await writing).to.equal('table_not_found');
+      expect(await failureCode(rig.write(table, [ROW]))).to.equal('table_not_found');
+    });
+
+    it('end with a seal that came through without an answer', async () => {
+      const rig = await start({
+        metadata: (service) => ({
+          sealRegion: async (request, call) => {
+            await drop(service, 't');
+            return service.sealRegion(request, call);
+          },
+        }),
+      });
+      const table = await rig.table('t');
+      await rig.write(table, [ROW]);
+      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      expect(await failureCode(rig.write(table, [ROW]))).to.equal('table_not_found');
+    });
+
+    it('do not keep an ingester from starting: dropped before they are opened', async () => {
+      const { rig, table, other } = await twoTables();
+      const second = await afterCrash(rig, {
+        metadata: (service) => ({
+          listGrants: async (request, call) => {
+            const granted = await service.listGrants(request, call);
+            await drop(service, 't');
+            return granted;
+          },
+        }),
+      });
+      expect(await second.rows(other)).to.have.length(1);
+      expect(await failureCode(second.write(table, [ROW]))).to.equal('table_not_found');
+      const passedOver = second.log.lines.find(({ message }) => message === 'log rows of dropped tables passed over');
+      expect(passedOver?.fields['rowCount']).to.equal(2);
+    });
+
+    it('do not keep an ingester from starting: dropped when they are opened', async () => {
+      const { rig, table, other } = await twoTables();
+      const second = await afterCrash(rig, {
+        metadata: (service) => ({
+          getManifest: async (request, call) => {
+            const manifest = await service.getManifest(request, call);
+            if (manifest.tableId === table.tableId) await drop(service, 't');
+            return manifest;
+          },
+        }),
+      });
+      // Nobody tells it; its first flush lets the region go.
+      expect(await failureCode(second.flush(table))).to.equal('region_not_found');
+      expect(await failureCode(second.write(table, [ROW]))).to.equal('table_not_found');
+      expect(await second.rows(other)).to.have.length(1);
+    });
+
+    async function twoTables(): Promise<{ rig: StorageRig; table: Table; other: Table }> {
+      const rig = await start();
+      const table = await rig.table('t');
+      const other = await rig.table('other');
+      for (const it of [table, other, table]) await rig.write(it, [ROW]);
+      return { rig, table, other };
+    }
+  });
+
+  describe('whose grant is closed without their log', () => {
+    it('acknowledge no batch that is on its way to the log; the next owner takes it', async () => {
+      const held = new HeldFiles();
+      const rig = await start({ fs: held.fileSystem });
+      const table = await rig.table('t', { append_mode: 'true' });
+      const request = rig.request(table, [ROW]);
+      held.hold();
+      const late = failureCode(rig.ingester.service.write(request, CALL));
+      await held.arrived(1);
+      const moved = await abandon(rig);
+      rig.ingester.tableChanged(moved);
+      held.releaseAll();
+      expect(await late).to.equal('region_not_ready');
+      await rig.ingester.service.write({ ...request, epoch: moved.regions[0].epoch }, CALL);
+      expect(await rig.rows(moved)).to.have.length(1);
+    });
+
+    it('do not know the ids of its batches, whose rows are lost, from the log either', async () => {
+      const rig = await start();
+      const table = await rig.table('t', { append_mode: 'true' });
+      const sealed = rig.request(table, [ROW]);
+      await rig.ingester.service.write(sealed, CALL);
+      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      const again = await present(rig);
+      const lost = rig.request(again, [{ host: 'x', time: 2n, a: 2 }]);
+      await rig.ingester.service.write(lost, CALL);
+      await abandon(rig);
+      const second = await afterCrash(rig);
+      const after = await present(second);
+      const { epoch } = after.regions[0];
+      for (const request of [sealed, lost]) await second.ingester.service.write({ ...request, epoch }, CALL);
+      expect((await second.rows(after)).map(({ time }) => time)).to.deep.equal([1n, 2n]);
+    });
+
+    /** Closes the grants of the rig's node, as if it were gone, and lets it come back. */
+    async function abandon({ metadata: { service }, nodeId }: StorageRig): Promise<Table> {
+      await service.heartbeat({ nodeId, state: 'left' }, CALL);
+      await service.abandonNode({ nodeId }, CALL);
+      await service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test' }, CALL);
+      return service.getTable({ database: 'public', name: 't', tableId: 0 }, CALL);
+    }
+
+    function present({ metadata }: StorageRig): Promise<Table> {
+      return metadata.service.getTable({ database: 'public', name: 't', tableId: 0 }, CALL);
+    }
+  });
+
+  describe('that are given away', () => {
+    it('end the process no later because their seal has no answer', async () => {
+      const asked = new Gate();
+      const rig = await start({
+        metadata: () => ({
+          sealRegion: () => {
+            void asked.pass();
+            return Promise.reject(new AlmanacError('external', 'no answer'));
+          },
+        }),
+      });
+      const table = await rig.table('t');
+      await rig.write(table, [ROW]);
+      const giving = rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await asked.reached;
+      expect(await failureCode(rig.write(table, [ROW]))).to.equal('region_not_ready');
+      rigs = rigs.filter((it) => it !== rig);
+      await rig.stop();
+      await giving;
+    });
+  });
+
+  describe('of another node', () => {
+    it('are neither truncated nor answered for: the address may have been that node`s', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [ROW]);
+      const regionIds = [table.regions[0].regionId, await regionOfAnother(rig)];
+      const request = { tableId: table.tableId, regionIds };
+      expect(await failureCode(rig.ingester.service.truncateTable(request, CALL))).to.equal('region_not_ready');
+      expect(await rig.rows(table)).to.have.length(1);
+      expect(await failureCode(rig.ingester.service.flushTable(request, CALL))).to.equal('region_not_ready');
+    });
+
+    async function regionOfAnother(rig: StorageRig): Promise<number> {
+      const { service } = rig.metadata;
+      const registration = { role: 'ingester', addr: 'other:1', slot: 'other', version: 'test' };
+      const { nodeId } = await service.registerNode(registration, CALL);
+      await service.heartbeat({ nodeId, state: 'ready' }, CALL);
+      const [region] = (await rig.table('elsewhere')).regions;
+      expect(region.nodeId).to.equal(nodeId);
+      return region.regionId;
+    }
+  });
+
+  describe('whose flush got no answer', () => {
+    it('are flushed on when the commit came through', async () => {
+      let isLost = true;
+      const rig = await start({
+        metadata: (service) => ({
+          commitSegments: async (request, call) => {
+            const manifest = await service.commitSegments(request, call);
+            if (isLost) throw new AlmanacError('external', 'the answer was lost');
+            return manifest;
+          },
+        }),
+      });
+      const table = await rig.table('t', { append_mode: 'true' });
+      await rig.write(table, [ROW]);
+      expect(await failureCode(rig.flush(table))).to.equal('external');
+      isLost = false;
+      await rig.flush(table);
+      expect(await rig.rows(table)).to.have.length(1);
+      await rig.write(table, [ROW]);
+      await rig.flush(table);
+      expect(await rig.rows(table)).to.have.length(2);
+    });
+  });
+
+  describe('that are read with an older schema', () => {
+    it('show the columns that came later to those who know them', async () => {
+      const rig = await start();
+      const older = await narrowTable(rig.metadata.service);
+      const newer = await rig.table('t');
+      const rows: RigRow[] = [{ host: 'x', time: 1n, a: 1, s: 'text' }];
+      await rig.write(newer, rows);
+      expect(await rig.count(older)).to.equal(1);
+      expect(await rig.rows(newer)).to.deep.equal(rows);
+    });
+
+    /** The rig's table before it had its field `s`. */
+    async function narrowTable(service: MetadataService): Promise<Table> {
+      const column = (name: string, type: string, kind: string) => {
+        return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+      };
+      const columns = [
+        column('host', 'String', 'tag'),
+        column('a', 'Int64', 'field'),
+        column('time', 'TimestampNanosecond', 'time'),
+      ];
+      const request = { database: 'public', tables: [{ name: 't', columns, options: {} }], create: true };
+      return (await service.ensureTables(request, CALL)).tables[0];
+    }
+  });
+}
+
+async function drop(service: MetadataService, name: string): Promise<void> {
+  await service.dropTable({ database: 'public', name, ifExists: true }, CALL);
+}
+
+/** Holds up who passes it until it is opened, and tells that somebody came. */
+class Gate {
+  #tell: () => void = () => undefined;
+  #open: () => void = () => undefined;
+  readonly reached = new Promise<void>((resolve) => (this.#tell = resolve));
+  readonly #opened = new Promise<void>((resolve) => (this.#open = resolve));
+
+  pass(): Promise<void> {
+    this.#tell();
+    return this.#opened;
+  }
+
+  open(): void {
+    this.#open();
+  }
+}

@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+
+import { giveAllAway } from '#services/ingester/give-all-away';
+import { ManualClock } from '#test/support/manual-clock';
+
+describe('giveAllAway', () => {
+  it('goes on while there are regions and takers', async () => {
+    const rounds = [[1, 2], [3], []];
+    const given: number[] = [];
+    const membership = {
+      tell: () => Promise.resolve({ regionIds: rounds.shift() ?? [], hasTakers: true }),
+    };
+    const ingester = {
+      giveAway: (regionIds: readonly number[]) => Promise.resolve(void given.push(...regionIds)),
+    };
+    const clock = new ManualClock();
+    const giving = giveAllAway(membership, ingester, clock, new AbortController().signal);
+    for (let i = 0; i < 3; i++) await clock.advance(200);
+    await giving;
+    expect(given).to.deep.equal([1, 2, 3]);
+  });
+
+  it('ends when the process stops, whatever regions are left', async () => {
+    const membership = { tell: () => Promise.resolve({ regionIds: [1], hasTakers: true }) };
+    const stopping = new AbortController();
+    const giving = giveAllAway(membership, { giveAway: () => Promise.resolve() }, new ManualClock(), stopping.signal);
+    stopping.abort();
+    await giving;
+  });
+});

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+
+import { LateIngester } from '#services/ingester/late-ingester';
+import { ownCall } from '#shared/contracts/call';
+import { failureCode } from '#test/support/failure';
+import { partialIngester, SCAN, scanChunk, writeRequest } from '#test/support/partial-ingester';
+
+const call = ownCall('test');
+
+describe('LateIngester', () => {
+  let dropped: number[];
+  beforeEach(() => (dropped = []));
+
+  const started = () => ({
+    service: partialIngester({
+      write: () => Promise.resolve({ unknownSeries: [], incarnation: BigInt(dropped.length) }),
+      async *scan() {
+        yield await Promise.resolve(scanChunk(3));
+      },
+    }),
+    tableDropped: (tableId: number) => void dropped.push(tableId),
+  });
+
+  const write = (late: LateIngester) => late.service.write(writeRequest(new Uint8Array(0)), call);
+
+  it('refuses everything until it has started, but not drops', async () => {
+    const late = new LateIngester();
+    expect(await failureCode(write(late))).to.equal('region_not_ready');
+    const scanning = late.service.scan(SCAN, call)[Symbol.asyncIterator]().next();
+    expect(await failureCode(scanning)).to.equal('region_not_ready');
+    expect(await late.service.dropTables({ tableIds: [1, 2] }, call)).to.deep.equal({});
+  });
+
+  it('lets go of what was dropped before it serves, and of what is dropped later at once', async () => {
+    const late = new LateIngester();
+    await late.service.dropTables({ tableIds: [1, 2] }, call);
+    late.tableDropped(3);
+    late.start(started());
+    expect((await write(late)).incarnation).to.equal(3n);
+    await late.service.dropTables({ tableIds: [4] }, call);
+    late.tableDropped(5);
+    expect(dropped).to.deep.equal([1, 2, 3, 4, 5]);
+    for await (const chunk of late.service.scan(SCAN, call)) expect(chunk.seriesFrom).to.equal(3);
+  });
+});
