@@ -107,7 +107,7 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
       return { service: connection.client('Admin'), close: () => connection.close() };
     },
   });
-  const sender = new RegionSender({ ...deps, ingesters });
+  const sender = new RegionSender({ ...deps, ingesters, messageBytesMax: config.grpc.maxMessageSizeBytes });
   return { node, queriers, peers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
 }
 

@@ -143,8 +143,9 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const { config, fs, clock, random, metadata } = deps;
   const store = new LocalStore(config.storeFolder, fs);
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
-  const regions = new Regions({ nodeId: config.nodeId, metadata, engine, store, clock });
   const metrics = ingesterMetrics(deps.metrics);
+  const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
+  const regions = new Regions({ nodeId: config.nodeId, metadata, engine, store, keys });
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
   const { onFatal } = deps;
@@ -173,6 +174,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, store: LocalStore): 
   const { retryWindowMs, walBytesMax } = config;
   const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
     triggers.tick();
+    for (const region of regions.open) region.applied.forgetOld();
     await forgetFiles({ wal, regions, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });

@@ -4,6 +4,7 @@ import type { Counter, Gauge, Histogram, Metrics } from '#shared/telemetry/metri
 export interface IngesterMetrics {
   readonly writtenRows: Counter;
   readonly repeatedBatches: Counter;
+  readonly forgottenKeys: Counter;
   readonly flushes: Counter;
   readonly flushFailures: Counter;
   readonly flushedBytes: Counter;
@@ -21,6 +22,10 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     repeatedBatches: metrics.counter({
       name: 'ingester_repeated_batches_total',
       help: 'batches that came again and were not applied again',
+    }),
+    forgottenKeys: metrics.counter({
+      name: 'ingester_forgotten_keys_total',
+      help: 'idempotency keys that were forgotten within the retry window, because a region has too many',
     }),
     flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'generations turned into segments' }),
     flushFailures: metrics.counter({ name: 'ingester_flush_failures_total', help: 'flushes that failed' }),

@@ -50,7 +50,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     const connection = connectTo(config, addr, `node ${nodeId} (ingester)`);
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
-  const sender = new RegionSender({ ...deps, catalog, ingesters });
+  const sender = new RegionSender({ ...deps, catalog, ingesters, messageBytesMax: config.grpc.maxMessageSizeBytes });
   const running = await startQuerier({
     ...deps,
     config: querierSettings(config, { dataFolder, spillFolder: spill.folder }),

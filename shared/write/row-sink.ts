@@ -61,7 +61,7 @@ export class RowSink {
     const { index } = layout;
     const batch = builder.finish((name) => index.byName.get(name)?.id ?? 0);
     const parts = splitRows(index, batch, builder.series, this.#turn++);
-    const outcomes = await Promise.allSettled(parts.map((part) => this.#sender.send(part, call)));
+    const outcomes = await this.#sender.send(parts, call);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw AlmanacError.from(outcome.reason);
     this.#rows.add(index.table.database, batch.rowCount);
   }

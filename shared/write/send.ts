@@ -20,6 +20,11 @@ import type { WriteCatalog } from './tables.js';
 /** Rest before the second attempt; doubled at each one after it. */
 const RETRY_MS = 10;
 const RETRY_MS_MAX = 1_000;
+/** What a request has besides its batch and its definitions, at most. */
+const HEADER_BYTES_MAX = 256;
+/** What a definition has besides its tags, and a tag besides its value, at most. */
+const DEFINITION_BYTES = 12;
+const TAG_BYTES_MAX = 10;
 /** Rows from which on a batch is worked on in several turns of the event loop. */
 export const LARGE_ROWS = 20_000;
 
@@ -29,6 +34,14 @@ export interface SenderOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+  /** Bound of one request; none if not given. */
+  readonly messageBytesMax?: number | undefined;
+}
+
+/** A batch as it is sent. */
+interface Encoded {
+  readonly part: RegionPart;
+  readonly bytes: Uint8Array;
 }
 
 /** One batch on its way to one region. */
@@ -65,19 +78,45 @@ export class RegionSender {
   }
 
   /**
-   * Resolves when the region keeps the rows.
+   * Sends the parts of a request at once; resolves when it is known for each whether its region keeps the rows.
    *
    * An owner that is not ready or does not answer is tried again within the call's deadline, under the same batch id.
+   * A part fails with `region_not_found` or `table_not_found` if its table is gone: nothing of it is kept. With all
+   * other errors that have `retry` its outcome is unknown.
    *
-   * @param idempotencyKey the client's name for the request; without one, the batch gets an id of its own.
-   * @throws `region_not_found` or `table_not_found` if the table is gone: nothing is kept. All other errors with
-   *   `retry`: the outcome is unknown.
+   * @param idempotencyKey the client's name for the request; without one, each batch gets an id of its own.
+   * @throws `invalid_arguments` if a part is more than a message may have: then none was sent.
    */
-  async send(part: RegionPart, call: Call, idempotencyKey?: string): Promise<void> {
-    const { region, batch } = part;
-    await this.#turn(part);
-    const bytes = encodeRowBatch(batch);
-    await this.#turn(part);
+  async send(
+    parts: readonly RegionPart[],
+    call: Call,
+    idempotencyKey?: string,
+  ): Promise<PromiseSettledResult<void>[]> {
+    const encoded: Encoded[] = [];
+    for (const part of parts) {
+      await this.#turn(part);
+      const bytes = encodeRowBatch(part.batch);
+      await this.#turn(part);
+      this.#checkSize(part, bytes);
+      encoded.push({ part, bytes });
+    }
+    return Promise.allSettled(encoded.map((it) => this.#send(it, call, idempotencyKey)));
+  }
+
+  #checkSize({ index, batch, series }: RegionPart, bytes: Uint8Array): void {
+    const { messageBytesMax } = this.#options;
+    if (messageBytesMax === undefined) return;
+    const total = bytes.length + definitionBytesMax(series) + HEADER_BYTES_MAX;
+    if (total <= messageBytesMax) return;
+    const what = `${batch.rowCount} rows of table "${index.table.name}" for one region`;
+    throw new AlmanacError(
+      'invalid_arguments',
+      `${what} take ${total} bytes, more than the ${messageBytesMax} that a message may have: send fewer at once`,
+    );
+  }
+
+  async #send({ part, bytes }: Encoded, call: Call, idempotencyKey: string | undefined): Promise<void> {
+    const { region } = part;
     const batchId =
       idempotencyKey === undefined
         ? this.#batchId(this.#links.link(region).nextCounter())
@@ -182,6 +221,16 @@ function definitionsOf({ index, series }: RegionPart, positions: ReadonlySet<num
   return encodeDefinitions(
     Array.from(positions, (position) => ({ tsid: series[position].tsid, tags: tagBytes(series[position], index) })),
   );
+}
+
+/** How much the definitions of all series take, at most. */
+function definitionBytesMax(series: readonly SeriesEntry[]): number {
+  let bytes = 0;
+  for (const { tags } of series) {
+    bytes += DEFINITION_BYTES;
+    for (const { value } of tags) bytes += TAG_BYTES_MAX + value.length;
+  }
+  return bytes;
 }
 
 function tagBytes(series: SeriesEntry, index: TableIndex): Uint8Array {

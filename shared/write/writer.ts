@@ -82,18 +82,14 @@ export class BatchWriter implements RowWriter {
     const { idempotencyKey } = options;
     // Rows that are sent again must come to the same region.
     const turn = idempotencyKey === undefined ? this.#turn++ : crc32c(Buffer.from(idempotencyKey));
-    return Promise.all(
-      prepared.map(async (it, i) => {
-        const parts = splitRows(it.index, it.batch, it.series, turn);
-        const outcomes = await Promise.allSettled(
-          parts.map((part) => this.#options.sender.send(part, call, idempotencyKey)),
-        );
-        const failures = outcomes.flatMap((outcome) =>
-          outcome.status === 'rejected' ? [AlmanacError.from(outcome.reason)] : [],
-        );
-        return { builder: builders[i], prepared: it, failures };
-      }),
-    );
+    const parts = prepared.map((it) => splitRows(it.index, it.batch, it.series, turn));
+    const outcomes = await this.#options.sender.send(parts.flat(), call, idempotencyKey);
+    return prepared.map((it, i) => {
+      const failures = outcomes.splice(0, parts[i].length).flatMap((outcome) => {
+        return outcome.status === 'rejected' ? [AlmanacError.from(outcome.reason)] : [];
+      });
+      return { builder: builders[i], prepared: it, failures };
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { systemClock } from '#shared/clock/clock';
 import type { RegionInfo } from '#shared/contracts/gen/common';
 import type { DropTablesRequest, IngesterService, ScanChunk, WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -21,6 +22,8 @@ interface MemoryRegion {
   readonly applied: AppliedIds;
   readonly series: Map<bigint, Readonly<Record<number, string>>>;
 }
+
+const KEYS = { clock: systemClock, windowMs: 60_000, onEarly: () => undefined };
 
 /** An ingester that keeps rows in memory and obeys the rules of `IngesterService.write`. */
 export class MemoryIngester implements IngesterService, Ingesters {
@@ -102,7 +105,7 @@ export class MemoryIngester implements IngesterService, Ingesters {
   #region(regionId: number): MemoryRegion {
     let region = this.#regions.get(regionId);
     if (region === undefined) {
-      region = { applied: new AppliedIds(), series: new Map() };
+      region = { applied: new AppliedIds(KEYS), series: new Map() };
       this.#regions.set(regionId, region);
     }
     return region;

@@ -86,10 +86,11 @@ export class WriterBench {
   }
 
   /** Another writer, as another process would have. */
-  newWriter(clock: Clock = hastyClock): BatchWriter {
+  newWriter(clock: Clock = hastyClock, messageBytesMax?: number): BatchWriter {
     const { catalog, metadata, ingester } = this;
     const metrics = new Metrics({ unprefixedProcess: false });
-    const sender = new RegionSender({ catalog, ingesters: ingester, clock, random: systemRandom, metrics });
+    const deps = { catalog, clock, random: systemRandom, metrics };
+    const sender = new RegionSender({ ...deps, ingesters: ingester, messageBytesMax });
     return new BatchWriter({ catalog, metadata, sender, clock, metrics });
   }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /**
@@ -7,13 +8,18 @@ import { AlmanacError } from '#shared/errors/almanac-error';
  * order for each region; so what was applied is a few ranges of counters. Of an incarnation with too many gaps the
  * oldest ranges are forgotten, and counters up to there are refused from then on.
  *
- * An id made from a client's idempotency key has the highest bit of its first 8 bytes set, and no counter: the newest
- * such ids are kept one by one.
+ * An id made from a client's idempotency key has the highest bit of its first 8 bytes set, and no counter: such ids are
+ * kept one by one, for a time and up to a number. One that was forgotten counts as new, because nothing tells its age.
  */
 export class AppliedIds {
   readonly #incarnations = new Map<bigint, Ranges>();
-  /** Ids of keys as Latin-1 text, oldest first. */
-  readonly #keyed = new Set<string>();
+  /** Ids of keys as Latin-1 text, oldest first, with the time at which this owner learnt of them. */
+  readonly #keyed = new Map<string, number>();
+  readonly #keys: KeyMemory;
+
+  constructor(keys: KeyMemory) {
+    this.#keys = keys;
+  }
 
   /** `applied`, `new`, or `forgotten`: too old to tell. */
   state(batchId: Uint8Array): 'applied' | 'new' | 'forgotten' {
@@ -38,7 +44,7 @@ export class AppliedIds {
   encode(): Uint8Array {
     const incarnations = [...this.#incarnations].slice(-ENCODED_INCARNATIONS_MAX);
     const rangeCount = incarnations.reduce((sum, [, ranges]) => sum + ranges.count, 0);
-    const keyed = [...this.#keyed];
+    const keyed = [...this.#keyed.keys()];
     const bytes = new Uint8Array(12 + incarnations.length * 20 + rangeCount * 16 + keyed.length * 16);
     const view = new DataView(bytes.buffer);
     view.setUint32(0, FORMAT, true);
@@ -87,12 +93,43 @@ export class AppliedIds {
     return ranges;
   }
 
+  /** Forgets ids of keys that are old. */
+  forgetOld(): void {
+    const { clock, windowMs } = this.#keys;
+    const beforeMs = clock.nowMs() - Math.max(windowMs, KEYED_MS);
+    for (const [id, learntMs] of this.#keyed) {
+      if (learntMs >= beforeMs) return;
+      this.#keyed.delete(id);
+    }
+  }
+
   #addKeyed(id: string): void {
     if (this.#keyed.has(id)) return;
-    if (this.#keyed.size >= KEYED_MAX) forgetFirst(this.#keyed);
-    this.#keyed.add(id);
+    if (this.#keyed.size >= KEYED_MAX) this.#makeRoom();
+    this.#keyed.set(id, this.#keys.clock.nowMs());
+  }
+
+  #makeRoom(): void {
+    const { clock, windowMs, onEarly } = this.#keys;
+    for (const [oldest, learntMs] of this.#keyed) {
+      this.#keyed.delete(oldest);
+      if (learntMs > clock.nowMs() - windowMs) onEarly();
+      return;
+    }
   }
 }
+
+/** How long ids of keys are remembered. */
+export interface KeyMemory {
+  readonly clock: Pick<Clock, 'nowMs'>;
+  /** For so long a client may rely on it, as long as there are not too many. */
+  readonly windowMs: number;
+  /** Called when one is forgotten sooner than that. */
+  readonly onEarly: () => void;
+}
+
+/** So long ids of keys are remembered where nothing else is asked for. */
+const KEYED_MS = 3_600_000;
 
 /** Senders that are remembered; a sender gets a new incarnation at each start. */
 const INCARNATIONS_MAX = 256;

@@ -6,7 +6,7 @@ import type { SeriesDefinition } from '#shared/rowbatch/definitions';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
-import { AppliedIds } from './applied-ids.js';
+import { AppliedIds, type KeyMemory } from './applied-ids.js';
 
 /** What a batch got in `Region.take`: numbers for its rows and series. */
 export interface Turn {
@@ -36,7 +36,7 @@ export class Region {
   readonly regionId: number;
   readonly epoch: number;
   readonly registry = new SeriesRegistry();
-  readonly applied = new AppliedIds();
+  readonly applied: AppliedIds;
   /** Batches between log and memtable, by id: a copy that arrives meanwhile waits for the same outcome. */
   readonly underWay = new Map<string, Promise<void>>();
   /** Oldest first. */
@@ -58,14 +58,15 @@ export class Region {
   /** Bytes of requests that the memory budget holds for the open generation. */
   readonly #admitted = new Map<Generation, number>();
 
-  constructor(table: Table, manifest: RegionManifest, nowMs: number) {
+  constructor(table: Table, manifest: RegionManifest, keys: KeyMemory) {
+    this.applied = new AppliedIds(keys);
     this.#table = table;
     this.#manifest = manifest;
     this.regionId = manifest.regionId;
     this.epoch = manifest.epoch;
     const start = BigInt(manifest.epoch) << 40n;
     this.#lastTaken = manifest.watermark > start ? manifest.watermark : start;
-    this.#open = new Generation(1, this.#lastTaken, nowMs);
+    this.#open = new Generation(1, this.#lastTaken, keys.clock.nowMs());
   }
 
   get table(): Table {

@@ -1,4 +1,3 @@
-import type { Clock } from '#shared/clock/clock';
 import { checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
@@ -6,6 +5,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
+import type { KeyMemory } from './applied-ids.js';
 import { loadRegistry } from './load-registry.js';
 import { notHere, Region, tableGone } from './region.js';
 
@@ -14,7 +14,7 @@ export interface RegionsOptions {
   readonly metadata: MetadataService;
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
-  readonly clock: Clock;
+  readonly keys: KeyMemory;
 }
 
 /** What a caller believes of a region. */
@@ -113,11 +113,11 @@ export class Regions {
   }
 
   async #openRegion(regionId: number): Promise<Region> {
-    const { metadata, nodeId, clock } = this.#options;
+    const { metadata, nodeId, keys } = this.#options;
     const call = ownCall(`open-region-${regionId}`);
     const { table, manifest, appliedIds } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
-    const region = new Region(table, manifest, clock.nowMs());
+    const region = new Region(table, manifest, keys);
     region.applied.adopt(appliedIds);
     await loadRegistry(region, this.#options);
     // Its grant may have been closed meanwhile; nobody would tell of that again.

@@ -113,11 +113,16 @@ export class Clients {
       if (querier === undefined || this.isOver) continue;
       const table = random.pick(this.#tables);
       const chance = random.fraction();
-      if (chance < 0.4) await this.#flush(table, querier);
-      else if (chance < 0.6) await this.#erase(table, querier, 'truncate');
+      if (chance < 0.5) await this.#flush(table, querier);
+      else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
       else if (chance < 0.8) await this.#erase(table, querier, 'drop');
       else table.fields.push(`f${table.fields.length}`);
     }
+  }
+
+  async dropOne(): Promise<void> {
+    const querier = this.#ready(this.#nodes.queriers);
+    if (querier !== undefined) await this.#erase(this.#scheduler.random.pick(this.#tables), querier, 'drop');
   }
 
   async flushAll(): Promise<void> {

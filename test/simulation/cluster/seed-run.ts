@@ -62,7 +62,7 @@ export class SeedRun {
       tracked('appended', { append_mode: 'true' }, 'last_row'),
     ];
     this.#clients = new Clients(scheduler, this.#members, this.#tables, (name) => this.#tableIds.get(name));
-    this.#troubles = new Troubles(world, this.#members);
+    this.#troubles = new Troubles(world, this.#members, () => void this.#clients.dropOne());
   }
 
   /** @throws `SeedFailure`. */

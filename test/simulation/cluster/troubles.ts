@@ -34,11 +34,14 @@ const LOSING_NETWORK: NetworkFaults = { lost: 0, answersLost: 0.3, doubled: 0.1,
 export class Troubles {
   readonly #world: World;
   readonly #members: Members;
+  readonly #dropTable: () => void;
   isOver = false;
 
-  constructor(world: World, members: Members) {
+  /** @param dropTable lets a client drop a table. */
+  constructor(world: World, members: Members, dropTable: () => void) {
     this.#world = world;
     this.#members = members;
+    this.#dropTable = dropTable;
   }
 
   async make(restMs: number): Promise<void> {
@@ -178,7 +181,7 @@ export class Troubles {
     this.#later(forMs, () => network.mend(one, other));
   }
 
-  /** Owners and a gateway hear nothing of metadata: they go on with what they know, also of tables that are dropped. */
+  /** Owners and a gateway hear nothing of metadata: they go on with what they know, also of a table that is dropped. */
   #deafen(): void {
     const { scheduler, network } = this.#world;
     const { ingesters, gateways } = this.#members;
@@ -186,6 +189,7 @@ export class Troubles {
     const forMs = scheduler.random.fraction() * 2_000;
     scheduler.note(`${names.join(', ')} do not hear metadata for ${forMs.toFixed(0)} ms`);
     for (const name of names) network.cut(name, METADATA);
+    this.#dropTable();
     this.#later(forMs, () => {
       for (const name of names) network.mend(name, METADATA);
     });

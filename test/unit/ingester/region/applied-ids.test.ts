@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
-import { AppliedIds } from '#services/ingester/region/applied-ids';
+import { AppliedIds, type KeyMemory } from '#services/ingester/region/applied-ids';
+import { ManualClock } from '#test/support/manual-clock';
 
 function id(counter: number, incarnation = 1n): Uint8Array {
   const bytes = new Uint8Array(16);
@@ -18,8 +19,17 @@ function keyed(number: number): Uint8Array {
 }
 
 describe('AppliedIds', () => {
+  let clock: ManualClock;
+  let early: number;
+  let keys: KeyMemory;
+  beforeEach(() => {
+    clock = new ManualClock();
+    early = 0;
+    keys = { clock, windowMs: 300_000, onEarly: () => early++ };
+  });
+
   it('knows what was applied, in any order', () => {
-    const ids = new AppliedIds();
+    const ids = new AppliedIds(keys);
     for (const counter of [5, 1, 2, 9, 3, 4]) ids.add(id(counter));
     for (const counter of [1, 2, 3, 4, 5, 9]) expect(ids.state(id(counter))).to.equal('applied');
     for (const counter of [0, 6, 8, 10]) expect(ids.state(id(counter))).to.equal('new');
@@ -27,7 +37,7 @@ describe('AppliedIds', () => {
   });
 
   it('refuses what is older than it remembers', () => {
-    const ids = new AppliedIds();
+    const ids = new AppliedIds(keys);
     for (let counter = 0; counter < 5000; counter += 2) ids.add(id(counter));
     expect(ids.state(id(1))).to.equal('forgotten');
     expect(ids.state(id(0))).to.equal('forgotten');
@@ -36,7 +46,7 @@ describe('AppliedIds', () => {
   });
 
   it('remembers the senders that were active last', () => {
-    const ids = new AppliedIds();
+    const ids = new AppliedIds(keys);
     ids.add(id(1, 1n));
     for (let sender = 2n; sender <= 256n; sender++) ids.add(id(1, sender));
     ids.add(id(2, 1n));
@@ -46,12 +56,12 @@ describe('AppliedIds', () => {
   });
 
   it('hands over all that it knows', () => {
-    const ids = new AppliedIds();
+    const ids = new AppliedIds(keys);
     for (const counter of [1, 2, 3, 7, 9]) ids.add(id(counter));
     ids.add(id(4, 2n));
     for (let counter = 0; counter < 5000; counter += 2) ids.add(id(counter, 3n));
     ids.add(keyed(1));
-    const next = new AppliedIds();
+    const next = new AppliedIds(keys);
     next.add(id(8));
     next.adopt(ids.encode());
     for (const counter of [1, 2, 3, 7, 8, 9]) expect(next.state(id(counter))).to.equal('applied');
@@ -64,19 +74,49 @@ describe('AppliedIds', () => {
   });
 
   it('knows nothing from no bytes, and refuses bytes of another format', () => {
-    const ids = new AppliedIds();
+    const ids = new AppliedIds(keys);
     ids.adopt(new Uint8Array(0));
     expect(ids.state(id(1))).to.equal('new');
     expect(() => ids.adopt(new Uint8Array(12).fill(9))).to.throw('unknown format');
   });
 
   it('knows the newest ids that come from keys, and hands over no more than its limit', () => {
-    const ids = new AppliedIds();
+    const ids = new AppliedIds(keys);
     for (let number = 0; number < 70_000; number++) ids.add(keyed(number));
     expect(ids.state(keyed(69_999))).to.equal('applied');
     expect(ids.state(keyed(0))).to.equal('new');
     for (let sender = 1n; sender <= 256n; sender++)
       for (let counter = 0; counter < 2100; counter += 2) ids.add(id(counter, sender));
     expect(ids.encode().length).to.be.lessThan(2_200_000);
+  });
+
+  it('forgets ids from keys after an hour, or later if it was asked to', async () => {
+    for (const [windowMs, keptMs] of [
+      [300_000, 3_600_000],
+      [7_200_000, 7_200_000],
+    ]) {
+      const ids = new AppliedIds({ ...keys, windowMs });
+      ids.add(keyed(1));
+      await clock.advance(keptMs);
+      ids.add(keyed(2));
+      ids.forgetOld();
+      expect(ids.state(keyed(1))).to.equal('applied');
+      await clock.advance(1);
+      ids.forgetOld();
+      expect([ids.state(keyed(1)), ids.state(keyed(2))]).to.deep.equal(['new', 'applied']);
+    }
+    expect(early).to.equal(0);
+  });
+
+  it('tells of ids from keys that it forgets too early', async () => {
+    const ids = new AppliedIds(keys);
+    for (let number = 0; number < 65_536; number++) ids.add(keyed(number));
+    expect(early).to.equal(0);
+    ids.add(keyed(65_536));
+    expect(early).to.equal(1);
+    await clock.advance(300_000);
+    ids.add(keyed(65_537));
+    expect(early).to.equal(1);
+    expect([ids.state(keyed(1)), ids.state(keyed(2))]).to.deep.equal(['new', 'applied']);
   });
 });

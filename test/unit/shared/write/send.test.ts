@@ -8,7 +8,7 @@ import { seriesId } from '#shared/rowbatch/series-key';
 import { ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { BatchSet } from '#shared/rowbatch/builder';
-import { failureCode } from '../../../support/failure.js';
+import { failure, failureCode } from '../../../support/failure.js';
 import type { MemoryIngester } from '../../../support/memory-ingester.js';
 import { OPTIONS, WriterBench, type Fields, type Tags } from '../../../support/writer-bench.js';
 
@@ -212,6 +212,27 @@ describe('RegionSender, below a writer', () => {
       const counts = new Map<number, number>();
       for (const { regionId } of ingester.requests) counts.set(regionId, (counts.get(regionId) ?? 0) + 1);
       expect([...counts.values()]).to.deep.equal([2, 2, 2, 2]);
+    });
+
+    it('get nothing of a request of which one part is too large, with all its definitions', async () => {
+      const writer = bench.newWriter(systemClock, 100_000);
+      const fitting = (): BatchSet => {
+        const batches = new BatchSet();
+        for (let i = 0; i < 50; i++) add(batches, 'cpu', { host: `h${i}` }, { v: i });
+        return batches;
+      };
+      const tooLong = 'x'.repeat(100_000);
+      const [longCell, longTag] = [fitting(), fitting()];
+      add(longCell, 'logs', { host: 'a' }, { text: tooLong });
+      add(longTag, 'cpu', { host: tooLong }, { v: 1 });
+      for (const batches of [longCell, longTag]) {
+        const { code, message } = await failure(writer.write(batches, OPTIONS, call));
+        expect(code).to.equal('invalid_arguments');
+        expect(message).to.include('more than the 100000 that a message may have');
+      }
+      expect(ingester.requests).to.have.length(0);
+      await writer.write(fitting(), OPTIONS, call);
+      expect(ingester.rows).to.have.length(50);
     });
 
     it('are all asked, and the error that may heal is told', async () => {
