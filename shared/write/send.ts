@@ -87,11 +87,7 @@ export class RegionSender {
    * @param idempotencyKey the client's name for the request; without one, each batch gets an id of its own.
    * @throws `invalid_arguments` if a part is more than a message may have: then none was sent.
    */
-  async send(
-    parts: readonly RegionPart[],
-    call: Call,
-    idempotencyKey?: string,
-  ): Promise<PromiseSettledResult<void>[]> {
+  async send(parts: readonly RegionPart[], call: Call, idempotencyKey?: string): Promise<PromiseSettledResult<void>[]> {
     const encoded: Encoded[] = [];
     for (const part of parts) {
       await this.#turn(part);

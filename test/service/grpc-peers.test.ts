@@ -10,6 +10,7 @@ import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { retrying } from '#shared/grpc/retrying';
+import { RefusedError } from '#shared/grpc/status';
 import { pollUntil } from '#test/support/almanac';
 import { failure, failureCode } from '#test/support/failure';
 import { aborted, callFor, event, FLUSH, GrpcRig } from '#test/support/grpc-rig';
@@ -27,6 +28,7 @@ describe('gRPC: peers', () => {
       const begin = performance.now();
       const error = await failure(service.flushTable(FLUSH, callFor(30_000)));
       expect(performance.now() - begin).to.be.lessThan(2000);
+      expect(error).to.be.instanceOf(RefusedError);
       expect(error.code).to.equal('external');
       expect(error.retry).to.equal(true);
       const who = /^node 3 \(ingester\) at 127\.0\.0\.1:\d+/;
@@ -48,6 +50,7 @@ describe('gRPC: peers', () => {
       expect(performance.now() - begin).to.be.within(900, 5000);
       expect(error.code).to.equal('external');
       expect(error.message).to.match(/^metadata at 127\.0\.0\.1:\d+ cannot be reached: no connection within 1000 ms$/);
+      expect(error).to.not.be.instanceOf(RefusedError);
     });
 
     it('is waited for by those who want to', async () => {

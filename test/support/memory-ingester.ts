@@ -1,6 +1,12 @@
 import { systemClock } from '#shared/clock/clock';
 import type { RegionInfo } from '#shared/contracts/gen/common';
-import type { DropTablesRequest, IngesterService, ScanChunk, WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
+import type {
+  DropTablesRequest,
+  IngesterService,
+  ScanChunk,
+  WriteRequest,
+  WriteResponse,
+} from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
