@@ -73,15 +73,20 @@ export function fromStatus({ code, details, metadata }: StatusObject, title: str
     case status.UNIMPLEMENTED:
       return new AlmanacError('unsupported', text);
     case status.UNAVAILABLE:
-      return details.includes('ECONNREFUSED') ? new RefusedError(text) : new UnansweredError(text);
     case status.CANCELLED:
     case status.UNKNOWN:
     case status.INTERNAL:
       // Streams that a dying peer resets come under any of these.
-      return new UnansweredError(`${title} ${howItFailed(details)}`, { details: { peer: title }, cause: details });
+      return unanswered(title, details);
     default:
       return new AlmanacError('unexpected', `${text} (gRPC status ${code})`);
   }
+}
+
+function unanswered(title: string, details: string): UnansweredError {
+  const extras: ErrorExtras = { details: { peer: title }, cause: details };
+  const text = `${title} ${howItFailed(details)}`;
+  return details.includes('ECONNREFUSED') ? new RefusedError(text, extras) : new UnansweredError(text, extras);
 }
 
 /** The peer did not answer in time. */

@@ -133,6 +133,30 @@ describe('administration of a cluster', function () {
     await cluster.ready();
   });
 
+  it('DROP TABLE names an ingester that does not confirm it, and passes it over when it is gone', async () => {
+    const write = async (table: string) => {
+      const lines = Array.from({ length: 50 }, (_, n) => `${table},host=h${n} n=${n}i ${n + 1}`).join('\n');
+      expect((await cluster.write(lines)).status).to.equal(204);
+    };
+    for (const table of ['first', 'second', 'third']) await write(table);
+    expect((await cluster.sql('DROP TABLE first')).status).to.equal(200);
+    const [ingester] = cluster.of('ingester');
+    const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${cluster.proxies[0].port}`)?.node_id;
+    ingester.signal('SIGSTOP');
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', 'x-almanac-timeout': '1s' };
+    const hasty = await cluster.post('/v1/sql', 'sql=DROP TABLE second', headers);
+    expect(hasty.status, hasty.text).to.equal(503);
+    expect(hasty.text).to.include(`"second\\" was dropped, but node ${nodeId} did not confirm it in time`);
+    const patient = await cluster.sql('DROP TABLE third');
+    expect(patient.status, patient.text).to.equal(200);
+    ingester.signal('SIGCONT');
+    await cluster.ready();
+    for (const table of ['first', 'second', 'third']) {
+      await write(table);
+      expect((await cluster.sql(`SELECT count(*) FROM ${table}`)).rows).to.deep.equal([[50]]);
+    }
+  });
+
   it('says which process does not answer, and ADMIN abandon_slot gives its regions to others', async () => {
     const [ingester] = cluster.of('ingester');
     const { port } = cluster.proxies[0];

@@ -59,8 +59,9 @@ export interface MetadataService {
    */
   moveRegion(request: MoveRegionRequest, call: Call): Promise<Empty>;
   /**
-   * Closes the grants of a node that will not come back, without its log: rows that only it had are lost. Its regions
-   * are granted anew. Errors: invalid_arguments (no such ingester, or it is alive).
+   * Closes the grants of a node that will not come back, without its log: rows that only it had are lost, and so are the
+   * ids of the batches of these grants (`ids_since_epoch`). Its regions are granted anew.
+   * Errors: invalid_arguments (no such ingester, or it is alive).
    */
   abandonNode(request: AbandonNodeRequest, call: Call): Promise<AbandonNodeResponse>;
   /** The node's open grants, with those tables. */

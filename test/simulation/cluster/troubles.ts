@@ -58,7 +58,6 @@ export class Troubles {
       () => this.#pause(),
       () => this.#cut(),
       () => this.#deafen(),
-      () => this.#deafen(),
       () => this.#badNetwork(BAD_NETWORK),
       () => this.#loseAnswers(),
       () => this.#loseAnswers(),
