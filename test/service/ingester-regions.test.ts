@@ -5,6 +5,7 @@ import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failureCode } from '#test/support/failure';
 import { HeldFiles } from '#test/support/held-files';
+import { NO_FOLDER } from '#test/support/metadata-rig';
 import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -175,7 +176,7 @@ function suite(transport: Transport): void {
     async function abandon({ metadata: { service }, nodeId }: StorageRig): Promise<Table> {
       await service.heartbeat({ nodeId, state: 'left' }, CALL);
       await service.abandonNode({ nodeId }, CALL);
-      await service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test' }, CALL);
+      await service.registerNode({ role: 'standalone', addr: '', slot: '0', version: 'test', ...NO_FOLDER }, CALL);
       return service.getTable({ database: 'public', name: 't', tableId: 0 }, CALL);
     }
 
@@ -220,7 +221,7 @@ function suite(transport: Transport): void {
 
     async function regionOfAnother(rig: StorageRig): Promise<number> {
       const { service } = rig.metadata;
-      const registration = { role: 'ingester', addr: 'other:1', slot: 'other', version: 'test' };
+      const registration = { role: 'ingester', addr: 'other:1', slot: 'other', version: 'test', ...NO_FOLDER };
       const { nodeId } = await service.registerNode(registration, CALL);
       await service.heartbeat({ nodeId, state: 'ready' }, CALL);
       const [region] = (await rig.table('elsewhere')).regions;

@@ -78,8 +78,9 @@ export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): A
   const { catalog, moves, log } = cluster;
   const node = catalog.nodes.find(nodeId);
   if (node === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${nodeId}, see /status`);
-  if (node.slot === '' || node.role === 'standalone')
+  if (node.slot === '') {
     throw new AlmanacError('invalid_arguments', `node ${nodeId} is of role ${node.role}, only ingesters have a slot`);
+  }
   if (node.state !== 'gone' && node.state !== 'left') {
     throw new AlmanacError(
       'invalid_arguments',
