@@ -61,8 +61,8 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const unsubscribe = [
     catalog.onManifest((manifest) => manifests.apply(manifest)),
     catalog.onReset(() => manifests.clear()),
-    catalog.onDropped(({ regionIds }) => {
-      snapshots.dropped(regionIds).catch((error: unknown) => {
+    catalog.onDropped((table) => {
+      snapshots.dropped(table).catch((error: unknown) => {
         log.error({ error }, 'rows of a dropped table could not be let go');
       });
     }),

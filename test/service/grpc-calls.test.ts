@@ -140,7 +140,8 @@ describe('gRPC: calls', () => {
     it('is made no faster than it is read', async () => {
       const { service, state } = await startScan(40);
       let next = 0;
-      for await (const { seriesFrom, definitions } of service.scan(SCAN, callFor(30_000))) {
+      for await (const { parts } of service.scan(SCAN, callFor(30_000))) {
+        const [{ seriesFrom, definitions }] = parts;
         expect(seriesFrom).to.equal(next++);
         expect(definitions).to.have.length(MIB);
         // Other calls go on meanwhile, and give the stream time to run ahead.

@@ -22,20 +22,10 @@ export function writeRequest(batch: Uint8Array): WriteRequest {
   return { ...numbers, batchId: new Uint8Array(16), batch, definitions: new Uint8Array(0) };
 }
 
-export const SCAN = {
-  tableId: 1,
-  regionId: 1,
-  manifestVersion: 0n,
-  watermark: 0n,
-  epoch: 0,
-  haveIncarnation: 0n,
-  haveFrom: 0n,
-  haveTo: 0n,
-  haveSeries: 0,
-};
+export const SCAN = { tableId: 1, regions: [] };
 
-/** A part of a scan that says which it is. */
+/** A chunk of a scan that says which it is. */
 export function scanChunk(seriesFrom: number, bytes = 0): ScanChunk {
-  const definitions = new Uint8Array(bytes);
-  return { batches: [], seriesFrom, seriesTo: 0, definitions, incarnation: 0n, complete: false, sequenceTo: 0n };
+  const part = { regionId: 1, batches: [], seriesFrom, seriesTo: 0, complete: false, sequenceTo: 0n };
+  return { parts: [{ ...part, definitions: new Uint8Array(bytes) }], incarnation: 0n };
 }

@@ -72,6 +72,11 @@ export class SeriesRegistry {
     return this.#unpublishedTags[sid - this.#publishedCount];
   }
 
+  /** The same of all that are not published yet, from one number up to another; it stays as it is. */
+  tagsBetween(from: number, to: number): readonly Uint8Array[] {
+    return this.#unpublishedTags.slice(from - this.#publishedCount, Math.max(from, to) - this.#publishedCount);
+  }
+
   /** Notes that series below `count` are in series files now. */
   published(count: number): void {
     if (count <= this.#publishedCount) return;

@@ -67,6 +67,11 @@ export class Regions {
     return region;
   }
 
+  /** @throws `region_not_ready` if the region, which was served a moment ago, is not any more. */
+  checkServing(region: Region): void {
+    if (this.#regions.get(region.regionId) !== region || region.isInDoubt) throw notHere(region.regionId);
+  }
+
   /** The region, opened if need be. @throws `region_not_ready` if its grant is not ours. */
   async opened(regionId: number): Promise<Region> {
     return this.#regions.get(regionId) ?? (await this.#opening.get(regionId)) ?? (await this.#startOpening(regionId));

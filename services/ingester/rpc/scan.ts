@@ -1,66 +1,88 @@
 import type { Call } from '#shared/contracts/call';
-import type { ScanBatch, ScanChunk, ScanRequest } from '#shared/contracts/gen/ingester';
+import type { ScanBatch, ScanChunk, ScanPart, ScanRegion, ScanRequest } from '#shared/contracts/gen/ingester';
 import { encodeRowBatch } from '#shared/rowbatch/arrow';
 import { encodeDefinitions, NO_DEFINITIONS, type SeriesDefinition } from '#shared/rowbatch/definitions';
 
 import type { Ingester } from '../ingester.js';
 import type { HeldBatch } from '../memtable/generation.js';
 import type { Region } from '../region/region.js';
+import { ChunkCutter, NO_PART } from './scan-chunks.js';
 
-/** Cells of one chunk of the answer, about (30 ms of work for the caller); a batch is never cut. */
-const CHUNK_CELLS = 500_000;
+/** Bytes of definitions that are sent as one piece. */
+const DEFINITIONS_BYTES = 1 << 20;
 
 /**
- * Ingester.Scan: rows after the caller's watermark that it lacks, in the order of their sequences.
+ * Ingester.Scan: of each region, rows after the caller's watermark that it lacks, in the order of their sequences.
  *
- * All rows that were acknowledged before the call are in it: what is visible is read once, at the first chunk.
+ * All rows that were acknowledged before the call are in it: what is visible is read once, before the first chunk.
  */
 export async function* scan(ingester: Ingester, request: ScanRequest, call: Call): AsyncIterable<ScanChunk> {
-  const { tableId, regionId, epoch } = request;
-  // A node that has not heard yet that its grant was closed would answer with too little.
-  const region = await ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call);
-  if (request.watermark < region.manifest.watermark || request.manifestVersion < region.manifest.version) {
-    yield { ...emptyChunk(ingester), newerManifest: region.manifest };
-    return;
+  const readings = await readAll(ingester, request, call);
+  const { incarnation } = ingester;
+  const cutter = new ChunkCutter();
+  for (const reading of readings) {
+    for (const part of partsOf(reading)) {
+      const full = cutter.add(part);
+      if (full !== undefined) yield { incarnation, parts: full };
+    }
   }
-  const sequenceTo = region.visibleTo;
-  const lacking = lackingBatches(region, request, ingester.incarnation);
-  const series = seriesChunk(region, request, ingester.incarnation);
-  let batches: ScanBatch[] = [];
-  let cells = 0;
-  for (const { held, generation } of lacking) {
-    batches.push(scanBatch(held, generation));
-    cells += held.batch.rowCount * (held.batch.columns.length + 2);
-    if (cells < CHUNK_CELLS) continue;
-    yield { ...emptyChunk(ingester), batches };
-    batches = [];
-    cells = 0;
-  }
-  yield { ...emptyChunk(ingester), ...series, batches, complete: true, sequenceTo };
+  yield { incarnation, parts: cutter.rest };
 }
 
-function emptyChunk(ingester: Ingester): ScanChunk {
-  return {
-    batches: [],
-    seriesFrom: 0,
-    seriesTo: 0,
-    definitions: NO_DEFINITIONS,
-    incarnation: ingester.incarnation,
-    complete: false,
-    sequenceTo: 0n,
-  };
-}
+/** What a region had that the caller lacks, at the moment of the call. */
+type Reading = { readonly regionId: number } & (
+  | { readonly newerManifest: NonNullable<ScanPart['newerManifest']> }
+  | {
+      readonly newerManifest: undefined;
+      readonly region: Region;
+      readonly lacking: readonly Lacking[];
+      readonly seriesFrom: number;
+      readonly tags: readonly Uint8Array[];
+      readonly sequenceTo: bigint;
+    }
+);
 
 interface Lacking {
   readonly held: HeldBatch;
   readonly generation: number;
 }
 
+async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, call: Call): Promise<Reading[]> {
+  const served = await Promise.all(
+    regions.map(({ regionId, epoch }) =>
+      ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call),
+    ),
+  );
+  // A node that has not heard yet that its grant was closed would answer with too little. From here on nothing comes
+  // between: one region may have been given away while another one was opened.
+  for (const region of served) ingester.regions.checkServing(region);
+  return served.map((region, i) => read(region, regions[i], ingester.incarnation));
+}
+
+function read(region: Region, asked: ScanRegion, incarnation: bigint): Reading {
+  const { regionId, manifest, registry, generations } = region;
+  if (asked.watermark < manifest.watermark || asked.manifestVersion < manifest.version)
+    return { regionId, newerManifest: manifest };
+  // Series of published numbers are read from series files.
+  const has = asked.haveIncarnation === incarnation ? asked.haveSeries : 0;
+  const seriesFrom = Math.max(registry.publishedCount, has);
+  const seriesTo = generations.reduce((most, { seriesCount }) => Math.max(most, seriesCount), seriesFrom);
+  return {
+    regionId,
+    newerManifest: undefined,
+    region,
+    lacking: lackingBatches(region, asked, incarnation),
+    seriesFrom,
+    tags: registry.tagsBetween(seriesFrom, seriesTo),
+    sequenceTo: region.visibleTo,
+  };
+}
+
 /** Batches behind the watermark and outside of what the caller has. */
-function lackingBatches(region: Region, request: ScanRequest, incarnation: bigint): Lacking[] {
-  const { watermark, haveFrom, haveTo } = request;
+function lackingBatches(region: Region, asked: ScanRegion, incarnation: bigint): Lacking[] {
+  const { watermark, haveFrom, haveTo } = asked;
   // What the caller has counts only if it begins at or before the watermark: no hole may be between.
-  const counts = request.haveIncarnation === incarnation && haveFrom <= watermark;
+  const counts = asked.haveIncarnation === incarnation && haveFrom <= watermark;
   const after = counts && haveTo > watermark ? haveTo : watermark;
   const lacking: Lacking[] = [];
   for (const generation of region.generations) {
@@ -72,24 +94,35 @@ function lackingBatches(region: Region, request: ScanRequest, incarnation: bigin
   return lacking;
 }
 
-/** Definitions of unpublished series that the caller lacks; the others it reads from series files. */
-function seriesChunk(
-  { registry, generations }: Region,
-  request: ScanRequest,
-  incarnation: bigint,
-): Pick<ScanChunk, 'seriesFrom' | 'seriesTo' | 'definitions'> {
-  const has = request.haveIncarnation === incarnation ? request.haveSeries : 0;
-  const seriesFrom = Math.max(registry.publishedCount, has);
-  const seriesTo = generations.at(-1)?.seriesCount ?? seriesFrom;
-  const last = generations.reduce((most, generation) => Math.max(most, generation.seriesCount), seriesTo);
-  const definitions: SeriesDefinition[] = [];
-  for (let sid = seriesFrom; sid < last; sid++) {
-    definitions.push({ tsid: registry.tsidOf(sid), tags: registry.tagsOf(sid) });
+/** The reading in pieces, each made when it is asked for. */
+function* partsOf(reading: Reading): Generator<ScanPart> {
+  const { regionId, newerManifest } = reading;
+  if (newerManifest !== undefined) {
+    yield { ...NO_PART, regionId, newerManifest };
+    return;
   }
-  return { seriesFrom, seriesTo: Math.max(last, seriesFrom), definitions: encodeDefinitions(definitions) };
+  for (const lacking of reading.lacking) yield { ...NO_PART, regionId, batches: [scanBatch(lacking)] };
+  const { region, tags, seriesFrom, sequenceTo } = reading;
+  for (let from = 0; from < tags.length;) {
+    const definitions: SeriesDefinition[] = [];
+    const to = from + countWithin(tags, from);
+    for (let i = from; i < to; i++) definitions.push({ tsid: region.registry.tsidOf(seriesFrom + i), tags: tags[i] });
+    const range = { seriesFrom: seriesFrom + from, seriesTo: seriesFrom + to };
+    yield { ...NO_PART, regionId, ...range, definitions: encodeDefinitions(definitions) };
+    from = to;
+  }
+  yield { ...NO_PART, regionId, definitions: NO_DEFINITIONS, complete: true, sequenceTo };
 }
 
-function scanBatch(held: HeldBatch, generation: number): ScanBatch {
+/** How many of the tags from there on are one piece: at least one. */
+function countWithin(tags: readonly Uint8Array[], from: number): number {
+  let bytes = 0;
+  let at = from;
+  while (at < tags.length && bytes < DEFINITIONS_BYTES) bytes += tags[at++].length;
+  return at - from;
+}
+
+function scanBatch({ held, generation }: Lacking): ScanBatch {
   const { batch, sids, sequenceFrom, sequenceTo, late, times } = held;
   return {
     sequenceFrom,

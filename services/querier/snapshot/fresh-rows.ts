@@ -1,31 +1,15 @@
 import type { Clock } from '#shared/clock/clock';
-import { callError, checkCall, type Call } from '#shared/contracts/call';
-import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { IngesterService, ScanChunk } from '#shared/contracts/gen/ingester';
-import type { Ingesters } from '#shared/discovery/ingesters';
+import type { RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { ScanPart, ScanRegion } from '#shared/contracts/gen/ingester';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { fromDuckDb } from '#shared/duckdb/errors';
-import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { batchOf, FreshPart } from './fresh-part.js';
 import { SeriesTable } from './series-table.js';
 import type { SegmentFiles } from './segment-files.js';
 
-/** Who is asked for rows, under which grant. */
-interface Owner {
-  readonly owner: IngesterService;
-  readonly epoch: number;
-}
-
-/** What is known of tables without asking anybody; the catalog cache is one. */
-export interface KnownTables {
-  knownById(tableId: number): Table | undefined;
-}
-
 export interface FreshRowsDeps {
-  readonly catalog: KnownTables;
-  readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   /** Makes and drops tables, and fills them from files. */
   readonly connection: DuckDBConnection;
@@ -50,16 +34,19 @@ export interface RegionView {
   release(): void;
 }
 
-/** How long a read waits for a region to have an owner: a move or a start takes less. */
-const OWNER_WAIT_MS = 5_000;
-const OWNER_REST_MS = 20;
-const OWNER_REST_MS_MAX = 250;
-
-/** Answers "newer manifest" in a row before a read gives up; each means that a flush was committed meanwhile. */
-const MANIFEST_TRIES = 8;
+/** What a part of an owner's answer means for its region. */
+export type TakenPart =
+  | 'more'
+  /** All is here. */
+  | 'whole'
+  /** The question was put by an old manifest: it is to be put again. */
+  | 'old_manifest'
+  /** The owner began a new life since the last read: the question is to be put again. */
+  | 'new_life';
 
 /**
- * The unflushed rows of one region, as tables of the query instance, brought up to date at each read.
+ * The unflushed rows of one region, as tables of the query instance, brought up to date at each read of its table, one
+ * read at a time (`TableRows`): `prepare`, a question to the owner, `take` of its answer, and `pinned`.
  *
  * Only what is new is fetched. A part is dropped when the manifest covers it and no running read uses it.
  */
@@ -70,82 +57,34 @@ export class FreshRows {
   #series: SeriesTable | undefined;
   #incarnation = 0n;
   #nextName = 1;
-  /** Reads come one after the other; the last one's end. */
-  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(regionId: number, deps: FreshRowsDeps) {
     this.#regionId = regionId;
     this.#deps = deps;
   }
 
-  /**
-   * The region as of now; all that was acknowledged before the call is in it. `release` must be called.
-   *
-   * A region that moves, or whose owner starts again, is waited for a little.
-   *
-   * @throws `region_not_ready` if nobody serves it then.
-   */
-  async view(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
-    const { clock } = this.#deps;
-    const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
-    for (let restMs = OWNER_REST_MS; ; restMs = Math.min(restMs * 2, OWNER_REST_MS_MAX)) {
-      try {
-        return await this.#readInTurn(table, this.#regionNow(table) ?? region, call);
-      } catch (error) {
-        const failure = AlmanacError.from(error);
-        if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
-        if (clock.nowMs() + restMs >= untilMs) throw noOwner(this.#regionId, failure);
-      }
-      await clock.sleep(restMs, call.signal);
-      checkCall(call);
-    }
-  }
-
-  #readInTurn(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
-    const before = this.#turn;
-    const turn = before.then(() => {
-      checkCall(call);
-      return this.#read(table, region, call);
-    });
-    this.#turn = turn.catch(() => undefined);
-    // The read before this one may hang at an owner that stands still, for longer than this one may take.
-    return aborted(call, before).then(() => turn);
-  }
-
-  /** The region as the catalog has it by now: it may have another owner than when the query was planned. */
-  #regionNow({ tableId }: Table): RegionInfo | undefined {
-    const table = this.#deps.catalog.knownById(tableId);
-    return table?.regions.find(({ regionId }) => regionId === this.#regionId);
-  }
-
   /** Drops all tables; views that are held keep theirs until they are released. */
   async close(): Promise<void> {
-    await this.#turn;
     await this.#forgetAll();
   }
 
-  async #read(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
-    const owner = this.#deps.ingesters.ownerOf(region);
-    for (let attempt = 0; attempt < MANIFEST_TRIES; attempt++) {
-      checkCall(call);
-      const manifest = this.#deps.manifests.known(this.#regionId) ?? nothingKnown(table, this.#regionId);
-      await this.#dropCovered(manifest.watermark);
-      // Rows between the watermark and the first part would be missed; the owner then sends everything.
-      if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
-      // An earlier read did not know all columns yet that its rows had.
-      if (this.#parts.some((part) => part.lacks(table))) await this.#forgetAll();
-      await this.#prepareSeries(table, manifest);
-      if (await this.#fetch({ owner, epoch: region.epoch }, table, manifest, call)) return this.#pinned(manifest);
-    }
-    throw new AlmanacError('region_not_ready', `region ${this.#regionId} changes too fast to be read`);
+  /** Makes ready for a question. @returns the manifest that it is put by. */
+  async prepare(table: Table): Promise<RegionManifest> {
+    const manifest = this.#deps.manifests.known(this.#regionId) ?? nothingKnown(table, this.#regionId);
+    await this.#dropCovered(manifest.watermark);
+    // Rows between the watermark and the first part would be missed; the owner then sends everything.
+    if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
+    // An earlier read did not know all columns yet that its rows had.
+    if (this.#parts.some((part) => part.lacks(table))) await this.#forgetAll();
+    await this.#prepareSeries(table, manifest);
+    return manifest;
   }
 
-  /** Fetches what is lacking behind the manifest's watermark. @returns false if the manifest is too old. */
-  async #fetch({ owner, epoch }: Owner, table: Table, manifest: RegionManifest, call: Call): Promise<boolean> {
-    const request = {
-      epoch,
-      tableId: table.tableId,
+  /** What the owner is asked: what is lacking behind the manifest's watermark. */
+  question(manifest: RegionManifest, epoch: number): ScanRegion {
+    return {
       regionId: this.#regionId,
+      epoch,
       manifestVersion: manifest.version,
       watermark: manifest.watermark,
       haveIncarnation: this.#incarnation,
@@ -153,37 +92,52 @@ export class FreshRows {
       haveTo: this.#parts.at(-1)?.sequenceTo ?? 0n,
       haveSeries: this.#series?.count ?? 0,
     };
-    for await (const chunk of owner.scan(request, call)) {
-      if (chunk.newerManifest !== undefined) {
-        this.#deps.manifests.apply(chunk.newerManifest);
-        return false;
-      }
-      if (chunk.incarnation !== this.#incarnation) {
-        const isFirst = this.#incarnation === 0n;
-        this.#incarnation = chunk.incarnation;
-        // What an earlier life of the owner told may not be durable: series and rows are fetched anew.
-        if (!isFirst) {
-          await this.#forgetAll();
-          return false;
-        }
-      }
-      try {
-        await this.#take(table, chunk);
-      } catch (error) {
-        // Some of the chunk may be in the tables, and rows that are counted may not: the next read fetches all anew.
-        await this.#forgetAll();
-        throw fromDuckDb(error);
-      }
-      if (chunk.complete) return true;
-      // A first read may have gigabytes to take over; the process answers others meanwhile.
-      await this.#deps.clock.turn();
-      checkCall(call);
-    }
-    throw new AlmanacError('region_not_ready', `the owner of region ${this.#regionId} ended its answer early`);
   }
 
-  async #take(table: Table, chunk: ScanChunk): Promise<void> {
-    for (const scanned of chunk.batches) {
+  /** Takes over a part of the owner's answer. */
+  async take(table: Table, part: ScanPart, incarnation: bigint): Promise<TakenPart> {
+    if (part.newerManifest !== undefined) {
+      this.#deps.manifests.apply(part.newerManifest);
+      return 'old_manifest';
+    }
+    if (incarnation !== this.#incarnation) {
+      const isFirst = this.#incarnation === 0n;
+      this.#incarnation = incarnation;
+      // What an earlier life of the owner told may not be durable: series and rows are fetched anew.
+      if (!isFirst) {
+        await this.#forgetAll();
+        return 'new_life';
+      }
+    }
+    try {
+      await this.#append(table, part);
+    } catch (error) {
+      // Some of the part may be in the tables, and rows that are counted may not: the next read fetches all anew.
+      await this.#forgetAll();
+      throw fromDuckDb(error);
+    }
+    return part.complete ? 'whole' : 'more';
+  }
+
+  /** The region as it is after a whole answer. */
+  pinned(manifest: RegionManifest): RegionView {
+    const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
+    const series = this.#series;
+    for (const { part } of parts) part.pins++;
+    if (series !== undefined) series.pins++;
+    return {
+      manifest,
+      parts,
+      series,
+      release: () => {
+        for (const { part } of parts) void this.#unpin(part);
+        if (series !== undefined) void this.#unpin(series);
+      },
+    };
+  }
+
+  async #append(table: Table, scan: ScanPart): Promise<void> {
+    for (const scanned of scan.batches) {
       const batch = batchOf(scanned);
       let part = this.#parts.at(-1);
       if (part?.takes(scanned, batch) !== true) {
@@ -192,8 +146,8 @@ export class FreshRows {
       }
       await part.append(scanned, batch, () => this.#deps.clock.turn());
     }
-    for (const part of this.#parts) part.flush();
-    if (this.#series !== undefined) await this.#series.append(this.#deps.appending, chunk);
+    if (scan.batches.length > 0) for (const part of this.#parts) part.flush();
+    if (this.#series !== undefined) await this.#series.append(this.#deps.appending, scan);
   }
 
   async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
@@ -208,22 +162,6 @@ export class FreshRows {
     const lacking = manifest.seriesFiles.filter((file) => file.sidLast >= count);
     await files.check(lacking);
     await this.#series.load(connection, lacking, (path) => files.absolute(path));
-  }
-
-  #pinned(manifest: RegionManifest): RegionView {
-    const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
-    const series = this.#series;
-    for (const { part } of parts) part.pins++;
-    if (series !== undefined) series.pins++;
-    return {
-      manifest,
-      parts,
-      series,
-      release: () => {
-        for (const { part } of parts) void this.#unpin(part);
-        if (series !== undefined) void this.#unpin(series);
-      },
-    };
   }
 
   async #unpin(table: FreshPart | SeriesTable): Promise<void> {
@@ -277,24 +215,4 @@ function nothingKnown({ tableId }: Table, regionId: number): RegionManifest {
     segments: [],
     seriesFiles: [],
   };
-}
-
-/** Resolves with what comes before. @throws the call's error if it is over earlier. */
-function aborted(call: Call, before: Promise<unknown>): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(callError(call.signal));
-    call.signal.addEventListener('abort', giveUp, { once: true });
-    void before.then((value) => {
-      call.signal.removeEventListener('abort', giveUp);
-      resolve(value);
-    });
-  });
-}
-
-function noOwner(regionId: number, cause: AlmanacError): AlmanacError {
-  const { message } = cause;
-  return new AlmanacError('region_not_ready', `region ${regionId} cannot be read now: ${message}`, {
-    cause,
-    retryAfterSeconds: 1,
-  });
 }

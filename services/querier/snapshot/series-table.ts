@@ -1,5 +1,5 @@
 import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
-import type { ScanChunk } from '#shared/contracts/gen/ingester';
+import type { ScanPart } from '#shared/contracts/gen/ingester';
 import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
@@ -112,10 +112,10 @@ export class SeriesTable {
   }
 
   /** Adds definitions that are in no file yet. */
-  async append(connection: DuckDBConnection, chunk: ScanChunk): Promise<void> {
-    if (chunk.seriesTo <= this.count) return;
-    invariant(chunk.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
-    const definitions = decodeDefinitions(chunk.definitions).slice(this.count - chunk.seriesFrom);
+  async append(connection: DuckDBConnection, part: ScanPart): Promise<void> {
+    if (part.seriesTo <= this.count) return;
+    invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
+    const definitions = decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom);
     const writer = await ChunkWriter.open(connection, this.relation);
     try {
       for (let at = 0; at < definitions.length; at += CHUNK_ROWS) {

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import type { RegionInfo, RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
+import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
@@ -12,9 +12,10 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { overlaps, type TimeBounds } from './bands.js';
 import { bindTable, type BoundRegion } from './bind.js';
 import type { BindRequest, Snapshot, Snapshots } from './binding.js';
-import { FreshRows, type FreshRowsDeps, type KnownTables, type RegionView } from './fresh-rows.js';
+import type { RegionView } from './fresh-rows.js';
 import { SegmentFiles } from './segment-files.js';
 import type { SegmentSource } from './sources.js';
+import { TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
 export interface SnapshotDeps {
   readonly catalog: KnownTables;
@@ -33,14 +34,14 @@ export interface SnapshotDeps {
 /** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
-  readonly #freshDeps: FreshRowsDeps;
-  readonly #fresh = new Map<number, FreshRows>();
+  readonly #rowsDeps: TableRowsDeps;
+  readonly #tables = new Map<number, TableRows>();
   readonly #files: SegmentFiles;
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
     this.#files = new SegmentFiles(deps.store, deps.connection, deps.confirmDataFolder);
-    this.#freshDeps = { ...deps, files: this.#files };
+    this.#rowsDeps = { ...deps, files: this.#files };
   }
 
   async take(requests: readonly BindRequest[], call: Call): Promise<Snapshot> {
@@ -66,37 +67,30 @@ export class RegionSnapshots implements Snapshots {
     }
   }
 
-  /** Forgets the regions of a dropped table. */
-  async dropped(regionIds: readonly number[]): Promise<void> {
-    for (const regionId of regionIds) {
-      const fresh = this.#fresh.get(regionId);
-      this.#fresh.delete(regionId);
-      this.#deps.manifests.forget(regionId);
-      await fresh?.close();
-    }
+  /** Forgets a dropped table. */
+  async dropped({
+    tableId,
+    regionIds,
+  }: {
+    readonly tableId: number;
+    readonly regionIds: readonly number[];
+  }): Promise<void> {
+    const rows = this.#tables.get(tableId);
+    this.#tables.delete(tableId);
+    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
+    await rows?.close();
   }
 
+  /** The table's regions with files that are there and whole; a missing file means that a manifest was too old. */
   async #bindRegions(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
-    // At once: each may be a question to another process.
-    const outcomes = await Promise.allSettled(
-      request.table.regions.map((region) => this.#readRegion(request, region, call)),
-    );
-    const bound = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-    views.push(...bound.map(({ view }) => view));
-    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-    return bound;
-  }
-
-  /** The region's view with files that are there and whole; a missing file means that the manifest was too old. */
-  async #readRegion(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
     try {
-      return await this.#checkedView(request, region, call);
+      return await this.#checkedViews(request, views, call);
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw error;
     }
-    await this.#deps.manifests.refresh(region.regionId, call);
+    await Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call)));
     try {
-      return await this.#checkedView(request, region, call);
+      return await this.#checkedViews(request, views, call);
     } catch (error) {
       throw errorCode(error) === 'ENOENT' ? this.#missing(error) : error;
     }
@@ -108,17 +102,18 @@ export class RegionSnapshots implements Snapshots {
     return new AlmanacError('storage_unavailable', `"${name}" is missing`, { cause });
   }
 
-  async #checkedView(request: BindRequest, region: RegionInfo, call: Call): Promise<BoundRegion> {
-    const view = await this.#view(request.table, region, call);
-    try {
-      const named = await view.series?.matching(this.#deps.connection, tagIds(request));
+  async #checkedViews(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
+    const taken = await this.#rows(request.table).view(request.table, call);
+    views.push(...taken);
+    const tagValues = tagIds(request);
+    const bound: BoundRegion[] = [];
+    for (const view of taken) {
+      const named = await view.series?.matching(this.#deps.connection, tagValues);
       const segments = prune(view.manifest, boundsOf(request), named?.sids);
       await this.#files.check(segments);
-      return { view, segments: await this.#sources(segments), named };
-    } catch (error) {
-      view.release();
-      throw error;
+      bound.push({ view, segments: await this.#sources(segments), named });
     }
+    return bound;
   }
 
   async #sources(segments: readonly Segment[]): Promise<SegmentSource[]> {
@@ -130,13 +125,13 @@ export class RegionSnapshots implements Snapshots {
     return sources;
   }
 
-  #view(table: Table, region: RegionInfo, call: Call): Promise<RegionView> {
-    let fresh = this.#fresh.get(region.regionId);
-    if (fresh === undefined) {
-      fresh = new FreshRows(region.regionId, this.#freshDeps);
-      this.#fresh.set(region.regionId, fresh);
+  #rows({ tableId }: Table): TableRows {
+    let rows = this.#tables.get(tableId);
+    if (rows === undefined) {
+      rows = new TableRows(tableId, this.#rowsDeps);
+      this.#tables.set(tableId, rows);
     }
-    return fresh.view(table, region, call);
+    return rows;
   }
 }
 

@@ -11,8 +11,8 @@ export interface IngesterService {
    */
   write(request: WriteRequest, call: Call): Promise<WriteResponse>;
   /**
-   * Rows after the caller's watermark that it lacks, as row batches, oldest first; the last chunk has `complete`.
-   * Errors: region_not_ready, table_not_found.
+   * Of each region of the request, rows after the caller's watermark that it lacks, as row batches, oldest first, and
+   * series that no file has yet; a region's last part has `complete`. Errors: region_not_ready, table_not_found.
    */
   scan(request: ScanRequest, call: Call): AsyncIterable<ScanChunk>;
   /** Makes all rows that were acknowledged before the call durable as segments. Errors: table_not_found. */
@@ -51,7 +51,15 @@ export interface WriteResponse {
 
 export interface ScanRequest {
   readonly tableId: number;
+  /** All of them must be the ingester's own: where one is not, the whole call fails, and the caller asks again. */
+  readonly regions: readonly ScanRegion[];
+}
+
+/** What the caller has of one region. */
+export interface ScanRegion {
   readonly regionId: number;
+  /** The grant that the caller knows; another one that is open here is refused with region_not_ready. Zero: any. */
+  readonly epoch: number;
   /** Manifest version and watermark that the caller reads segments by. */
   readonly manifestVersion: bigint;
   readonly watermark: bigint;
@@ -60,8 +68,6 @@ export interface ScanRequest {
   readonly haveFrom: bigint;
   readonly haveTo: bigint;
   readonly haveSeries: number;
-  /** The grant that the caller knows; another one that is open here is refused with region_not_ready. Zero: any. */
-  readonly epoch: number;
 }
 
 export interface ScanBatch {
@@ -81,7 +87,9 @@ export interface ScanBatch {
   readonly generation: number;
 }
 
-export interface ScanChunk {
+/** What the caller lacks of one region, or a piece of it. */
+export interface ScanPart {
+  readonly regionId: number;
   /** Set, and alone, when the caller's watermark is behind what is still held: read again with this manifest. */
   readonly newerManifest?: RegionManifest | undefined;
   readonly batches: readonly ScanBatch[];
@@ -89,10 +97,16 @@ export interface ScanChunk {
   readonly seriesFrom: number;
   readonly seriesTo: number;
   readonly definitions: Uint8Array;
-  readonly incarnation: bigint;
-  /** Set on the last chunk: the rows are all those up to `sequence_to`. */
+  /** Set on the region's last part: its rows are all those up to `sequence_to`. */
   readonly complete: boolean;
   readonly sequenceTo: bigint;
+}
+
+/** Some MiB at most, unless a single batch is longer. */
+export interface ScanChunk {
+  /** Region by region, in the order of the request. When nothing is new one chunk has a few bytes for each region. */
+  readonly parts: readonly ScanPart[];
+  readonly incarnation: bigint;
 }
 
 export interface FlushTableRequest {

@@ -117,7 +117,7 @@ export class QuerierNode {
     });
     catalog.onManifest((manifest) => manifests.apply(manifest));
     catalog.onReset(() => manifests.clear());
-    catalog.onDropped(({ regionIds }) => void snapshots.dropped(regionIds));
+    catalog.onDropped((dropped) => void snapshots.dropped(dropped));
     this.#running = { joined, snapshots, instance };
     await membership.tell('ready');
     membership.start(() => undefined);

@@ -1,0 +1,193 @@
+import { callError, checkCall, type Call } from '#shared/contracts/call';
+import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+
+/** What is known of tables without asking anybody; the catalog cache is one. */
+export interface KnownTables {
+  knownById(tableId: number): Table | undefined;
+}
+
+export interface TableRowsDeps extends FreshRowsDeps {
+  readonly catalog: KnownTables;
+  readonly ingesters: Ingesters;
+}
+
+/** A region in one read of its table. */
+interface Reading {
+  readonly region: RegionInfo;
+  readonly fresh: FreshRows;
+  /** By which its owner is asked. */
+  manifest: RegionManifest;
+  isWhole: boolean;
+}
+
+/** How long a read waits for regions to have an owner: a move or a start takes less. */
+const OWNER_WAIT_MS = 5_000;
+const OWNER_REST_MS = 20;
+const OWNER_REST_MS_MAX = 250;
+
+/** Answers "newer manifest" in a row before a read gives up; each means that a flush was committed meanwhile. */
+const MANIFEST_TRIES = 8;
+
+/** The unflushed rows of one table. Each owner is asked once a read, for all of its regions. */
+export class TableRows {
+  readonly #tableId: number;
+  readonly #deps: TableRowsDeps;
+  readonly #regions = new Map<number, FreshRows>();
+  /** Reads come one after the other; the last one's end. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(tableId: number, deps: TableRowsDeps) {
+    this.#tableId = tableId;
+    this.#deps = deps;
+  }
+
+  /**
+   * The regions of the table as of now, in the table's order; all that was acknowledged before the call is in them.
+   * `release` of each must be called.
+   *
+   * A region that moves, or whose owner starts again, is waited for a little.
+   *
+   * @throws `region_not_ready` if nobody serves one of them then.
+   */
+  async view(table: Table, call: Call): Promise<RegionView[]> {
+    const { clock } = this.#deps;
+    const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
+    for (let restMs = OWNER_REST_MS; ; restMs = Math.min(restMs * 2, OWNER_REST_MS_MAX)) {
+      try {
+        return await this.#readInTurn(table, call);
+      } catch (error) {
+        const failure = AlmanacError.from(error);
+        if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
+        if (clock.nowMs() + restMs >= untilMs) throw noOwner(table, failure);
+      }
+      await clock.sleep(restMs, call.signal);
+      checkCall(call);
+    }
+  }
+
+  /** Drops all; views that are held keep theirs until they are released. */
+  async close(): Promise<void> {
+    await this.#turn;
+    for (const fresh of this.#regions.values()) await fresh.close();
+  }
+
+  #readInTurn(table: Table, call: Call): Promise<RegionView[]> {
+    const before = this.#turn;
+    const turn = before.then(() => {
+      checkCall(call);
+      return this.#read(table, call);
+    });
+    this.#turn = turn.catch(() => undefined);
+    // The read before this one may hang at an owner that stands still, for longer than this one may take.
+    return aborted(call, before).then(() => turn);
+  }
+
+  async #read(table: Table, call: Call): Promise<RegionView[]> {
+    const whole = new Map<number, Reading>();
+    const regions = this.#regionsNow(table);
+    for (let attempt = 0; attempt < MANIFEST_TRIES; attempt++) {
+      checkCall(call);
+      const readings = await this.#prepare(
+        table,
+        regions.filter(({ regionId }) => !whole.has(regionId)),
+      );
+      await this.#ask(table, readings, call);
+      for (const reading of readings) if (reading.isWhole) whole.set(reading.region.regionId, reading);
+      if (whole.size < regions.length) continue;
+      return regions.flatMap(({ regionId }) => {
+        const reading = whole.get(regionId);
+        return reading === undefined ? [] : [reading.fresh.pinned(reading.manifest)];
+      });
+    }
+    throw new AlmanacError('region_not_ready', `table "${table.name}" changes too fast to be read`);
+  }
+
+  async #prepare(table: Table, regions: readonly RegionInfo[]): Promise<Reading[]> {
+    const readings: Reading[] = [];
+    for (const region of regions) {
+      const fresh = this.#fresh(region.regionId);
+      readings.push({ region, fresh, manifest: await fresh.prepare(table), isWhole: false });
+    }
+    return readings;
+  }
+
+  /** The regions as the catalog has them by now: one may have another owner than when the query was planned. */
+  #regionsNow(table: Table): readonly RegionInfo[] {
+    const now = this.#deps.catalog.knownById(this.#tableId);
+    return table.regions.map((region) => now?.regions.find(({ regionId }) => regionId === region.regionId) ?? region);
+  }
+
+  #fresh(regionId: number): FreshRows {
+    let fresh = this.#regions.get(regionId);
+    if (fresh === undefined) {
+      fresh = new FreshRows(regionId, this.#deps);
+      this.#regions.set(regionId, fresh);
+    }
+    return fresh;
+  }
+
+  /** Asks the owners of the regions, all at once. */
+  async #ask(table: Table, readings: readonly Reading[], call: Call): Promise<void> {
+    const byOwner = new Map<IngesterService, Reading[]>();
+    for (const reading of readings) {
+      const owner = this.#deps.ingesters.ownerOf(reading.region);
+      const others = byOwner.get(owner);
+      if (others === undefined) byOwner.set(owner, [reading]);
+      else others.push(reading);
+    }
+    const outcomes = await Promise.allSettled(
+      [...byOwner].map(([owner, ofOwner]) => this.#askOwner(owner, table, ofOwner, call)),
+    );
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  async #askOwner(owner: IngesterService, table: Table, readings: readonly Reading[], call: Call): Promise<void> {
+    const regions = readings.map(({ region, fresh, manifest }) => fresh.question(manifest, region.epoch));
+    const open = new Map(readings.map((reading) => [reading.region.regionId, reading]));
+    for await (const { parts, incarnation } of owner.scan({ tableId: table.tableId, regions }, call)) {
+      for (const part of parts) {
+        const reading = open.get(part.regionId);
+        if (reading === undefined) continue;
+        const taken = await reading.fresh.take(table, part, incarnation);
+        // Nothing of the answer counts; what comes may be long.
+        if (taken === 'new_life') return;
+        reading.isWhole = taken === 'whole';
+        if (taken !== 'more') open.delete(part.regionId);
+      }
+      if (open.size === 0) continue;
+      // A first read may have gigabytes to take over; the process answers others meanwhile.
+      await this.#deps.clock.turn();
+      checkCall(call);
+    }
+    if (open.size > 0) throw endedEarly([...open.keys()]);
+  }
+}
+
+function endedEarly(regionIds: readonly number[]): AlmanacError {
+  return new AlmanacError('region_not_ready', `the owner of region ${regionIds.join(', ')} ended its answer early`);
+}
+
+/** Resolves with what comes before. @throws the call's error if it is over earlier. */
+function aborted(call: Call, before: Promise<unknown>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(callError(call.signal));
+    call.signal.addEventListener('abort', giveUp, { once: true });
+    void before.then((value) => {
+      call.signal.removeEventListener('abort', giveUp);
+      resolve(value);
+    });
+  });
+}
+
+function noOwner({ name }: Table, cause: AlmanacError): AlmanacError {
+  const { message } = cause;
+  return new AlmanacError('region_not_ready', `table "${name}" cannot be read now: ${message}`, {
+    cause,
+    retryAfterSeconds: 1,
+  });
+}
