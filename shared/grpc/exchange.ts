@@ -83,6 +83,7 @@ export class Exchange {
 
   /** Tells the peer that nothing more is wanted. Does nothing after the end. */
   cancel(): void {
+    if (this.#end !== undefined) return;
     this.#finish(null);
     this.#call.cancelWithStatus(status.CANCELLED, 'the caller left');
   }
@@ -106,7 +107,10 @@ export class Exchange {
         this.#message = answer;
         this.#wake?.();
       },
-      onReceiveStatus: (answer) => this.#finish(this.#failureOf(answer)),
+      onReceiveStatus: (answer) => {
+        // After a cancellation nobody asks, and errors are dear to make.
+        if (this.#end === undefined) this.#finish(this.#failureOf(answer));
+      },
     });
     this.#call.sendMessageWithContext({}, message);
     this.#call.halfClose();

@@ -37,6 +37,7 @@ export class Incoming {
     this.call = { deadlineMs, signal: this.#abort.signal, requestId: text };
     // grpc-js calls every end so: the caller left, its connection broke, the deadline came, or all went well.
     side.on('cancelled', () => {
+      if (this.#isOver) return;
       const isLate = clock.nowMs() >= lastMs - TIMER_ERROR_MS;
       const lateText = `${method.title} was not done before its deadline`;
       if (isLate) this.cut(new AlmanacError('deadline_exceeded', lateText));

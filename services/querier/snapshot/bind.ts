@@ -28,8 +28,9 @@ export interface BindTarget {
 /** A parenthesised SELECT that gives the rows of all regions, each row once. */
 export function bindTable(regions: readonly BoundRegion[], target: BindTarget): string {
   const shape = shapeOf(target);
-  if (regions.length === 0) return `(SELECT ${shape.nothing} WHERE false)`;
-  return `(${regions.map((region) => bindRegion(region, shape)).join(' UNION ALL ')})`;
+  // Each SELECT costs planning, also of nothing.
+  const selects = regions.flatMap((region) => bindRegion(region, shape) ?? []);
+  return selects.length === 0 ? `(SELECT ${shape.nothing} WHERE false)` : `(${selects.join(' UNION ALL ')})`;
 }
 
 interface Shape extends BindTarget, SourceShape {
@@ -56,25 +57,37 @@ function shapeOf(target: BindTarget): Shape {
   };
 }
 
-function bindRegion(region: BoundRegion, shape: Shape): string {
+/** Undefined if the region cannot have rows of the query. */
+function bindRegion(region: BoundRegion, shape: Shape): string | undefined {
   const { view, named } = region;
   const rows = regionRows(region, shape);
-  if (rows === undefined) return `SELECT ${shape.nothing} WHERE false`;
-  const constants = named?.constants ?? NO_CONSTANTS;
-  const output = shape.output
-    .map((column) => `${sourceName(column, constants)} AS ${quoteName(column.name)}`)
-    .join(', ');
-  // Planning and running the join would cost a third of a question about one series.
-  if (shape.tags.every(({ id }) => constants.has(id)) || view.series === undefined)
+  if (rows === undefined) return undefined;
+  const known = named === undefined || named.sids.length > CASES_MAX ? NO_VALUES : knownTags(named);
+  const output = shape.output.map((column) => `${sourceName(column, known)} AS ${quoteName(column.name)}`).join(', ');
+  // Planning and running the join would cost a third of a question about few series.
+  if (shape.tags.every(({ id }) => known.has(id)) || view.series === undefined)
     return `SELECT ${output} FROM (${rows}) AS r`;
   return `SELECT ${output} FROM (${rows}) AS r JOIN ${view.series.relation} AS s ON r.sid = s.sid`;
 }
 
-const NO_CONSTANTS: NamedSeries['constants'] = new Map();
+/** Series up to which a tag's value is said for each of them. */
+const CASES_MAX = 16;
+const NO_VALUES: ReadonlyMap<number, string> = new Map();
 
-function sourceName(column: Column, constants: NamedSeries['constants']): string {
-  const constant = constants.get(column.id);
-  if (constant !== undefined) return `${quoteText(constant)}::VARCHAR`;
+/** Tag column id -> SQL of its value, for tags of which the value of each series is known. */
+function knownTags({ sids, values }: NamedSeries): ReadonlyMap<number, string> {
+  return new Map(Array.from(values, ([tagId, ofSeries]) => [tagId, valueSql(sids, ofSeries)]));
+}
+
+function valueSql(sids: readonly number[], values: readonly string[]): string {
+  if (values.every((value) => value === values[0])) return `${quoteText(values[0])}::VARCHAR`;
+  const cases = sids.map((sid, i) => `WHEN ${sid} THEN ${quoteText(values[i])}`);
+  return `CASE r.sid ${cases.join(' ')} END`;
+}
+
+function sourceName(column: Column, known: ReadonlyMap<number, string>): string {
+  const sql = known.get(column.id);
+  if (sql !== undefined) return sql;
   if (column.kind === 'time') return 'r.time';
   return column.kind === 'tag' ? `s.${internalName(column)}` : `r.${internalName(column)}`;
 }

@@ -16,8 +16,8 @@ import { TagIndex } from './tag-index.js';
 export interface NamedSeries {
   /** Ascending. */
   readonly sids: readonly number[];
-  /** Tag column id -> the value that all of them have, for tags of which the query wants one value. */
-  readonly constants: ReadonlyMap<number, string>;
+  /** Tag column id -> the value that each of them has, in their order, for tags of which the query wants some values. */
+  readonly values: ReadonlyMap<number, readonly string[]>;
 }
 
 /**
@@ -62,16 +62,18 @@ export class SeriesTable {
     connection: DuckDBConnection,
     tagValues: ReadonlyMap<number, readonly string[]>,
   ): Promise<NamedSeries | undefined> {
-    let matches: readonly number[] | undefined;
-    const constants = new Map<number, string>();
+    const found = new Map<number, ReadonlyMap<number, string>>();
     for (const [tagId, values] of tagValues) {
-      const found = (await this.#index(connection, tagId)).find(values);
-      if (found === undefined) continue;
-      if (values.length === 1) constants.set(tagId, values[0]);
-      const earlier: readonly number[] | undefined = matches;
-      matches = earlier === undefined ? found : found.filter((sid) => earlier.includes(sid));
+      const withValue = (await this.#index(connection, tagId)).find(values);
+      if (withValue !== undefined) found.set(tagId, withValue);
     }
-    return matches === undefined ? undefined : { sids: [...matches].sort((a, b) => a - b), constants };
+    const [first, ...others] = found.values();
+    if (first === undefined) return undefined;
+    const sids = [...first.keys()].filter((sid) => others.every((other) => other.has(sid))).sort((a, b) => a - b);
+    const values = Array.from(found, ([tagId, bySid]): [number, string[]] => {
+      return [tagId, sids.map((sid) => bySid.get(sid) ?? '')];
+    });
+    return { sids, values: new Map(values) };
   }
 
   async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {

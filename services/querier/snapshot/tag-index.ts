@@ -33,16 +33,17 @@ export class TagIndex {
     return this.#filled;
   }
 
-  /** Numbers of the series with one of the values; undefined if they are too many to be named. */
-  find(values: readonly string[]): readonly number[] | undefined {
-    const found: number[] = [];
+  /** The series with one of the values, by number, with its value; undefined if they are too many to be named. */
+  find(values: readonly string[]): ReadonlyMap<number, string> | undefined {
+    const found = new Map<number, string>();
     for (const value of values) {
       const sids = this.#series.get(value);
       if (sids === TOO_MANY) return undefined;
-      if (sids !== undefined) found.push(...sids);
-      if (found.length > MATCHES_MAX) return undefined;
+      if (sids === undefined) continue;
+      for (const sid of sids) found.set(sid, value);
+      if (found.size > MATCHES_MAX) return undefined;
     }
-    return [...new Set(found)];
+    return found;
   }
 
   async #fill(connection: DuckDBConnection, from: number, to: number): Promise<void> {
