@@ -46,7 +46,10 @@ export class SqlBench {
       metadata: metadata as MetadataService,
       catalog: this.catalog,
       ingesters: { ownerOf: () => this.#ingester(), isAway: () => false },
-      snapshots: { take: (requests) => Promise.resolve(this.#snapshot(requests)) },
+      snapshots: {
+        take: (requests) => Promise.resolve(this.#snapshot(requests)),
+        guess: () => Promise.resolve(undefined),
+      },
       insert: this.#sink(),
       duckdb: instance,
       clock: { ...systemClock, nowNs: () => this.nowNs },

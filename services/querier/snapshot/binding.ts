@@ -28,6 +28,14 @@ export interface Snapshot {
 }
 
 export interface Snapshots {
-  /** @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short. */
-  take(requests: readonly BindRequest[], call: Call): Promise<Snapshot>;
+  /**
+   * @param guess what `guess` gave for the same requests: it is the answer if it proves right, else it is let alone.
+   * @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short.
+   */
+  take(requests: readonly BindRequest[], call: Call, guess?: Snapshot): Promise<Snapshot>;
+  /**
+   * The tables as they were last read, without asking anybody; undefined unless nothing was new then. It may have become
+   * short: only `take` tells whether it is still right. It must be released.
+   */
+  guess(requests: readonly BindRequest[]): Promise<Snapshot | undefined>;
 }

@@ -31,7 +31,18 @@ export interface RegionView {
   readonly parts: readonly PartView[];
   /** Undefined if the table has no tags. */
   readonly series: SeriesTable | undefined;
+  /** How many series it had. */
+  readonly seriesCount: number;
+  /** The same view once more, to be released by itself. */
+  again(): RegionView;
   release(): void;
+}
+
+/** Whether both have the same rows and series. */
+export function areEqual(a: RegionView, b: RegionView): boolean {
+  if (a.manifest !== b.manifest || a.series !== b.series || a.seriesCount !== b.seriesCount) return false;
+  if (a.parts.length !== b.parts.length) return false;
+  return a.parts.every(({ part, rowCount }, i) => part === b.parts[i].part && rowCount === b.parts[i].rowCount);
 }
 
 /** What a part of an owner's answer means for its region. */
@@ -122,13 +133,16 @@ export class FreshRows {
   /** The region as it is after a whole answer. */
   pinned(manifest: RegionManifest): RegionView {
     const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
-    const series = this.#series;
+    return this.#view({ manifest, parts, series: this.#series, seriesCount: this.#series?.count ?? 0 });
+  }
+
+  #view(of: Omit<RegionView, 'again' | 'release'>): RegionView {
+    const { parts, series } = of;
     for (const { part } of parts) part.pins++;
     if (series !== undefined) series.pins++;
     return {
-      manifest,
-      parts,
-      series,
+      ...of,
+      again: () => this.#view(of),
       release: () => {
         for (const { part } of parts) void this.#unpin(part);
         if (series !== undefined) void this.#unpin(series);

@@ -15,7 +15,7 @@ import type { BindRequest, Snapshot, Snapshots } from './binding.js';
 import type { RegionView } from './fresh-rows.js';
 import { SegmentFiles } from './segment-files.js';
 import type { SegmentSource } from './sources.js';
-import { TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
+import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
 export interface SnapshotDeps {
   readonly catalog: KnownTables;
@@ -31,6 +31,46 @@ export interface SnapshotDeps {
   readonly confirmDataFolder: () => Promise<void>;
 }
 
+/** A table of a query, and what it is read by. */
+interface BoundTable {
+  readonly views: readonly RegionView[];
+  readonly relation: string;
+  readonly segmentsConsidered: number;
+  readonly segmentsRead: number;
+}
+
+/** A snapshot in the making. */
+interface Taking {
+  /** Gets the views that are held for it. */
+  readonly views: RegionView[];
+  readonly guessed: BoundTable | undefined;
+}
+
+class TableSnapshot implements Snapshot {
+  readonly tables: readonly BoundTable[];
+  readonly relations: readonly string[];
+  readonly segmentsConsidered: readonly number[];
+  readonly segmentsRead: readonly number[];
+  readonly #views: RegionView[];
+
+  /** @param views all that are held for it. */
+  constructor(tables: readonly BoundTable[], views: RegionView[]) {
+    this.tables = tables;
+    this.#views = views;
+    this.relations = tables.map(({ relation }) => relation);
+    this.segmentsConsidered = tables.map(({ segmentsConsidered }) => segmentsConsidered);
+    this.segmentsRead = tables.map(({ segmentsRead }) => segmentsRead);
+  }
+
+  release(): void {
+    releaseAll(this.#views);
+  }
+}
+
+function releaseAll(views: RegionView[]): void {
+  for (const view of views.splice(0)) view.release();
+}
+
 /** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
@@ -44,27 +84,39 @@ export class RegionSnapshots implements Snapshots {
     this.#rowsDeps = { ...deps, files: this.#files };
   }
 
-  async take(requests: readonly BindRequest[], call: Call): Promise<Snapshot> {
+  async take(requests: readonly BindRequest[], call: Call, guess?: Snapshot): Promise<Snapshot> {
+    const guessed = guess instanceof TableSnapshot ? guess.tables : [];
     const views: RegionView[] = [];
-    const release = (): void => {
-      for (const view of views.splice(0)) view.release();
-    };
     try {
-      const relations: string[] = [];
-      const considered: number[] = [];
-      const read: number[] = [];
-      for (const request of requests) {
-        const bound = await this.#bindRegions(request, views, call);
-        const bounds = boundsOf(request);
-        relations.push(bindTable(bound, { ...request, bounds }));
-        considered.push(sum(bound.map(({ view }) => view.manifest.segments.length)));
-        read.push(sum(bound.map(({ segments }) => segments.length)));
+      const tables: BoundTable[] = [];
+      for (const [i, request] of requests.entries()) {
+        tables.push(await this.#boundTable(request, { views, guessed: guessed.at(i) }, call));
       }
-      return { relations, segmentsConsidered: considered, segmentsRead: read, release };
+      if (guess === undefined || !tables.every((table, i) => table === guessed[i]))
+        return new TableSnapshot(tables, views);
+      releaseAll(views);
+      return guess;
     } catch (error) {
-      release();
+      releaseAll(views);
       throw error;
     }
+  }
+
+  async guess(requests: readonly BindRequest[]): Promise<Snapshot | undefined> {
+    const views: RegionView[] = [];
+    try {
+      const tables: BoundTable[] = [];
+      for (const request of requests) {
+        const last = this.#rows(request.table).lastView();
+        if (last !== undefined) views.push(...last);
+        if (last !== undefined) tables.push(await this.#bind(request, last));
+      }
+      if (tables.length === requests.length) return new TableSnapshot(tables, views);
+    } catch {
+      // The table has other columns by now, or its files were merged. What is wrong in earnest `take` says.
+    }
+    releaseAll(views);
+    return undefined;
   }
 
   /** Forgets a dropped table. */
@@ -81,19 +133,25 @@ export class RegionSnapshots implements Snapshots {
     await rows?.close();
   }
 
-  /** The table's regions with files that are there and whole; a missing file means that a manifest was too old. */
-  async #bindRegions(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
+  /** The table with files that are there and whole; a missing file means that a manifest was too old. */
+  async #boundTable(request: BindRequest, taking: Taking, call: Call): Promise<BoundTable> {
     try {
-      return await this.#checkedViews(request, views, call);
+      return await this.#boundOnce(request, taking, call);
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw error;
     }
     await Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call)));
     try {
-      return await this.#checkedViews(request, views, call);
+      return await this.#boundOnce(request, taking, call);
     } catch (error) {
       throw errorCode(error) === 'ENOENT' ? this.#missing(error) : error;
     }
+  }
+
+  async #boundOnce(request: BindRequest, { views, guessed }: Taking, call: Call): Promise<BoundTable> {
+    const taken = await this.#rows(request.table).view(request.table, call);
+    views.push(...taken);
+    return guessed !== undefined && areAllEqual(taken, guessed.views) ? guessed : this.#bind(request, taken);
   }
 
   #missing(cause: unknown): AlmanacError {
@@ -102,18 +160,22 @@ export class RegionSnapshots implements Snapshots {
     return new AlmanacError('storage_unavailable', `"${name}" is missing`, { cause });
   }
 
-  async #checkedViews(request: BindRequest, views: RegionView[], call: Call): Promise<BoundRegion[]> {
-    const taken = await this.#rows(request.table).view(request.table, call);
-    views.push(...taken);
+  async #bind(request: BindRequest, views: readonly RegionView[]): Promise<BoundTable> {
     const tagValues = tagIds(request);
+    const bounds = boundsOf(request);
     const bound: BoundRegion[] = [];
-    for (const view of taken) {
+    for (const view of views) {
       const named = await view.series?.matching(this.#deps.connection, tagValues);
-      const segments = prune(view.manifest, boundsOf(request), named?.sids);
+      const segments = prune(view.manifest, bounds, named?.sids);
       await this.#files.check(segments);
       bound.push({ view, segments: await this.#sources(segments), named });
     }
-    return bound;
+    return {
+      views,
+      relation: bindTable(bound, { ...request, bounds }),
+      segmentsConsidered: sum(views.map(({ manifest }) => manifest.segments.length)),
+      segmentsRead: sum(bound.map(({ segments }) => segments.length)),
+    };
   }
 
   async #sources(segments: readonly Segment[]): Promise<SegmentSource[]> {

@@ -4,7 +4,7 @@ import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+import { areEqual, FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
 
 /** What is known of tables without asking anybody; the catalog cache is one. */
 export interface KnownTables {
@@ -40,6 +40,8 @@ export class TableRows {
   readonly #regions = new Map<number, FreshRows>();
   /** Reads come one after the other; the last one's end. */
   #turn: Promise<unknown> = Promise.resolve();
+  /** What the last read gave, held until another one gives something else. */
+  #last: { readonly views: readonly RegionView[]; isQuiet: boolean } | undefined;
 
   constructor(tableId: number, deps: TableRowsDeps) {
     this.#tableId = tableId;
@@ -70,10 +72,29 @@ export class TableRows {
     }
   }
 
+  /**
+   * The regions as they were last read, without asking anybody whether something is new by now; undefined unless nothing
+   * was new then. `release` of each must be called.
+   */
+  lastView(): RegionView[] | undefined {
+    return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.again()) : undefined;
+  }
+
   /** Drops all; views that are held keep theirs until they are released. */
   async close(): Promise<void> {
     await this.#turn;
+    this.#keep([]);
     for (const fresh of this.#regions.values()) await fresh.close();
+  }
+
+  #keep(views: readonly RegionView[]): void {
+    const last = this.#last;
+    if (last !== undefined && areAllEqual(last.views, views)) {
+      last.isQuiet = true;
+      return;
+    }
+    this.#last = { views: views.map((view) => view.again()), isQuiet: false };
+    for (const view of last?.views ?? []) view.release();
   }
 
   #readInTurn(table: Table, call: Call): Promise<RegionView[]> {
@@ -99,10 +120,12 @@ export class TableRows {
       await this.#ask(table, readings, call);
       for (const reading of readings) if (reading.isWhole) whole.set(reading.region.regionId, reading);
       if (whole.size < regions.length) continue;
-      return regions.flatMap(({ regionId }) => {
+      const views = regions.flatMap(({ regionId }) => {
         const reading = whole.get(regionId);
         return reading === undefined ? [] : [reading.fresh.pinned(reading.manifest)];
       });
+      this.#keep(views);
+      return views;
     }
     throw new AlmanacError('region_not_ready', `table "${table.name}" changes too fast to be read`);
   }
@@ -166,6 +189,10 @@ export class TableRows {
     }
     if (open.size > 0) throw endedEarly([...open.keys()]);
   }
+}
+
+export function areAllEqual(some: readonly RegionView[], others: readonly RegionView[]): boolean {
+  return some.length === others.length && some.every((view, i) => areEqual(view, others[i]));
 }
 
 function endedEarly(regionIds: readonly number[]): AlmanacError {

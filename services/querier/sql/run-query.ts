@@ -1,9 +1,16 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import { HELD_ROWS, type EngineColumn, type QueryConnection, type RowBlock } from '#shared/duckdb/query-connection';
+import {
+  HELD_ROWS,
+  type EngineColumn,
+  type QueryConnection,
+  type ResultSet,
+  type RowBlock,
+} from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { OutputColumn } from '../formats/format.js';
 import type { Snapshot } from '../snapshot/binding.js';
+import { beginEarly, takenAfter } from './early-run.js';
 import type { RunValues } from './literals.js';
 import type { PlannedQuery } from './plan.js';
 import type { QueryText } from './query-text.js';
@@ -21,29 +28,36 @@ export interface BoundQuery {
   readonly sql: string;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
+  /** The result, where it is known to be small and was begun before the snapshot was there. */
+  readonly result: ResultSet | undefined;
 }
 
 /**
  * Plans the query, takes a snapshot of its tables and hands both to `use`. The snapshot and the connection are held
  * until its events have all been taken.
+ *
+ * @param mayBeEarly whether the query may begin before the snapshot is there; its rows are all held then.
  */
 export async function* withBoundQuery<T>(
   context: StatementContext,
   query: QueryText,
   use: (bound: BoundQuery) => AsyncIterable<T>,
+  mayBeEarly: (planned: PlannedQuery) => boolean = () => false,
 ): AsyncGenerator<T> {
   const { deps, call, session } = context;
   const connection = await deps.connections.take();
   try {
     const planned = await deps.planner.plan(query, session.database, connection, call);
     const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
-    const snapshot = await deps.snapshots.take(
-      planned.plan.tables.map((table) => bindRequest(table, run)),
-      call,
-    );
+    const requests = planned.plan.tables.map((table) => bindRequest(table, run));
+    const sqlOf = ({ relations }: Snapshot): string => planned.plan.sql(run, relations, planned.itemNames);
+    const early = mayBeEarly(planned)
+      ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
+      : undefined;
+    const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, early?.guess));
     try {
-      const sql = planned.plan.sql(run, snapshot.relations, planned.itemNames);
-      yield* use({ planned, sql, connection, snapshot });
+      const result = snapshot === early?.guess ? await early.result : undefined;
+      yield* use({ planned, sql: sqlOf(snapshot), connection, snapshot, result });
     } finally {
       snapshot.release();
     }
@@ -56,14 +70,17 @@ export async function* withBoundQuery<T>(
 
 /** The answer of a query in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
-  return withBoundQuery(context, query, (bound) => answer(context, bound));
+  const mayBeEarly = ({ plan, literals }: PlannedQuery): boolean => {
+    return context.limit === undefined && plan.isSmall(literals);
+  };
+  return withBoundQuery(context, query, (bound) => answer(context, bound), mayBeEarly);
 }
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
   const sql = context.limit === undefined ? bound.sql : `SELECT * FROM (${bound.sql}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_PER_FOLD;
   if (isSmall) {
-    const result = await bound.connection.run(sql, context.call.signal);
+    const result = bound.result ?? (await bound.connection.run(sql, context.call.signal));
     const columns = outputColumns(result.columns, bound);
     yield schemaOf(columns);
     for (const block of result.blocks()) yield encode(context, columns, block);

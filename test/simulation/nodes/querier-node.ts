@@ -142,7 +142,13 @@ export class QuerierNode {
     const { snapshots, instance } = this.#parts();
     const table = await this.#table(name, fields, call);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
-    const snapshot = await snapshots.take([request], call);
+    // As queries do: a guess that is taken for right must be.
+    const guess = await snapshots.guess([request]);
+    const snapshot = await snapshots.take([request], call, guess).catch((error: unknown) => {
+      guess?.release();
+      throw error;
+    });
+    if (snapshot !== guess) guess?.release();
     const names = table.columns.filter((column) => column.kind === 'field').map((column) => column.name);
     const connection = await instance.connect();
     try {
