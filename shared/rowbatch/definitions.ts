@@ -8,6 +8,7 @@
  * Integers are little-endian.
  */
 import { ByteReader, varintLength, writeVarint } from '#shared/bytes/varint';
+import { AlmanacError } from '#shared/errors/almanac-error';
 
 export interface SeriesTag {
   readonly columnId: number;
@@ -19,6 +20,8 @@ export interface SeriesDefinition {
   /** Present tags, ascending column ids; encoded as in the format above. */
   readonly tags: Uint8Array;
 }
+
+const TSID_BYTES = 8;
 
 export const NO_DEFINITIONS: Uint8Array = new Uint8Array(4);
 
@@ -64,7 +67,7 @@ export function encodeDefinitions(definitions: readonly SeriesDefinition[]): Uin
   return bytes;
 }
 
-/** The definitions; tags are views. @throws `invalid_arguments` if the bytes are cut short. */
+/** The definitions; tags are views. @throws `invalid_arguments` if they do not fill the bytes exactly. */
 export function decodeDefinitions(bytes: Uint8Array): SeriesDefinition[] {
   if (bytes.length === 0) return [];
   const reader = new ByteReader(bytes);
@@ -72,9 +75,15 @@ export function decodeDefinitions(bytes: Uint8Array): SeriesDefinition[] {
   const definitions: SeriesDefinition[] = [];
   for (let i = 0; i < count; i++) {
     const length = reader.uint32();
+    if (length < TSID_BYTES) throw malformed();
     const low = reader.uint32();
     const high = reader.uint32();
-    definitions.push({ tsid: (BigInt(high) << 32n) | BigInt(low), tags: reader.slice(length - 8) });
+    definitions.push({ tsid: (BigInt(high) << 32n) | BigInt(low), tags: reader.slice(length - TSID_BYTES) });
   }
+  if (!reader.done) throw malformed();
   return definitions;
+}
+
+function malformed(): AlmanacError {
+  return new AlmanacError('invalid_arguments', 'definitions of series have other lengths than they say');
 }

@@ -45,6 +45,10 @@ export interface RigOptions {
   readonly transport?: Transport;
   /** Puts something between the ingester and metadata. */
   readonly metadata?: (service: MetadataService) => Partial<MetadataService>;
+  /** Bound of messages between ingester and reader. */
+  readonly messageBytesMax?: number;
+  /** Regions of a table; 1 if not given. */
+  readonly regions?: number;
 }
 
 export type Transport = 'direct' | 'grpc';
@@ -104,7 +108,8 @@ export class StorageRig {
     const log = new KeptLog();
     const between = async <Name extends 'Metadata' | 'Ingester'>(name: Name, service: Contracts[Name]) => {
       if (options.transport !== 'grpc') return service;
-      const crossing = await overGrpc(name, service);
+      const { messageBytesMax } = options;
+      const crossing = await overGrpc(name, service, { serve: { messageBytesMax }, connect: { messageBytesMax } });
       running.push(crossing);
       return crossing.service;
     };
@@ -114,7 +119,7 @@ export class StorageRig {
       clock: systemClock,
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
-      defaults: { regions: 1 },
+      defaults: { regions: options.regions ?? 1 },
     });
     running.push(ownMetadata);
     const metadata = { ...ownMetadata, service: await between('Metadata', ownMetadata.service) };
@@ -223,6 +228,17 @@ export class StorageRig {
   /** How many rows the engine counts in a snapshot of a table. */
   async count(table: Table): Promise<number> {
     return Number((await this.#select(table, 'count(*)', ''))[0][0]);
+  }
+
+  /** Whether a guess is made for a read of the table, and proves right. */
+  async guess(table: Table): Promise<'none' | 'right' | 'wrong'> {
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const guess = await this.#snapshots.guess([request]);
+    const snapshot = await this.#snapshots.take([request], CALL, guess);
+    snapshot.release();
+    if (guess === undefined) return 'none';
+    guess.release();
+    return snapshot === guess ? 'right' : 'wrong';
   }
 
   async #select(table: Table, columns: string, order: string): Promise<unknown[][]> {

@@ -8,6 +8,7 @@ import type { RowBatch } from '#shared/rowbatch/row-batch';
 import type { Ingester } from '../ingester.js';
 import { notHere, type Region, type Turn } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
+import { checkDefinitions } from './check-definitions.js';
 
 /** Longest wait for memory; the client hears `region_busy` after it. */
 const ADMISSION_MS_MAX = 10_000;
@@ -37,7 +38,9 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     if (isRepeated(ingester, region, request)) return ingester.answered;
     const batch = decodeRowBatch(request.batch);
     checkBatch(region, batch);
-    const turn = region.take(batch, decodeDefinitions(request.definitions));
+    const definitions = decodeDefinitions(request.definitions);
+    checkDefinitions(region.table, definitions);
+    const turn = region.take(batch, definitions);
     if ('unknown' in turn) return { ...ingester.answered, unknownSeries: turn.unknown };
     isKept = true;
     const durable = appended(ingester, region, { request, batch, turn, bytes });

@@ -1,0 +1,94 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { expect } from 'chai';
+
+import { ownCall } from '#shared/contracts/call';
+import { QueryConnections, type QueryConnection } from '#shared/duckdb/query-connection';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { beginEarly, takenAfter, type EarlyRun } from '#services/querier/sql/early-run';
+import type { BindRequest, Snapshot, Snapshots } from '#services/querier/snapshot/binding';
+import { refusal } from '#test/support/failure';
+
+/** Takes so long that a test would end first. */
+const ENDLESS = 'SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b';
+
+describe('a query that begins early', () => {
+  let connections: QueryConnections;
+  let connection: QueryConnection;
+  let released: Snapshot[];
+
+  beforeEach(async () => {
+    connections = new QueryConnections(await DuckDBInstance.create(':memory:'));
+    connection = await connections.take();
+    released = [];
+  });
+  afterEach(() => {
+    connection.close();
+    connections.close();
+  });
+
+  function snapshotOf(relation: string): Snapshot {
+    const snapshot: Snapshot = {
+      relations: [relation],
+      segmentsConsidered: [0],
+      segmentsRead: [0],
+      release: () => void released.push(snapshot),
+    };
+    return snapshot;
+  }
+
+  function begin(guess: Snapshot | undefined, call = ownCall('test')): Promise<EarlyRun | undefined> {
+    const snapshots: Snapshots = {
+      guess: () => Promise.resolve(guess),
+      take: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
+    };
+    const requests = [{} as BindRequest];
+    return beginEarly({ snapshots, requests, connection, call, sqlOf: ({ relations }) => relations[0] });
+  }
+
+  async function firstCell(): Promise<unknown> {
+    const { blocks } = await connection.run('SELECT 42', new AbortController().signal);
+    return [...blocks()][0].cells(0)[0];
+  }
+
+  it('is not one without a guess', async () => {
+    expect(await begin(undefined)).to.equal(undefined);
+  });
+
+  it('has its result where the guess was right', async () => {
+    const guess = snapshotOf('SELECT 7');
+    const early = await begin(guess);
+    expect(await takenAfter(early, Promise.resolve(guess))).to.equal(guess);
+    const result = await early?.result;
+    expect([...(result?.blocks() ?? [])][0].cells(0)[0]).to.equal(7);
+    expect(released).to.deep.equal([]);
+  });
+
+  it('is ended where the guess was wrong, and its failure does not count', async () => {
+    for (const sql of [ENDLESS, 'SELECT * FROM not_there']) {
+      const guess = snapshotOf(sql);
+      const right = snapshotOf('SELECT 1');
+      expect(await takenAfter(await begin(guess), Promise.resolve(right))).to.equal(right);
+      expect(released).to.deep.equal([guess]);
+      expect(await firstCell()).to.equal(42);
+      released = [];
+    }
+  });
+
+  it('is ended where no snapshot is to be had', async () => {
+    const guess = snapshotOf(ENDLESS);
+    const error = new AlmanacError('region_not_ready', 'moved');
+    expect(await refusal(takenAfter(await begin(guess), Promise.reject(error)))).to.equal(error);
+    expect(released).to.deep.equal([guess]);
+    expect(await firstCell()).to.equal(42);
+  });
+
+  it('ends with its caller, for the caller’s reason', async () => {
+    const caller = new AbortController();
+    const guess = snapshotOf(ENDLESS);
+    const early = await begin(guess, ownCall('test', caller.signal));
+    expect(await takenAfter(early, Promise.resolve(guess))).to.equal(guess);
+    caller.abort(new AlmanacError('suspended', 'enough'));
+    expect((await refusal(early?.result ?? Promise.resolve()))?.code).to.equal('suspended');
+    expect(await firstCell()).to.equal(42);
+  });
+});
