@@ -46,8 +46,8 @@ describe('a query that begins early', () => {
   }
 
   async function firstCell(): Promise<unknown> {
-    const { blocks } = await connection.run('SELECT 42', new AbortController().signal);
-    return [...blocks()][0].cells(0)[0];
+    const result = await connection.run('SELECT 42', new AbortController().signal);
+    return [...result.blocks()][0].cells(0)[0];
   }
 
   it('is not one without a guess', async () => {
@@ -82,7 +82,7 @@ describe('a query that begins early', () => {
     expect(await firstCell()).to.equal(42);
   });
 
-  it('ends with its caller, for the caller’s reason', async () => {
+  it("ends with its caller, for the caller's reason", async () => {
     const caller = new AbortController();
     const guess = snapshotOf(ENDLESS);
     const early = await begin(guess, ownCall('test', caller.signal));
