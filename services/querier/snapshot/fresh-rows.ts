@@ -83,8 +83,10 @@ export class FreshRows {
   async prepare(table: Table): Promise<RegionManifest> {
     const manifest = this.#deps.manifests.known(this.#regionId) ?? nothingKnown(table, this.#regionId);
     await this.#dropCovered(manifest.watermark);
-    // Rows between the watermark and the first part would be missed; the owner then sends everything.
+    // Rows between the watermark and the first part would be missed; the owner then sends everything behind it.
     if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
+    // A commit of an owner's earlier life, which came late, covers some rows of a generation of the present one.
+    if (this.#parts.some((part) => part.sequenceFrom < manifest.watermark)) await this.#forgetAll();
     // An earlier read did not know all columns yet that its rows had.
     if (this.#parts.some((part) => part.lacks(table))) await this.#forgetAll();
     await this.#prepareSeries(table, manifest);
