@@ -25,9 +25,11 @@ export async function atAllOwners(
   let table = await metadata.getTable(byId, call);
   for (let attempt = 0; attempt < TRIES; attempt++) {
     await Promise.all(
-      byOwner(table.regions).map((regions) => {
-        return work(
-          ingesters.ownerOf(regions[0]),
+      // Async, so that an owner that is not there fails this one only: nobody would wait for those that were asked.
+      byOwner(table.regions).map(async (regions) => {
+        const owner = ingesters.ownerOf(regions[0]);
+        await work(
+          owner,
           regions.map(({ regionId }) => regionId),
         );
       }),

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+
+import { atAllOwners } from '#services/querier/sql/owners';
+import type { StatementDeps } from '#services/querier/sql/statements/statement';
+import { ownCall } from '#shared/contracts/call';
+import type { RegionInfo, Table } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { failureCode } from '#test/support/failure';
+import { partialIngester } from '#test/support/partial-ingester';
+
+const call = ownCall('test');
+
+describe('atAllOwners', () => {
+  /** A table whose regions the nodes own; node 0 is nobody. */
+  function deps(nodeIds: readonly number[]): { readonly deps: StatementDeps; readonly table: Table } {
+    const regions = nodeIds.map((nodeId, index): RegionInfo => {
+      return { regionId: index + 1, index, epoch: 1, nodeId, idsSinceEpoch: 1 };
+    });
+    const table = { tableId: 1, name: 't', regions } as unknown as Table;
+    const ingesters: StatementDeps['ingesters'] = {
+      ownerOf({ nodeId }) {
+        if (nodeId === 0) throw new AlmanacError('region_not_ready', 'nobody has it');
+        return partialIngester({});
+      },
+      isAway: () => false,
+    };
+    const metadata = { getTable: () => Promise.resolve(table) };
+    return { deps: { ingesters, metadata } as unknown as StatementDeps, table };
+  }
+
+  it('asks each owner once for all of its regions', async () => {
+    const { deps: asking, table } = deps([7, 8, 7]);
+    const asked: (readonly number[])[] = [];
+    await atAllOwners(asking, table, call, (_, regionIds) => Promise.resolve(asked.push(regionIds)));
+    expect(asked).to.deep.equal([[1, 3], [2]]);
+  });
+
+  it('leaves no failure that nobody hears of when another region has no owner', async () => {
+    const { deps: asking, table } = deps([7, 0]);
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    const before = process.rawListeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', note);
+    try {
+      const fail = (): Promise<never> => Promise.reject(new AlmanacError('external', 'it left'));
+      expect(await failureCode(atAllOwners(asking, table, call, fail))).to.equal('region_not_ready');
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).to.deep.equal([]);
+    } finally {
+      process.removeAllListeners('unhandledRejection');
+      for (const listener of before) process.on('unhandledRejection', listener as () => void);
+    }
+  });
+});
