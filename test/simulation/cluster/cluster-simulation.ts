@@ -43,9 +43,15 @@ export class ClusterSimulation {
       sandboxes: this.#sandboxes,
       metrics: this.#metrics,
     };
+    // It would end a real process.
+    const onUnhandled = (cause: unknown): void => {
+      scheduler.fail(new Error(`an error that nobody handled: ${String(cause)}`, { cause }));
+    };
+    process.on('unhandledRejection', onUnhandled);
     try {
       return await new SeedRun(seed, world).run();
     } finally {
+      process.off('unhandledRejection', onUnhandled);
       await this.#sandboxes.giveAllBack();
       rmSync(folder, { recursive: true, force: true });
     }
