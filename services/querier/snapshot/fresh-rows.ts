@@ -51,13 +51,11 @@ export type TakenPart =
   /** All is here. */
   | 'whole'
   /** The question was put by an old manifest: it is to be put again. */
-  | 'old_manifest'
-  /** The owner began a new life since the last read: the question is to be put again. */
-  | 'new_life';
+  | 'old_manifest';
 
 /**
  * The unflushed rows of one region, as tables of the query instance, brought up to date at each read of its table, one
- * read at a time (`TableRows`): `prepare`, a question to the owner, `take` of its answer, and `pinned`.
+ * read at a time (`TableRows`): `prepare`, a question to the owner, `meet` and `take` of its answer, and `pinned`.
  *
  * Only what is new is fetched. A part is dropped when the manifest covers it and no running read uses it.
  */
@@ -107,20 +105,25 @@ export class FreshRows {
     };
   }
 
-  /** Takes over a part of the owner's answer. */
-  async take(table: Table, part: ScanPart, incarnation: bigint): Promise<TakenPart> {
+  /**
+   * Hears which life of the owner answers.
+   *
+   * @returns whether it began since the last read: the question is to be put again.
+   */
+  async meet(incarnation: bigint): Promise<boolean> {
+    if (incarnation === this.#incarnation) return false;
+    const isFirst = this.#incarnation === 0n;
+    this.#incarnation = incarnation;
+    // What an earlier life of the owner told may not be durable: series and rows are fetched anew.
+    if (!isFirst) await this.#forgetAll();
+    return !isFirst;
+  }
+
+  /** Takes over a part of the answer of an owner that was met. */
+  async take(table: Table, part: ScanPart): Promise<TakenPart> {
     if (part.newerManifest !== undefined) {
       this.#deps.manifests.apply(part.newerManifest);
       return 'old_manifest';
-    }
-    if (incarnation !== this.#incarnation) {
-      const isFirst = this.#incarnation === 0n;
-      this.#incarnation = incarnation;
-      // What an earlier life of the owner told may not be durable: series and rows are fetched anew.
-      if (!isFirst) {
-        await this.#forgetAll();
-        return 'new_life';
-      }
     }
     try {
       await this.#append(table, part);

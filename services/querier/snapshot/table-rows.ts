@@ -173,12 +173,12 @@ export class TableRows {
     const regions = readings.map(({ region, fresh, manifest }) => fresh.question(manifest, region.epoch));
     const open = new Map(readings.map((reading) => [reading.region.regionId, reading]));
     for await (const { parts, incarnation } of owner.scan({ tableId: table.tableId, regions }, call)) {
+      // Nothing of the answer counts; what comes may be long.
+      if (await meetAll(open.values(), incarnation)) return;
       for (const part of parts) {
         const reading = open.get(part.regionId);
         if (reading === undefined) continue;
-        const taken = await reading.fresh.take(table, part, incarnation);
-        // Nothing of the answer counts; what comes may be long.
-        if (taken === 'new_life') return;
+        const taken = await reading.fresh.take(table, part);
         reading.isWhole = taken === 'whole';
         if (taken !== 'more') open.delete(part.regionId);
       }
@@ -193,6 +193,13 @@ export class TableRows {
 
 export function areAllEqual(some: readonly RegionView[], others: readonly RegionView[]): boolean {
   return some.length === others.length && some.every((view, i) => areEqual(view, others[i]));
+}
+
+/** One question more is enough for all regions of an owner that began a new life. @returns whether it did. */
+async function meetAll(readings: Iterable<Reading>, incarnation: bigint): Promise<boolean> {
+  let isAnother = false;
+  for (const { fresh } of readings) if (await fresh.meet(incarnation)) isAnother = true;
+  return isAnother;
 }
 
 function endedEarly(regionIds: readonly number[]): AlmanacError {

@@ -1,0 +1,83 @@
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import { systemClock } from '#shared/clock/clock';
+import type { IngesterService } from '#shared/contracts/gen/ingester';
+import { ManifestCache } from '#shared/discovery/manifest-cache';
+import { openSandbox } from '#shared/duckdb/engine';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
+const REGIONS = 20;
+
+describe('a reader whose ingester starts again', () => {
+  let cleanUps: (() => void | Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp();
+    cleanUps = [];
+  });
+
+  async function start(folder: string): Promise<StorageRig> {
+    const rig = await StorageRig.start(folder, { regions: REGIONS });
+    cleanUps.push(() => rig.stop());
+    return rig;
+  }
+
+  /** Snapshots of one reader, and whom it asks. */
+  async function reader(rig: StorageRig) {
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+    const query = await openSandbox({ threads: 1, memoryBytes: 1 << 30, spillFolder: folder }, store.root);
+    cleanUps.push(() => query.closeSync());
+    let scans = 0;
+    const asked = (service: IngesterService): IngesterService => {
+      return { ...service, scan: (request, call) => (scans++, service.scan(request, call)) };
+    };
+    const owner = { service: asked(rig.ingester.service) };
+    const snapshots = new RegionSnapshots({
+      catalog: { knownById: () => undefined },
+      ingesters: { ownerOf: () => owner.service, isAway: () => false },
+      manifests: new ManifestCache(rig.metadata.service),
+      store,
+      connection: await query.connect(),
+      appending: await query.connect(),
+      clock: systemClock,
+      confirmDataFolder: () => Promise.resolve(),
+    });
+    return {
+      query,
+      snapshots,
+      scans: () => scans,
+      ask: (service: IngesterService) => (owner.service = asked(service)),
+    };
+  }
+
+  it('asks it once more for all regions, and reads each row once', async () => {
+    const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const table = await rig.table('t', { append_mode: 'true' });
+    for (const { regionId } of table.regions) {
+      await rig.ingester.service.write(rig.request(table, [ROW], { regionId }), CALL);
+    }
+    const { query, snapshots, scans, ask } = await reader(rig);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const count = async (): Promise<number> => {
+      const snapshot = await snapshots.take([request], CALL);
+      const rows = await (await query.connect()).run(`SELECT count(*) FROM ${snapshot.relations[0]} WHERE host = 'x'`);
+      snapshot.release();
+      return Number((await rows.getRows())[0][0]);
+    };
+    expect(await count()).to.equal(REGIONS);
+    expect(await count()).to.equal(REGIONS);
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    rig.crashImage(folder);
+    ask((await start(folder)).ingester.service);
+    const before = scans();
+    expect(await count()).to.equal(REGIONS);
+    expect(scans() - before).to.equal(2);
+  });
+});
