@@ -212,7 +212,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     scan: (request, call) => scan(ingester, request, call),
     flushTable: (request, call) => flushTable(ingester, request, call),
     truncateTable: (request, call) => truncateTable(ingester, request, call),
-    dropTables: (request) => dropTables(ingester, request),
+    dropTables: (request, call) => dropTables(ingester, request, call),
   };
 }
 

@@ -1,17 +1,26 @@
-import type { DropTablesRequest, IngesterService } from '#shared/contracts/gen/ingester';
+import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RunningIngester } from './index.js';
+import { checkDropped } from './rpc/check-dropped.js';
 
 type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
 
 /**
  * The service of an ingester that may not have started yet. Until then everything is refused, but drops of tables are
- * confirmed and remembered: what it recovers of them is let go before the first batch is taken.
+ * confirmed, once metadata can be asked, and remembered: what it recovers of them is let go before the first batch is
+ * taken.
  */
 export class LateIngester {
   #started: Started | undefined;
   readonly #dropped = new Set<number>();
+  readonly #metadata: () => Pick<MetadataService, 'getTable'> | undefined;
+
+  /** @param metadata undefined until the process is part of a cluster: before, nobody can say what was dropped. */
+  constructor(metadata: () => Pick<MetadataService, 'getTable'> | undefined) {
+    this.#metadata = metadata;
+  }
 
   /** Serves from now on. */
   start(ingester: Started): void {
@@ -31,9 +40,14 @@ export class LateIngester {
     scan: (request, call) => this.#scan(request, call),
     flushTable: async (request, call) => this.#service().flushTable(request, call),
     truncateTable: async (request, call) => this.#service().truncateTable(request, call),
-    dropTables: ({ tableIds }: DropTablesRequest) => {
-      for (const tableId of tableIds) this.tableDropped(tableId);
-      return Promise.resolve({});
+    dropTables: async (request, call) => {
+      const metadata = this.#metadata();
+      if (this.#started !== undefined || metadata === undefined) return this.#service().dropTables(request, call);
+      for (const tableId of new Set(request.tableIds)) {
+        await checkDropped(metadata, tableId, call);
+        this.tableDropped(tableId);
+      }
+      return {};
     },
   };
 

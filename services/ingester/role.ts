@@ -29,7 +29,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['data folder']);
   const late: { node?: ClusterNode } = {};
-  const ingester = new LateIngester();
+  const ingester = new LateIngester(() => late.node?.metadata);
   const server = await openNodeServer(options, {
     role: 'ingester',
     stage,

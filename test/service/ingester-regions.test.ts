@@ -59,6 +59,17 @@ function suite(transport: Transport): void {
       expect(await rig.rows(other)).to.have.length(1);
     });
 
+    it('stay as they are if metadata has the table: the caller took the ingester for another', async () => {
+      const rig = await start();
+      const table = await rig.table('t', { append_mode: 'true' });
+      await rig.write(table, [ROW]);
+      const dropping = rig.ingester.service.dropTables({ tableIds: [99, table.tableId] }, CALL);
+      expect(await failureCode(dropping)).to.equal('region_not_ready');
+      await rig.write(table, [ROW]);
+      expect(await rig.count(table)).to.equal(2);
+      expect(await (await afterCrash(rig)).count(table)).to.equal(2);
+    });
+
     it('are not opened by what was asked before', async () => {
       const gate = new Gate();
       const rig = await start({

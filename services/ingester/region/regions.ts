@@ -83,6 +83,13 @@ export class Regions {
     if (this.#regions.get(region.regionId) === region) this.#regions.delete(region.regionId);
   }
 
+  /** Whether a region of the table is open, or may be among those that are being opened. */
+  mayHave(tableId: number): boolean {
+    if (this.#opening.size > 0) return true;
+    for (const region of this.#regions.values()) if (region.table.tableId === tableId) return true;
+    return false;
+  }
+
   /** Forgets regions whose table was dropped, also those that are being opened. @returns them. */
   drop(tableId: number): Region[] {
     if (this.#opening.size > 0) this.#droppedMeanwhile.add(tableId);

@@ -11,6 +11,7 @@ import type {
 import type { Ingester } from '../ingester.js';
 import { dropTable } from '../region/drop-table.js';
 import type { Region } from '../region/region.js';
+import { checkDropped } from './check-dropped.js';
 
 /** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
 export async function flushTable(
@@ -42,10 +43,22 @@ export async function truncateTable(
   return {};
 }
 
-/** Ingester.DropTables: no batch of these tables is acknowledged any more when it ends. */
-export function dropTables(ingester: Ingester, { tableIds }: DropTablesRequest): Promise<DropTablesResponse> {
-  for (const tableId of tableIds) dropTable(tableId, ingester);
-  return Promise.resolve({});
+/**
+ * Ingester.DropTables: no batch of these tables is acknowledged any more when it ends.
+ *
+ * @throws `region_not_ready` if metadata has one of them.
+ */
+export async function dropTables(
+  ingester: Ingester,
+  { tableIds }: DropTablesRequest,
+  call: Call,
+): Promise<DropTablesResponse> {
+  for (const tableId of new Set(tableIds)) {
+    if (!ingester.regions.mayHave(tableId)) continue;
+    await checkDropped(ingester.metadata, tableId, call);
+    dropTable(tableId, ingester);
+  }
+  return {};
 }
 
 /** @throws `region_not_ready` if one of them is not owned here: the caller took this node for another. */

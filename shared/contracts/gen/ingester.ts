@@ -22,6 +22,7 @@ export interface IngesterService {
   /**
    * Takes no more batches of tables that metadata has dropped, and forgets what it holds of them: after the answer no
    * batch is acknowledged into them. Tables that it has nothing of are passed over; it may be called again.
+   * Errors: region_not_ready (metadata has one of the tables: the caller took this process for another).
    */
   dropTables(request: DropTablesRequest, call: Call): Promise<DropTablesResponse>;
 }

@@ -3,6 +3,7 @@ import { giveAllAway } from '#services/ingester/give-all-away';
 import { startIngester, type IngesterConfig, type IngesterDeps, type RunningIngester } from '#services/ingester/index';
 import { LateIngester } from '#services/ingester/late-ingester';
 import { claimSlot } from '#services/ingester/slots';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { Loop } from '#shared/lifecycle/loop';
 import { DataFolder } from '#shared/node/data-folder';
 
@@ -77,13 +78,15 @@ export class IngesterNode {
     const { clock, random } = life;
     const fs = disk.fileSystemOf(life);
     const log = nodeLog(life, scheduler);
-    const late = new LateIngester();
+    const known: { metadata?: MetadataService } = {};
+    const late = new LateIngester(() => known.metadata);
     world.network.listen(this.name, life, { Ingester: late.service });
     const folder = await DataFolder.open(world.folder, { fs, clock, random });
     const slot = await claimSlot({ dataFolder: world.folder, fs, random });
     const joined = await joinWorld(world, life, 'ingester', slot.identity, folder);
     const { catalog, membership, metadata, nodeId } = joined;
     await folder.bind(membership.clusterId);
+    known.metadata = metadata;
     const scratchFolder = `${world.folder}/scratch/ingester-${slot.number}`;
     scheduler.note(`${this.name} is node ${nodeId} in slot ${slot.number}`);
     const deps: IngesterDeps = {

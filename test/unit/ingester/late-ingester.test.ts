@@ -2,6 +2,9 @@ import { expect } from 'chai';
 
 import { LateIngester } from '#services/ingester/late-ingester';
 import { ownCall } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { failureCode } from '#test/support/failure';
 import { partialIngester, SCAN, scanChunk, writeRequest } from '#test/support/partial-ingester';
 
@@ -9,10 +12,18 @@ const call = ownCall('test');
 
 describe('LateIngester', () => {
   let dropped: number[];
-  beforeEach(() => (dropped = []));
+  let metadata: Pick<MetadataService, 'getTable'> | undefined;
+  beforeEach(() => {
+    dropped = [];
+    metadata = { getTable: () => Promise.reject(new AlmanacError('table_not_found', 'it was dropped')) };
+  });
 
   const started = () => ({
     service: partialIngester({
+      dropTables: ({ tableIds }) => {
+        dropped.push(...tableIds);
+        return Promise.resolve({});
+      },
       write: () => Promise.resolve({ unknownSeries: [], incarnation: BigInt(dropped.length) }),
       async *scan() {
         yield await Promise.resolve(scanChunk(3));
@@ -24,15 +35,25 @@ describe('LateIngester', () => {
   const write = (late: LateIngester) => late.service.write(writeRequest(new Uint8Array(0)), call);
 
   it('refuses everything until it has started, but not drops', async () => {
-    const late = new LateIngester();
+    const late = new LateIngester(() => metadata);
     expect(await failureCode(write(late))).to.equal('region_not_ready');
     const scanning = late.service.scan(SCAN, call)[Symbol.asyncIterator]().next();
     expect(await failureCode(scanning)).to.equal('region_not_ready');
     expect(await late.service.dropTables({ tableIds: [1, 2] }, call)).to.deep.equal({});
   });
 
+  it('confirms no drop that metadata does not know of, or while it cannot be asked', async () => {
+    const late = new LateIngester(() => metadata);
+    metadata = { getTable: () => Promise.resolve({ name: 't' } as Table) };
+    expect(await failureCode(late.service.dropTables({ tableIds: [1] }, call))).to.equal('region_not_ready');
+    metadata = undefined;
+    expect(await failureCode(late.service.dropTables({ tableIds: [1] }, call))).to.equal('region_not_ready');
+    late.start(started());
+    expect(dropped).to.deep.equal([]);
+  });
+
   it('lets go of what was dropped before it serves, and of what is dropped later at once', async () => {
-    const late = new LateIngester();
+    const late = new LateIngester(() => metadata);
     await late.service.dropTables({ tableIds: [1, 2] }, call);
     late.tableDropped(3);
     late.start(started());
