@@ -88,7 +88,11 @@ function scanSuite(transport: Transport): void {
 
     async function chunksOf(rig: StorageRig, table: Table, regions: readonly Partial<ScanRegion>[]) {
       const chunks: ScanChunk[] = [];
-      const asked = regions.map((region, i) => ({ ...NOTHING, regionId: table.regions[i].regionId, ...region }));
+      const asked = regions.map((region, i) => ({
+        ...NOTHING,
+        regionId: table.regions.at(i)?.regionId ?? 0,
+        ...region,
+      }));
       const request = { tableId: table.tableId, regions: asked };
       for await (const chunk of rig.ingester.service.scan(request, CALL)) chunks.push(chunk);
       return chunks;
@@ -155,6 +159,27 @@ function scanSuite(transport: Transport): void {
       const unknown = await refusal(chunksOf(rig, table, [{}, {}, { regionId: 4711 }]));
       expect(unknown?.code).to.equal('table_not_found');
       expect(await rig.count(table)).to.equal(0);
+    });
+
+    it('refuses more regions than a table can have, and a region twice, before metadata is asked', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      const many = Array.from({ length: 100_000 }, (_, i) => 1000 + i);
+      const [{ regionId }] = table.regions;
+      for (const regionIds of [many, [regionId, regionId]]) {
+        const request = { tableId: table.tableId, regionIds };
+        const { service } = rig.ingester;
+        const calls = [
+          chunksOf(
+            rig,
+            table,
+            regionIds.map((it) => ({ regionId: it })),
+          ),
+          service.flushTable(request, CALL),
+          service.truncateTable(request, CALL),
+        ];
+        for (const call of calls) expect((await refusal(call))?.code).to.equal('invalid_arguments');
+      }
     });
 
     it('is spared in time: a guess is right only while nothing is new', async () => {

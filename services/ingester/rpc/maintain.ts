@@ -12,6 +12,7 @@ import type { Ingester } from '../ingester.js';
 import { dropTable } from '../region/drop-table.js';
 import type { Region } from '../region/region.js';
 import { checkDropped } from './check-dropped.js';
+import { checkRegionIds } from './check-region-ids.js';
 
 /** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
 export async function flushTable(
@@ -62,7 +63,8 @@ export async function dropTables(
 }
 
 /** @throws `region_not_ready` if one of them is not owned here: the caller took this node for another. */
-function regionsOf(ingester: Ingester, { tableId, regionIds }: FlushTableRequest, call: Call): Promise<Region[]> {
+async function regionsOf(ingester: Ingester, { tableId, regionIds }: FlushTableRequest, call: Call): Promise<Region[]> {
+  checkRegionIds(regionIds);
   return Promise.all(
     regionIds.map((regionId) => ingester.regions.serving({ tableId, regionId, epoch: 0, schemaVersion: 0 }, call)),
   );

@@ -6,6 +6,7 @@ import { encodeDefinitions, NO_DEFINITIONS, type SeriesDefinition } from '#share
 import type { Ingester } from '../ingester.js';
 import type { HeldBatch } from '../memtable/generation.js';
 import type { Region } from '../region/region.js';
+import { checkRegionIds } from './check-region-ids.js';
 import { ChunkCutter, NO_PART } from './scan-chunks.js';
 
 /** Bytes of definitions that are sent as one piece. */
@@ -48,6 +49,7 @@ interface Lacking {
 }
 
 async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, call: Call): Promise<Reading[]> {
+  checkRegionIds(regions.map(({ regionId }) => regionId));
   const served = await Promise.all(
     regions.map(({ regionId, epoch }) =>
       ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call),

@@ -12,7 +12,8 @@ export interface IngesterService {
   write(request: WriteRequest, call: Call): Promise<WriteResponse>;
   /**
    * Of each region of the request, rows after the caller's watermark that it lacks, as row batches, oldest first, and
-   * series that no file has yet; a region's last part has `complete`. Errors: region_not_ready, table_not_found.
+   * series that no file has yet; a region's last part has `complete`. Errors: region_not_ready, table_not_found,
+   * invalid_arguments (more than 1,024 regions, or one of them twice; so too in the calls below).
    */
   scan(request: ScanRequest, call: Call): AsyncIterable<ScanChunk>;
   /** Makes all rows that were acknowledged before the call durable as segments. Errors: table_not_found. */
