@@ -183,6 +183,19 @@ function suite(transport: Transport): void {
       expect((await second.rows(after)).map(({ time }) => time)).to.deep.equal([1n, 2n]);
     });
 
+    it('leave no series behind at those who read them', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [{ host: 'lost', time: 1n, a: 1 }]);
+      expect(await rig.rows(table)).to.have.length(1);
+      const moved = await abandon(rig);
+      rig.ingester.tableChanged(moved);
+      await rig.write(moved, [ROW]);
+      expect(await rig.rows(moved)).to.deep.equal([ROW]);
+      await rig.flush(moved);
+      expect(await rig.rows(moved)).to.deep.equal([ROW]);
+    });
+
     /** Closes the grants of the rig's node, as if it were gone, and lets it come back. */
     async function abandon({ metadata: { service }, nodeId }: StorageRig): Promise<Table> {
       await service.heartbeat({ nodeId, state: 'left' }, CALL);

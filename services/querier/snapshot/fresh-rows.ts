@@ -65,6 +65,8 @@ export class FreshRows {
   #parts: FreshPart[] = [];
   #series: SeriesTable | undefined;
   #incarnation = 0n;
+  /** Of the grant that rows and series are of; 0 until it is known. */
+  #epoch = 0;
   #nextName = 1;
 
   constructor(regionId: number, deps: FreshRowsDeps) {
@@ -80,6 +82,7 @@ export class FreshRows {
   /** Makes ready for a question. @returns the manifest that it is put by. */
   async prepare(table: Table): Promise<RegionManifest> {
     const manifest = this.#deps.manifests.known(this.#regionId) ?? nothingKnown(table, this.#regionId);
+    await this.#noteGrant(manifest.epoch);
     await this.#dropCovered(manifest.watermark);
     // Rows between the watermark and the first part would be missed; the owner then sends everything behind it.
     if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
@@ -186,6 +189,13 @@ export class FreshRows {
   async #unpin(table: FreshPart | SeriesTable): Promise<void> {
     table.pins--;
     if (table.isObsolete && table.pins === 0) await this.#drop(table);
+  }
+
+  /** Numbers of series of which only the log of a closed grant knew are given to others under the next one. */
+  async #noteGrant(epoch: number): Promise<void> {
+    if (epoch === 0 || epoch === this.#epoch) return;
+    if (this.#epoch !== 0) await this.#forgetAll();
+    this.#epoch = epoch;
   }
 
   async #dropCovered(watermark: bigint): Promise<void> {
