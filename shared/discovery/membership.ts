@@ -39,14 +39,16 @@ export class Membership {
   #rest = new AbortController();
   #beating: Promise<void> | undefined;
   #nodeId: number;
+  #addr: string;
   #isFolderKnown: boolean;
   #refusal: AlmanacError | undefined;
   #confirming: Promise<void> | undefined;
   /** Empty if metadata is of a release that does not tell. */
   readonly clusterId: string;
 
-  private constructor(options: MembershipOptions, registered: RegisterNodeResponse) {
+  private constructor(options: MembershipOptions, addr: string, registered: RegisterNodeResponse) {
     this.#options = options;
+    this.#addr = addr;
     this.#nodeId = registered.nodeId;
     this.leaseMs = registered.leaseMs;
     this.clusterId = registered.clusterId;
@@ -60,7 +62,7 @@ export class Membership {
       try {
         const request = await registration();
         const call = { deadlineMs: clock.nowMs() + RETRY_MS_MAX, signal, requestId: 'register' };
-        return new Membership(options, await metadata.registerNode(request, call));
+        return new Membership(options, request.addr, await metadata.registerNode(request, call));
       } catch (error) {
         const failure = AlmanacError.from(error);
         if (signal.aborted) throw callError(signal);
@@ -144,13 +146,13 @@ export class Membership {
       requestId: 'heartbeat',
     };
     try {
-      const answer = await metadata.heartbeat({ nodeId: this.nodeId, state: this.#state }, call);
+      const answer = await metadata.heartbeat({ nodeId: this.nodeId, state: this.#state, addr: this.#addr }, call);
       this.#isFolderKnown ||= answer.dataFolderKnown;
       return answer;
     } catch (error) {
       const failure = AlmanacError.from(error);
       log.warn({ reason: failure.message }, 'heartbeat failed');
-      if (failure.code === 'illegal_state') await this.#registerAgain(call);
+      if (failure.code === 'illegal_state' && this.#state !== 'left') await this.#registerAgain(call);
       return undefined;
     }
   }
@@ -162,7 +164,9 @@ export class Membership {
   async #registerAgain(call: Call): Promise<void> {
     const { metadata, registration, onRefused, log } = this.#options;
     try {
-      const { nodeId, dataFolderKnown } = await metadata.registerNode(await registration(), call);
+      const request = await registration();
+      const { nodeId, dataFolderKnown } = await metadata.registerNode(request, call);
+      this.#addr = request.addr;
       this.#isFolderKnown = dataFolderKnown;
       if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');
       this.#nodeId = nodeId;

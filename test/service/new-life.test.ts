@@ -7,8 +7,10 @@ import { systemClock } from '#shared/clock/clock';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { LocalStore } from '#shared/segments/local-store';
+import { failureCode } from '#test/support/failure';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -79,5 +81,23 @@ describe('a reader whose ingester starts again', () => {
     const before = scans();
     expect(await count()).to.equal(REGIONS);
     expect(scans() - before).to.equal(2);
+  });
+
+  it('is told that the table is gone when it is dropped while the reader waits for it', async () => {
+    const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const table = await rig.table('t', {});
+    const { snapshots, ask } = await reader(rig);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const regionIds = table.regions.map(({ regionId }) => regionId);
+    let dropping: Promise<void> | undefined;
+    ask({
+      ...rig.ingester.service,
+      scan() {
+        dropping = snapshots.dropped({ tableId: table.tableId, regionIds });
+        throw new AlmanacError('region_not_ready', 'the ingester is starting');
+      },
+    });
+    expect(await failureCode(snapshots.take([request], CALL))).to.equal('table_not_found');
+    await dropping;
   });
 });

@@ -48,8 +48,8 @@ export function registerNode(cluster: Cluster, request: RegisterNodeRequest): Re
 /**
  * Renews a node's lease. Only a change of state is written down and told.
  *
- * @throws `illegal_state` if the node is not known, said that it leaves, or has another data folder than the cluster: it has
- *   to register again.
+ * @throws `illegal_state` if the node is not known, said that it leaves, has another data folder than the cluster, or is
+ *   known under another address: it has to register again.
  */
 export function heartbeat(cluster: Cluster, request: HeartbeatRequest): HeartbeatResponse {
   const state = spokenState(request.state);
@@ -58,6 +58,12 @@ export function heartbeat(cluster: Cluster, request: HeartbeatRequest): Heartbea
   const isKnown = node !== undefined && (state === 'left' || (node.state !== 'left' && !hasOtherFolder(cluster, node)));
   if (!isKnown) {
     throw new AlmanacError('illegal_state', `node ${request.nodeId} is not known, it has to register again`);
+  }
+  // The registration of a process that had the slot before came later than that of the present one, or one of the two
+  // heartbeats did: only a living one registers again.
+  if (request.addr !== undefined && request.addr !== node.addr) {
+    const text = `node ${request.nodeId} is known at "${node.addr}", not at "${request.addr}": it has to register again`;
+    throw new AlmanacError('illegal_state', text);
   }
   if (state === 'left') return leave(cluster, node);
   if (state !== node.state) cluster.catalog.change((note) => changeState(cluster, node, state, note));

@@ -40,6 +40,7 @@ export class TableRows {
   readonly #regions = new Map<number, FreshRows>();
   /** Reads come one after the other; the last one's end. */
   #turn: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
   /** What the last read gave, held until another one gives something else. */
   #last: { readonly views: readonly RegionView[]; isQuiet: boolean } | undefined;
 
@@ -80,11 +81,15 @@ export class TableRows {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.again()) : undefined;
   }
 
-  /** Drops all; views that are held keep theirs until they are released. */
-  async close(): Promise<void> {
-    await this.#turn;
-    this.#keep([]);
-    for (const fresh of this.#regions.values()) await fresh.close();
+  /** Drops all, after the reads that have begun; views that are held keep theirs until they are released. */
+  close(): Promise<void> {
+    const closed = this.#turn.then(async () => {
+      this.#isClosed = true;
+      this.#keep([]);
+      for (const fresh of this.#regions.values()) await fresh.close();
+    });
+    this.#turn = closed;
+    return closed;
   }
 
   #keep(views: readonly RegionView[]): void {
@@ -101,6 +106,7 @@ export class TableRows {
     const before = this.#turn;
     const turn = before.then(() => {
       checkCall(call);
+      if (this.#isClosed) throw new AlmanacError('table_not_found', `table "${table.name}" was dropped`);
       return this.#read(table, call);
     });
     this.#turn = turn.catch(() => undefined);

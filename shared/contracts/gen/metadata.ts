@@ -248,6 +248,11 @@ export interface HeartbeatRequest {
   readonly nodeId: number;
   /** `starting`, `ready`, `draining`, or `left` as the last word of a node that ends. */
   readonly state: string;
+  /**
+   * The address that it registered. Another one is known if an earlier process of the node was heard of later than this
+   * one: it has to register again. Not looked at if it is not given.
+   */
+  readonly addr?: string | undefined;
 }
 
 export interface HeartbeatResponse {

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 
 import { systemRandom } from '#shared/clock/random';
+import { ownCall } from '#shared/contracts/call';
 import type { MetadataService, RegisterNodeRequest } from '#shared/contracts/gen/metadata';
 import { Membership } from '#shared/discovery/membership';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { failure } from '#test/support/failure';
+import { failure, failureCode } from '#test/support/failure';
 import { ManualClock } from '#test/support/manual-clock';
 import { metadataIn, testFolder, type TestFolder } from '#test/support/metadata';
 import { KeptLog } from '#test/support/quiet-log';
@@ -102,5 +103,21 @@ describe('membership', () => {
   it('is refused at once with another data folder', async () => {
     await join('ingester', FOLDER, 'a');
     expect((await failure(join('querier', OTHER))).code).to.equal('illegal_state');
+  });
+
+  it('registers again when an earlier process of its slot was heard of later', async () => {
+    const { service } = running;
+    const addrOf = async (nodeId: number): Promise<string | undefined> => {
+      const { nodes } = await service.listNodes({}, ownCall('test'));
+      return nodes.find((node) => node.nodeId === nodeId)?.addr;
+    };
+    const ingester = await join('ingester', FOLDER, 'a');
+    const late = { role: 'ingester', addr: 'old:1', slot: 'a', version: 'test', dataFolderId: FOLDER, clusterId: '' };
+    await service.registerNode(late, ownCall('test'));
+    expect(await addrOf(ingester.nodeId)).to.equal('old:1');
+    await ingester.tell('ready');
+    expect(await addrOf(ingester.nodeId)).to.equal('a:1');
+    const heartbeat = service.heartbeat({ nodeId: ingester.nodeId, state: 'left', addr: 'old:1' }, ownCall('test'));
+    expect(await failureCode(heartbeat)).to.equal('illegal_state');
   });
 });
