@@ -92,11 +92,6 @@ export class QuerierNode {
     return this.life.during(this.#drop(name, call));
   }
 
-  /** Wishes a region moved. */
-  async move(regionId: number, toNodeId: number, call: Call): Promise<void> {
-    await this.life.during(this.#parts().joined.metadata.moveRegion({ regionId, toNodeId }, call));
-  }
-
   async #start(life: Life): Promise<void> {
     const { scheduler, disk, sandboxes, folder } = this.#world;
     const instance = engineOf(await scheduler.work(life, sandboxes.take()), life, scheduler);
