@@ -13,6 +13,7 @@ import { retrying } from '#shared/grpc/retrying';
 import { RefusedError } from '#shared/grpc/status';
 import { pollUntil } from '#test/support/almanac';
 import { failure, failureCode } from '#test/support/failure';
+import { freePort } from '#test/support/free-port';
 import { aborted, callFor, event, FLUSH, GrpcRig } from '#test/support/grpc-rig';
 import { SCAN, writeRequest } from '#test/support/partial-ingester';
 
@@ -24,7 +25,7 @@ describe('gRPC: peers', () => {
 
   describe('a peer that is not there', () => {
     it('is told at once where it refuses', async () => {
-      const service = rig.connectTo(await rig.freePort(), { name: 'node 3 (ingester)' }).client('Ingester');
+      const service = rig.connectTo(await freePort(), { name: 'node 3 (ingester)' }).client('Ingester');
       const begin = performance.now();
       const error = await failure(service.flushTable(FLUSH, callFor(30_000)));
       expect(performance.now() - begin).to.be.lessThan(2000);
@@ -54,7 +55,7 @@ describe('gRPC: peers', () => {
     });
 
     it('is waited for by those who want to', async () => {
-      const port = await rig.freePort();
+      const port = await freePort();
       const service = rig.connectTo(port, { connectMs: undefined }).client('Ingester');
       expect(await failureCode(service.flushTable(FLUSH, callFor(300)))).to.equal('deadline_exceeded');
       const waiting = service.flushTable(FLUSH, callFor(30_000));
@@ -97,7 +98,7 @@ describe('gRPC: peers', () => {
     const retries = { clock: systemClock, random: systemRandom };
 
     it('survive the absence of a peer within their deadline', async () => {
-      const port = await rig.freePort();
+      const port = await freePort();
       const service = retrying('Ingester', rig.connectTo(port).client('Ingester'), retries);
       const begin = performance.now();
       expect(await failureCode(service.flushTable(FLUSH, callFor(400)))).to.equal('external');
@@ -108,7 +109,7 @@ describe('gRPC: peers', () => {
     });
 
     it('that are out of time say who did not answer, whoever ends them', async () => {
-      const link = rig.connectTo(await rig.freePort(), { name: 'metadata' });
+      const link = rig.connectTo(await freePort(), { name: 'metadata' });
       const service = retrying('Ingester', link.client('Ingester'), retries);
       const caller = new AbortController();
       const waiting = failure(service.flushTable(FLUSH, callFor(30_000, caller.signal)));
@@ -117,7 +118,7 @@ describe('gRPC: peers', () => {
     });
 
     it('end when they are given up', async () => {
-      const service = retrying('Ingester', rig.connectTo(await rig.freePort()).client('Ingester'), retries);
+      const service = retrying('Ingester', rig.connectTo(await freePort()).client('Ingester'), retries);
       const caller = new AbortController();
       const waiting = failureCode(service.flushTable(FLUSH, callFor(30_000, caller.signal)));
       caller.abort();
@@ -134,7 +135,7 @@ describe('gRPC: peers', () => {
       const service = retrying('Ingester', running.service, retries);
       expect(await failureCode(service.flushTable(FLUSH, callFor(10_000)))).to.equal('external');
       expect(calls).to.equal(1);
-      const absent = retrying('Ingester', rig.connectTo(await rig.freePort()).client('Ingester'), retries);
+      const absent = retrying('Ingester', rig.connectTo(await freePort()).client('Ingester'), retries);
       const begin = performance.now();
       expect(await failureCode(absent.write(writeRequest(new Uint8Array(1)), callFor(30_000)))).to.equal('external');
       expect(performance.now() - begin).to.be.lessThan(2000);

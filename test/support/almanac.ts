@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer } from 'node:net';
 
 import { invariant } from '#shared/errors/invariant';
+
+import { freePort } from './free-port.js';
 
 const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 const START_MS_MAX = 60_000;
@@ -80,7 +81,13 @@ export class Almanac extends HttpApi {
 
   static async start(folder: string, options: AlmanacOptions = {}): Promise<Almanac> {
     const almanac = new Almanac(folder, await freePort(), options);
-    if (options.waitUntilReady !== false) await almanac.ready();
+    if (options.waitUntilReady === false) return almanac;
+    try {
+      await almanac.ready();
+    } catch (error) {
+      await almanac.kill();
+      throw error;
+    }
     return almanac;
   }
 
@@ -133,16 +140,4 @@ export async function pollUntil(untilMs: number, isDone: () => Promise<boolean>)
 function rowsOf(text: string): unknown[][] {
   const answer = JSON.parse(text) as { output?: { records?: { rows: unknown[][] } }[] };
   return answer.output?.at(-1)?.records?.rows ?? [];
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      invariant(address !== null && typeof address === 'object', 'no address');
-      server.close(() => resolve(address.port));
-    });
-  });
 }

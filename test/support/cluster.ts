@@ -8,6 +8,7 @@ import { connect, type Connection } from '#shared/grpc/connect';
 
 import { HttpApi, pollUntil } from './almanac.js';
 import { BreakableProxy } from './breakable-proxy.js';
+import { freePort } from './free-port.js';
 
 const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 const START_MS_MAX = 60_000;
@@ -113,21 +114,30 @@ export class Cluster extends HttpApi {
     this.metadata = this.#metadataConnection.client('Metadata');
   }
 
-  /** Starts all processes at once and waits until the gateway is ready and all ingesters are. */
+  /** Starts all processes at once and waits until the gateway is ready and all ingesters are. None is left if it fails. */
   static async start(folder: string, options: ClusterOptions = {}): Promise<Cluster> {
     const [http, metadata] = await Promise.all([freePort(), freePort()]);
     const cluster = new Cluster(folder, { http, metadata }, options);
-    cluster.#add('metadata', 'metadata', ['--grpc-addr', cluster.metadataAddr]);
-    await cluster.#addGateway(http);
+    try {
+      await cluster.#startAll(http, options);
+    } catch (error) {
+      await cluster.killAll();
+      throw error;
+    }
+    return cluster;
+  }
+
+  async #startAll(http: number, options: ClusterOptions): Promise<void> {
+    this.#add('metadata', 'metadata', ['--grpc-addr', this.metadataAddr]);
+    await this.#addGateway(http);
     for (let i = 1; i < (options.gateways ?? 1); i++) {
       const port = await freePort();
-      cluster.gateways.push(new HttpApi(`http://127.0.0.1:${port}`));
-      await cluster.#addGateway(port);
+      this.gateways.push(new HttpApi(`http://127.0.0.1:${port}`));
+      await this.#addGateway(port);
     }
-    for (let i = 0; i < (options.ingesters ?? 2); i++) await cluster.addIngester();
-    for (let i = 0; i < (options.queriers ?? 1); i++) await cluster.addQuerier();
-    await cluster.ready();
-    return cluster;
+    for (let i = 0; i < (options.ingesters ?? 2); i++) await this.addIngester();
+    for (let i = 0; i < (options.queriers ?? 1); i++) await this.addQuerier();
+    await this.ready();
   }
 
   async addIngester(): Promise<Member> {
@@ -209,12 +219,4 @@ export class Cluster extends HttpApi {
       return false;
     }
   }
-}
-
-/** A port that nothing listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const proxy = await BreakableProxy.open();
-  const { port } = proxy;
-  proxy.close();
-  return port;
 }

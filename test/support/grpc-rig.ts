@@ -62,11 +62,4 @@ export class GrpcRig {
     this.onClose(() => server.stop(0));
     return server;
   }
-
-  /** A port that nobody listens on. */
-  async freePort(): Promise<number> {
-    const server = await this.serveOn(0);
-    await server.stop(0);
-    return server.port;
-  }
 }

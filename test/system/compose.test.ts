@@ -11,7 +11,8 @@ import {
   type ComposeService,
 } from '#test/support/compose';
 import { pollUntil, HttpApi } from '#test/support/almanac';
-import { freePort, Member, type ClusterRole } from '#test/support/cluster';
+import { Member, type ClusterRole } from '#test/support/cluster';
+import { freePort } from '#test/support/free-port';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 

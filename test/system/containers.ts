@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 import { Containers } from '#test/support/containers';
 import { containersTrial } from '#test/support/containers-trial';
-import { freePort } from '#test/support/cluster';
+import { freePort } from '#test/support/free-port';
 import { tempFolder } from '#test/support/temp-folder';
 
 /** `npm run containers-trial -- [--no-build] [--keep]`: the cluster of docker-compose.yml in containers breaks and comes back. */

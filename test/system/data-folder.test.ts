@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { Almanac, pollUntil } from '#test/support/almanac';
-import { Cluster, freePort, Member, type ClusterRole } from '#test/support/cluster';
+import { Cluster, Member, type ClusterRole } from '#test/support/cluster';
+import { freePort } from '#test/support/free-port';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 
