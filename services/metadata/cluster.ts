@@ -3,6 +3,7 @@ import type { Logger } from '#shared/telemetry/log';
 import { manifestChanged, nodeChanged, nodeRemoved, tableChanged, type Catalog, type Change } from './catalog.js';
 import type { Leases } from './leases.js';
 import type { Moves } from './moves.js';
+import type { Openings } from './openings.js';
 import { Placement } from './placement.js';
 import type { NodeRecord, NodeState } from './store/nodes.js';
 
@@ -11,6 +12,7 @@ export interface Cluster {
   readonly catalog: Catalog;
   readonly leases: Leases;
   readonly moves: Moves;
+  readonly openings: Openings;
   readonly log: Logger;
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import type { Random } from '#shared/clock/random';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { FileSystem } from '#shared/fs/file-system';
@@ -11,6 +12,7 @@ import type { Cluster } from './cluster.js';
 import { Leases } from './leases.js';
 import { Moves } from './moves.js';
 import { checkNodes } from './node-check.js';
+import { Openings } from './openings.js';
 import { createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
@@ -22,6 +24,7 @@ export interface MetadataOptions {
   readonly folder: string;
   readonly fs: FileSystem;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly defaults: TableDefaults;
@@ -40,10 +43,11 @@ export interface RunningMetadata extends Service {
 
 /** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
 export async function startMetadata(options: MetadataOptions): Promise<RunningMetadata> {
-  const { folder, fs, clock, log, metrics, defaults, leaseMs = LEASE_MS } = options;
+  const { folder, fs, clock, random, log, metrics, defaults, leaseMs = LEASE_MS } = options;
   const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock);
   const leases = new Leases(leaseMs, clock);
-  const cluster: Cluster = { catalog, leases, moves: new Moves(catalog, leases), log };
+  const moves = new Moves(catalog, leases);
+  const cluster: Cluster = { catalog, leases, moves, openings: new Openings(random), log };
   const nodeCheck = new Loop(
     {
       name: 'metadata.nodes',
@@ -69,19 +73,19 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
   const { catalog } = cluster;
   return {
     createDatabase: async (request, call) => answer(catalog, call, () => createDatabase(catalog, request)),
-    dropDatabase: async (request, call) => answer(catalog, call, () => dropDatabase(catalog, request)),
+    dropDatabase: async (request, call) => answer(catalog, call, () => dropDatabase(cluster, request)),
     listDatabases: async (request, call) => answer(catalog, call, () => listDatabases(catalog, request)),
     createTable: async (request, call) => answer(catalog, call, () => createTable(catalog, request, defaults)),
     ensureTables: async (request, call) => answer(catalog, call, () => ensureTables(catalog, request, defaults)),
     getTable: async (request, call) => answer(catalog, call, () => getTable(catalog, request)),
     listTables: async (request, call) => answer(catalog, call, () => listTables(catalog, request)),
-    dropTable: async (request, call) => answer(catalog, call, () => dropTable(catalog, request)),
+    dropTable: async (request, call) => answer(catalog, call, () => dropTable(cluster, request)),
     truncateTable: async (request, call) => answer(catalog, call, () => truncateTable(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
     commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),
     registerNode: async (request, call) => answer(catalog, call, () => registerNode(cluster, request)),
     heartbeat: async (request, call) => answer(catalog, call, () => heartbeat(cluster, request)),
-    openRegion: async (request, call) => answer(catalog, call, () => openRegion(catalog, request)),
+    openRegion: async (request, call) => answer(catalog, call, () => openRegion(cluster, request)),
     sealRegion: async (request, call) => answer(catalog, call, () => sealRegion(cluster, request)),
     moveRegion: async (request, call) => answer(catalog, call, () => moveRegion(cluster, request)),
     abandonNode: async (request, call) => answer(catalog, call, () => abandonNode(cluster, request)),

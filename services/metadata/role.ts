@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
 import { lockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
@@ -24,6 +25,7 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
     folder,
     fs: nodeFileSystem,
     clock: systemClock,
+    random: systemRandom,
     log: log.child({ component: 'metadata' }),
     defaults: { regions: cluster.regions },
     leaseMs: cluster.leaseMs,

@@ -109,13 +109,13 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
 }
 
 async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[]): Promise<RunningMetadata> {
-  const { config, fs, clock, metrics } = deps;
+  const { config, fs, clock, random, metrics } = deps;
   await fs.makeFolder(folder);
   // The metadata process of a cluster holds this one, and leaves the data folder itself to all its processes.
   const unlock = lockFolder(folder);
   started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
-  return startMetadata({ folder, fs, clock, log, metrics, defaults: { regions: config.cluster.regions } });
+  return startMetadata({ folder, fs, clock, random, log, metrics, defaults: { regions: config.cluster.regions } });
 }
 
 /** Rows that were acknowledged are in the log already; flushing them makes the next start short. */

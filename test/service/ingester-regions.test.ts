@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { Table } from '#shared/contracts/gen/common';
-import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { MetadataService, SealRegionRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failureCode } from '#test/support/failure';
 import { HeldFiles } from '#test/support/held-files';
@@ -210,6 +210,43 @@ function suite(transport: Transport): void {
   });
 
   describe('that are given away', () => {
+    it('are not closed by the seal of a process that was killed, once its successor has them', async () => {
+      const sent = new Gate();
+      const late: SealRegionRequest[] = [];
+      const rig = await start({
+        metadata: () => ({
+          sealRegion: (request) => {
+            late.push(request);
+            void sent.pass();
+            return Promise.reject(new AlmanacError('external', 'no answer'));
+          },
+        }),
+      });
+      const table = await rig.table('t');
+      void rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await sent.reached;
+      const second = await afterCrash(rig);
+      await second.write(table, [ROW]);
+      expect(await failureCode(second.metadata.service.sealRegion(late[0], CALL))).to.equal('illegal_state');
+      expect(await second.rows(table)).to.deep.equal([ROW]);
+      expect(await (await afterCrash(second)).rows(table)).to.deep.equal([ROW]);
+    });
+
+    it('go on if their opening is not known any more, and pass at the next attempt', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [ROW]);
+      const { regionId, epoch } = table.regions[0];
+      const { service } = rig.metadata;
+      // What it answers is lost, as when metadata starts again.
+      await service.openRegion({ regionId, nodeId: rig.nodeId }, CALL);
+      await rig.ingester.giveAway([regionId], 0);
+      await rig.write(table, [{ ...ROW, time: 7n }]);
+      expect(await rig.rows(table)).to.have.length(2);
+      await rig.ingester.giveAway([regionId], 0);
+      expect((await service.getManifest({ regionId }, CALL)).epoch).to.equal(epoch + 1);
+    });
+
     it('end the process no later because their seal has no answer', async () => {
       const asked = new Gate();
       const rig = await start({

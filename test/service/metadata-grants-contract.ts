@@ -104,17 +104,33 @@ export function grantsContract(name: string, start: StartMetadata): void {
         const large = new Uint8Array((4 << 20) + 1);
         expect(await failureCode(rig.seal(region, { appliedIds: large }))).to.equal('invalid_arguments');
         const missing = rig.service.sealRegion(
-          { ...region, regionId: 999, watermark: 0n, appliedIds: large.subarray(0, 1), toNodeId: 0 },
+          { ...region, regionId: 999, watermark: 0n, appliedIds: large.subarray(0, 1), toNodeId: 0, opening: 0n },
           call,
         );
         expect(await failureCode(missing)).to.equal('region_not_found');
         expect(await rig.region('cpu')).to.deep.equal({ ...region, nodeId: a });
       });
 
-      it('open one epoch when two seals race', async () => {
-        const [, b, c] = await rig.ready('a', 'b', 'c');
+      it('are refused from a process that another has followed, and after a restart until the region is opened', async () => {
+        const [a, b] = await rig.ready('a', 'b');
         const region = (await rig.create('cpu')).regions[0];
-        const answers = await Promise.all([rig.seal(region, { toNodeId: b }), rig.seal(region, { toNodeId: c })]);
+        const { opening: first } = await open(region.regionId, a);
+        const { opening: second } = await open(region.regionId, a);
+        expect(await failureCode(rig.seal(region, { opening: first }))).to.equal('illegal_state');
+        expect(await failureCode(rig.seal(region, { opening: 0n }))).to.equal('illegal_state');
+        await rig.restart();
+        expect(await failureCode(rig.seal(region, { opening: second }))).to.equal('illegal_state');
+        expect(await rig.region('cpu')).to.deep.equal(region);
+        const { opening } = await open(region.regionId, a);
+        expect((await rig.seal(region, { opening, toNodeId: b })).nodeId).to.equal(b);
+      });
+
+      it('open one epoch when two seals race', async () => {
+        const [a, b, c] = await rig.ready('a', 'b', 'c');
+        const region = (await rig.create('cpu')).regions[0];
+        const { opening } = await open(region.regionId, a);
+        const seals = [b, c].map((toNodeId) => rig.seal(region, { opening, toNodeId }));
+        const answers = await Promise.all(seals);
         expect(answers[0]).to.deep.equal(answers[1]);
         expect(await rig.region('cpu')).to.deep.equal(answers[0]);
         expect(answers[0].epoch).to.equal(2);

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import Database from 'better-sqlite3';
 
+import { systemRandom } from '#shared/clock/random';
 import { systemClock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
@@ -40,7 +41,7 @@ describe('metadata', () => {
     const folder = testFolder();
     const log = new KeptLog();
     const metrics = new Metrics({ unprefixedProcess: false });
-    const options = { folder: folder.path, fs: nodeFileSystem, clock: systemClock, log, metrics };
+    const options = { folder: folder.path, fs: nodeFileSystem, clock: systemClock, random: systemRandom, log, metrics };
     const running = await startMetadata({ ...options, defaults: { regions: 2 }, leaseMs: 5_000 });
     const { service } = running;
     const registration = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test', ...NO_FOLDER };

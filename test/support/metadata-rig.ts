@@ -174,8 +174,19 @@ export class ClusterRig {
   async seal(region: RegionInfo, changes: Partial<SealRegionRequest> = {}): Promise<RegionInfo> {
     const { regionId, epoch, nodeId } = region;
     const { watermark } = await this.service.getManifest({ regionId }, call);
-    const request = { regionId, epoch, nodeId, watermark, appliedIds: new Uint8Array(0), toNodeId: 0, ...changes };
+    const opening = changes.opening ?? (await this.#open(regionId, nodeId));
+    const appliedIds = new Uint8Array(0);
+    const request = { regionId, epoch, nodeId, watermark, appliedIds, toNodeId: 0, opening, ...changes };
     return known((await this.service.sealRegion(request, call)).region);
+  }
+
+  /** @returns the number of the opening; 0 if the region is not the node's. */
+  async #open(regionId: number, nodeId: number): Promise<bigint> {
+    try {
+      return (await this.service.openRegion({ regionId, nodeId }, call)).opening;
+    } catch {
+      return 0n;
+    }
   }
 
   /** A heartbeat, after which the node seals what it was asked for. @returns how many regions that was. */

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { systemRandom } from '#shared/clock/random';
 import { systemClock, type Clock } from '#shared/clock/clock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { Metrics } from '#shared/telemetry/metrics';
@@ -23,5 +24,13 @@ export function testFolder(): TestFolder {
 export async function metadataIn(folder: string, regions = 1, clock: Clock = systemClock): Promise<RunningMetadata> {
   const metrics = new Metrics({ unprefixedProcess: false });
   const log = new KeptLog();
-  return startMetadata({ folder, fs: nodeFileSystem, clock, log, metrics, defaults: { regions } });
+  return startMetadata({
+    folder,
+    fs: nodeFileSystem,
+    clock,
+    random: systemRandom,
+    log,
+    metrics,
+    defaults: { regions },
+  });
 }

@@ -117,6 +117,7 @@ export class StorageRig {
       folder: join(folder, 'metadata'),
       fs,
       clock: systemClock,
+      random: systemRandom,
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
       defaults: { regions: options.regions ?? 1 },

@@ -53,12 +53,15 @@ export class Region {
   isSealing = false;
   /** Whether its seal was sent and its outcome is not known: another node may own the region, so nothing is read here. */
   isInDoubt = false;
+  /** As metadata named the opening of this region by this process. */
+  opening: bigint;
   /** Whether files without an owner were looked for in this life. */
   isSearched = false;
   /** Bytes of requests that the memory budget holds for the open generation. */
   readonly #admitted = new Map<Generation, number>();
 
-  constructor(table: Table, manifest: RegionManifest, keys: KeyMemory) {
+  constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyMemory) {
+    this.opening = opening;
     this.applied = new AppliedIds(keys);
     this.#table = table;
     this.#manifest = manifest;

@@ -127,9 +127,9 @@ export class Regions {
   async #openRegion(regionId: number): Promise<Region> {
     const { metadata, nodeId, keys } = this.#options;
     const call = ownCall(`open-region-${regionId}`);
-    const { table, manifest, appliedIds } = await metadata.openRegion({ regionId, nodeId }, call);
+    const { table, manifest, appliedIds, opening } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
-    const region = new Region(table, manifest, keys);
+    const region = new Region(table, manifest, opening, keys);
     region.applied.adopt(appliedIds);
     await loadRegistry(region, this.#options);
     // Its grant may have been closed meanwhile; nobody would tell of that again.

@@ -13,7 +13,7 @@ import { dropLost } from './lost-grant.js';
 import { notHere, type Region } from './region.js';
 import type { Regions } from './regions.js';
 
-/** Rest before metadata is asked again what became of a seal; doubled at each failure in a row. */
+/** Rest before metadata is asked again about a seal; doubled at each failure in a row. */
 const RETRY_MS = 50;
 const RETRY_MS_MAX = 2_000;
 
@@ -70,15 +70,21 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
   }
 }
 
-/** A seal was refused: whether the region goes on here is for metadata to say. */
+/**
+ * A seal was refused: whether the region goes on here is for metadata to say. If it does, it is opened again, so that the
+ * next seal passes: metadata may have started anew since it was opened.
+ */
 async function afterRefusal(region: Region, failure: AlmanacError, deps: SealDeps): Promise<void> {
-  const { metadata, signal } = deps;
+  const { metadata, nodeId, signal } = deps;
   const { regionId, table } = region;
   if (signal.aborted) return;
   // Whoever dropped the table told the owner; a seal that came through before made that another node.
   if (failure.code === 'region_not_found') return dropTable(table.tableId, deps);
-  const { epoch } = await metadata.getManifest({ regionId }, ownCall(`seal-outcome-${regionId}`, signal));
-  dropLost(regionId, epoch, deps);
+  const call = ownCall(`seal-outcome-${regionId}`, signal);
+  const { epoch } = await answered(deps, regionId, () => metadata.getManifest({ regionId }, call));
+  if (epoch !== region.epoch) return dropLost(regionId, epoch, deps);
+  const { opening } = await answered(deps, regionId, () => metadata.openRegion({ regionId, nodeId }, call));
+  region.opening = opening;
 }
 
 /** Looked at anew: another seal or a drop may have come while it was flushed. */
@@ -86,18 +92,25 @@ function mayNotSeal({ isSealing, isEnded }: Region): boolean {
   return isSealing || isEnded;
 }
 
-/** Asks until metadata answers, or the process ends: a seal without an answer may have come through. */
+/** Sends the seal. One without an answer may have come through. */
 async function outcome(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
-  const { metadata, clock, random, log, nodeId, signal } = deps;
-  const { regionId, epoch, applied, manifest } = region;
-  const request = { regionId, epoch, nodeId, watermark: manifest.watermark, appliedIds: applied.encode(), toNodeId };
+  const { metadata, nodeId, signal } = deps;
+  const { regionId, epoch, applied, manifest, opening } = region;
+  const { watermark } = manifest;
+  const request = { regionId, epoch, nodeId, watermark, appliedIds: applied.encode(), toNodeId, opening };
+  return answered(deps, regionId, () => metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`, signal)));
+}
+
+/** Asks until metadata answers, or the process ends. @throws what metadata answers; what the signal aborted with. */
+async function answered<T>(deps: SealDeps, regionId: number, ask: () => Promise<T>): Promise<T> {
+  const { clock, random, log, signal } = deps;
   for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
     try {
-      return await metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`, signal));
+      return await ask();
     } catch (error) {
       const failure = AlmanacError.from(error);
       if (!isUnanswered(failure) || signal.aborted) throw failure;
-      log.warn({ regionId, epoch, error: failure }, 'seal has no answer yet');
+      log.warn({ regionId, error: failure }, 'seal has no answer yet');
     }
     await clock.sleep(restMs * (0.5 + random.fraction()), signal);
     if (signal.aborted) throw callError(signal);

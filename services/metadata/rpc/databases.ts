@@ -9,6 +9,7 @@ import type {
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { checkDatabaseName } from '#shared/schema/names';
 import { databaseCreated, databaseDropped, droppedTable, tableDropped, type Catalog } from '../catalog.js';
+import type { Cluster } from '../cluster.js';
 
 /** Always there; it cannot be dropped. */
 const DEFAULT_DATABASE = 'public';
@@ -29,8 +30,8 @@ export function createDatabase(catalog: Catalog, request: CreateDatabaseRequest)
   });
 }
 
-export function dropDatabase(catalog: Catalog, request: DropDatabaseRequest): DropDatabaseResponse {
-  return catalog.change((note) => {
+export function dropDatabase({ catalog, openings }: Cluster, request: DropDatabaseRequest): DropDatabaseResponse {
+  const answer = catalog.change((note) => {
     const database = catalog.databases.find(request.name);
     if (database === undefined) {
       if (request.ifExists) return { dropped: false, catalogVersion: catalog.version, tables: [] };
@@ -49,6 +50,8 @@ export function dropDatabase(catalog: Catalog, request: DropDatabaseRequest): Dr
     note(databaseDropped(database.name));
     return { dropped: true, catalogVersion: catalog.version, tables: tables.map(droppedTable) };
   });
+  openings.dropped(answer.tables);
+  return answer;
 }
 
 export function listDatabases(catalog: Catalog, _request: Empty): ListDatabasesResponse {

@@ -32,7 +32,10 @@ export function listGrants(catalog: Catalog, request: ListGrantsRequest): ListGr
 }
 
 /** @throws `region_not_found`; `region_not_ready` for all but the owner. */
-export function openRegion(catalog: Catalog, { regionId, nodeId }: OpenRegionRequest): OpenRegionResponse {
+export function openRegion(
+  { catalog, openings }: Cluster,
+  { regionId, nodeId }: OpenRegionRequest,
+): OpenRegionResponse {
   const region = catalog.region(regionId);
   if (region.nodeId !== nodeId || nodeId === 0) {
     const text = `region ${regionId} is not granted to node ${nodeId}`;
@@ -42,6 +45,7 @@ export function openRegion(catalog: Catalog, { regionId, nodeId }: OpenRegionReq
     table: tableOf(catalog, region),
     manifest: catalog.manifest(regionId),
     appliedIds: catalog.seals.appliedIds(regionId),
+    opening: openings.open(regionId),
   };
 }
 
@@ -49,11 +53,11 @@ export function openRegion(catalog: Catalog, { regionId, nodeId }: OpenRegionReq
  * Closes a grant and opens the next one, in one transaction: no instant has two open grants of a region, and the next
  * owner begins only where every acknowledged row of this one is in segments.
  *
- * @throws `region_not_found`; `illegal_state` if grant or watermark are not the present ones.
+ * @throws `region_not_found`; `illegal_state` if grant, watermark or opening are not the present ones.
  */
 export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRegionResponse {
-  const { catalog, moves } = cluster;
-  const { regionId, epoch, nodeId, appliedIds } = request;
+  const { catalog, moves, openings } = cluster;
+  const { regionId, epoch, nodeId, appliedIds, opening } = request;
   if (appliedIds.byteLength > APPLIED_IDS_MAX) {
     const text = `applied ids of a region take at most ${APPLIED_IDS_MAX} bytes, not ${appliedIds.byteLength}`;
     throw new AlmanacError('invalid_arguments', text);
@@ -62,6 +66,9 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
   // The answer to the first was lost on the way.
   if (catalog.seals.has(regionId, epoch, nodeId)) return { region: regionInfo(catalog, before) };
   checkSeal(before, request);
+  if (!openings.isLast(regionId, opening)) {
+    throw new AlmanacError('illegal_state', `region ${regionId} has to be opened again before it is sealed`);
+  }
   const nextId = nextOwner(cluster, before, request.toNodeId);
   catalog.change((note) => {
     catalog.regions.regrant(regionId, nextId);
@@ -70,6 +77,7 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
     noteGrants(catalog, [regionId], note);
   });
   moves.granted(regionId, nextId);
+  openings.closed(regionId);
   return { region: regionInfo(catalog, catalog.region(regionId)) };
 }
 

@@ -17,6 +17,7 @@ import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
+import type { Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
 
 const REGIONS_MAX = 256;
@@ -82,8 +83,8 @@ export function listTables(catalog: Catalog, request: ListTablesRequest): ListTa
   return { tables: catalog.tables.list(catalog.database(request.database)) };
 }
 
-export function dropTable(catalog: Catalog, request: DropTableRequest): DropTableResponse {
-  return catalog.change((note) => {
+export function dropTable({ catalog, openings }: Cluster, request: DropTableRequest): DropTableResponse {
+  const answer = catalog.change((note) => {
     const table = catalog.tables.find(catalog.database(request.database), request.name);
     if (table === undefined) {
       if (request.ifExists) return { dropped: false, catalogVersion: catalog.version };
@@ -94,6 +95,8 @@ export function dropTable(catalog: Catalog, request: DropTableRequest): DropTabl
     note(tableDropped(table));
     return { dropped: true, catalogVersion: catalog.version, table: droppedTable(table) };
   });
+  if (answer.table !== undefined) openings.dropped([answer.table]);
+  return answer;
 }
 
 function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, defaults: TableDefaults): Table {

@@ -50,7 +50,8 @@ export interface MetadataService {
   openRegion(request: OpenRegionRequest, call: Call): Promise<OpenRegionResponse>;
   /**
    * Closes the grant of an epoch, of which every acknowledged row is committed, and opens the next one, in one
-   * transaction. A repeated seal is answered again. Errors: region_not_found, illegal_state (grant or watermark moved).
+   * transaction. A repeated seal is answered again. Errors: region_not_found, illegal_state (grant or watermark moved, or the
+   * region was opened since).
    */
   sealRegion(request: SealRegionRequest, call: Call): Promise<SealRegionResponse>;
   /**
@@ -274,6 +275,8 @@ export interface OpenRegionResponse {
   readonly manifest?: RegionManifest | undefined;
   /** As the last owner's seal gave it; empty if there was none. */
   readonly appliedIds: Uint8Array;
+  /** Names this opening. Those of before are void, and this one when metadata starts again. */
+  readonly opening: bigint;
 }
 
 export interface SealRegionRequest {
@@ -286,6 +289,8 @@ export interface SealRegionRequest {
   readonly appliedIds: Uint8Array;
   /** Who shall have the region next; zero: metadata chooses. */
   readonly toNodeId: number;
+  /** The last opening of the region: a seal of a process that was killed does not close the grant of its successor. */
+  readonly opening: bigint;
 }
 
 export interface SealRegionResponse {

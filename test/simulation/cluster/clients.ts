@@ -43,6 +43,8 @@ export interface Nodes {
 }
 
 const BASE_NS = 1_700_000_000_000_000_000n;
+/** In which a write is sent for the last time. */
+const TRIES_MS = 25_000;
 const HOSTS = ['a', 'b', 'c', 'd', 'e'];
 /** A write that failed so may have come through, or may yet. */
 const UNKNOWN: ReadonlySet<string> = new Set([
@@ -66,18 +68,24 @@ export class Clients {
   readonly #nodes: Nodes;
   readonly #tables: readonly TrackedTable[];
   readonly #presentTableId: (name: string) => number | undefined;
+  readonly #retryWindowMs: number;
   #nextId = 1;
   isOver = false;
   /** From then on nothing may fail. */
   isStrict = false;
 
-  /** @param presentTableId the id under which metadata has a table now; undefined if it cannot be asked. */
+  /**
+   * @param presentTableId the id under which metadata has a table now; undefined if it cannot be asked.
+   * @param retryWindowMs for how long a key is certain to be known.
+   */
   constructor(
     scheduler: Scheduler,
     nodes: Nodes,
     tables: readonly TrackedTable[],
     presentTableId: (name: string) => number | undefined,
+    retryWindowMs: number,
   ) {
+    this.#retryWindowMs = retryWindowMs;
     this.#scheduler = scheduler;
     this.#nodes = nodes;
     this.#tables = tables;
@@ -180,7 +188,8 @@ export class Clients {
     const attempt: Attempt = { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, settledMs: Infinity };
     table.history.attempts.push(attempt);
     this.counts.writes++;
-    const key = random.fraction() < 0.4 ? `key-${id}` : undefined;
+    const mayHaveKey = !table.isAppendOnly || this.#retryWindowMs >= TRIES_MS;
+    const key = random.fraction() < 0.4 && mayHaveKey ? `key-${id}` : undefined;
     // Rows with versions may be sent again under any name, others only under the same key.
     const tries = key !== undefined || !table.isAppendOnly ? 4 : 1;
     for (let i = 0; i < tries; i++) {
@@ -225,8 +234,9 @@ export class Clients {
     for (let i = 0; i < count; i++) {
       const n = id * 10 + i;
       const host = random.pick(HOSTS);
-      // Few times, so that rows are replaced; of several windows.
-      const timeNs = BASE_NS + BigInt(table.isAppendOnly ? n : random.below(6)) * 20_000_000_000n;
+      // Few times, so that rows are replaced; of several windows. Rows that are all kept lie closer, in fewer files.
+      const seconds = table.isAppendOnly ? n : random.below(6) * 20;
+      const timeNs = BASE_NS + BigInt(seconds) * 1_000_000_000n;
       const others = table.fields.filter(() => random.fraction() < 0.5);
       const isPartial = !table.isAppendOnly && others.length > 0 && random.fraction() < 0.3;
       const names = isPartial ? others : [NUMBER, ...others];

@@ -68,7 +68,7 @@ function drawSettings({ random }: Scheduler): Settings {
   return {
     regions: random.pick([1, 2, 2, 3]),
     leaseMs: 2_000,
-    retryWindowMs: random.pick([500, 20_000]),
+    retryWindowMs: random.pick([500, 30_000]),
     walFileBytes: random.pick([600, 2_000, 1 << 20]),
     flushBytes: random.pick([300, 1_000, 1 << 20]),
     flushIntervalMs: random.pick([50, 500, 600_000]),

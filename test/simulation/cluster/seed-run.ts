@@ -61,7 +61,8 @@ export class SeedRun {
       tracked('versioned', { merge_mode: mode }, mode),
       tracked('appended', { append_mode: 'true' }, 'last_row'),
     ];
-    this.#clients = new Clients(scheduler, this.#members, this.#tables, (name) => this.#tableIds.get(name));
+    const tableId = (name: string): number | undefined => this.#tableIds.get(name);
+    this.#clients = new Clients(scheduler, this.#members, this.#tables, tableId, world.settings.retryWindowMs);
     this.#troubles = new Troubles(world, this.#members, () => void this.#clients.dropOne());
   }
 

@@ -42,6 +42,7 @@ export class MetadataNode {
       folder,
       fs: nodeFileSystem,
       clock: life.clock,
+      random: life.random,
       log: nodeLog(life, scheduler),
       metrics,
       defaults: { regions: settings.regions },

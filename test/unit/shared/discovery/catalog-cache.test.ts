@@ -269,7 +269,8 @@ describe('CatalogCache', () => {
       await caughtUp();
       const owners: unknown[] = [];
       catalog.onTable(({ regions }) => owners.push([regions[0].epoch, regions[0].nodeId]));
-      const request = { regionId, epoch, nodeId, watermark: 1n << 40n, appliedIds: new Uint8Array(0) };
+      const { opening } = await running.service.openRegion({ regionId, nodeId }, call);
+      const request = { regionId, epoch, nodeId, watermark: 1n << 40n, appliedIds: new Uint8Array(0), opening };
       await running.service.sealRegion({ ...request, toNodeId: next }, call);
       await caughtUp();
       catalog.apply(table);
