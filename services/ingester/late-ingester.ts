@@ -3,7 +3,7 @@ import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RunningIngester } from './index.js';
-import { checkDropped } from './rpc/check-dropped.js';
+import { dropChecked } from './rpc/check-dropped.js';
 
 type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
 
@@ -43,10 +43,7 @@ export class LateIngester {
     dropTables: async (request, call) => {
       const metadata = this.#metadata();
       if (this.#started !== undefined || metadata === undefined) return this.#service().dropTables(request, call);
-      for (const tableId of new Set(request.tableIds)) {
-        await checkDropped(metadata, tableId, call);
-        this.tableDropped(tableId);
-      }
+      await dropChecked(request.tableIds, metadata, call, (tableId) => this.tableDropped(tableId));
       return {};
     },
   };

@@ -156,7 +156,7 @@ export const SCHEMA = {
     regions: integer({
       default: { standalone: 1, gateway: 4, ingester: 4, querier: 4, metadata: 4 },
       min: 1,
-      max: 1_024,
+      max: 256,
       doc: 'Regions of a new table: between so many ingesters it can be spread. Metadata and standalone only.',
     }),
   },

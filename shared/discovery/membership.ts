@@ -41,6 +41,7 @@ export class Membership {
   #nodeId: number;
   #addr: string;
   #isFolderKnown: boolean;
+  #registrations = 1;
   #refusal: AlmanacError | undefined;
   #confirming: Promise<void> | undefined;
   /** Empty if metadata is of a release that does not tell. */
@@ -109,9 +110,11 @@ export class Membership {
   }
 
   async #confirm(): Promise<void> {
+    const registrations = this.#registrations;
     const answer = await this.#beat(this.leaseMs / 2);
     if (this.#refusal !== undefined) throw this.#refusal;
-    if (answer !== undefined) return;
+    // Whoever is taken in again has the right folder.
+    if (answer !== undefined || this.#registrations > registrations) return;
     const text = 'metadata, which has to tell whether this is the data folder of the cluster, does not answer';
     throw new AlmanacError('external', text, { retryAfterSeconds: 1 });
   }
@@ -166,6 +169,7 @@ export class Membership {
     try {
       const request = await registration();
       const { nodeId, dataFolderKnown } = await metadata.registerNode(request, call);
+      this.#registrations++;
       this.#addr = request.addr;
       this.#isFolderKnown = dataFolderKnown;
       if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');

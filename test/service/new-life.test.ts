@@ -4,6 +4,7 @@ import { expect } from 'chai';
 
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
 import { systemClock } from '#shared/clock/clock';
+import type { Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
@@ -31,7 +32,7 @@ describe('a reader whose ingester starts again', () => {
   }
 
   /** Snapshots of one reader, and whom it asks. */
-  async function reader(rig: StorageRig) {
+  async function reader(rig: StorageRig, table: Table) {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
     const query = await openSandbox({ threads: 1, memoryBytes: 1 << 30, spillFolder: folder }, store.root);
@@ -42,7 +43,7 @@ describe('a reader whose ingester starts again', () => {
     };
     const owner = { service: asked(rig.ingester.service) };
     const snapshots = new RegionSnapshots({
-      catalog: { knownById: () => undefined },
+      catalog: { knownById: () => table },
       ingesters: { ownerOf: () => owner.service, isAway: () => false },
       manifests: new ManifestCache(rig.metadata.service),
       store,
@@ -65,7 +66,7 @@ describe('a reader whose ingester starts again', () => {
     for (const { regionId } of table.regions) {
       await rig.ingester.service.write(rig.request(table, [ROW], { regionId }), CALL);
     }
-    const { query, snapshots, scans, ask } = await reader(rig);
+    const { query, snapshots, scans, ask } = await reader(rig, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     const count = async (): Promise<number> => {
       const snapshot = await snapshots.take([request], CALL);
@@ -86,7 +87,7 @@ describe('a reader whose ingester starts again', () => {
   it('is told that the table is gone when it is dropped while the reader waits for it', async () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', {});
-    const { snapshots, ask } = await reader(rig);
+    const { snapshots, ask } = await reader(rig, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     const regionIds = table.regions.map(({ regionId }) => regionId);
     let dropping: Promise<void> | undefined;

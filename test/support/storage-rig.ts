@@ -69,6 +69,8 @@ export class StorageRig {
   readonly #query: DuckDBInstance;
   readonly #snapshots: RegionSnapshots;
   readonly #running: readonly Stoppable[];
+  /** Tables that were read. */
+  readonly #known: Map<number, Table>;
   readonly #incarnation = systemRandom.bytes(8);
   #counter = 0;
 
@@ -81,6 +83,7 @@ export class StorageRig {
     query: DuckDBInstance;
     snapshots: RegionSnapshots;
     running: readonly Stoppable[];
+    known: Map<number, Table>;
   }) {
     this.folder = parts.folder;
     this.metadata = parts.metadata;
@@ -90,6 +93,7 @@ export class StorageRig {
     this.#query = parts.query;
     this.#snapshots = parts.snapshots;
     this.#running = parts.running;
+    this.#known = parts.known;
   }
 
   static async start(folder: string, options: RigOptions = {}): Promise<StorageRig> {
@@ -144,8 +148,9 @@ export class StorageRig {
       { threads: 1, memoryBytes: options.queryBytes ?? 1 << 30, spillFolder },
       store.root,
     );
+    const known = new Map<number, Table>();
     const snapshots = new RegionSnapshots({
-      catalog: { knownById: () => undefined },
+      catalog: { knownById: (tableId) => known.get(tableId) },
       ingesters: new DirectIngesters(nodeId, ingester.service),
       manifests: new ManifestCache(metadata.service),
       store,
@@ -154,7 +159,7 @@ export class StorageRig {
       clock: systemClock,
       confirmDataFolder: () => Promise.resolve(),
     });
-    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running });
+    return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running, known });
   }
 
   /** Makes a table of the rig's columns, or finds it. */
@@ -233,6 +238,7 @@ export class StorageRig {
 
   /** Whether a guess is made for a read of the table, and proves right. */
   async guess(table: Table): Promise<'none' | 'right' | 'wrong'> {
+    this.#known.set(table.tableId, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     const guess = await this.#snapshots.guess([request]);
     const snapshot = await this.#snapshots.take([request], CALL, guess);
@@ -243,6 +249,7 @@ export class StorageRig {
   }
 
   async #select(table: Table, columns: string, order: string): Promise<unknown[][]> {
+    this.#known.set(table.tableId, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();

@@ -11,7 +11,7 @@ import type {
 import type { Ingester } from '../ingester.js';
 import { dropTable } from '../region/drop-table.js';
 import type { Region } from '../region/region.js';
-import { checkDropped } from './check-dropped.js';
+import { dropChecked } from './check-dropped.js';
 import { checkRegionIds } from './check-region-ids.js';
 
 /** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
@@ -54,11 +54,8 @@ export async function dropTables(
   { tableIds }: DropTablesRequest,
   call: Call,
 ): Promise<DropTablesResponse> {
-  for (const tableId of new Set(tableIds)) {
-    if (!ingester.regions.mayHave(tableId)) continue;
-    await checkDropped(ingester.metadata, tableId, call);
-    dropTable(tableId, ingester);
-  }
+  const present = tableIds.filter((tableId) => ingester.regions.mayHave(tableId));
+  await dropChecked(present, ingester.metadata, call, (tableId) => dropTable(tableId, ingester));
   return {};
 }
 

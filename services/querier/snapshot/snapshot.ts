@@ -187,9 +187,13 @@ export class RegionSnapshots implements Snapshots {
     return sources;
   }
 
-  #rows({ tableId }: Table): TableRows {
+  /** @throws `table_not_found` for one that was dropped since the query was planned: nobody would close it again. */
+  #rows({ tableId, name }: Table): TableRows {
     let rows = this.#tables.get(tableId);
     if (rows === undefined) {
+      if (this.#deps.catalog.knownById(tableId) === undefined) {
+        throw new AlmanacError('table_not_found', `table "${name}" was dropped`);
+      }
       rows = new TableRows(tableId, this.#rowsDeps);
       this.#tables.set(tableId, rows);
     }

@@ -65,7 +65,7 @@ export class TableRows {
         return await this.#readInTurn(table, call);
       } catch (error) {
         const failure = AlmanacError.from(error);
-        if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
+        if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw error;
         if (clock.nowMs() + restMs >= untilMs) throw noOwner(table, failure);
       }
       await clock.sleep(restMs, call.signal);

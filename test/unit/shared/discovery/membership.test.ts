@@ -100,6 +100,15 @@ describe('membership', () => {
     await querier.confirmDataFolder();
   });
 
+  it('lets files be read once it is taken in again, if metadata had forgotten it', async () => {
+    const querier = await join('querier', FOLDER);
+    await running.service.heartbeat({ nodeId: querier.nodeId, state: 'left' }, ownCall('test'));
+    await querier.confirmDataFolder();
+    expect(await running.service.listNodes({}, ownCall('test')))
+      .to.have.property('nodes')
+      .with.length(1);
+  });
+
   it('is refused at once with another data folder', async () => {
     await join('ingester', FOLDER, 'a');
     expect((await failure(join('querier', OTHER))).code).to.equal('illegal_state');
