@@ -139,6 +139,7 @@ describe('Wal', () => {
       if (outcome.status === 'rejected') expect((outcome.reason as AlmanacError).code).to.equal('storage_unavailable');
     }
     expect(broken).to.have.length(1);
+    await wal.close();
   });
 
   it('begins a new file when one is full, and forgets the oldest', async () => {
