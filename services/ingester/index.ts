@@ -39,6 +39,11 @@ export interface IngesterDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly metadata: MetadataService;
+  /**
+   * Told of each table of which a region is opened, so that `tableDropped` is called when it is gone, also where its whole
+   * life was missed. @returns whether it may still be there.
+   */
+  readonly noteTable: (table: Table) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Share of the log that is replayed, 0 to 1, while the ingester starts. */
@@ -145,7 +150,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
-  const regions = new Regions({ nodeId: config.nodeId, metadata, engine, store, keys });
+  const regions = new Regions({ nodeId: config.nodeId, metadata, noteTable: deps.noteTable, engine, store, keys });
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
   const { onFatal } = deps;

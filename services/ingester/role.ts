@@ -93,7 +93,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
 
 function ingesterDeps(
   { log, metrics }: RoleOptions,
-  { metadata }: ClusterNode,
+  { metadata, catalog }: ClusterNode,
   stage: Stage,
   config: IngesterConfig,
 ): IngesterDeps {
@@ -103,6 +103,7 @@ function ingesterDeps(
     clock: systemClock,
     random: systemRandom,
     metadata,
+    noteTable: (table) => catalog.note(table),
     log: log.child({ component: 'ingester' }),
     metrics,
     onProgress(fraction) {

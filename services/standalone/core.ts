@@ -80,6 +80,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     ...deps,
     config: ingesterSettings(config, place),
     metadata: service,
+    noteTable: (table) => catalog.note(table),
     log: log.child({ component: 'ingester' }),
   });
   started.push(ingester);

@@ -155,6 +155,12 @@ export class CatalogCache implements Catalog {
     this.#tableListeners.tell(table);
   }
 
+  /** As `apply`. @returns false if it is known by now that the table is gone. */
+  note(table: Table): boolean {
+    this.apply(table);
+    return this.knownById(table.tableId) !== undefined;
+  }
+
   /** Called with each new form of a table, in order. @returns a function that ends it. */
   onTable(listener: (table: Table) => void): () => void {
     return this.#tableListeners.add(listener);

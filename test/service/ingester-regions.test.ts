@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, SealRegionRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { failureCode } from '#test/support/failure';
+import { failureCode, refusal } from '#test/support/failure';
 import { HeldFiles } from '#test/support/held-files';
 import { NO_FOLDER } from '#test/support/metadata-rig';
 import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
@@ -68,6 +68,21 @@ function suite(transport: Transport): void {
       await rig.write(table, [ROW]);
       expect(await rig.count(table)).to.equal(2);
       expect(await (await afterCrash(rig)).count(table)).to.equal(2);
+    });
+
+    it('are told of while they are opened, and are not opened if that is known already', async () => {
+      const noted: string[] = [];
+      const rig = await start({
+        noteTable: ({ name }) => {
+          noted.push(name);
+          return name !== 'gone';
+        },
+      });
+      for (const name of ['t', 'gone']) {
+        const write = rig.write(await rig.table(name), [ROW]);
+        expect((await refusal(write))?.code).to.equal(name === 'gone' ? 'table_not_found' : undefined);
+      }
+      expect(noted).to.deep.equal(['t', 'gone']);
     });
 
     it('are not opened by what was asked before', async () => {

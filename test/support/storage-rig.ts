@@ -45,6 +45,7 @@ export interface RigOptions {
   readonly transport?: Transport;
   /** Puts something between the ingester and metadata. */
   readonly metadata?: (service: MetadataService) => Partial<MetadataService>;
+  readonly noteTable?: (table: Table) => boolean;
   /** Bound of messages between ingester and reader. */
   readonly messageBytesMax?: number;
   /** Regions of a table; 1 if not given. */
@@ -136,6 +137,7 @@ export class StorageRig {
       clock: systemClock,
       random: systemRandom,
       metadata: { ...metadata.service, ...options.metadata?.(metadata.service) },
+      noteTable: options.noteTable ?? (() => true),
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
       onProgress: () => undefined,

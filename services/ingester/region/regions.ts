@@ -1,4 +1,5 @@
 import { checkCall, ownCall, type Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -12,6 +13,8 @@ import { notHere, Region, tableGone } from './region.js';
 export interface RegionsOptions {
   readonly nodeId: number;
   readonly metadata: MetadataService;
+  /** Told of the table of each region that is opened. @returns whether it may still be there. */
+  readonly noteTable: (table: Table) => boolean;
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
   readonly keys: KeyMemory;
@@ -125,10 +128,12 @@ export class Regions {
   }
 
   async #openRegion(regionId: number): Promise<Region> {
-    const { metadata, nodeId, keys } = this.#options;
+    const { metadata, nodeId, keys, noteTable } = this.#options;
     const call = ownCall(`open-region-${regionId}`);
     const { table, manifest, appliedIds, opening } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
+    // From here on its end is told, unless that is known already.
+    if (!noteTable(table)) throw tableGone(table.tableId);
     const region = new Region(table, manifest, opening, keys);
     region.applied.adopt(appliedIds);
     await loadRegistry(region, this.#options);

@@ -95,6 +95,7 @@ export class IngesterNode {
       clock,
       random,
       metadata,
+      noteTable: (table) => catalog.note(table),
       log,
       metrics,
       onProgress: () => undefined,

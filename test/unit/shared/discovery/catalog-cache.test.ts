@@ -150,6 +150,7 @@ describe('CatalogCache', () => {
     await catalog.reached(await drop('cpu'), call);
     catalog.apply(table);
     expect(catalog.known('public', 'cpu')).to.equal(undefined);
+    expect(catalog.note(table)).to.equal(false);
   });
 
   it('answers for known tables while metadata is away, and catches up when it is back', async () => {
