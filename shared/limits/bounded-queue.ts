@@ -11,11 +11,27 @@ export interface BoundedQueueOptions {
   readonly clock: Clock;
 }
 
+interface WaitLimits {
+  readonly signal?: AbortSignal;
+  readonly waitMs: number;
+}
+
+/** A place among what runs. */
+export interface Place {
+  /** Waits for others in `work`: if that takes long, the place is given away meanwhile, and taken again before it ends. */
+  aside<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** Waits that are shorter keep their place: most are, and giving it away would only cost. */
+const ASIDE_MS = 100;
+
 /** Runs at most so many pieces of work at once and lets at most so many wait, in order. */
 export class BoundedQueue {
   readonly #options: BoundedQueueOptions;
   readonly #waiters: Waiters;
   #runningCount = 0;
+  /** Pieces of work that gave their place away and will take it again. */
+  #asideCount = 0;
 
   constructor(options: BoundedQueueOptions) {
     this.#options = options;
@@ -34,23 +50,56 @@ export class BoundedQueue {
    * Waits for a free place, then runs `work` in it.
    *
    * @param signal ends the wait; once the work runs, ending it is the work's own affair.
-   * @throws `rate_limited` if too many wait already.
+   * @throws `rate_limited` if too many wait already, for a place or aside.
    * @throws `deadline_exceeded` if no place became free within `waitMs`.
    * @throws `cancelled` if the signal aborted while waiting.
    */
-  async run<T>(work: () => Promise<T>, wait: { readonly signal?: AbortSignal; readonly waitMs: number }): Promise<T> {
+  async run<T>(work: (place: Place) => Promise<T>, wait: WaitLimits): Promise<T> {
     const { signal, waitMs } = wait;
+    const { clock, waitingMax } = this.#options;
+    const untilMs = clock.monotonicMs() + waitMs;
     if (signal?.aborted === true) throw abortError(signal);
     const take = (): boolean => this.#take();
     if (this.#waiters.count > 0 || !take()) {
-      if (this.#waiters.count >= this.#options.waitingMax) throw this.#full();
+      if (this.#waiters.count + this.#asideCount >= waitingMax) throw this.#full();
       await this.#waiters.wait(take, { signal, waitMs, onTimeout: () => this.#late(waitMs) });
     }
-    try {
-      return await work();
-    } finally {
+    let isHeld = true;
+    const leave = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
       this.#runningCount--;
       this.#waiters.wakeFirst();
+    };
+    const comeBack = async (): Promise<void> => {
+      if (!take()) {
+        const leftMs = Math.max(0, untilMs - clock.monotonicMs());
+        const onTimeout = (): AlmanacError => this.#late(waitMs);
+        await this.#waiters.wait(take, { signal, waitMs: leftMs, onTimeout, isFirst: true });
+      }
+      isHeld = true;
+    };
+    try {
+      return await work({ aside: (other) => this.#aside(other, leave, comeBack) });
+    } finally {
+      leave();
+    }
+  }
+
+  async #aside<T>(work: () => Promise<T>, leave: () => void, comeBack: () => Promise<void>): Promise<T> {
+    let isAside = false;
+    const timer = this.#options.clock.after(ASIDE_MS, () => {
+      isAside = true;
+      this.#asideCount++;
+      leave();
+    });
+    try {
+      const result = await work();
+      if (isAside) await comeBack();
+      return result;
+    } finally {
+      timer.cancel();
+      if (isAside) this.#asideCount--;
     }
   }
 

@@ -6,6 +6,8 @@ export interface WaitOptions {
   readonly waitMs: number;
   /** What is thrown when the time is over. */
   readonly onTimeout: () => AlmanacError;
+  /** Waits in front of all others: it was in before. */
+  readonly isFirst?: boolean;
 }
 
 interface Waiter {
@@ -27,12 +29,12 @@ export class Waiters {
   }
 
   /**
-   * Waits at the end of the line.
+   * Waits at the end of the line, or in front of it.
    *
    * @param canGo asked when the waiter is first and something became free; must take what it found free.
    * @throws `cancelled` (or the signal's own `AlmanacError`) if the signal aborts first.
    */
-  wait(canGo: () => boolean, { signal, waitMs, onTimeout }: WaitOptions): Promise<void> {
+  wait(canGo: () => boolean, { signal, waitMs, onTimeout, isFirst = false }: WaitOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(abortError(signal));
       const waiter: Waiter = { canGo, go: () => settle(resolve) };
@@ -49,7 +51,8 @@ export class Waiters {
         this.wakeFirst(); // a smaller one behind may fit where this one did not
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      this.#line.push(waiter);
+      if (isFirst) this.#line.unshift(waiter);
+      else this.#line.push(waiter);
     });
   }
 

@@ -6,6 +6,7 @@ import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Place } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 
 import { formatNamed } from '../formats/registry.js';
@@ -57,6 +58,8 @@ export interface SqlDeps {
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
 const STATEMENTS_MAX = 1000;
+/** Of statements that do not work in the engine. */
+const NO_PLACE: Place = { aside: (work) => work() };
 const NO_TEXT = new Uint8Array(0);
 const NO_COLUMNS: readonly ResultColumn[] = [];
 
@@ -120,6 +123,7 @@ class SqlRunner {
       deps: this.#statementDeps,
       session: { database, zone: parseZone(request.timezone) },
       call,
+      place: NO_PLACE,
       format: formatNamed(request.format),
       limit: request.limit,
       nowNs: this.#deps.clock.nowNs(),
@@ -133,7 +137,7 @@ class SqlRunner {
     let outcome = 'cancelled';
     try {
       const events = statement.isQuery
-        ? this.#admission.hold(context.call, () => statement.run(context))
+        ? this.#admission.hold(context.call, (place) => statement.run({ ...context, place }))
         : statement.run(context);
       yield* this.#encode(index, events);
       outcome = 'ok';

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import { BoundedQueue } from '#shared/limits/bounded-queue';
+import { BoundedQueue, type Place } from '#shared/limits/bounded-queue';
 
 /** Places for queries: so many run at once, so many wait, the rest are refused. */
 export class Admission {
@@ -30,19 +30,19 @@ export class Admission {
    *
    * @throws `rate_limited` if too many wait; what the call's signal aborted with while waiting.
    */
-  async *hold<T>(call: Call, items: () => AsyncIterable<T>): AsyncIterable<T> {
-    const leave = await this.#enter(call);
+  async *hold<T>(call: Call, items: (place: Place) => AsyncIterable<T>): AsyncIterable<T> {
+    const { place, leave } = await this.#enter(call);
     try {
-      yield* items();
+      yield* items(place);
     } finally {
       leave();
     }
   }
 
-  /** Resolves, once there is a place, with the way to give it back. */
-  #enter(call: Call): Promise<() => void> {
+  /** Resolves, once there is a place, with it and the way to give it back. */
+  #enter(call: Call): Promise<{ readonly place: Place; readonly leave: () => void }> {
     return new Promise((resolve, reject) => {
-      const work = (): Promise<void> => new Promise((done) => resolve(done));
+      const work = (place: Place): Promise<void> => new Promise((done) => resolve({ place, leave: done }));
       this.#queue
         .run(work, { signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) })
         .catch(reject);

@@ -44,17 +44,24 @@ export async function* withBoundQuery<T>(
   use: (bound: BoundQuery) => AsyncIterable<T>,
   mayBeEarly: (planned: PlannedQuery) => boolean = () => false,
 ): AsyncGenerator<T> {
-  const { deps, call, session } = context;
+  const { deps, call, session, place } = context;
   const connection = await deps.connections.take();
   try {
-    const planned = await deps.planner.plan(query, session.database, connection, call);
+    const planned = await place.aside(() => deps.planner.plan(query, session.database, connection, call));
     const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
     const requests = planned.plan.tables.map((table) => bindRequest(table, run));
     const sqlOf = ({ relations }: Snapshot): string => planned.plan.sql(run, relations, planned.itemNames);
     const early = mayBeEarly(planned)
       ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
       : undefined;
-    const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, early?.guess));
+    const taking = takenAfter(early, deps.snapshots.take(requests, call, early?.guess));
+    const snapshot = await place
+      .aside(() => taking)
+      .catch(async (error: unknown) => {
+        // It may be there although no place is.
+        (await taking.catch(() => undefined))?.release();
+        throw error;
+      });
     try {
       const result = snapshot === early?.guess ? await early.result : undefined;
       yield* use({ planned, sql: sqlOf(snapshot), connection, snapshot, result });

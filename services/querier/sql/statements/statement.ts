@@ -6,6 +6,7 @@ import type { ResultColumn } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
+import type { Place } from '#shared/limits/bounded-queue';
 import type { CellValue } from '#shared/write/cell-value';
 
 import type { Format } from '../../formats/format.js';
@@ -46,6 +47,8 @@ export interface StatementContext {
   readonly deps: StatementDeps;
   readonly session: Session;
   readonly call: Call;
+  /** Its place among the running queries; waits for other processes are to be made aside. */
+  readonly place: Place;
   readonly format: Format;
   /** Rows after which a result is cut. */
   readonly limit: number | undefined;

@@ -4,6 +4,7 @@ import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BoundedQueue } from '#shared/limits/bounded-queue';
 import { MemoryBudget } from '#shared/limits/memory-budget';
+import { pollUntil } from '#test/support/almanac';
 
 const LONG_MS = 60_000;
 
@@ -105,6 +106,10 @@ describe('BoundedQueue', () => {
     return new BoundedQueue({ name: 'queries', runningMax, waitingMax, clock: systemClock });
   }
 
+  async function until(isTrue: () => boolean): Promise<void> {
+    expect(await pollUntil(performance.now() + LONG_MS, () => Promise.resolve(isTrue()))).to.equal(true);
+  }
+
   /** Work that ends when it is told to. */
   function held(): { work: () => Promise<string>; end: (value: string) => void } {
     let end: (value: string) => void = () => undefined;
@@ -132,6 +137,52 @@ describe('BoundedQueue', () => {
       (await failure(running.run(() => Promise.reject(new AlmanacError('unsupported', 'no')), { waitMs: 0 }))).code,
     ).to.equal('unsupported');
     expect(await running.run(() => Promise.resolve(1), { waitMs: 0 })).to.equal(1);
+  });
+
+  it('gives the place of work that waits for others away, and takes it again before the next', async () => {
+    const running = queue(1, 2);
+    const [other, last] = [held(), held()];
+    const order: string[] = [];
+    const aside = running.run(
+      async (place) => {
+        order.push(await place.aside(other.work));
+        await last.work();
+      },
+      { waitMs: LONG_MS },
+    );
+    const second = held();
+    const two = running.run(() => (order.push('second'), second.work()), { waitMs: LONG_MS });
+    const three = running.run(() => Promise.resolve(order.push('third')), { waitMs: LONG_MS });
+    expect(order).to.deep.equal([]);
+    await until(() => order.length === 1);
+    expect((await failure(running.run(other.work, { waitMs: 0 }))).code).to.equal('rate_limited');
+    other.end('aside');
+    second.end('');
+    await until(() => order.length === 2);
+    expect(running.runningCount).to.equal(1);
+    last.end('');
+    await Promise.all([aside, two, three]);
+    expect(order).to.deep.equal(['second', 'aside', 'third']);
+    expect([running.runningCount, running.waitingCount]).to.deep.equal([0, 0]);
+  });
+
+  it('keeps no place for work that fails aside, or comes back too late', async () => {
+    const running = queue(1, 1);
+    const other = held();
+    const outOfTime = failure(running.run((place) => place.aside(other.work), { waitMs: 250 }));
+    const second = held();
+    const two = running.run(second.work, { waitMs: LONG_MS });
+    await until(() => running.waitingCount === 0);
+    other.end('');
+    expect((await outOfTime).code).to.equal('deadline_exceeded');
+    expect(running.runningCount).to.equal(1);
+    second.end('');
+    await two;
+    const failing = running.run((place) => place.aside(() => Promise.reject(new AlmanacError('unsupported', 'no'))), {
+      waitMs: 0,
+    });
+    expect((await failure(failing)).code).to.equal('unsupported');
+    expect(running.runningCount).to.equal(0);
   });
 
   it('gives up waiting at the deadline and when the signal aborts', async () => {
