@@ -38,6 +38,8 @@ export interface GatewayDeps {
   /** The other processes of a cluster; undefined where there is none. */
   readonly peers?: PeerDirectory;
   readonly readiness: () => Readiness;
+  /** Roles of a cluster that nobody who is ready has at the moment; of those that writes and queries need. */
+  readonly lackingRoles: () => readonly string[];
   /** Whether writes are possible, for protocols that have an answer for that. */
   readonly canWrite: () => boolean;
 }
@@ -121,7 +123,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   return {
     config,
     cacheBytes: Math.min(KEY_CACHE_BYTES_MAX, cacheBytes * KEY_CACHE_SHARE),
-    state: () => ({ canWrite: deps.canWrite() }),
+    state: () => ({ canWrite: deps.canWrite() && !deps.lackingRoles().includes('ingester') }),
     ingest: {
       bodies,
       catalog,
@@ -145,6 +147,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
       admin,
       readiness,
       isDraining,
+      lackingRoles: deps.lackingRoles,
       peers: deps.peers,
       newCall: (requestId, timeoutMs) => ({ ...ownCall(requestId), deadlineMs: clock.nowMs() + timeoutMs }),
       nowMs: () => clock.nowMs(),

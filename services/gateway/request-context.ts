@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, Timer } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { parseDurationMs } from '#shared/time/duration';
 
 /** What answers a request; failures may be thrown. */
 export type Handler = (context: RequestContext) => Promise<void> | void;
@@ -66,6 +67,12 @@ export class RequestContext {
   productHeader(name: string): string | undefined {
     const { headers } = this.request;
     return (headers[`x-almanac-${name}`] ?? headers[`x-greptime-${name}`]) as string | undefined;
+  }
+
+  /** The time that the client gives the request. @returns undefined if it names none; 0 means no limit. */
+  askedTimeoutMs(): number | undefined {
+    const text = this.productHeader('timeout');
+    return text === undefined ? undefined : parseDurationMs(text);
   }
 
   /**

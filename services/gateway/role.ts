@@ -54,6 +54,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
       find: (id) => running().peers.find(id),
     },
     readiness: () => stage.readiness(),
+    lackingRoles: () => (late.joined === undefined ? [] : lackingRoles(late.joined.node.catalog)),
     canWrite: () => stage.state !== 'starting',
   });
   const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
@@ -111,11 +112,16 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
   return { node, queriers, peers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
 }
 
+/** Roles without which writes or queries are not possible. */
+function lackingRoles(catalog: CatalogCache): string[] {
+  const ready = new Set(catalog.nodes().flatMap(({ role, state }) => (state === 'ready' ? [role] : [])));
+  return ['ingester', 'querier'].filter((role) => !ready.has(role));
+}
+
 /** A gateway is of use once somebody takes rows and somebody answers questions. */
 async function othersAreThere(catalog: CatalogCache, stage: Stage): Promise<void> {
   for (;;) {
-    const ready = new Set(catalog.nodes().flatMap(({ role, state }) => (state === 'ready' ? [role] : [])));
-    const lacking = ['ingester', 'querier'].filter((role) => !ready.has(role));
+    const lacking = lackingRoles(catalog);
     if (lacking.length === 0) return;
     stage.waiting = lacking;
     await systemClock.sleep(LOOK_MS);

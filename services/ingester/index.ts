@@ -18,6 +18,7 @@ import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
 import { dropTable } from './region/drop-table.js';
+import { GrantedRegions } from './region/granted-regions.js';
 import { recover } from './region/recover.js';
 import { dropLost } from './region/lost-grant.js';
 import { dropLostGrants, sealRegions } from './region/seal.js';
@@ -58,7 +59,7 @@ export interface RunningIngester extends Service {
   readonly service: IngesterService;
   /** To be called when a table was dropped. */
   tableDropped(tableId: number): void;
-  /** To be called with each new form of a table: its regions may be granted to others by now. */
+  /** To be called with each new form of a table: its regions may be granted to others by now, or to this node. */
   tableChanged(table: Table): void;
   /**
    * Gives regions away; what fails is logged and can be asked again.
@@ -124,12 +125,16 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const loops = startLoops(ingester, deps, parts.store);
   late.onCommitted = () => loops[0].wake();
   const stopping = new AbortController();
+  const opening = new GrantedRegions({ nodeId: config.nodeId, regions: parts.regions, log, signal: stopping.signal });
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal: stopping.signal };
 
   return {
     service: ingesterService(ingester),
     tableDropped: (tableId) => dropTable(tableId, parts),
-    tableChanged: (table) => dropLostGrants(table, sealing),
+    tableChanged(table) {
+      dropLostGrants(table, sealing);
+      opening.note(table);
+    },
     giveAway: (regionIds, toNodeId) => sealRegions(regionIds, toNodeId, sealing),
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
@@ -150,7 +155,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
-  const regions = new Regions({ nodeId: config.nodeId, metadata, noteTable: deps.noteTable, engine, store, keys });
+  const regions = new Regions({ nodeId: config.nodeId, metadata, noteTable: deps.noteTable, engine, store, keys, clock });
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
   const { onFatal } = deps;

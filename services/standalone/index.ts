@@ -43,6 +43,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
       nodeId: () => core?.nodeId ?? 0,
     }),
     readiness: () => stage.readiness(),
+    lackingRoles: () => [],
     canWrite: () => stage.state !== 'starting',
   });
   try {

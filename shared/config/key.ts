@@ -148,6 +148,8 @@ export function oneOf<T extends string>(values: readonly T[], options: Shared<No
 
 interface TextRules {
   readonly pattern?: RegExp;
+  /** Throws for a text that cannot be, where a pattern does not tell. */
+  readonly check?: (text: string) => unknown;
   readonly allowed?: string;
   readonly doc: string;
 }
@@ -238,6 +240,11 @@ function anyText(rules: TextRules): Omit<Key<string>, 'defaultValue'> {
     parse: (raw) => {
       const value = textOf(raw);
       if (rules.pattern?.test(value) === false) throw refusal('malformed');
+      try {
+        rules.check?.(value);
+      } catch (error) {
+        throw refusal(error instanceof Error ? error.message : String(error));
+      }
       return value;
     },
     print: quote,

@@ -1,3 +1,5 @@
+import { parseZone } from '#shared/time/zone';
+
 import {
   address,
   duration,
@@ -17,6 +19,10 @@ import {
   type RawValue,
 } from './key.js';
 
+const LOG_PART = '(?:[a-z][a-z0-9_.-]*(?:\\s*=\\s*(?:off|error|warn|info|debug|trace|[0-5]))?|[0-5])';
+/** As `parseLogFilter` reads it. */
+const LOG_FILTER = new RegExp(`^\\s*${LOG_PART}(?:\\s*,\\s*${LOG_PART})*\\s*$`, 'i');
+
 /**
  * Every configuration key, in the order in which they are printed. The section `top` stands for keys
  * above the first `[section]` of a file.
@@ -27,7 +33,12 @@ export const SCHEMA = {
       default: false,
       doc: 'Send anonymous usage figures. Nothing is sent unless this is true.',
     }),
-    default_timezone: text({ default: 'UTC', doc: 'Time zone of sessions that name none: an IANA name or an offset.' }),
+    default_timezone: text({
+      default: 'UTC',
+      check: parseZone,
+      allowed: 'an IANA name such as "Europe/Berlin", or an offset such as "+02:00"',
+      doc: 'Time zone of sessions that name none.',
+    }),
     naming: oneOf(['almanac', 'greptime'], {
       default: 'almanac',
       doc: 'Names that the database makes up (catalog, columns, headers): its own, or those of a product that users move from.',
@@ -208,7 +219,7 @@ export const SCHEMA = {
   logging: {
     level: text({
       default: 'info',
-      pattern: /^\s*[a-z0-9_.=-]+(\s*,\s*[a-z0-9_.=-]+)*\s*$/i,
+      pattern: LOG_FILTER,
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
       doc: 'trace, debug, info, warn, error or off; and for parts of the program, `part=level`.',
     }),

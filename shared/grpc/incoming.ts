@@ -18,7 +18,7 @@ const REQUEST_ID_LENGTH_MAX = 256;
 /** A timer may fire a little before its time. */
 const TIMER_ERROR_MS = 5;
 /** Handlers are told to end a little before the caller gives up, at most so much, so that it hears why they waited. */
-const ANSWER_MS = 100;
+const ANSWER_MS = 250;
 
 /** One call at work in a server. */
 export class Incoming {
@@ -30,7 +30,7 @@ export class Incoming {
   constructor(method: Method, side: ServerSide, clock: Clock) {
     this.method = method;
     const lastMs = Number(side.getDeadline());
-    const marginMs = Math.min(ANSWER_MS, Math.max(0, lastMs - clock.nowMs()) / 4);
+    const marginMs = Math.min(ANSWER_MS, Math.max(0, lastMs - clock.nowMs()) / 8);
     const deadlineMs = lastMs === Infinity ? Number.MAX_SAFE_INTEGER : lastMs - marginMs;
     const [requestId] = side.metadata.get(REQUEST_ID_KEY);
     const text = requestId === undefined ? '' : requestId.toString().slice(0, REQUEST_ID_LENGTH_MAX);

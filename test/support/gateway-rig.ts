@@ -150,6 +150,8 @@ export interface GatewayRig {
   readonly publicUrl: string;
   /** What `/ready` is told. */
   readiness: Readiness;
+  /** Says which roles nobody who is ready has. */
+  lack(...roles: string[]): void;
 }
 
 /** @param environment configuration, such as `ALMANAC_HTTP__TIMEOUT`. */
@@ -171,7 +173,10 @@ export async function startGatewayRig(environment: Readonly<Record<string, strin
   const querier = new ScriptedQuerier();
   const log = new KeptLog();
   const metrics = new Metrics({ unprefixedProcess: false });
-  const state = { readiness: { ready: true, waiting: [], progress: 1 } as Readiness };
+  const state = {
+    readiness: { ready: true, waiting: [], progress: 1 } as Readiness,
+    lackingRoles: [] as readonly string[],
+  };
   const gateway = await startGateway({
     config,
     log,
@@ -186,6 +191,7 @@ export async function startGatewayRig(environment: Readonly<Record<string, strin
       config: () => Promise.resolve({ toml: 'naming = "almanac"\n' }),
     },
     readiness: () => state.readiness,
+    lackingRoles: () => state.lackingRoles,
     canWrite: () => state.readiness.ready,
   });
   return {
@@ -201,6 +207,9 @@ export async function startGatewayRig(environment: Readonly<Record<string, strin
     },
     set readiness(readiness) {
       state.readiness = readiness;
+    },
+    lack(...roles) {
+      state.lackingRoles = roles;
     },
   };
 }

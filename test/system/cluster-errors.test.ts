@@ -2,6 +2,7 @@ import { renameSync, unlinkSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
+import { ownCall } from '#shared/contracts/call';
 import { pollUntil } from '#test/support/almanac';
 import { Cluster, type Member } from '#test/support/cluster';
 import { tempFolder } from '#test/support/temp-folder';
@@ -107,6 +108,18 @@ describe('errors of a cluster', function () {
     expectInTime(answer);
   }
 
+  /** How many regions the ingesters have opened. */
+  async function openRegions(): Promise<number> {
+    const { nodes } = await cluster.metadata.listNodes({}, ownCall('test'));
+    let open = 0;
+    for (const { role, nodeId } of nodes) {
+      if (role !== 'ingester') continue;
+      const { text } = await cluster.get(`/metrics?node=${nodeId}`);
+      open += Number(/^almanac_ingester_regions(?:\{[^}]*\})? (\d+)/m.exec(text)?.[1]);
+    }
+    return open;
+  }
+
   /** The lines of a process about a request. */
   function linesAbout(member: Member, requestId: string): LogLine[] {
     const lines = member.stderr.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
@@ -189,7 +202,12 @@ describe('errors of a cluster', function () {
 
   it('metadata that is down: what is unknown fails in time, what is known goes on', async () => {
     const [metadata] = cluster.of('metadata');
+    // Three of its regions have no row and were never asked for.
+    expect((await write(V1, 'untouched v=1 1')).status).to.equal(204);
+    const isOpen = await pollUntil(performance.now() + WITHIN_MS, async () => (await openRegions()) === REGIONS * 2);
+    expect(isOpen, 'granted regions are opened').to.equal(true);
     await metadata.kill();
+    const untouched = await cluster.sql('SELECT v FROM untouched');
     const [v1, v2, created, read, known] = await Promise.all([
       write(V1, 'unknown v=1 1'),
       write(V2, 'unknown v=1 1'),
@@ -199,6 +217,7 @@ describe('errors of a cluster', function () {
     ]);
     metadata.start();
     await cluster.ready();
+    expect(untouched.rows, untouched.text).to.deep.equal([[1]]);
     expectV1(v1, [408, 503], METADATA);
     expectV2(v2, [408, 503], METADATA);
     for (const answer of [created, read]) {
@@ -226,6 +245,15 @@ describe('errors of a cluster', function () {
     expect(text).to.contain('"rows":[[1000]]');
   });
 
+  it('a request that names its time has no more of it', async () => {
+    await Promise.all(cluster.of('ingester').map((member) => member.kill()));
+    const answer = await timed(cluster.post(V1, rows(10), { 'x-almanac-timeout': '700ms' }));
+    for (const member of cluster.of('ingester')) member.start();
+    await cluster.ready();
+    expect(answer.status, answer.text).to.be.oneOf([408, 503]);
+    expect(answer.elapsedMs).to.be.below(TIMEOUT_MS);
+  });
+
   it('no querier: queries fail at once, writes go on', async () => {
     await cluster.of('querier')[0].kill();
     const sql = await query('SELECT count(*) FROM cpu');
@@ -235,6 +263,8 @@ describe('errors of a cluster', function () {
 });
 
 /** Of many hosts, so that every region gets some. */
+const REGIONS = 4;
+
 function rows(count: number): string {
   return Array.from({ length: count }, (_, n) => `cpu,host=h${n % 50} n=${n}i ${n + 1}`).join('\n');
 }

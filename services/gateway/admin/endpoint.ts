@@ -32,6 +32,8 @@ export interface AdminDeps {
   /** Undefined where one process is everything. */
   readonly peers: PeerDirectory | undefined;
   readonly readiness: () => Readiness;
+  /** Roles that writes and queries need and nobody who is ready has. */
+  readonly lackingRoles: () => readonly string[];
   readonly isDraining: () => boolean;
   readonly newCall: (requestId: string, timeoutMs: number) => Call;
   readonly nowMs: () => number;

@@ -23,14 +23,17 @@ export const readyText: AdminEndpoint = {
 };
 
 interface NotReady {
-  readonly status: 'starting' | 'draining';
+  readonly status: 'starting' | 'waiting' | 'draining';
   readonly waiting: readonly string[];
   readonly progress: number;
 }
 
-function notReady({ readiness, isDraining }: AdminDeps): NotReady | undefined {
+function notReady({ readiness, isDraining, lackingRoles }: AdminDeps): NotReady | undefined {
   if (isDraining()) return { status: 'draining', waiting: [], progress: 1 };
   const state = readiness();
-  if (state.ready) return undefined;
+  if (state.ready) {
+    const waiting = lackingRoles();
+    return waiting.length === 0 ? undefined : { status: 'waiting', waiting, progress: 1 };
+  }
   return { status: 'starting', waiting: state.waiting, progress: Math.round(state.progress * 1_000) / 1_000 };
 }

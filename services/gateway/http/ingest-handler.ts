@@ -40,9 +40,8 @@ export interface IngestDeps {
  */
 export function ingestHandler(protocol: string, route: IngestRoute, deps: IngestDeps): Handler {
   return async (context) => {
-    const call = context.call(deps.timeoutMs);
     try {
-      await handle(context, route, deps, call);
+      await handle(context, route, deps);
       deps.metrics.lineproto(context);
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
@@ -55,7 +54,8 @@ export function ingestHandler(protocol: string, route: IngestRoute, deps: Ingest
   };
 }
 
-async function handle(context: RequestContext, route: IngestRoute, deps: IngestDeps, call: Call): Promise<void> {
+async function handle(context: RequestContext, route: IngestRoute, deps: IngestDeps): Promise<void> {
+  const call = context.call(timeoutMs(context, deps));
   deps.checkReady();
   const prepared = route.prepare(context);
   const { database } = prepared.write;
@@ -73,6 +73,13 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
   } finally {
     body.release();
   }
+}
+
+/** The client's wish, as far as it is allowed. @throws `invalid_arguments` if it is no duration. */
+function timeoutMs(context: RequestContext, deps: IngestDeps): number {
+  const askedMs = context.askedTimeoutMs() ?? 0;
+  if (askedMs === 0) return deps.timeoutMs;
+  return deps.timeoutMs === 0 ? askedMs : Math.min(askedMs, deps.timeoutMs);
 }
 
 const KEY_LENGTH_MAX = 255;

@@ -1,5 +1,4 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { parseDurationMs } from '#shared/time/duration';
 
 import type { RequestContext } from '../request-context.js';
 
@@ -36,12 +35,6 @@ export function sqlParameters(context: RequestContext, body: Buffer | undefined)
     limit: limitOf(value('limit')),
     timezone: context.productHeader('timezone') ?? value('timezone'),
   };
-}
-
-/** The time that the client gives a query. @returns undefined if it names none; 0 means no limit. */
-export function askedTimeoutMs(context: RequestContext): number | undefined {
-  const text = context.productHeader('timeout');
-  return text === undefined ? undefined : parseDurationMs(text);
 }
 
 function bodyValues(contentType: string | undefined, body: Buffer): Values {

@@ -9,7 +9,7 @@ import { databaseOfQuery } from '../protocols/common/database.js';
 import type { BodyEncoding } from '../protocols/protocol.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import { jsonEnvelope } from './json-envelope.js';
-import { askedTimeoutMs, sqlParameters } from './sql-parameters.js';
+import { sqlParameters } from './sql-parameters.js';
 import { streamAnswer } from './stream-answer.js';
 
 export interface SqlDeps {
@@ -88,7 +88,7 @@ async function parameters(
 
 /** The client's wish, as far as it is allowed; else the shorter of the limits for requests and for queries. */
 function timeoutMs(context: RequestContext, { http, query }: Config): number {
-  const asked = askedTimeoutMs(context);
+  const asked = context.askedTimeoutMs();
   if (asked !== undefined) return asked === 0 ? query.maxTimeoutMs : Math.min(asked, query.maxTimeoutMs);
   return http.timeoutMs === 0 ? query.timeoutMs : Math.min(http.timeoutMs, query.timeoutMs);
 }

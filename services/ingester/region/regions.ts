@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import { checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -18,7 +19,11 @@ export interface RegionsOptions {
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
   readonly keys: KeyMemory;
+  readonly clock: Clock;
 }
+
+/** How long calls wait for a region that is being opened. */
+const OPENING_MS_MAX = 3_000;
 
 /** What a caller believes of a region. */
 export interface RegionAddress {
@@ -108,7 +113,8 @@ export class Regions {
 
   async #opened(address: RegionAddress, call: Call): Promise<Region> {
     try {
-      const region = await (this.#opening.get(address.regionId) ?? this.#startOpening(address.regionId));
+      const opening = this.#opening.get(address.regionId) ?? this.#startOpening(address.regionId);
+      const region = await this.#soon(opening, address.regionId);
       checkCall(call);
       return region;
     } catch (error) {
@@ -116,6 +122,17 @@ export class Regions {
       if (error instanceof AlmanacError && error.code === 'region_not_found') throw tableGone(address.tableId);
       throw error;
     }
+  }
+
+  /** @throws `region_not_ready` if it takes long: metadata may be away, and the caller shall hear that while it listens. */
+  #soon(opening: Promise<Region>, regionId: number): Promise<Region> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#options.clock.after(OPENING_MS_MAX, () => {
+        const text = `region ${regionId} is not open yet: metadata does not answer, or it has very many series`;
+        reject(new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 }));
+      });
+      opening.then(resolve, reject).finally(() => timer.cancel());
+    });
   }
 
   #startOpening(regionId: number): Promise<Region> {

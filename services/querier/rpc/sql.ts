@@ -8,6 +8,7 @@ import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-conn
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Place } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
+import { parseZone } from '#shared/time/zone';
 
 import { formatNamed } from '../formats/registry.js';
 import type { QuerierMetrics } from '../metrics.js';
@@ -27,7 +28,6 @@ import type {
   StatementEvent,
 } from '../sql/statements/statement.js';
 import { TableNames } from '../sql/table-names.js';
-import { parseZone } from '../sql/zone.js';
 
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */

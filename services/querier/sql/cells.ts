@@ -3,11 +3,11 @@ import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS, type DataType, type TimeUnit } from '#shared/schema/data-type';
 import type { CellValue } from '#shared/write/cell-value';
+import { UTC, type Zone } from '#shared/time/zone';
 
 import { compactJson } from './compact-json.js';
 import { floorDivide, type Literal } from './literals.js';
 import { parseTimestampText } from './timestamp-text.js';
-import { UTC, type Zone } from './zone.js';
 
 /** Puts values of one column into its storage form. */
 export interface CellConverter {

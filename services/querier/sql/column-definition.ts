@@ -1,11 +1,11 @@
 import type { ColumnSpec } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, dataTypeFromSql } from '#shared/schema/data-type';
+import type { Zone } from '#shared/time/zone';
 
 import { Cursor } from './cursor.js';
 import { defaultSql } from './defaults.js';
 import { Kind } from './lex.js';
-import type { Zone } from './zone.js';
 
 /** A column as CREATE TABLE defines it; the kind is known when all constraints are read. */
 export interface ColumnDefinition {

@@ -3,13 +3,13 @@ import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
 import type { CellValue } from '#shared/write/cell-value';
+import { UTC, type Zone } from '#shared/time/zone';
 
 import { converterOf } from './cells.js';
 import { Cursor } from './cursor.js';
 import { lex } from './lex.js';
 import { readLiteralCell, type LiteralCell } from './literal-cell.js';
 import { parseTimestampText } from './timestamp-text.js';
-import { UTC, type Zone } from './zone.js';
 
 /** What a default reads like in SHOW CREATE TABLE for the time of the statement. */
 const NOW_SQL = 'current_timestamp()';

@@ -1,9 +1,9 @@
 import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import type { Zone } from '#shared/time/zone';
 
 import { parseTimestampText } from './timestamp-text.js';
-import type { Zone } from './zone.js';
 
 /** A literal of a statement. Integers and decimals are kept as written, binary as hexadecimal digits. */
 export interface Literal {

@@ -1,4 +1,4 @@
-import type { Zone } from './zone.js';
+import type { Zone } from '#shared/time/zone';
 
 /** What statements of one request leave to those after them. It ends with the request. */
 export interface Session {

@@ -1,4 +1,4 @@
-import { UTC, type Zone } from './zone.js';
+import { UTC, type Zone } from '#shared/time/zone';
 
 const TEXT =
   /^\s*([+-]?\d{4,6})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?\s*$/i;

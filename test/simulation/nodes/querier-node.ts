@@ -1,4 +1,5 @@
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import { withDeadline } from '#services/querier/run/deadline';
 import { confirmDropped } from '#services/querier/sql/confirm-dropped';
 import { atAllOwners } from '#services/querier/sql/owners';
 import type { StatementDeps } from '#services/querier/sql/statements/statement';
@@ -26,6 +27,8 @@ export interface ReadAnswer {
   readonly fields: readonly string[];
   readonly rows: readonly ReadRow[];
 }
+
+const DROP_MS_MAX = 60_000;
 
 /** The reading side of a querier process, and the statements that go to all owners. */
 export class QuerierNode {
@@ -167,7 +170,17 @@ export class QuerierNode {
     await atAllOwners(deps, table, call, work(table));
   }
 
-  async #drop(name: string, call: Call): Promise<boolean> {
+  async #drop(name: string, outerCall: Call): Promise<boolean> {
+    // As the service does: what waits for the catalog ends with its signal.
+    const timed = withDeadline(outerCall, this.life.clock, DROP_MS_MAX);
+    try {
+      return await this.#confirmedDrop(name, timed.call);
+    } finally {
+      timed.close();
+    }
+  }
+
+  async #confirmedDrop(name: string, call: Call): Promise<boolean> {
     const { catalog, metadata, ingesters } = this.#parts().joined;
     const { table, catalogVersion } = await metadata.dropTable({ database: 'public', name, ifExists: true }, call);
     const deps = { catalog, ingesters, clock: this.life.clock };

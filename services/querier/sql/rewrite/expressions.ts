@@ -1,5 +1,6 @@
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { UTC } from '#shared/time/zone';
 
 import { call, cast, copy, integer, mapChildren, operator, parameter, text, type Ast } from '../ast.js';
 import type { FunctionContext, TimeConstant } from '../functions/function.js';
@@ -16,7 +17,6 @@ import {
 } from '../literals.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from '../scope.js';
 import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from '../known-types.js';
-import { UTC } from '../zone.js';
 
 /** Gives the subquery's columns after it has been rewritten. */
 export type SubqueryRewriter = (node: Ast, scope: Scope) => void;

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { parseZone } from '#shared/time/zone';
 
 import { Kind } from '../lex.js';
-import { parseZone } from '../zone.js';
 import { command, type StatementKind } from './statement.js';
 
 const ZONE_NAMES = new Set(['time_zone', 'timezone']);

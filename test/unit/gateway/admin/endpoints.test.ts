@@ -26,6 +26,21 @@ describe('administration', () => {
     expect((await get('/-/ready'))[2]).to.equal('Almanac is Ready.\n');
   });
 
+  it('is not ready while nobody takes writes or answers queries', async () => {
+    rig.lack('ingester', 'querier');
+    try {
+      const body = '{"status":"waiting","waiting":["ingester","querier"],"progress":1}';
+      expect(await get('/ready')).to.deep.equal([503, 'application/json', body]);
+      expect((await get('/v1/influxdb/health'))[0]).to.equal(503);
+      rig.lack('querier');
+      expect((await get('/ready'))[0]).to.equal(503);
+      expect((await get('/v1/influxdb/health'))[0]).to.equal(200);
+    } finally {
+      rig.lack();
+    }
+    expect((await get('/ready'))[0]).to.equal(200);
+  });
+
   it('says what runs', async () => {
     const [status, , text] = await get('/status');
     expect(status).to.equal(200);

@@ -6,7 +6,7 @@ import { QueryConnections } from '#shared/duckdb/query-connection';
 import { lex } from '#services/querier/sql/lex';
 import { Planner } from '#services/querier/sql/plan';
 import { TableNames } from '#services/querier/sql/table-names';
-import { UTC } from '#services/querier/sql/zone';
+import { UTC } from '#shared/time/zone';
 import { SqlBench } from '#test/support/sql-bench';
 
 const CALL: Call = {

@@ -187,15 +187,17 @@ describe('loadConfig', () => {
 
   it('refuses addresses, percents and filters that are malformed', () => {
     const bad = {
+      ALMANAC__DEFAULT_TIMEZONE: 'Mars',
       ALMANAC_HTTP__ADDR: '127.0.0.1:70000',
       ALMANAC_MEMORY__LIMIT: '101%',
-      ALMANAC_LOGGING__LEVEL: 'in fo',
+      ALMANAC_LOGGING__LEVEL: 'info,gateway=loud',
     };
     const problems = problemsOf(() => load({ environment: bad }));
-    expect(problems).to.have.length(3);
-    expect(problems[0]).to.contain('http.addr = "127.0.0.1:70000": not host:port');
-    expect(problems[1]).to.contain('more than all of the memory');
-    expect(problems[2]).to.contain('a level filter');
+    expect(problems).to.have.length(4);
+    expect(problems[0]).to.contain('Invalid timezone string: "Mars"');
+    expect(problems[1]).to.contain('http.addr = "127.0.0.1:70000": not host:port');
+    expect(problems[2]).to.contain('more than all of the memory');
+    expect(problems[3]).to.contain('a level filter');
   });
 
   it('refuses addresses that cannot be called where one is to be called', () => {
