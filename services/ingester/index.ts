@@ -155,7 +155,15 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
-  const regions = new Regions({ nodeId: config.nodeId, metadata, noteTable: deps.noteTable, engine, store, keys, clock });
+  const regions = new Regions({
+    nodeId: config.nodeId,
+    metadata,
+    noteTable: deps.noteTable,
+    engine,
+    store,
+    keys,
+    clock,
+  });
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
   const { onFatal } = deps;

@@ -41,8 +41,9 @@ export class RemoteIngesters implements Ingesters {
     this.#connections.clear();
   }
 
-  #at({ addr, nodeId }: NodeInfo): IngesterService {
-    const key = keyOf({ addr, nodeId });
+  #at(node: NodeInfo): IngesterService {
+    const { addr, nodeId } = node;
+    const key = keyOf(node);
     let connection = this.#connections.get(key);
     if (connection === undefined) {
       this.#dropOthers();
@@ -63,7 +64,10 @@ export class RemoteIngesters implements Ingesters {
   }
 }
 
-/** Errors name the node, so that one which took the address of another gets a connection of its own. */
-function keyOf({ addr, nodeId }: Pick<NodeInfo, 'addr' | 'nodeId'>): string {
-  return `${nodeId} ${addr}`;
+/**
+ * Errors name the node, so that one which took the address of another gets a connection of its own. So does one that
+ * registered again: the old connection rests between attempts, for seconds if the process was away for long.
+ */
+function keyOf({ addr, nodeId, registeredMs }: NodeInfo): string {
+  return `${nodeId} ${addr} ${registeredMs}`;
 }

@@ -31,6 +31,8 @@ export class Member {
   readonly #environment: Readonly<Record<string, string>>;
   #process: ChildProcess | undefined;
   #ended: Promise<number | null> = Promise.resolve(null);
+  /** When it was started last, by the clock that metadata has too. */
+  startedMs = 0;
   stderr = '';
 
   constructor(role: ClusterRole, name: string, args: readonly string[], environment: Readonly<Record<string, string>>) {
@@ -41,6 +43,7 @@ export class Member {
   }
 
   start(): void {
+    this.startedMs = Date.now();
     const child = spawn(process.execPath, [PROGRAM, this.role, ...this.#args], {
       env: { PATH: process.env['PATH'], ...this.#environment },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -56,6 +59,11 @@ export class Member {
   /** What it was given for a flag. */
   flag(name: string): string {
     return this.#args[this.#args.indexOf(name) + 1];
+  }
+
+  /** Under which others call it. */
+  get addr(): string {
+    return this.#environment['ALMANAC_NODE__ADVERTISE_ADDR'] ?? this.flag('--grpc-addr');
   }
 
   get pid(): number {
@@ -209,10 +217,10 @@ export class Cluster extends HttpApi {
       const answers = await Promise.all(this.gateways.map((gateway) => gateway.get('/ready')));
       if (answers.some(({ status }) => status !== 200)) return false;
       const { nodes } = await this.metadata.listNodes({}, ownCall('test'));
-      const ready = nodes.filter((node) => node.state === 'ready');
-      const isComplete = (['ingester', 'querier'] as const).every((role) => {
-        const running = this.of(role).filter((member) => member.runs).length;
-        return ready.filter((node) => node.role === role).length >= running;
+      const running = [...this.of('ingester'), ...this.of('querier')].filter((member) => member.runs);
+      // One that was killed counts as ready for a while.
+      const isComplete = running.every(({ addr, startedMs }) => {
+        return nodes.some((node) => node.addr === addr && node.state === 'ready' && node.registeredMs >= startedMs);
       });
       return isComplete && nodes.every((node) => node.regionCount === 0 || node.state === 'ready');
     } catch {

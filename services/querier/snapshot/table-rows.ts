@@ -60,13 +60,17 @@ export class TableRows {
   async view(table: Table, call: Call): Promise<RegionView[]> {
     const { clock } = this.#deps;
     const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
+    let before: AlmanacError | undefined;
     for (let restMs = OWNER_REST_MS; ; restMs = Math.min(restMs * 2, OWNER_REST_MS_MAX)) {
       try {
         return await this.#readInTurn(table, call);
       } catch (error) {
         const failure = AlmanacError.from(error);
+        // Why it took so long says more than that it did.
+        if (failure.code === 'deadline_exceeded' && before !== undefined) throw tooLate(table, before);
         if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw error;
         if (clock.nowMs() + restMs >= untilMs) throw noOwner(table, failure);
+        before = failure;
       }
       await clock.sleep(restMs, call.signal);
       checkCall(call);
@@ -222,6 +226,10 @@ function aborted(call: Call, before: Promise<unknown>): Promise<unknown> {
       resolve(value);
     });
   });
+}
+
+function tooLate({ name }: Table, cause: AlmanacError): AlmanacError {
+  return new AlmanacError('deadline_exceeded', `table "${name}" cannot be read now: ${cause.message}`, { cause });
 }
 
 function noOwner({ name }: Table, cause: AlmanacError): AlmanacError {
