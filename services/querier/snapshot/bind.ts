@@ -4,14 +4,14 @@ import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import { joinBands, overlaps, touches, type Band, type TimeBounds } from './bands.js';
-import type { PartView, RegionView } from './fresh-rows.js';
+import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-table.js';
 import { internalName, partSelect, segmentSelects, type SegmentSource, type SourceShape } from './sources.js';
 
 /** What the SELECT over a region is made of. */
 export interface BoundRegion {
-  readonly view: RegionView;
+  readonly view: EngineView;
   /** Segments that can have rows of the query, in the order of their sequences. */
   readonly segments: readonly SegmentSource[];
   /** The only series that the query can want; undefined: any. */
@@ -112,11 +112,11 @@ function regionRows({ view, segments, named }: BoundRegion, shape: Shape): strin
 interface LateRows {
   readonly bands: readonly Band[];
   readonly segments: readonly SegmentSource[];
-  readonly parts: readonly PartView[];
+  readonly parts: readonly EnginePartView[];
   readonly rows: RowFilter;
 }
 
-function lateBands(segments: readonly SegmentSource[], parts: readonly PartView[]): Band[] {
+function lateBands(segments: readonly SegmentSource[], parts: readonly EnginePartView[]): Band[] {
   const bands: Band[] = [];
   for (const { segment } of segments) {
     if (segment.hasLate) bands.push({ first: segment.lateFirst, last: segment.lateLast });

@@ -2,12 +2,12 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import { CHUNK_ROWS, ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
-import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Band } from './bands.js';
+import type { RowsPart } from './rows-form.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
 /** Cells that are appended between two rests: about 10 ms. */
@@ -19,7 +19,7 @@ const REST_CELLS = 300_000;
  *
  * A generation has several parts if the table was widened meanwhile: a filled table is never altered.
  */
-export class FreshPart {
+export class FreshPart implements RowsPart {
   readonly relation: string;
   readonly generation: number;
   readonly fieldIds: ReadonlySet<number>;
@@ -113,11 +113,6 @@ export class FreshPart {
   close(): void {
     this.#writer.close();
   }
-}
-
-/** The batch of a scan answer. */
-export function batchOf(scanned: ScanBatch): RowBatch {
-  return decodeRowBatch(scanned.batch);
 }
 
 function widen(band: Band | undefined, other: Band): Band {

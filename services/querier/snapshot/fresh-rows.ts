@@ -2,44 +2,41 @@ import type { Clock } from '#shared/clock/clock';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { ScanPart, ScanRegion } from '#shared/contracts/gen/ingester';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
-import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { fromDuckDb } from '#shared/duckdb/errors';
 
-import { batchOf, FreshPart } from './fresh-part.js';
-import { SeriesTable } from './series-table.js';
+import { decodeRowBatch } from '#shared/rowbatch/arrow';
+
+import type { RowsForm, RowsPart, SeriesRows } from './rows-form.js';
 import type { SegmentFiles } from './segment-files.js';
 
-export interface FreshRowsDeps {
+export interface FreshRowsDeps<P extends RowsPart, S extends SeriesRows> {
   readonly manifests: ManifestCache;
-  /** Makes and drops tables, and fills them from files. */
-  readonly connection: DuckDBConnection;
-  /** Appends rows. It is synchronous, so it must not wait for what runs on the other connection. */
-  readonly appending: DuckDBConnection;
+  readonly form: RowsForm<P, S>;
   readonly files: SegmentFiles;
   readonly clock: Clock;
 }
 
 /** A part and the rows of it that a snapshot reads. */
-export interface PartView {
-  readonly part: FreshPart;
+export interface PartView<P extends RowsPart> {
+  readonly part: P;
   readonly rowCount: number;
 }
 
 /** One region at one moment: segments by the manifest, and everything behind its watermark. */
-export interface RegionView {
+export interface RegionView<P extends RowsPart, S extends SeriesRows> {
   readonly manifest: RegionManifest;
-  readonly parts: readonly PartView[];
-  /** Undefined if the table has no tags. */
-  readonly series: SeriesTable | undefined;
+  readonly parts: readonly PartView<P>[];
+  /** Undefined if the form has none of the table. */
+  readonly series: S | undefined;
   /** How many series it had. */
   readonly seriesCount: number;
   /** The same view once more, to be released by itself. */
-  again(): RegionView;
+  again(): RegionView<P, S>;
   release(): void;
 }
 
 /** Whether both have the same rows and series. */
-export function areEqual(a: RegionView, b: RegionView): boolean {
+export function areEqual<P extends RowsPart, S extends SeriesRows>(a: RegionView<P, S>, b: RegionView<P, S>): boolean {
   if (a.manifest !== b.manifest || a.series !== b.series || a.seriesCount !== b.seriesCount) return false;
   if (a.parts.length !== b.parts.length) return false;
   return a.parts.every(({ part, rowCount }, i) => part === b.parts[i].part && rowCount === b.parts[i].rowCount);
@@ -54,27 +51,26 @@ export type TakenPart =
   | 'old_manifest';
 
 /**
- * The unflushed rows of one region, as tables of the query instance, brought up to date at each read of its table, one
+ * The unflushed rows of one region in one form, brought up to date at each read of its table, one
  * read at a time (`TableRows`): `prepare`, a question to the owner, `meet` and `take` of its answer, and `pinned`.
  *
  * Only what is new is fetched. A part is dropped when the manifest covers it and no running read uses it.
  */
-export class FreshRows {
+export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   readonly #regionId: number;
-  readonly #deps: FreshRowsDeps;
-  #parts: FreshPart[] = [];
-  #series: SeriesTable | undefined;
+  readonly #deps: FreshRowsDeps<P, S>;
+  #parts: P[] = [];
+  #series: S | undefined;
   #incarnation = 0n;
   /** Of the grant that rows and series are of; 0 until it is known. */
   #epoch = 0;
-  #nextName = 1;
 
-  constructor(regionId: number, deps: FreshRowsDeps) {
+  constructor(regionId: number, deps: FreshRowsDeps<P, S>) {
     this.#regionId = regionId;
     this.#deps = deps;
   }
 
-  /** Drops all tables; views that are held keep theirs until they are released. */
+  /** Drops all; views that are held keep theirs until they are released. */
   async close(): Promise<void> {
     await this.#forgetAll();
   }
@@ -139,12 +135,12 @@ export class FreshRows {
   }
 
   /** The region as it is after a whole answer. */
-  pinned(manifest: RegionManifest): RegionView {
+  pinned(manifest: RegionManifest): RegionView<P, S> {
     const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
     return this.#view({ manifest, parts, series: this.#series, seriesCount: this.#series?.count ?? 0 });
   }
 
-  #view(of: Omit<RegionView, 'again' | 'release'>): RegionView {
+  #view(of: Omit<RegionView<P, S>, 'again' | 'release'>): RegionView<P, S> {
     const { parts, series } = of;
     for (const { part } of parts) part.pins++;
     if (series !== undefined) series.pins++;
@@ -160,35 +156,35 @@ export class FreshRows {
 
   async #append(table: Table, scan: ScanPart): Promise<void> {
     for (const scanned of scan.batches) {
-      const batch = batchOf(scanned);
+      const batch = decodeRowBatch(scanned.batch);
       let part = this.#parts.at(-1);
       if (part?.takes(scanned, batch) !== true) {
-        part = await FreshPart.create(this.#deps, this.#name('fresh'), table, scanned);
+        part = await this.#deps.form.createPart(this.#regionId, table, scanned);
         this.#parts.push(part);
       }
       await part.append(scanned, batch, () => this.#deps.clock.turn());
     }
     if (scan.batches.length > 0) for (const part of this.#parts) part.flush();
-    if (this.#series !== undefined) await this.#series.append(this.#deps.appending, scan);
+    if (this.#series !== undefined) await this.#series.append(scan);
   }
 
   async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
-    if (!table.columns.some((column) => column.kind === 'tag')) return;
+    const { form, files } = this.#deps;
     if (this.#series?.fits(table) !== true) {
       const old = this.#series;
-      this.#series = await SeriesTable.create(this.#deps.connection, this.#name('series'), table);
+      this.#series = await form.createSeries(this.#regionId, table);
       if (old !== undefined) await this.#discard(old);
+      if (this.#series === undefined) return;
     }
-    const { connection, files } = this.#deps;
     const { count } = this.#series;
     const lacking = manifest.seriesFiles.filter((file) => file.sidLast >= count);
     await files.check(lacking);
-    await this.#series.load(connection, lacking, (path) => files.absolute(path));
+    await this.#series.load(lacking);
   }
 
-  async #unpin(table: FreshPart | SeriesTable): Promise<void> {
-    table.pins--;
-    if (table.isObsolete && table.pins === 0) await this.#drop(table);
+  async #unpin(rows: P | S): Promise<void> {
+    rows.pins--;
+    if (rows.isObsolete && rows.pins === 0) await this.#deps.form.drop(rows);
   }
 
   /** Numbers of series of which only the log of a closed grant knew are given to others under the next one. */
@@ -206,29 +202,15 @@ export class FreshRows {
   }
 
   async #forgetAll(): Promise<void> {
-    const tables = [...this.#parts, ...(this.#series === undefined ? [] : [this.#series])];
+    const all = [...this.#parts, ...(this.#series === undefined ? [] : [this.#series])];
     this.#parts = [];
     this.#series = undefined;
-    for (const table of tables) await this.#discard(table);
+    for (const rows of all) await this.#discard(rows);
   }
 
-  async #discard(table: FreshPart | SeriesTable): Promise<void> {
-    table.isObsolete = true;
-    if (table.pins === 0) await this.#drop(table);
-  }
-
-  async #drop(table: FreshPart | SeriesTable): Promise<void> {
-    try {
-      if (table instanceof FreshPart) table.close();
-    } catch {
-      // Closing appends what a failed append left behind, which fails again: those rows are not wanted any more.
-    }
-    // It fails only if the instance is closed or broken, and then there is nothing to be given back.
-    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table.relation}`).catch(() => undefined);
-  }
-
-  #name(kind: string): string {
-    return `${kind}_${this.#regionId}_${this.#nextName++}`;
+  async #discard(rows: P | S): Promise<void> {
+    rows.isObsolete = true;
+    if (rows.pins === 0) await this.#deps.form.drop(rows);
   }
 }
 

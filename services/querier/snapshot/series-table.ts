@@ -10,7 +10,15 @@ import { dataType } from '#shared/schema/data-type';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import type { SeriesRows } from './rows-form.js';
+import type { SegmentFiles } from './segment-files.js';
 import { TagIndex } from './tag-index.js';
+
+export interface SeriesTableDeps {
+  readonly connection: DuckDBConnection;
+  readonly appending: DuckDBConnection;
+  readonly files: SegmentFiles;
+}
 
 /** Series that a query names by their tags. */
 export interface NamedSeries {
@@ -24,7 +32,7 @@ export interface NamedSeries {
  * The series of one region as a table of the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps.
  * Rows are only added; a table that is widened by tags, or whose owner has begun a new life, gets a new one.
  */
-export class SeriesTable {
+export class SeriesTable implements SeriesRows {
   readonly relation: string;
   /** Series below this number are in it. */
   count = 0;
@@ -33,17 +41,19 @@ export class SeriesTable {
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
+  readonly #deps: SeriesTableDeps;
 
-  constructor(relation: string, table: Table) {
+  private constructor(deps: SeriesTableDeps, relation: string, table: Table) {
+    this.#deps = deps;
     this.relation = relation;
     this.#tags = tagsOf(table);
     this.tagIds = new Set(this.#tags.map((tag) => tag.id));
   }
 
-  static async create(connection: DuckDBConnection, relation: string, table: Table): Promise<SeriesTable> {
-    const series = new SeriesTable(relation, table);
+  static async create(deps: SeriesTableDeps, relation: string, table: Table): Promise<SeriesTable> {
+    const series = new SeriesTable(deps, relation, table);
     const tags = series.#tags.map((tag) => `f${tag.id} ${dataType(tag.type).duckdb}`);
-    await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', ...tags].join(', ')})`);
+    await deps.connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', ...tags].join(', ')})`);
     return series;
   }
 
@@ -92,33 +102,27 @@ export class SeriesTable {
     return index;
   }
 
-  /** Adds what the files have more; they begin at or below `count`. */
-  async load(
-    connection: DuckDBConnection,
-    files: readonly SeriesFile[],
-    absolute: (path: string) => string,
-  ): Promise<void> {
+  async load(files: readonly SeriesFile[]): Promise<void> {
     if (files.length === 0) return;
-    const paths = files.map((file) => quoteText(absolute(file.path))).join(', ');
+    const paths = files.map((file) => quoteText(this.#deps.files.absolute(file.path))).join(', ');
     const schema = [
       `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
       ...this.#tags.map(
         (tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
       ),
     ];
-    await connection.run(
+    await this.#deps.connection.run(
       `INSERT INTO ${this.relation} SELECT * FROM read_parquet([${paths}], schema = MAP {${schema.join(', ')}}) ` +
         `WHERE sid >= ${this.count} ORDER BY sid`,
     );
     this.count = Math.max(...files.map((file) => file.sidLast)) + 1;
   }
 
-  /** Adds definitions that are in no file yet. */
-  async append(connection: DuckDBConnection, part: ScanPart): Promise<void> {
+  async append(part: ScanPart): Promise<void> {
     if (part.seriesTo <= this.count) return;
     invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
     const definitions = decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom);
-    const writer = await ChunkWriter.open(connection, this.relation);
+    const writer = await ChunkWriter.open(this.#deps.appending, this.relation);
     try {
       for (let at = 0; at < definitions.length; at += CHUNK_ROWS) {
         const block = definitions.slice(at, at + CHUNK_ROWS);

@@ -12,9 +12,11 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { overlaps, type TimeBounds } from './bands.js';
 import { bindTable, type BoundRegion } from './bind.js';
 import type { BindRequest, Snapshot, Snapshots } from './binding.js';
-import type { RegionView } from './fresh-rows.js';
+import { EngineRows, type EngineView } from './engine-rows.js';
+import type { FreshPart } from './fresh-part.js';
 import { SegmentFiles } from './segment-files.js';
 import type { SegmentSource } from './sources.js';
+import type { SeriesTable } from './series-table.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
 export interface SnapshotDeps {
@@ -33,7 +35,7 @@ export interface SnapshotDeps {
 
 /** A table of a query, and what it is read by. */
 interface BoundTable {
-  readonly views: readonly RegionView[];
+  readonly views: readonly EngineView[];
   readonly relation: string;
   readonly segmentsConsidered: number;
   readonly segmentsRead: number;
@@ -42,7 +44,7 @@ interface BoundTable {
 /** A snapshot in the making. */
 interface Taking {
   /** Gets the views that are held for it. */
-  readonly views: RegionView[];
+  readonly views: EngineView[];
   readonly guessed: BoundTable | undefined;
 }
 
@@ -51,10 +53,10 @@ class TableSnapshot implements Snapshot {
   readonly relations: readonly string[];
   readonly segmentsConsidered: readonly number[];
   readonly segmentsRead: readonly number[];
-  readonly #views: RegionView[];
+  readonly #views: EngineView[];
 
   /** @param views all that are held for it. */
-  constructor(tables: readonly BoundTable[], views: RegionView[]) {
+  constructor(tables: readonly BoundTable[], views: EngineView[]) {
     this.tables = tables;
     this.#views = views;
     this.relations = tables.map(({ relation }) => relation);
@@ -67,26 +69,27 @@ class TableSnapshot implements Snapshot {
   }
 }
 
-function releaseAll(views: RegionView[]): void {
+function releaseAll(views: EngineView[]): void {
   for (const view of views.splice(0)) view.release();
 }
 
 /** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
-  readonly #rowsDeps: TableRowsDeps;
-  readonly #tables = new Map<number, TableRows>();
+  readonly #rowsDeps: TableRowsDeps<FreshPart, SeriesTable>;
+  readonly #tables = new Map<number, TableRows<FreshPart, SeriesTable>>();
   readonly #files: SegmentFiles;
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
     this.#files = new SegmentFiles(deps.store, deps.connection, deps.confirmDataFolder);
-    this.#rowsDeps = { ...deps, files: this.#files };
+    const form = new EngineRows({ ...deps, files: this.#files });
+    this.#rowsDeps = { ...deps, form, files: this.#files };
   }
 
   async take(requests: readonly BindRequest[], call: Call, guess?: Snapshot): Promise<Snapshot> {
     const guessed = guess instanceof TableSnapshot ? guess.tables : [];
-    const views: RegionView[] = [];
+    const views: EngineView[] = [];
     try {
       const tables: BoundTable[] = [];
       for (const [i, request] of requests.entries()) {
@@ -103,7 +106,7 @@ export class RegionSnapshots implements Snapshots {
   }
 
   async guess(requests: readonly BindRequest[]): Promise<Snapshot | undefined> {
-    const views: RegionView[] = [];
+    const views: EngineView[] = [];
     try {
       const tables: BoundTable[] = [];
       for (const request of requests) {
@@ -160,7 +163,7 @@ export class RegionSnapshots implements Snapshots {
     return new AlmanacError('storage_unavailable', `"${name}" is missing`, { cause });
   }
 
-  async #bind(request: BindRequest, views: readonly RegionView[]): Promise<BoundTable> {
+  async #bind(request: BindRequest, views: readonly EngineView[]): Promise<BoundTable> {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
     const bound: BoundRegion[] = [];
@@ -188,7 +191,7 @@ export class RegionSnapshots implements Snapshots {
   }
 
   /** @throws `table_not_found` for one that was dropped since the query was planned: nobody would close it again. */
-  #rows({ tableId, name }: Table): TableRows {
+  #rows({ tableId, name }: Table): TableRows<FreshPart, SeriesTable> {
     let rows = this.#tables.get(tableId);
     if (rows === undefined) {
       if (this.#deps.catalog.knownById(tableId) === undefined) {

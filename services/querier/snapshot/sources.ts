@@ -4,7 +4,7 @@ import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import type { PartView } from './fresh-rows.js';
+import type { EnginePartView } from './engine-rows.js';
 import { filterSql, type BandFilter, type KeyColumns, type RowFilter } from './row-filter.js';
 import type { FileColumns } from './segment-files.js';
 
@@ -100,7 +100,12 @@ function restored(name: string, duckdb: string): string {
 }
 
 /** SELECT over the rows of a fresh part; null for fields that came after it. */
-export function partSelect({ part, rowCount }: PartView, shape: SourceShape, filter: SourceFilter, extra = ''): string {
+export function partSelect(
+  { part, rowCount }: EnginePartView,
+  shape: SourceShape,
+  filter: SourceFilter,
+  extra = '',
+): string {
   const columns = shape.fields.map((field) => {
     const name = internalName(field);
     return part.fieldIds.has(field.id) ? name : `NULL::${dataType(field.type).duckdb} AS ${name}`;

@@ -5,21 +5,22 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { areEqual, FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+import type { RowsPart, SeriesRows } from './rows-form.js';
 
 /** What is known of tables without asking anybody; the catalog cache is one. */
 export interface KnownTables {
   knownById(tableId: number): Table | undefined;
 }
 
-export interface TableRowsDeps extends FreshRowsDeps {
+export interface TableRowsDeps<P extends RowsPart, S extends SeriesRows> extends FreshRowsDeps<P, S> {
   readonly catalog: KnownTables;
   readonly ingesters: Ingesters;
 }
 
 /** A region in one read of its table. */
-interface Reading {
+interface Reading<P extends RowsPart, S extends SeriesRows> {
   readonly region: RegionInfo;
-  readonly fresh: FreshRows;
+  readonly fresh: FreshRows<P, S>;
   /** By which its owner is asked. */
   manifest: RegionManifest;
   isWhole: boolean;
@@ -34,17 +35,17 @@ const OWNER_REST_MS_MAX = 250;
 const MANIFEST_TRIES = 8;
 
 /** The unflushed rows of one table. Each owner is asked once a read, for all of its regions. */
-export class TableRows {
+export class TableRows<P extends RowsPart, S extends SeriesRows> {
   readonly #tableId: number;
-  readonly #deps: TableRowsDeps;
-  readonly #regions = new Map<number, FreshRows>();
+  readonly #deps: TableRowsDeps<P, S>;
+  readonly #regions = new Map<number, FreshRows<P, S>>();
   /** Reads come one after the other; the last one's end. */
   #turn: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   /** What the last read gave, held until another one gives something else. */
-  #last: { readonly views: readonly RegionView[]; isQuiet: boolean } | undefined;
+  #last: { readonly views: readonly RegionView<P, S>[]; isQuiet: boolean } | undefined;
 
-  constructor(tableId: number, deps: TableRowsDeps) {
+  constructor(tableId: number, deps: TableRowsDeps<P, S>) {
     this.#tableId = tableId;
     this.#deps = deps;
   }
@@ -57,7 +58,7 @@ export class TableRows {
    *
    * @throws `region_not_ready` if nobody serves one of them then.
    */
-  async view(table: Table, call: Call): Promise<RegionView[]> {
+  async view(table: Table, call: Call): Promise<RegionView<P, S>[]> {
     const { clock } = this.#deps;
     const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
     let before: AlmanacError | undefined;
@@ -81,7 +82,7 @@ export class TableRows {
    * The regions as they were last read, without asking anybody whether something is new by now; undefined unless nothing
    * was new then. `release` of each must be called.
    */
-  lastView(): RegionView[] | undefined {
+  lastView(): RegionView<P, S>[] | undefined {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.again()) : undefined;
   }
 
@@ -96,7 +97,7 @@ export class TableRows {
     return closed;
   }
 
-  #keep(views: readonly RegionView[]): void {
+  #keep(views: readonly RegionView<P, S>[]): void {
     const last = this.#last;
     if (last !== undefined && areAllEqual(last.views, views)) {
       last.isQuiet = true;
@@ -106,7 +107,7 @@ export class TableRows {
     for (const view of last?.views ?? []) view.release();
   }
 
-  #readInTurn(table: Table, call: Call): Promise<RegionView[]> {
+  #readInTurn(table: Table, call: Call): Promise<RegionView<P, S>[]> {
     const before = this.#turn;
     const turn = before.then(() => {
       checkCall(call);
@@ -118,8 +119,8 @@ export class TableRows {
     return aborted(call, before).then(() => turn);
   }
 
-  async #read(table: Table, call: Call): Promise<RegionView[]> {
-    const whole = new Map<number, Reading>();
+  async #read(table: Table, call: Call): Promise<RegionView<P, S>[]> {
+    const whole = new Map<number, Reading<P, S>>();
     const regions = this.#regionsNow(table);
     for (let attempt = 0; attempt < MANIFEST_TRIES; attempt++) {
       checkCall(call);
@@ -140,8 +141,8 @@ export class TableRows {
     throw new AlmanacError('region_not_ready', `table "${table.name}" changes too fast to be read`);
   }
 
-  async #prepare(table: Table, regions: readonly RegionInfo[]): Promise<Reading[]> {
-    const readings: Reading[] = [];
+  async #prepare(table: Table, regions: readonly RegionInfo[]): Promise<Reading<P, S>[]> {
+    const readings: Reading<P, S>[] = [];
     for (const region of regions) {
       const fresh = this.#fresh(region.regionId);
       readings.push({ region, fresh, manifest: await fresh.prepare(table), isWhole: false });
@@ -155,7 +156,7 @@ export class TableRows {
     return table.regions.map((region) => now?.regions.find(({ regionId }) => regionId === region.regionId) ?? region);
   }
 
-  #fresh(regionId: number): FreshRows {
+  #fresh(regionId: number): FreshRows<P, S> {
     let fresh = this.#regions.get(regionId);
     if (fresh === undefined) {
       fresh = new FreshRows(regionId, this.#deps);
@@ -165,8 +166,8 @@ export class TableRows {
   }
 
   /** Asks the owners of the regions, all at once. */
-  async #ask(table: Table, readings: readonly Reading[], call: Call): Promise<void> {
-    const byOwner = new Map<IngesterService, Reading[]>();
+  async #ask(table: Table, readings: readonly Reading<P, S>[], call: Call): Promise<void> {
+    const byOwner = new Map<IngesterService, Reading<P, S>[]>();
     for (const reading of readings) {
       const owner = this.#deps.ingesters.ownerOf(reading.region);
       const others = byOwner.get(owner);
@@ -179,7 +180,7 @@ export class TableRows {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  async #askOwner(owner: IngesterService, table: Table, readings: readonly Reading[], call: Call): Promise<void> {
+  async #askOwner(owner: IngesterService, table: Table, readings: readonly Reading<P, S>[], call: Call): Promise<void> {
     const regions = readings.map(({ region, fresh, manifest }) => fresh.question(manifest, region.epoch));
     const open = new Map(readings.map((reading) => [reading.region.regionId, reading]));
     for await (const { parts, incarnation } of owner.scan({ tableId: table.tableId, regions }, call)) {
@@ -201,12 +202,18 @@ export class TableRows {
   }
 }
 
-export function areAllEqual(some: readonly RegionView[], others: readonly RegionView[]): boolean {
+export function areAllEqual<P extends RowsPart, S extends SeriesRows>(
+  some: readonly RegionView<P, S>[],
+  others: readonly RegionView<P, S>[],
+): boolean {
   return some.length === others.length && some.every((view, i) => areEqual(view, others[i]));
 }
 
 /** One question more is enough for all regions of an owner that began a new life. @returns whether it did. */
-async function meetAll(readings: Iterable<Reading>, incarnation: bigint): Promise<boolean> {
+async function meetAll<P extends RowsPart, S extends SeriesRows>(
+  readings: Iterable<Reading<P, S>>,
+  incarnation: bigint,
+): Promise<boolean> {
   let isAnother = false;
   for (const { fresh } of readings) if (await fresh.meet(incarnation)) isAnother = true;
   return isAnother;

@@ -1,0 +1,46 @@
+type NumberArray = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
+
+const FIRST_CAPACITY = 16;
+
+/** Numbers of one kind, added at the end; never shrinks. */
+class Growing<A extends NumberArray> {
+  length = 0;
+  array: A;
+  readonly #make: (length: number) => A;
+
+  constructor(make: (length: number) => A) {
+    this.#make = make;
+    this.array = make(0);
+  }
+
+  push(value: number): void {
+    if (this.length === this.array.length) this.reserve(this.length + 1);
+    this.array[this.length++] = value;
+  }
+
+  /** Makes room for so many numbers in all. */
+  reserve(count: number): void {
+    if (count <= this.array.length) return;
+    const next = this.#make(Math.max(FIRST_CAPACITY, count, this.array.length * 2));
+    next.set(this.array.subarray(0, this.length));
+    this.array = next;
+  }
+}
+
+export class Doubles extends Growing<Float64Array<ArrayBuffer>> {
+  constructor() {
+    super((length) => new Float64Array(length));
+  }
+}
+
+export class Integers extends Growing<Int32Array<ArrayBuffer>> {
+  constructor() {
+    super((length) => new Int32Array(length));
+  }
+}
+
+export class Flags extends Growing<Uint8Array<ArrayBuffer>> {
+  constructor() {
+    super((length) => new Uint8Array(length));
+  }
+}

@@ -1,0 +1,277 @@
+import type { SeriesFile, Table } from '#shared/contracts/gen/common';
+import type { ScanPart } from '#shared/contracts/gen/ingester';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { quoteText } from '#shared/duckdb/quote';
+import { invariant } from '#shared/errors/invariant';
+import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
+import { dataType } from '#shared/schema/data-type';
+import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { tagsOf } from '#shared/schema/table-schema';
+
+import type { SeriesRows } from '../snapshot/rows-form.js';
+import type { SegmentFiles } from '../snapshot/segment-files.js';
+import { Integers } from './growing.js';
+
+export interface LabelIndexDeps {
+  readonly connection: DuckDBConnection;
+  readonly files: SegmentFiles;
+}
+
+/** One tag of the table: its values by number, and which series have each. */
+class LabelValues {
+  readonly tagId: number;
+  readonly name: string;
+  readonly values: string[] = [];
+  /** By number of the value: the series that have it, ascending. */
+  readonly series: Integers[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  constructor(tagId: number, name: string) {
+    this.tagId = tagId;
+    this.name = name;
+  }
+
+  numberOf(value: string): number | undefined {
+    return this.#numbers.get(value);
+  }
+
+  /** Notes that a series has a value. @returns the value's number. */
+  add(value: string, sid: number): number {
+    let number = this.#numbers.get(value);
+    if (number === undefined) {
+      number = this.values.length;
+      this.#numbers.set(value, number);
+      this.values.push(value);
+      this.series.push(new Integers());
+    }
+    this.series[number].push(sid);
+    return number;
+  }
+}
+
+/** Whether a series is meant, told by one of its labels; an absent label counts as an empty value. */
+export interface LabelTest {
+  readonly name: string;
+  /** The only value that passes, where that is so. */
+  readonly equals: string | undefined;
+  readonly passes: (value: string) => boolean;
+}
+
+/** The series of one region in memory, found by their labels: each value of a label knows its series. */
+export class LabelIndex implements SeriesRows {
+  count = 0;
+  pins = 0;
+  isObsolete = false;
+  readonly #deps: LabelIndexDeps;
+  readonly #labels = new Map<string, LabelValues>();
+  readonly #byTagId = new Map<number, LabelValues>();
+  #table: Table;
+  readonly #nameOf: (column: string) => string;
+  /** Pairs of (position in `#order`, number of the value) of all series, one after the other. */
+  readonly #pairs = new Integers();
+  /** Where the pairs of each series begin. */
+  readonly #starts = new Integers();
+  readonly #order: LabelValues[] = [];
+  readonly #positions = new Map<LabelValues, number>();
+
+  /** @param nameOf the label that a tag column is. */
+  constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
+    this.#table = table;
+    this.#nameOf = nameOf;
+    this.#deps = deps;
+  }
+
+  fits(table: Table): boolean {
+    this.#table = table;
+    return true;
+  }
+
+  async load(files: readonly SeriesFile[]): Promise<void> {
+    if (files.length === 0) return;
+    const tags = tagsOf(this.#table);
+    const paths = files.map((file) => quoteText(this.#deps.files.absolute(file.path))).join(', ');
+    const schema = [
+      `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
+      ...tags.map((tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`),
+    ];
+    const columns = ['sid', ...tags.map((tag) => `f${tag.id}::VARCHAR`)].join(', ');
+    const result = await this.#deps.connection.run(
+      `SELECT ${columns} FROM read_parquet([${paths}], schema = MAP {${schema.join(', ')}}) ` +
+        `WHERE sid >= ${this.count} ORDER BY sid`,
+    );
+    const labels = tags.map((tag) => this.#labelOf(tag.id, tag.name));
+    for (let chunk = await result.fetchChunk(); chunk !== null && chunk.rowCount > 0; chunk = await result.fetchChunk()) {
+      const cells = labels.map((_, i) => chunk.getColumnValues(i + 1));
+      for (let row = 0; row < chunk.rowCount; row++) {
+        this.#starts.push(this.#pairs.length);
+        for (const [i, label] of labels.entries()) {
+          const value = cells[i][row];
+          if (value !== null) this.#addPair(label, String(value));
+        }
+        this.count++;
+      }
+    }
+    const expected = Math.max(...files.map((file) => file.sidLast)) + 1;
+    invariant(this.count === expected, `series files name ${expected} series, ${this.count} are known`);
+  }
+
+  append(part: ScanPart): Promise<void> {
+    if (part.seriesTo <= this.count) return Promise.resolve();
+    invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
+    const names = new Map(tagsOf(this.#table).map((tag) => [tag.id, tag.name]));
+    const decoder = new TextDecoder();
+    for (const definition of decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom)) {
+      this.#starts.push(this.#pairs.length);
+      for (const { columnId, value } of decodeTags(definition.tags)) {
+        const name = names.get(columnId);
+        invariant(name !== undefined, `series of table ${this.#table.tableId} has a tag ${columnId} without a column`);
+        this.#addPair(this.#labelOf(columnId, name), decoder.decode(value));
+      }
+      this.count++;
+    }
+    return Promise.resolve();
+  }
+
+  /** The series that pass all tests, ascending. @param tests at least one. */
+  matching(tests: readonly LabelTest[], count = this.count): Int32Array {
+    let found: Int32Array | undefined;
+    // What names one value leaves the least to look at.
+    const ordered = [...tests].sort((a, b) => rank(a) - rank(b));
+    for (const test of ordered) {
+      found = found === undefined ? this.#passing(test, count) : this.#filtered(found, test);
+      if (found.length === 0) break;
+    }
+    return found ?? Int32Array.from({ length: count }, (_, sid) => sid);
+  }
+
+  /** Calls back with each label of a series that is not empty. */
+  labelsOf(sid: number, visit: (name: string, value: string) => void): void {
+    const to = sid + 1 < this.count ? this.#starts.array[sid + 1] : this.#pairs.length;
+    const pairs = this.#pairs.array;
+    for (let at = this.#starts.array[sid]; at < to; at += 2) {
+      const label = this.#order[pairs[at]];
+      const value = label.values[pairs[at + 1]];
+      if (value !== '') visit(label.name, value);
+    }
+  }
+
+  /** Names of labels that some series has. */
+  get names(): string[] {
+    return [...this.#labels.keys()];
+  }
+
+  /** The values of a label, and how many series have each. */
+  *valuesOf(name: string): Iterable<{ readonly value: string; readonly count: number }> {
+    const label = this.#labels.get(name);
+    if (label === undefined) return;
+    for (const [number, value] of label.values.entries()) yield { value, count: label.series[number].length };
+  }
+
+  #passing(test: LabelTest, count: number): Int32Array {
+    const label = this.#labels.get(test.name);
+    // Series without the label cannot be found by its values.
+    if (test.passes('')) return this.#without(label, test, count);
+    if (label === undefined) return NO_SERIES;
+    if (test.equals !== undefined) {
+      const number = label.numberOf(test.equals);
+      return number === undefined ? NO_SERIES : below(label.series[number], count);
+    }
+    const lists = label.series.filter((_, number) => test.passes(label.values[number]));
+    return union(
+      lists.map((list) => below(list, count)),
+      count,
+    );
+  }
+
+  /** The series that have no value that fails. */
+  #without(label: LabelValues | undefined, test: LabelTest, count: number): Int32Array {
+    const fails = new Uint8Array(count);
+    for (const [number, value] of label?.values.entries() ?? []) {
+      if (label === undefined || test.passes(value)) continue;
+      for (const sid of below(label.series[number], count)) fails[sid] = 1;
+    }
+    let passing = 0;
+    for (let sid = 0; sid < count; sid++) if (fails[sid] === 0) passing++;
+    const found = new Int32Array(passing);
+    let at = 0;
+    for (let sid = 0; sid < count; sid++) if (fails[sid] === 0) found[at++] = sid;
+    return found;
+  }
+
+  #filtered(sids: Int32Array, test: LabelTest): Int32Array {
+    const label = this.#labels.get(test.name);
+    const passesAbsent = test.passes('');
+    if (label === undefined) return passesAbsent ? sids : NO_SERIES;
+    const position = this.#positions.get(label) ?? -1;
+    // 0: not known yet, 1: passes, 2: does not.
+    const known = new Uint8Array(label.values.length);
+    return sids.filter((sid) => {
+      const number = this.#valueOf(sid, position);
+      if (number < 0) return passesAbsent;
+      if (known[number] === 0) known[number] = test.passes(label.values[number]) ? 1 : 2;
+      return known[number] === 1;
+    });
+  }
+
+  /** Number of the value that a series has of the label at `position`; -1: none. */
+  #valueOf(sid: number, position: number): number {
+    const to = sid + 1 < this.count ? this.#starts.array[sid + 1] : this.#pairs.length;
+    const pairs = this.#pairs.array;
+    for (let at = this.#starts.array[sid]; at < to; at += 2) if (pairs[at] === position) return pairs[at + 1];
+    return -1;
+  }
+
+  #addPair(label: LabelValues, value: string): void {
+    const number = label.add(value, this.count);
+    this.#pairs.push(this.#positions.get(label) ?? 0);
+    this.#pairs.push(number);
+  }
+
+  #labelOf(tagId: number, column: string): LabelValues {
+    let label = this.#byTagId.get(tagId);
+    if (label === undefined) {
+      label = new LabelValues(tagId, this.#nameOf(column));
+      this.#byTagId.set(tagId, label);
+      this.#labels.set(label.name, label);
+      this.#positions.set(label, this.#order.length);
+      this.#order.push(label);
+    }
+    return label;
+  }
+}
+
+const NO_SERIES = new Int32Array(0);
+
+function rank({ equals, passes }: LabelTest): number {
+  if (passes('')) return 2;
+  return equals === undefined ? 1 : 0;
+}
+
+/** Those of an ascending list below `count`: later ones are not in the snapshot. */
+function below({ array, length }: Integers, count: number): Int32Array {
+  let to = length;
+  while (to > 0 && array[to - 1] >= count) to--;
+  return array.subarray(0, to);
+}
+
+/** The lists have no number in common. */
+function union(lists: readonly Int32Array[], count: number): Int32Array {
+  if (lists.length === 1) return lists[0];
+  let length = 0;
+  for (const list of lists) length += list.length;
+  const joined = new Int32Array(length);
+  // Where most series are meant, marks are cheaper than sorting.
+  if (length * 8 > count) {
+    const marks = new Uint8Array(count);
+    for (const list of lists) for (const sid of list) marks[sid] = 1;
+    let at = 0;
+    for (let sid = 0; sid < count; sid++) if (marks[sid] === 1) joined[at++] = sid;
+    return joined;
+  }
+  let at = 0;
+  for (const list of lists) {
+    joined.set(list, at);
+    at += list.length;
+  }
+  return joined.sort();
+}

@@ -1,0 +1,29 @@
+import type { TimeUnit } from '#shared/schema/data-type';
+
+const TWO_32 = 4_294_967_296;
+const NANOS_PER_MS = 1_000_000;
+const MICROS_PER_MS = 1_000;
+
+/**
+ * Milliseconds of a time of a table, rounded down; exact, without a big integer for each row.
+ *
+ * @param low and `high`: the halves of the 64-bit integer, `high` with its sign.
+ */
+export function millisOf(low: number, high: number, unit: TimeUnit): number {
+  switch (unit) {
+    case 's':
+      return (high * TWO_32 + low) * 1_000;
+    case 'ms':
+      return high * TWO_32 + low;
+    case 'us':
+      return split(low, high, MICROS_PER_MS);
+    case 'ns':
+      return split(low, high, NANOS_PER_MS);
+  }
+}
+
+/** `floor((high * 2^32 + low) / by)`: the whole is beyond what a double holds, its parts are not. */
+function split(low: number, high: number, by: number): number {
+  const whole = Math.floor(TWO_32 / by);
+  return high * whole + Math.floor((high * (TWO_32 - whole * by) + low) / by);
+}

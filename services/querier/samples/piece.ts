@@ -1,0 +1,124 @@
+/** Columns of a table that make samples, by column id. */
+export interface SampleColumns {
+  readonly value: number;
+  /** A native histogram, which stands instead of a value; absent if the table has none. */
+  readonly histogram: number | undefined;
+  /** When the counter of a sample began; absent if the table does not tell. */
+  readonly start: number | undefined;
+}
+
+/** Rows of one series from one source, in the order in which they count: of equal times the later row does. */
+export interface Piece {
+  /** Milliseconds. */
+  readonly times: Float64Array;
+  readonly values: Float64Array;
+  /** 1 where the row has no value; absent where all have one. */
+  readonly missing: Uint8Array | undefined;
+  /** By place; absent where there are none. */
+  readonly histograms: readonly (Uint8Array | undefined)[] | undefined;
+  /** Milliseconds, 0 where it is not known; absent where it never is. */
+  readonly starts: Float64Array | undefined;
+  /** Whether each time is greater than the one before. */
+  readonly isAscending: boolean;
+}
+
+/** The rows of a piece in `(fromMs, toMs]`; a view if it is ascending. */
+export function between(piece: Piece, fromMs: number, toMs: number): Piece {
+  const { times } = piece;
+  if (!piece.isAscending) return picked(piece, placesBetween(times, fromMs, toMs));
+  const from = upperBound(times, fromMs);
+  const to = upperBound(times, toMs);
+  return from === 0 && to === times.length ? piece : sliced(piece, from, to);
+}
+
+/** One piece of all, ascending: of equal times the last row stays. */
+export function merged(pieces: readonly Piece[], keepsMissing: boolean): Piece {
+  const joined = pieces.length === 1 ? pieces[0] : join(pieces);
+  const whole = keepsMissing ? joined : withoutMissing(joined);
+  if (whole.isAscending) return keepsMissing ? withoutMissing(whole) : whole;
+  const order = Int32Array.from(whole.times, (_, i) => i);
+  // Equal times stay in the order in which they count.
+  order.sort((a, b) => whole.times[a] - whole.times[b] || a - b);
+  const last = order.filter((at, i) => i === order.length - 1 || whole.times[at] !== whole.times[order[i + 1]]);
+  const sorted: Piece = { ...picked(whole, last), isAscending: true };
+  return keepsMissing ? withoutMissing(sorted) : sorted;
+}
+
+function withoutMissing(piece: Piece): Piece {
+  const { missing } = piece;
+  if (missing === undefined) return piece;
+  const places: number[] = [];
+  for (let i = 0; i < missing.length; i++) if (missing[i] === 0) places.push(i);
+  if (places.length === missing.length) return { ...piece, missing: undefined };
+  return { ...picked(piece, Int32Array.from(places)), missing: undefined, isAscending: piece.isAscending };
+}
+
+function join(pieces: readonly Piece[]): Piece {
+  let length = 0;
+  for (const { times } of pieces) length += times.length;
+  const times = new Float64Array(length);
+  const values = new Float64Array(length);
+  const missing = pieces.some((piece) => piece.missing !== undefined) ? new Uint8Array(length) : undefined;
+  const starts = pieces.some((piece) => piece.starts !== undefined) ? new Float64Array(length) : undefined;
+  const hasHistograms = pieces.some((piece) => piece.histograms !== undefined);
+  const histograms = hasHistograms ? new Array<Uint8Array | undefined>(length) : undefined;
+  let at = 0;
+  let isAscending = true;
+  for (const piece of pieces) {
+    if (piece.times.length === 0) continue;
+    isAscending &&= piece.isAscending && (at === 0 || piece.times[0] > times[at - 1]);
+    times.set(piece.times, at);
+    values.set(piece.values, at);
+    if (piece.missing !== undefined) missing?.set(piece.missing, at);
+    if (piece.starts !== undefined) starts?.set(piece.starts, at);
+    for (const [i, histogram] of piece.histograms?.entries() ?? []) if (histograms !== undefined) histograms[at + i] = histogram;
+    at += piece.times.length;
+  }
+  return { times, values, missing, histograms, starts, isAscending };
+}
+
+function sliced({ times, values, missing, histograms, starts }: Piece, from: number, to: number): Piece {
+  return {
+    times: times.subarray(from, to),
+    values: values.subarray(from, to),
+    missing: missing?.subarray(from, to),
+    histograms: histograms?.slice(from, to),
+    starts: starts?.subarray(from, to),
+    isAscending: true,
+  };
+}
+
+function picked(piece: Piece, places: Int32Array): Piece {
+  const of = (source: Float64Array): Float64Array => {
+    const target = new Float64Array(places.length);
+    for (let i = 0; i < places.length; i++) target[i] = source[places[i]];
+    return target;
+  };
+  const { times, values, missing, histograms, starts } = piece;
+  return {
+    times: of(times),
+    values: of(values),
+    missing: missing === undefined ? undefined : Uint8Array.from(places, (at) => missing[at]),
+    histograms: histograms === undefined ? undefined : Array.from(places, (at) => histograms[at]),
+    starts: starts === undefined ? undefined : of(starts),
+    isAscending: false,
+  };
+}
+
+function placesBetween(times: Float64Array, fromMs: number, toMs: number): Int32Array {
+  const places: number[] = [];
+  for (let i = 0; i < times.length; i++) if (times[i] > fromMs && times[i] <= toMs) places.push(i);
+  return Int32Array.from(places);
+}
+
+/** How many times are at most `limit`. */
+export function upperBound(times: ArrayLike<number>, limit: number, length = times.length): number {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (times[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

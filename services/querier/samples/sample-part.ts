@@ -1,0 +1,234 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { ScanBatch } from '#shared/contracts/gen/ingester';
+import { hasValue, type Column } from '#shared/rowbatch/column';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+
+import type { RowsPart } from '../snapshot/rows-form.js';
+import { Doubles, Flags, Integers } from './growing.js';
+import { millisOf } from './millis.js';
+import { upperBound, type Piece, type SampleColumns } from './piece.js';
+
+/** Values of one field by row. */
+interface Field {
+  /** Numbers; 0 where there is none. */
+  readonly numbers: Doubles;
+  /** 1 where a row has no value; absent while all have one. */
+  missing: Flags | undefined;
+  /** Bytes by row, of columns that hold no numbers. */
+  readonly bytes: Map<number, Uint8Array>;
+}
+
+/** One series in a part, its rows in the order in which they came; made when it is asked for, then kept up to date. */
+interface SeriesRun {
+  readonly rows: Integers;
+  readonly times: Doubles;
+  /** By column id, as far as they were asked for. */
+  readonly numbers: Map<number, Doubles>;
+  isAscending: boolean;
+}
+
+const ROWS_PER_TURN = 65_536;
+const NO_ROW = -1;
+
+/** Rows of one generation of a region in arrays. The rows of a series are a chain, from the newest to the oldest. */
+export class SamplePart implements RowsPart {
+  readonly generation: number;
+  readonly sequenceFrom: bigint;
+  sequenceTo: bigint;
+  rowCount = 0;
+  pins = 0;
+  isObsolete = false;
+  readonly #unit: TimeUnit;
+  readonly #times = new Doubles();
+  /** The row before of the same series. */
+  readonly #before = new Integers();
+  /** By series: its newest row. */
+  #newest = new Int32Array(0);
+  readonly #fields = new Map<number, Field>();
+  readonly #runs = new Map<number, SeriesRun>();
+
+  constructor(table: Table, first: ScanBatch) {
+    this.generation = first.generation;
+    this.sequenceFrom = first.sequenceFrom;
+    this.sequenceTo = first.sequenceFrom;
+    this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+  }
+
+  takes(scanned: ScanBatch): boolean {
+    return scanned.generation === this.generation;
+  }
+
+  /** Columns are taken as they come. */
+  lacks(): boolean {
+    return false;
+  }
+
+  async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
+    const base = this.rowCount;
+    for (const column of batch.columns) this.#appendColumn(column, base, batch.rowCount);
+    for (const [id, field] of this.#fields) {
+      if (!batch.columns.some(({ columnId }) => columnId === id)) padMissing(field, base + batch.rowCount);
+    }
+    this.#reserveSeries(scanned.sids);
+    this.#times.reserve(base + batch.rowCount);
+    this.#before.reserve(base + batch.rowCount);
+    for (let from = 0; from < batch.rowCount; from += ROWS_PER_TURN) {
+      if (from > 0) await rest();
+      this.#link(scanned.sids, batch, base, from, Math.min(from + ROWS_PER_TURN, batch.rowCount));
+    }
+    this.rowCount = base + batch.rowCount;
+    this.sequenceTo = scanned.sequenceTo;
+  }
+
+  flush(): void {
+    // Rows are there as soon as they are counted.
+  }
+
+  /** The rows of a series below `rowCount`; undefined if there are none. */
+  piece(sid: number, rowCount: number, columns: SampleColumns): Piece | undefined {
+    const run = this.#run(sid);
+    if (run === undefined) return undefined;
+    const count = upperBound(run.rows.array, rowCount - 1, run.rows.length);
+    if (count === 0) return undefined;
+    const rows = run.rows.array.subarray(0, count);
+    return {
+      times: run.times.array.subarray(0, count),
+      values: this.#numbers(run, columns.value).subarray(0, count),
+      missing: flagsAt(this.#fields.get(columns.value), rows),
+      histograms: bytesAt(columns.histogram === undefined ? undefined : this.#fields.get(columns.histogram), rows),
+      starts:
+        columns.start === undefined || !this.#fields.has(columns.start)
+          ? undefined
+          : this.#numbers(run, columns.start).subarray(0, count),
+      isAscending: run.isAscending,
+    };
+  }
+
+  #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {
+    const words = new Int32Array(batch.times.buffer, batch.times.byteOffset, batch.rowCount * 2);
+    const times = this.#times.array;
+    const before = this.#before.array;
+    for (let i = from; i < to; i++) {
+      const sid = sids[batch.seriesIndex[i]];
+      times[base + i] = millisOf(words[2 * i] >>> 0, words[2 * i + 1], this.#unit);
+      before[base + i] = this.#newest[sid];
+      this.#newest[sid] = base + i;
+    }
+    this.#times.length = base + to;
+    this.#before.length = base + to;
+  }
+
+  #reserveSeries(sids: readonly number[]): void {
+    let most = 0;
+    for (const sid of sids) if (sid >= most) most = sid + 1;
+    if (most <= this.#newest.length) return;
+    const next = new Int32Array(Math.max(most, this.#newest.length * 2)).fill(NO_ROW);
+    next.set(this.#newest);
+    this.#newest = next;
+  }
+
+  #appendColumn(column: Column, base: number, rowCount: number): void {
+    let field = this.#fields.get(column.columnId);
+    if (field === undefined) {
+      field = { numbers: new Doubles(), missing: undefined, bytes: new Map() };
+      this.#fields.set(column.columnId, field);
+      padMissing(field, base);
+    }
+    if (column.kind === 'bytes') {
+      for (let row = 0; row < rowCount; row++) {
+        if (!hasValue(column, row)) continue;
+        field.bytes.set(base + row, column.bytes.subarray(column.offsets[row], column.offsets[row + 1]));
+      }
+      return;
+    }
+    const { numbers } = field;
+    numbers.reserve(base + rowCount);
+    const { values } = column;
+    if (values instanceof Float64Array) numbers.array.set(values.subarray(0, rowCount), base);
+    else for (let row = 0; row < rowCount; row++) numbers.array[base + row] = Number(values[row]);
+    numbers.length = base + rowCount;
+    if (column.validity === undefined) {
+      if (field.missing !== undefined) growTo(field.missing, base + rowCount);
+      return;
+    }
+    field.missing ??= new Flags();
+    growTo(field.missing, base + rowCount);
+    for (let row = 0; row < rowCount; row++) if (!hasValue(column, row)) field.missing.array[base + row] = 1;
+  }
+
+  #run(sid: number): SeriesRun | undefined {
+    const newest = sid < this.#newest.length ? this.#newest[sid] : NO_ROW;
+    if (newest === NO_ROW) return undefined;
+    let run = this.#runs.get(sid);
+    if (run === undefined) {
+      run = { rows: new Integers(), times: new Doubles(), numbers: new Map(), isAscending: true };
+      this.#runs.set(sid, run);
+    }
+    const { rows, times } = run;
+    const last = rows.length === 0 ? NO_ROW : rows.array[rows.length - 1];
+    if (last === newest) return run;
+    let added = 0;
+    for (let row = newest; row > last; row = this.#before.array[row]) added++;
+    const length = rows.length + added;
+    rows.reserve(length);
+    times.reserve(length);
+    for (let row = newest, at = length - 1; row > last; row = this.#before.array[row], at--) {
+      rows.array[at] = row;
+      times.array[at] = this.#times.array[row];
+    }
+    for (let at = Math.max(1, length - added); at < length; at++) {
+      if (times.array[at] <= times.array[at - 1]) run.isAscending = false;
+    }
+    rows.length = length;
+    times.length = length;
+    return run;
+  }
+
+  /** Values of a column for all rows of a run. */
+  #numbers(run: SeriesRun, columnId: number): Float64Array {
+    let numbers = run.numbers.get(columnId);
+    if (numbers === undefined) {
+      numbers = new Doubles();
+      run.numbers.set(columnId, numbers);
+    }
+    const source = this.#fields.get(columnId)?.numbers.array;
+    numbers.reserve(run.rows.length);
+    for (let at = numbers.length; at < run.rows.length; at++) {
+      const row = run.rows.array[at];
+      numbers.array[at] = source !== undefined && row < source.length ? source[row] : 0;
+    }
+    numbers.length = run.rows.length;
+    return numbers.array;
+  }
+}
+
+/** Makes `flags` so long, with 0 for what is new. */
+function growTo(flags: Flags, length: number): void {
+  flags.reserve(length);
+  flags.length = length;
+}
+
+/** Rows up to `length` that were not appended have no value. */
+function padMissing(field: Field, length: number): void {
+  const from = field.numbers.length;
+  if (from === length) return;
+  field.missing ??= new Flags();
+  growTo(field.missing, length);
+  field.missing.array.fill(1, from, length);
+  field.numbers.reserve(length);
+  field.numbers.length = length;
+}
+
+function flagsAt(field: Field | undefined, rows: Int32Array): Uint8Array | undefined {
+  if (field === undefined) return new Uint8Array(rows.length).fill(1);
+  const { missing } = field;
+  if (missing === undefined) return undefined;
+  return Uint8Array.from(rows, (row) => missing.array[row]);
+}
+
+function bytesAt(field: Field | undefined, rows: Int32Array): (Uint8Array | undefined)[] | undefined {
+  if (field === undefined || field.bytes.size === 0) return undefined;
+  return Array.from(rows, (row) => field.bytes.get(row));
+}

@@ -1,0 +1,54 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { ScanBatch } from '#shared/contracts/gen/ingester';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { tagsOf } from '#shared/schema/table-schema';
+
+import { FreshPart } from './fresh-part.js';
+import type { PartView, RegionView } from './fresh-rows.js';
+import type { RowsForm } from './rows-form.js';
+import type { SegmentFiles } from './segment-files.js';
+import { SeriesTable } from './series-table.js';
+
+export type EngineView = RegionView<FreshPart, SeriesTable>;
+export type EnginePartView = PartView<FreshPart>;
+
+export interface EngineRowsDeps {
+  /** Makes and drops tables, and fills them from files. */
+  readonly connection: DuckDBConnection;
+  /** Appends rows. It is synchronous, so it must not wait for what runs on the other connection. */
+  readonly appending: DuckDBConnection;
+  readonly files: SegmentFiles;
+}
+
+/** Rows and series as tables of the query instance. */
+export class EngineRows implements RowsForm<FreshPart, SeriesTable> {
+  readonly #deps: EngineRowsDeps;
+  #nextName = 1;
+
+  constructor(deps: EngineRowsDeps) {
+    this.#deps = deps;
+  }
+
+  createPart(regionId: number, table: Table, first: ScanBatch): Promise<FreshPart> {
+    return FreshPart.create(this.#deps, this.#name('fresh', regionId), table, first);
+  }
+
+  async createSeries(regionId: number, table: Table): Promise<SeriesTable | undefined> {
+    if (tagsOf(table).length === 0) return undefined;
+    return SeriesTable.create(this.#deps, this.#name('series', regionId), table);
+  }
+
+  async drop(rows: FreshPart | SeriesTable): Promise<void> {
+    try {
+      if (rows instanceof FreshPart) rows.close();
+    } catch {
+      // Closing appends what a failed append left behind, which fails again: those rows are not wanted any more.
+    }
+    // It fails only if the instance is closed or broken, and then there is nothing to be given back.
+    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${rows.relation}`).catch(() => undefined);
+  }
+
+  #name(kind: string, regionId: number): string {
+    return `${kind}_${regionId}_${this.#nextName++}`;
+  }
+}
