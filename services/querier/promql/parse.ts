@@ -7,15 +7,13 @@ import type {
   Expr,
   FunctionSignature,
   LabelMatcher,
-  MatchOperator,
-  Subquery,
-  TimeShift,
   VectorMatching,
   VectorSelector,
 } from './ast.js';
 import { checkExpr } from './check.js';
 import { compileMatcher } from './matcher.js';
-import { DurationParser, type Duration } from './parse-duration.js';
+import { DurationParser } from './parse-duration.js';
+import { ModifierParser } from './parse-modifiers.js';
 import { checkLength, checkNesting } from './nesting.js';
 import { lex } from './lex.js';
 import { TokenReader } from './token-reader.js';
@@ -46,8 +44,6 @@ const METRIC_WORDS: ReadonlySet<string> = new Set([
   ...['by', 'without', 'offset', 'and', 'or', 'unless', 'start', 'end', 'step', 'range', 'anchored', 'smoothed'],
   ...['max_of', 'min_of', 'fill', 'fill_left', 'fill_right'],
 ]);
-/** 2^63 ms: times beyond are refused. */
-const AT_SECONDS_MAX = 2 ** 63 / 1000;
 
 /**
  * Parses a query and checks its types.
@@ -71,11 +67,13 @@ class Parser {
   readonly #reader: TokenReader;
   readonly #dialect: Dialect;
   readonly #durations: DurationParser;
+  readonly #modifiers: ModifierParser;
 
   constructor(reader: TokenReader, dialect: Dialect) {
     this.#reader = reader;
     this.#dialect = dialect;
     this.#durations = new DurationParser(reader);
+    this.#modifiers = new ModifierParser(reader, this.#durations, dialect.isExperimental);
   }
 
   whole(): Expr {
@@ -179,7 +177,7 @@ class Parser {
   #unary(): Expr {
     const reader = this.#reader;
     const { kind, text, start } = reader.next;
-    if (kind !== 'operator' || (text !== '+' && text !== '-')) return this.#postfix(this.#primary());
+    if (kind !== 'operator' || (text !== '+' && text !== '-')) return this.#modifiers.read(this.#primary());
     reader.take();
     const expr = this.#binary(POWER_LEVEL);
     if (expr.kind === 'number') return { ...expr, value: text === '-' ? -expr.value : expr.value, start };
@@ -196,6 +194,13 @@ class Parser {
     }
     if (text === '(') return this.#paren();
     if (text === '{') return this.#selector('', start);
+    return this.#named();
+  }
+
+  /** An aggregation, a call, or a selector that begins with a name. */
+  #named(): Expr {
+    const reader = this.#reader;
+    const { kind, text, start, end } = reader.next;
     const after = reader.peek(1).text;
     if (kind === 'aggregator' && (after === '(' || after === 'by' || after === 'without')) return this.#aggregation();
     const isName = kind === 'identifier' || kind === 'aggregator' || METRIC_WORDS.has(text);
@@ -332,7 +337,7 @@ class Parser {
     const pattern = reader.next;
     if (pattern.kind !== 'string') throw reader.unexpected('label matching', 'string');
     reader.take();
-    const matcher: LabelMatcher = { name: value ?? text, op: op as MatchOperator, value: pattern.value ?? '' };
+    const matcher: LabelMatcher = { name: value ?? text, op: op, value: pattern.value ?? '' };
     try {
       compileMatcher(matcher);
     } catch (error) {
@@ -340,151 +345,8 @@ class Parser {
     }
     return matcher;
   }
-
-  /** `[..]`, `offset`, `@`, `anchored` and `smoothed`, as many as there are. */
-  #postfix(primary: Expr): Expr {
-    const reader = this.#reader;
-    let expr = primary;
-    for (;;) {
-      const { kind, text } = reader.next;
-      if (kind === 'punctuation' && text === '[') expr = this.#bracket(expr);
-      else if (kind === 'keyword' && text === 'offset') expr = this.#offset(expr);
-      else if (kind === 'operator' && text === '@') expr = this.#at(expr);
-      else if (kind === 'keyword' && (text === 'anchored' || text === 'smoothed')) expr = this.#extended(expr, text);
-      else return expr;
-    }
-  }
-
-  #bracket(expr: Expr): Expr {
-    const reader = this.#reader;
-    reader.take();
-    if (reader.next.text === ']') throw reader.unexpected('subquery or range selector', 'duration');
-    const range = reader.within('subquery or range selector', () => this.#durations.positive());
-    if (reader.accept(':')) return this.#subquery(expr, range);
-    if (!reader.accept(']')) throw reader.unexpected('subquery or range', '":" or "]"');
-    if (expr.kind !== 'vectorSelector') {
-      throw reader.error('ranges only allowed for vector selectors', expr);
-    }
-    if (expr.offsetMs !== 0 || expr.offsetExpr !== undefined) {
-      throw reader.error('no offset modifiers allowed before range', expr);
-    }
-    if (expr.atMs !== undefined || expr.startOrEnd !== undefined) {
-      throw reader.error('no @ modifiers allowed before range', expr);
-    }
-    const { start } = expr;
-    return {
-      ...{ kind: 'matrixSelector', selector: expr, start, end: reader.previousEnd },
-      ...{ rangeMs: range.ms, rangeExpr: range.expr },
-    };
-  }
-
-  #subquery(expr: Expr, range: Duration): Subquery {
-    const reader = this.#reader;
-    let step: Duration = { ms: 0, expr: undefined };
-    if (reader.next.text !== ']') {
-      const { kind, text } = reader.next;
-      const isDuration = kind === 'number' || kind === 'duration' || kind === 'keyword' || kind === 'operator';
-      if (!isDuration && text !== '(') throw reader.unexpected('subquery selector', 'duration or "]"');
-      step = this.#durations.positive();
-    }
-    if (!reader.accept(']')) throw reader.unexpected('subquery selector', '"]"');
-    return {
-      ...{ kind: 'subquery', expr, start: expr.start, end: reader.previousEnd },
-      ...{ rangeMs: range.ms, rangeExpr: range.expr, stepMs: step.ms, stepExpr: step.expr },
-      ...{ offsetMs: 0, offsetExpr: undefined, atMs: undefined, startOrEnd: undefined },
-    };
-  }
-
-  #offset(expr: Expr): Expr {
-    const reader = this.#reader;
-    reader.take();
-    const offset = this.#durations.offset();
-    const shift = shiftOf(expr);
-    if (shift === undefined) {
-      const where = 'an instant vector selector or range vector selector or a subquery';
-      throw reader.error(`offset modifier must be preceded by ${where}`, expr);
-    }
-    if (shift.offsetMs !== 0 || shift.offsetExpr !== undefined) {
-      throw reader.error('offset may not be set multiple times', expr);
-    }
-    return shifted(expr, { ...shift, offsetMs: offset.ms, offsetExpr: offset.expr }, reader.previousEnd);
-  }
-
-  #at(expr: Expr): Expr {
-    const reader = this.#reader;
-    reader.take();
-    const { startOrEnd, seconds } = this.#atTime();
-    const shift = shiftOf(expr);
-    if (shift === undefined) {
-      const where = 'an instant vector selector or range vector selector or a subquery';
-      throw reader.error(`@ modifier must be preceded by ${where}`, expr);
-    }
-    if (shift.atMs !== undefined || shift.startOrEnd !== undefined) {
-      throw reader.error('@ <timestamp> may not be set multiple times', expr);
-    }
-    if (seconds !== undefined && !(Math.abs(seconds) < AT_SECONDS_MAX)) {
-      throw reader.error(`timestamp out of bounds for @ modifier: ${fixed(seconds)}`, expr);
-    }
-    const atMs = seconds === undefined ? undefined : Math.round(seconds * 1000);
-    return shifted(expr, { ...shift, atMs, startOrEnd }, reader.previousEnd);
-  }
-
-  #atTime(): { readonly startOrEnd: 'start' | 'end' | undefined; readonly seconds: number | undefined } {
-    const reader = this.#reader;
-    const { text } = reader.next;
-    if (text === 'start' || text === 'end') {
-      reader.take();
-      reader.expect('(', '@');
-      reader.expect(')', '@');
-      return { startOrEnd: text, seconds: undefined };
-    }
-    const sign = reader.accept('-') ? -1 : 1;
-    if (sign === 1) reader.accept('+');
-    const { kind } = reader.next;
-    if (kind !== 'number' && kind !== 'duration') throw reader.unexpected('@', 'timestamp');
-    return { startOrEnd: undefined, seconds: sign * this.#durations.literal().value };
-  }
-
-  #extended(expr: Expr, word: 'anchored' | 'smoothed'): Expr {
-    const reader = this.#reader;
-    if (!this.#dialect.isExperimental) throw reader.error(`${word} modifier is experimental and not enabled`);
-    reader.take();
-    if (expr.kind === 'subquery') throw reader.error(`${word} modifier is not supported for subqueries`, expr);
-    const selector = expr.kind === 'matrixSelector' ? expr.selector : expr;
-    if (selector.kind !== 'vectorSelector') {
-      throw reader.error(`${word} modifier not implemented`, expr);
-    }
-    if (word === 'anchored' ? selector.isSmoothed : selector.isAnchored) {
-      throw reader.error('anchored and smoothed modifiers cannot be used together', expr);
-    }
-    const isAnchored = selector.isAnchored || word === 'anchored';
-    const isSmoothed = selector.isSmoothed || word === 'smoothed';
-    const end = reader.previousEnd;
-    if (expr.kind === 'matrixSelector') {
-      return { ...expr, selector: { ...expr.selector, isAnchored, isSmoothed }, end };
-    }
-    return { ...selector, isAnchored, isSmoothed, end };
-  }
 }
 
 function isFill(text: string): boolean {
   return text === 'fill' || text === 'fill_left' || text === 'fill_right';
-}
-
-function shiftOf(expr: Expr): TimeShift | undefined {
-  if (expr.kind === 'matrixSelector') return expr.selector;
-  return expr.kind === 'vectorSelector' || expr.kind === 'subquery' ? expr : undefined;
-}
-
-function shifted(expr: Expr, { offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift, end: number): Expr {
-  const shift = { offsetMs, offsetExpr, atMs, startOrEnd };
-  if (expr.kind === 'matrixSelector') return { ...expr, selector: { ...expr.selector, ...shift }, end };
-  return { ...expr, ...shift, end } as Expr;
-}
-
-/** A number as Go's `%f` prints it. */
-function fixed(value: number): string {
-  if (Number.isNaN(value)) return 'NaN';
-  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
-  return `${BigInt(Math.trunc(value))}.000000`;
 }

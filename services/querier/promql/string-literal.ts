@@ -57,10 +57,15 @@ function readEscape(query: string, at: number, quote: string): { readonly bytes:
   if (shape === undefined) throw parseError(query, at, `unknown escape sequence ${unicodeName(query, at + 1)}`);
   const [length, base] = shape;
   const from = at + (isOctal ? 1 : 2);
+  return { bytes: pointBytes(query, at, from, length, base), end: from + length };
+}
+
+/** The character, or the byte if it has fewer than four digits, of a numeric escape. */
+function pointBytes(query: string, at: number, from: number, length: number, base: number): Buffer {
   let point = 0;
   for (let i = from; i < from + length; i++) {
-    const digit = Number.parseInt(query[i] ?? '', base);
     if (query[i] === undefined) throw parseError(query, at, 'escape sequence not terminated');
+    const digit = Number.parseInt(query[i], base);
     if (Number.isNaN(digit)) {
       throw parseError(query, at, `illegal character ${unicodeName(query, i)} in escape sequence`);
     }
@@ -69,7 +74,7 @@ function readEscape(query: string, at: number, quote: string): { readonly bytes:
   const isByte = length < 4;
   const isValid = isByte ? point <= 255 : point <= POINT_MAX && !(point >= 0xd800 && point < 0xe000);
   if (!isValid) throw parseError(query, at, 'escape sequence is an invalid Unicode code point');
-  return { bytes: isByte ? Buffer.of(point) : Buffer.from(String.fromCodePoint(point)), end: from + length };
+  return isByte ? Buffer.of(point) : Buffer.from(String.fromCodePoint(point));
 }
 
 /** A character as Go's `%#U` prints it: `U+0071 'q'`. */

@@ -76,8 +76,9 @@ const TEXT_MAX = 10;
 function describe({ kind, text, start, end }: Token, query: string): string {
   const written = query.slice(start, end);
   const shown = JSON.stringify(written);
-  const short =
-    [...written].length > TEXT_MAX ? `${JSON.stringify([...written].slice(0, TEXT_MAX).join(''))}...` : shown;
+  const characters = Array.from(written);
+  const isLong = characters.length > TEXT_MAX;
+  const short = isLong ? `${JSON.stringify(characters.slice(0, TEXT_MAX).join(''))}...` : shown;
   switch (kind) {
     case 'end':
       return 'end of input';

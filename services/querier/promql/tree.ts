@@ -47,13 +47,13 @@ export function exprTree(expr: Expr): Json {
   }
 }
 
-function selectorMembers(selector: VectorSelector): { readonly [name: string]: Json } {
+function selectorMembers(selector: VectorSelector): Readonly<Record<string, Json>> {
   const { name, matchers, isAnchored, isSmoothed } = selector;
   const list = matchers.map((it) => ({ name: it.name, value: it.value, type: it.op }));
   return { name, matchers: list, anchored: isAnchored, smoothed: isSmoothed, ...shiftMembers(selector) };
 }
 
-function shiftMembers({ offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift): { readonly [name: string]: Json } {
+function shiftMembers({ offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift): Readonly<Record<string, Json>> {
   return {
     ...{ offset: offsetMs, offsetExpr: durationTree(offsetExpr) },
     ...{ timestamp: atMs ?? null, startOrEnd: startOrEnd ?? null },

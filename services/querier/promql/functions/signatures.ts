@@ -44,7 +44,7 @@ const EXPERIMENTAL: ReadonlySet<string> = new Set([
 export const SIGNATURES: ReadonlyMap<string, FunctionSignature> = new Map(
   ENTRIES.flatMap(([names, letters, variadic = 0, returns = 'vector']) =>
     names.split(' ').map((name) => {
-      const args = [...letters].map((letter) => LETTERS[letter]);
+      const args = Array.from(letters, (letter) => LETTERS[letter]);
       return [name, { name, args, variadic, returns, isExperimental: EXPERIMENTAL.has(name) }] as const;
     }),
   ),
