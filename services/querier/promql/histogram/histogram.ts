@@ -143,7 +143,10 @@ function coarser({ indexes, counts }: Buckets, shift: number): Buckets {
  * The zero bucket of the same observations with a wider threshold. Where the threshold would cut a populated bucket it
  * grows to that bucket's far edge.
  */
-export function widerZero(histogram: Histogram, threshold: number): { readonly count: number; readonly threshold: number } {
+export function widerZero(
+  histogram: Histogram,
+  threshold: number,
+): { readonly count: number; readonly threshold: number } {
   const { positive, negative } = histogram;
   let wide = threshold;
   for (;;) {
