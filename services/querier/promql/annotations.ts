@@ -1,0 +1,44 @@
+import type { Span } from './ast.js';
+
+/** Most annotations of a kind that an answer names. */
+const SHOWN_MAX = 10;
+
+/** Warnings and infos of one query; equal ones count once. */
+export class Annotations {
+  readonly #query: string;
+  /** Position by text; the last one counts. */
+  readonly #warnings = new Map<string, number>();
+  readonly #infos = new Map<string, number>();
+
+  constructor(query: string) {
+    this.#query = query;
+  }
+
+  warn(text: string, { start }: Pick<Span, 'start'>): void {
+    this.#warnings.set(`PromQL warning: ${text}`, start);
+  }
+
+  info(text: string, { start }: Pick<Span, 'start'>): void {
+    this.#infos.set(`PromQL info: ${text}`, start);
+  }
+
+  get warnings(): string[] {
+    return this.#shown(this.#warnings, 'warning');
+  }
+
+  get infos(): string[] {
+    return this.#shown(this.#infos, 'info');
+  }
+
+  #shown(all: ReadonlyMap<string, number>, kind: string): string[] {
+    const texts = Array.from(all, ([text, start]) => `${text} (${this.#place(start)})`);
+    const rest = texts.length - SHOWN_MAX;
+    return rest > 0 ? [...texts.slice(0, SHOWN_MAX), `${rest} more ${kind} annotations omitted`] : texts;
+  }
+
+  #place(start: number): string {
+    const before = this.#query.slice(0, start);
+    const line = before.split('\n').length;
+    return `${line}:${Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1)) + 1}`;
+  }
+}

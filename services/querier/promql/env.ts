@@ -1,0 +1,37 @@
+import type { Annotations } from './annotations.js';
+import type { LabelMatcher } from './ast.js';
+import type { Limits } from './limits.js';
+import type { SampleSeries } from './samples.js';
+
+/** Where samples come from. */
+export interface SeriesSource {
+  /** Series that fit all matchers, with their samples in `(fromMs, toMs]`, ascending, staleness markers included. */
+  select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]>;
+}
+
+/** When an expression is evaluated, and over what. */
+export interface Env {
+  /** Time of the first step; the others follow at equal distance. */
+  readonly startMs: number;
+  readonly stepMs: number;
+  readonly steps: number;
+  /** How far back an instant selector looks for a sample. */
+  readonly lookbackMs: number;
+  /** Step of subqueries that name none. */
+  readonly defaultStepMs: number;
+  readonly source: SeriesSource;
+  readonly notes: Annotations;
+  readonly limits: Limits;
+  /** Whether it is a query of one step from outside: its vectors may be in an order of their own. */
+  readonly isInstant: boolean;
+}
+
+/** Time of a step. */
+export function timeOf({ startMs, stepMs }: Env, step: number): number {
+  return startMs + step * stepMs;
+}
+
+/** The same with the first step only. */
+export function firstStep(env: Env): Env {
+  return { ...env, steps: 1 };
+}
