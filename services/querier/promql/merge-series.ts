@@ -1,0 +1,43 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { METRIC_LABELS } from './labels.js';
+import { HISTOGRAM, histogramAt, NONE, setFloat, setHistogram, type MutableSeries, type StepSeries } from './samples.js';
+
+/**
+ * Makes one series of those with equal labels, which may not have values at the same step.
+ *
+ * @throws `execute_query`.
+ */
+export function mergedSeries(vector: readonly StepSeries[]): StepSeries[] {
+  const byLabels = new Map<string, StepSeries>();
+  for (const series of vector) {
+    const before = byLabels.get(series.labels.key);
+    byLabels.set(series.labels.key, before === undefined ? series : merged(before, series));
+  }
+  return [...byLabels.values()];
+}
+
+/** The vector without the names that were to be dropped. @throws as `mergedSeries`. */
+export function withoutDroppedNames(vector: readonly StepSeries[]): StepSeries[] {
+  return mergedSeries(
+    vector.map((series) => {
+      if (!series.isNameDropped) return series;
+      return { ...series, labels: series.labels.without(METRIC_LABELS), isNameDropped: false };
+    }),
+  );
+}
+
+function merged(one: StepSeries, other: StepSeries): StepSeries {
+  const { labels, isNameDropped } = one;
+  const base = { labels, kinds: one.kinds.slice(), values: one.values.slice(), isNameDropped };
+  const result: MutableSeries = one.histograms === undefined ? base : { ...base, histograms: [...one.histograms] };
+  for (let step = 0; step < result.kinds.length; step++) {
+    if (other.kinds[step] === NONE) continue;
+    if (result.kinds[step] !== NONE) {
+      throw new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
+    }
+    if (other.kinds[step] === HISTOGRAM) setHistogram(result, step, histogramAt(other, step));
+    else setFloat(result, step, other.values[step]);
+  }
+  return result;
+}
