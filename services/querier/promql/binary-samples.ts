@@ -40,12 +40,7 @@ export function applySamples(
   return incompatible(expr, lhs, rhs, notes);
 }
 
-function applyHistograms(
-  expr: BinaryExpr,
-  lhs: Histogram,
-  rhs: Histogram,
-  notes: Annotations,
-): Sample | undefined {
+function applyHistograms(expr: BinaryExpr, lhs: Histogram, rhs: Histogram, notes: Annotations): Sample | undefined {
   const { op, isBool } = expr;
   if (op === '+' || op === '-') return sumOf(expr, lhs, rhs, notes);
   if (op !== '==' && op !== '!=') return incompatible(expr, lhs, rhs, notes);

@@ -170,7 +170,12 @@ class GroupMatch {
         const partner = at < 0 ? undefined : this.#one[at];
         const labels = this.#labels(series.labels, partner?.labels);
         this.#checkUnique((taken[step] ??= new Set()), labels);
-        this.#put(labels, step, sampleAt(series, step), partner === undefined ? (fills.one ?? 0) : sampleAt(partner, step));
+        this.#put(
+          labels,
+          step,
+          sampleAt(series, step),
+          partner === undefined ? (fills.one ?? 0) : sampleAt(partner, step),
+        );
       }
     }
     if (fills.many === undefined) return;

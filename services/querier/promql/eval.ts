@@ -5,10 +5,10 @@ import { firstStep, timeOf, type Env } from './env.js';
 import { scalarsOf, stringOf, vectorOf, type RangeFunction } from './functions/function.js';
 import { absentLabels, absentSeries } from './functions/vector-functions.js';
 import { FUNCTIONS } from './functions/registry.js';
-import { invariant } from '#shared/errors/invariant';
+import { invariant, InvariantError } from '#shared/errors/invariant';
 import { mapCounts } from './histogram/histogram.js';
 import { isStepInvariant } from './invariant-steps.js';
-import { Labels } from './labels.js';
+import { NO_LABELS } from './labels.js';
 import {
   emptySeries,
   hasSamples,
@@ -54,7 +54,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
     }
     case 'matrixSelector':
     case 'subquery':
-      return invariant(false, 'a range vector was evaluated as a vector');
+      throw new InvariantError('a range vector was evaluated as a vector');
   }
 }
 
@@ -125,7 +125,7 @@ async function absentOverTime(expr: Call, env: Env): Promise<Value> {
     const { from, to } = windowsOf(one, shift, rangeMs, env);
     for (let step = 0; step < env.steps; step++) if (to[step] > from[step]) isPresent[step] = 1;
   }
-  const labels = arg.kind === 'matrixSelector' ? absentLabels(arg.selector.matchers) : Labels.NONE;
+  const labels = arg.kind === 'matrixSelector' ? absentLabels(arg.selector.matchers) : NO_LABELS;
   return absentSeries(isPresent, labels);
 }
 
@@ -198,7 +198,9 @@ function repeated(value: Value, steps: number): Value {
       values: new Float64Array(steps).fill(one.values[0]),
       isNameDropped: one.isNameDropped,
     };
-    return one.histograms === undefined ? base : { ...base, histograms: Array.from({ length: steps }, () => one.histograms?.[0]) };
+    return one.histograms === undefined
+      ? base
+      : { ...base, histograms: Array.from({ length: steps }, () => one.histograms?.[0]) };
   });
   return { kind: 'vector', series };
 }

@@ -1,7 +1,5 @@
 /** The labels of a series: names ascending, no empty values; never changed. */
 export class Labels {
-  static readonly NONE = new Labels([], []);
-
   readonly names: readonly string[];
   readonly values: readonly string[];
   #key: string | undefined;
@@ -24,7 +22,9 @@ export class Labels {
 
   /** Text that only equal labels have. */
   get key(): string {
-    this.#key ??= this.names.map((name, i) => `${name.length}:${name}${this.values[i].length}:${this.values[i]}`).join('');
+    this.#key ??= this.names
+      .map((name, i) => `${name.length}:${name}${this.values[i].length}:${this.values[i]}`)
+      .join('');
     return this.#key;
   }
 
@@ -65,6 +65,8 @@ export class Labels {
     return names.length === this.names.length ? this : new Labels(names, values);
   }
 }
+
+export const NO_LABELS = Labels.of([]);
 
 export const METRIC_NAME = '__name__';
 /** What goes with the name of a metric wherever the name is dropped. */

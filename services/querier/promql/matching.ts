@@ -43,7 +43,8 @@ export function matchGroups(
 /** 1 for each step at which one of the series has something. */
 export function presence(series: readonly StepSeries[], steps: number): Uint8Array {
   const isPresent = new Uint8Array(steps);
-  for (const { kinds } of series) for (let step = 0; step < steps; step++) if (kinds[step] !== NONE) isPresent[step] = 1;
+  for (const { kinds } of series)
+    for (let step = 0; step < steps; step++) if (kinds[step] !== NONE) isPresent[step] = 1;
   return isPresent;
 }
 

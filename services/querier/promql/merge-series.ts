@@ -1,7 +1,15 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { METRIC_LABELS } from './labels.js';
-import { HISTOGRAM, histogramAt, NONE, setFloat, setHistogram, type MutableSeries, type StepSeries } from './samples.js';
+import {
+  HISTOGRAM,
+  histogramAt,
+  NONE,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type StepSeries,
+} from './samples.js';
 
 /**
  * Makes one series of those with equal labels, which may not have values at the same step.

@@ -10,7 +10,9 @@ export function natural(one: string, other: string): number {
   for (let i = 0; i < length; i++) {
     if (ones[i] === others[i]) continue;
     const areNumbers = /^\d/.test(ones[i]) && /^\d/.test(others[i]);
-    const difference = areNumbers ? compareNumbers(BigInt(ones[i]), BigInt(others[i])) : compareBytes(ones[i], others[i]);
+    const difference = areNumbers
+      ? compareNumbers(BigInt(ones[i]), BigInt(others[i]))
+      : compareBytes(ones[i], others[i]);
     if (difference !== 0) return difference;
   }
   return ones.length - others.length || compareBytes(one, other);

@@ -54,7 +54,10 @@ export function setHistogram(series: MutableSeries, step: number, histogram: His
 }
 
 /** The histogram of a step that has one. */
-export function histogramAt(series: { readonly histograms?: readonly (Histogram | undefined)[] }, step: number): Histogram {
+export function histogramAt(
+  series: { readonly histograms?: readonly (Histogram | undefined)[] },
+  step: number,
+): Histogram {
   const histogram = series.histograms?.[step];
   if (histogram === undefined) throw new RangeError(`no histogram at ${step}`);
   return histogram;

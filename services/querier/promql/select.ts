@@ -1,6 +1,13 @@
 import type { MatrixSelector, TimeShift, VectorSelector } from './ast.js';
 import { timeOf, type Env } from './env.js';
-import { emptySeries, setFloat, setHistogram, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import {
+  emptySeries,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type SampleSeries,
+  type StepSeries,
+} from './samples.js';
 
 /** For each step the samples `[from, to)` of a series that are in its window, and the ends of the window. */
 export interface Windows {
@@ -107,6 +114,10 @@ function withoutStale(series: SampleSeries): SampleSeries {
   const kept: number[] = [];
   for (let i = 0; i < times.length; i++) if (stale[i] !== 1) kept.push(i);
   const { labels } = series;
-  const base = { labels, times: Float64Array.from(kept, (i) => times[i]), values: Float64Array.from(kept, (i) => values[i]) };
+  const base = {
+    labels,
+    times: Float64Array.from(kept, (i) => times[i]),
+    values: Float64Array.from(kept, (i) => values[i]),
+  };
   return histograms === undefined ? base : { ...base, histograms: kept.map((i) => histograms[i]) };
 }

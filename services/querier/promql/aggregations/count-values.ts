@@ -3,7 +3,15 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { printHistogram } from '../histogram/print.js';
 import type { Labels } from '../labels.js';
 import { numberText } from '../print.js';
-import { emptySeries, histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
+import {
+  emptySeries,
+  histogramAt,
+  HISTOGRAM,
+  NONE,
+  setFloat,
+  type MutableSeries,
+  type StepSeries,
+} from '../samples.js';
 
 /** How often each value is there at each step; one series for each value, which a label tells. */
 export function countValues(

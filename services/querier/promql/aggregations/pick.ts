@@ -81,7 +81,10 @@ function kept(
   const masks = series.map(() => new Uint8Array(env.steps));
   for (let step = 0; step < env.steps; step++) for (const i of choose(step)) masks[i][step] = 1;
   return series
-    .map((one, i): StepSeries => ({ ...one, kinds: one.kinds.map((kind, step) => (masks[i][step] === 1 ? kind : NONE)) }))
+    .map((one, i): StepSeries => ({
+      ...one,
+      kinds: one.kinds.map((kind, step) => (masks[i][step] === 1 ? kind : NONE)),
+    }))
     .filter(hasSamples);
 }
 

@@ -51,7 +51,15 @@ export function ofFloats(map: (value: number, params: readonly number[]) => numb
     run: ({ env, args }) => {
       const [vector, ...rest] = args;
       const params = rest.map((value) => (value.kind === 'scalar' ? value.values : new Float64Array(env.steps)));
-      return { kind: 'vector', series: mapFloats(vectorOf(vector), (x, step) => map(x, params.map((it) => it[step]))) };
+      return {
+        kind: 'vector',
+        series: mapFloats(vectorOf(vector), (x, step) =>
+          map(
+            x,
+            params.map((it) => it[step]),
+          ),
+        ),
+      };
     },
   };
 }

@@ -122,7 +122,10 @@ function estimate(
 
 /** Corrections of one metric, over all steps and series. */
 class Corrections {
-  readonly #all = new Map<string, Correction & { readonly count: number; readonly firstMs: number; readonly lastMs: number }>();
+  readonly #all = new Map<
+    string,
+    Correction & { readonly count: number; readonly firstMs: number; readonly lastMs: number }
+  >();
 
   add(name: string, found: Correction, timeMs: number): void {
     const before = this.#all.get(name);

@@ -69,7 +69,7 @@ const NAME_START = /[A-Za-z0-9_]/;
 /** Go's template: `$1`, `$name` (the longest that it can be), `${name}`, `$$`. */
 function expanded(template: string, group: (name: string) => string): string {
   let text = '';
-  for (let at = 0; at < template.length; ) {
+  for (let at = 0; at < template.length;) {
     const next = template.indexOf('$', at);
     if (next < 0) return text + template.slice(at);
     text += template.slice(at, next);
@@ -95,7 +95,10 @@ function expanded(template: string, group: (name: string) => string): string {
 
 const INEFFECTIVE = 'sort is ineffective for range queries since results are always ordered by labels';
 
-function sorted(compare: (one: StepSeries, other: StepSeries, call: ValueCall) => number, keepsHistograms: boolean): ValueFunction {
+function sorted(
+  compare: (one: StepSeries, other: StepSeries, call: ValueCall) => number,
+  keepsHistograms: boolean,
+): ValueFunction {
   return {
     kind: 'value',
     run(call) {

@@ -1,4 +1,4 @@
-import { Labels, METRIC_NAME } from '../labels.js';
+import { Labels, METRIC_NAME, NO_LABELS } from '../labels.js';
 import type { LabelMatcher } from '../ast.js';
 import { emptySeries, FLOAT, hasSamples, NONE, setFloat } from '../samples.js';
 import { presence } from '../matching.js';
@@ -35,7 +35,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
     kind: 'value',
     run({ expr, env, args }) {
       const [arg] = expr.args;
-      const labels = arg.kind === 'vectorSelector' ? absentLabels(arg.matchers) : Labels.NONE;
+      const labels = arg.kind === 'vectorSelector' ? absentLabels(arg.matchers) : NO_LABELS;
       return absentSeries(presence(vectorOf(args[0]), env.steps), labels);
     },
   },
@@ -59,7 +59,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
     run({ env, args }) {
       const values = scalarsOf(args[0], env.steps);
       const kinds = new Uint8Array(env.steps).fill(FLOAT);
-      return { kind: 'vector', series: [{ labels: Labels.NONE, kinds, values, isNameDropped: false }] };
+      return { kind: 'vector', series: [{ labels: NO_LABELS, kinds, values, isNameDropped: false }] };
     },
   },
   /** Of what is no selector: the time of evaluation. */
