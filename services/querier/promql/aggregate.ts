@@ -4,7 +4,7 @@ import { countValues } from './aggregations/count-values.js';
 import { bottomk, limitk, limitRatio, topk, type GroupPicker } from './aggregations/pick.js';
 import { count, group, max, min, quantile, stddev, stdvar } from './aggregations/statistics.js';
 import { avg, sum } from './aggregations/sum-avg.js';
-import { METRIC_NAME, type Labels } from './labels.js';
+import { METRIC_NAME, type Labels, NO_LABELS } from './labels.js';
 import { numberText } from './print.js';
 import { emptySeries, hasSamples, type StepSeries } from './samples.js';
 
@@ -16,10 +16,17 @@ const PICKERS: Readonly<Record<string, GroupPicker>> = { topk, bottomk, limitk, 
 /** Aggregates a vector; `label` is the parameter of `count_values`. */
 export function aggregate(vector: readonly StepSeries[], call: AggregationCall, label: string): StepSeries[] {
   const { expr, env, param } = call;
-  if (expr.op === 'count_values') return countValues(vector, label, grouping(expr, label), env.steps);
+  if (expr.op === 'count_values')
+    return countValues(vector, label, grouping(expr, label), env.steps).map((one) => ({
+      ...one,
+      isNameDropped: one.isNameDropped || expr.isWithout,
+    }));
   if (expr.op === 'quantile') warnOfQuantiles(call, param ?? new Float64Array(0));
-  const groups = groupsOf(vector, grouping(expr));
   const picker = PICKERS[expr.op];
+  // What is wrong with the parameter is told even of nothing.
+  if (picker !== undefined && vector.length === 0)
+    picker({ labels: NO_LABELS, series: [], isNameDropped: false }, call);
+  const groups = groupsOf(vector, grouping(expr));
   if (picker !== undefined) return groups.flatMap((one) => picker(one, call));
   return groups.flatMap((one) => {
     const result = emptySeries(one.labels, env.steps, one.isNameDropped);

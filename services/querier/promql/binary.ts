@@ -189,8 +189,9 @@ class GroupMatch {
 
   /** What stands in for a missing sample of the many side and of the one side. */
   #fills(): { readonly many: number | undefined; readonly one: number | undefined } {
+    // With `group_right` the sides are swapped, and what they are filled with is not.
     const { fillLeft, fillRight } = this.#matching;
-    return this.#isSwapped ? { many: fillRight, one: fillLeft } : { many: fillLeft, one: fillRight };
+    return { many: fillLeft, one: fillRight };
   }
 
   #put(labels: Labels, step: number, many: Sample, one: Sample): void {

@@ -53,7 +53,7 @@ export class DurationParser {
     if (!isLiteral && !isFunction && operand !== '(') {
       throw this.#reader.unexpected('offset', 'number, duration, step(), or range()');
     }
-    const node = this.#unary();
+    const node = this.#signedPrimary();
     if (node.kind === 'duration') return { ms: 0, expr: node };
     return { ms: Math.trunc(this.#milliseconds(node)), expr: undefined };
   }
@@ -91,6 +91,18 @@ export class DurationParser {
       return { ...operand, value: text === '-' ? -operand.value : operand.value, start };
     }
     return arithmetic(text, undefined, operand, { start, end: operand.end });
+  }
+
+  /** A power behind it is one of the selector with its offset. */
+  #signedPrimary(): DurationNode {
+    const { kind, text, start } = this.#reader.next;
+    if (kind !== 'operator') return this.#primary();
+    this.#reader.take();
+    const operand = this.#primary();
+    if (operand.kind === 'number') {
+      return { ...operand, value: text === '-' ? -operand.value : operand.value, start };
+    }
+    return arithmetic(text as '+' | '-', undefined, operand, { start, end: operand.end });
   }
 
   #primary(): DurationNode {

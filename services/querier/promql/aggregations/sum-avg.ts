@@ -1,6 +1,6 @@
 import type { Annotations } from '../annotations.js';
 import type { Expr } from '../ast.js';
-import { isCustom, scaled, type Histogram } from '../histogram/histogram.js';
+import { isCustom, divided, type Histogram } from '../histogram/histogram.js';
 import { HistogramSum } from '../histogram/sum.js';
 import { metricName } from '../metric-name.js';
 import { NeumaierSum } from '../neumaier.js';
@@ -55,26 +55,27 @@ export function combineHistograms(
     return undefined;
   }
   const all = new HistogramSum(first);
-  for (const histogram of histograms.slice(1)) all.add(histogram);
+  let finite = 1;
+  for (const histogram of histograms.slice(1)) {
+    all.add(histogram);
+    if (!all.isInfinite && finite > 0) finite++;
+    else if (isMean) break;
+  }
   if (all.notes.isReconciled) notes.info('mismatched custom buckets were reconciled during aggregation', at);
   if (all.notes.isCollision) notes.warn('conflicting counter resets during histogram aggregation', at);
-  const result = all.result();
-  if (!isMean) return result;
-  if (isFinite(result)) return scaled(result, 1 / histograms.length);
-  return incrementalMean(histograms);
+  if (!isMean) return all.result();
+  if (finite === histograms.length) return divided(all.result(), histograms.length);
+  return incrementalMean(histograms, finite);
 }
 
-function isFinite({ count, sum: total, zeroCount, positive, negative }: Histogram): boolean {
-  const fields = [count, total, zeroCount, ...positive.counts, ...negative.counts];
-  return !fields.some((field) => Math.abs(field) === Infinity);
-}
-
-/** The mean where the sum would not be a number any more. */
-function incrementalMean(histograms: readonly Histogram[]): Histogram {
+/** The mean where the sum would be infinite. @param finite how many of them can be summed. */
+function incrementalMean(histograms: readonly Histogram[], finite: number): Histogram {
   const mean = new HistogramSum(histograms[0]);
-  for (let n = 2; n <= histograms.length; n++) {
+  for (const histogram of histograms.slice(1, finite)) mean.add(histogram);
+  mean.scale(1 / finite);
+  for (let n = finite + 1; n <= histograms.length; n++) {
     mean.scale((n - 1) / n);
-    mean.add(histograms[n - 1], 1 / n);
+    mean.add(histograms[n - 1], 1, n);
   }
   return mean.result();
 }

@@ -52,7 +52,7 @@ export function classicFraction(lower: number, upper: number, unsorted: readonly
   if (merged.at(-1)?.bound !== Infinity) return NaN;
   const { buckets } = monotonic(merged);
   const total = buckets[buckets.length - 1].count;
-  if (buckets.length < 2 || total === 0 || Number.isNaN(lower) || Number.isNaN(upper)) return NaN;
+  if (total === 0 || Number.isNaN(lower) || Number.isNaN(upper)) return NaN;
   if (lower >= upper) return 0;
   return (rankOf(upper, buckets) - rankOf(lower, buckets)) / total;
 }

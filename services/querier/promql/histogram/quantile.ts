@@ -16,7 +16,7 @@ export function quantile(q: number, histogram: Histogram): { readonly value: num
   const rank = (isUpward ? q : 1 - q) * count;
   const found = walkTo(walk, rank);
   const bucket = found.bucket === undefined ? undefined : zeroSided(found.bucket, histogram);
-  if (bucket === undefined) return { value: NaN, note: undefined };
+  if (bucket === undefined) return { value: NaN, note: hasNan ? 'result is NaN' : undefined };
   let { lower } = bucket;
   const { upper } = bucket;
   if (isCustom(histogram) && lower === -Infinity) {

@@ -49,15 +49,15 @@ export class HistogramSum {
     this.#zeroThreshold = first.zeroThreshold;
     this.#custom = first.custom;
     this.#hint = first.hint;
-    this.#addCounts(first, 1);
+    this.#addCounts(first, 1, 1);
   }
 
   get notes(): SumNotes {
     return { isCollision: this.#isCollision, isReconciled: this.#isReconciled };
   }
 
-  /** Adds a compatible histogram, times a factor; -1 subtracts it. */
-  add(histogram: Histogram, factor = 1): void {
+  /** Adds a compatible histogram, times a factor (-1 subtracts it), over a divisor. */
+  add(histogram: Histogram, factor = 1, divisor = 1): void {
     this.#joinHint(histogram.hint);
     let other = histogram;
     if (isCustom(other)) {
@@ -67,12 +67,18 @@ export class HistogramSum {
       if (other.schema < this.#schema) this.#reduceTo(other.schema);
       other = reduced(other, this.#schema);
     }
-    this.#addCounts(other, factor);
+    this.#addCounts(other, factor, divisor);
   }
 
   /** Multiplies what was added so far. */
   scale(factor: number): void {
     for (const field of this.#fields()) field.scale(factor);
+  }
+
+  /** Whether a field is not a number that can be counted on any more. */
+  get isInfinite(): boolean {
+    for (const field of this.#fields()) if (Math.abs(field.value) === Infinity) return true;
+    return false;
   }
 
   /** The total, without empty buckets. */
@@ -96,12 +102,12 @@ export class HistogramSum {
     };
   }
 
-  #addCounts({ count, sum, zeroCount, positive, negative }: Histogram, factor: number): void {
-    this.#count.add(factor * count);
-    this.#sum.add(factor * sum);
-    this.#zeroCount.add(factor * zeroCount);
-    addBuckets(this.#positive, positive, factor);
-    addBuckets(this.#negative, negative, factor);
+  #addCounts({ count, sum, zeroCount, positive, negative }: Histogram, factor: number, divisor: number): void {
+    this.#count.add((factor * count) / divisor);
+    this.#sum.add((factor * sum) / divisor);
+    this.#zeroCount.add((factor * zeroCount) / divisor);
+    addBuckets(this.#positive, positive, factor, divisor);
+    addBuckets(this.#negative, negative, factor, divisor);
   }
 
   #joinHint(hint: CounterHint): void {
@@ -182,8 +188,13 @@ function commonIndex(bounds: readonly number[], upper: number | undefined): numb
   return index < 0 ? bounds.length : index;
 }
 
-function addBuckets(sums: Map<number, NeumaierSum>, { indexes, counts }: Buckets, factor: number): void {
-  for (let i = 0; i < indexes.length; i++) fieldOf(sums, indexes[i]).add(factor * counts[i]);
+function addBuckets(
+  sums: Map<number, NeumaierSum>,
+  { indexes, counts }: Buckets,
+  factor: number,
+  divisor: number,
+): void {
+  for (let i = 0; i < indexes.length; i++) fieldOf(sums, indexes[i]).add((factor * counts[i]) / divisor);
 }
 
 function fieldOf(sums: Map<number, NeumaierSum>, index: number): NeumaierSum {

@@ -6,6 +6,8 @@ interface Piece {
   readonly lower: number;
   readonly upper: number;
   readonly kept: number;
+  /** Whether values are spread evenly over it; otherwise their logarithms are. */
+  readonly isLinear: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export function trimmed(histogram: Histogram, op: '</' | '>/', value: number): H
     const counts = buckets.indexes.map((index, i) => {
       const count = buckets.counts[i];
       const [lower, upper] = boundsOf(histogram, index, sign);
-      const piece = cut(histogram, { lower, upper, kept: count }, value, isBelow);
+      const piece = cut(histogram, { lower, upper, kept: count, isLinear: isCustom(histogram) }, value, isBelow);
       if (piece.kept !== count) isChanged = true;
       if (piece.kept !== 0) pieces.push(piece);
       return piece.kept;
@@ -33,9 +35,8 @@ export function trimmed(histogram: Histogram, op: '</' | '>/', value: number): H
   if (zero.kept !== histogram.zeroCount) isChanged = true;
   if (zero.kept !== 0) pieces.push(zero);
   if (!isChanged) return histogram;
-  const isLinear = isCustom(histogram);
   const count = pieces.reduce((all, { kept }) => all + kept, 0);
-  const sum = pieces.reduce((all, piece) => all + piece.kept * middle(piece, isLinear), 0);
+  const sum = pieces.reduce((all, piece) => all + piece.kept * middle(piece), 0);
   return compacted({ ...histogram, positive, negative, zeroCount: zero.kept, count, sum });
 }
 
@@ -51,7 +52,7 @@ function zeroPiece({ zeroThreshold, zeroCount, positive, negative }: Histogram):
   const hasNegative = negative.counts.some((count) => count !== 0);
   const lower = hasPositive && !hasNegative ? 0 : -zeroThreshold;
   const upper = hasNegative && !hasPositive ? 0 : zeroThreshold;
-  return { lower, upper, kept: zeroCount };
+  return { lower, upper, kept: zeroCount, isLinear: true };
 }
 
 /** The part of a piece on the wanted side of the value. */
@@ -59,15 +60,14 @@ function cut(histogram: Histogram, piece: Piece, value: number, isBelow: boolean
   const { lower, upper, kept } = piece;
   if (kept === 0) return piece;
   if (isCustom(histogram) && lower === -Infinity) return cutFirst(piece, value, isBelow);
-  if (upper === Infinity) {
-    const isKept = !isBelow && value <= lower;
-    return isKept ? piece : { ...piece, kept: 0 };
+  if (upper === Infinity && value < Infinity) {
+    return isBelow ? { ...piece, kept: 0 } : { ...piece, lower: Math.max(lower, value) };
   }
   if (value >= upper) return isBelow ? piece : { ...piece, kept: 0 };
   if (value <= lower) return isBelow ? { ...piece, kept: 0 } : piece;
-  const share = shareBelow(lower, upper, value, isCustom(histogram));
-  if (isBelow) return { lower, upper: value, kept: kept * share };
-  return { lower: value, upper, kept: kept * (1 - share) };
+  const share = shareBelow(lower, upper, value, piece.isLinear);
+  if (isBelow) return { ...piece, upper: value, kept: kept * share };
+  return { ...piece, lower: value, kept: kept * (1 - share) };
 }
 
 /** A bucket from minus infinity is taken for one from zero, where its end allows that. */
@@ -76,12 +76,13 @@ function cutFirst(piece: Piece, value: number, isBelow: boolean): Piece {
   const none = { ...piece, kept: 0 };
   if (isBelow) {
     if (value >= upper) return piece;
-    if (value > 0 && upper > 0 && upper < Infinity) return { lower: 0, upper: value, kept: (kept * value) / upper };
-    return upper <= 0 ? piece : none;
+    if (value > 0 && upper > 0 && upper < Infinity)
+      return { ...piece, lower: 0, upper: value, kept: (kept * value) / upper };
+    return upper <= 0 ? { ...piece, upper: value } : none;
   }
-  if (!(value >= 0 && upper > value)) return value < 0 && upper > value ? piece : none;
-  if (upper === Infinity) return none;
-  return { lower: value, upper, kept: kept * (1 - value / upper) };
+  if (value === -Infinity) return piece;
+  if (!(value >= 0 && upper > value) || upper === Infinity) return none;
+  return { ...piece, lower: value, kept: kept * (1 - value / upper) };
 }
 
 function shareBelow(lower: number, upper: number, value: number, isLinear: boolean): number {
@@ -91,7 +92,7 @@ function shareBelow(lower: number, upper: number, value: number, isLinear: boole
 }
 
 /** The value that stands for all of a piece. */
-function middle({ lower, upper }: Piece, isLinear: boolean): number {
+function middle({ lower, upper, isLinear }: Piece): number {
   if (lower === -Infinity) return upper > 0 ? upper / 2 : upper;
   if (upper === Infinity) return lower;
   if (isLinear || (lower <= 0 && upper >= 0)) return (lower + upper) / 2;
