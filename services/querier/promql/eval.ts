@@ -7,6 +7,7 @@ import { absentLabels, absentSeries } from './functions/vector-functions.js';
 import { FUNCTIONS } from './functions/registry.js';
 import { invariant, InvariantError } from '#shared/errors/invariant';
 import { mapCounts } from './histogram/histogram.js';
+import { addInfo } from './info.js';
 import { isStepInvariant } from './invariant-steps.js';
 import { NO_LABELS } from './labels.js';
 import {
@@ -83,6 +84,7 @@ async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> 
 async function evaluateCall(expr: Call, env: Env): Promise<Value> {
   const { name } = expr.func;
   if (name === 'absent_over_time') return absentOverTime(expr, env);
+  if (name === 'info') return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
   if (name === 'timestamp') {
     const arg = unwrapped(expr.args[0]);
     if (arg.kind === 'vectorSelector') {

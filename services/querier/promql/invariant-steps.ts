@@ -21,6 +21,8 @@ export function isStepInvariant(expr: Expr): boolean {
       return isStepInvariant(expr.lhs) && isStepInvariant(expr.rhs);
     case 'call': {
       if (isTimestampOfSelector(expr)) return true;
+      // What the other argument selects is read at the times of the first.
+      if (expr.func.name === 'info') return isStepInvariant(expr.args[0]);
       return !UNSAFE.has(expr.func.name) && expr.args.every(isStepInvariant);
     }
     case 'vectorSelector':
