@@ -7,6 +7,7 @@ import { absentLabels, absentSeries } from './functions/vector-functions.js';
 import { FUNCTIONS } from './functions/registry.js';
 import { invariant, InvariantError } from '#shared/errors/invariant';
 import { mapCounts } from './histogram/histogram.js';
+import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInstant } from './extended.js';
 import { addInfo } from './info.js';
 import { isStepInvariant } from './invariant-steps.js';
 import { NO_LABELS } from './labels.js';
@@ -50,6 +51,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
     case 'call':
       return evaluateCall(expr, env);
     case 'vectorSelector': {
+      if (expr.isSmoothed) return { kind: 'vector', series: await smoothedInstant(expr, env) };
       const samples = await loadInstant(expr, env);
       return { kind: 'vector', series: samples.flatMap((one) => instantSeries(one, expr, env) ?? []) };
     }
@@ -84,7 +86,8 @@ async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> 
 async function evaluateCall(expr: Call, env: Env): Promise<Value> {
   const { name } = expr.func;
   if (name === 'absent_over_time') return absentOverTime(expr, env);
-  if (name === 'info') return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
+  if (name === 'info')
+    return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
   if (name === 'timestamp') {
     const arg = unwrapped(expr.args[0]);
     if (arg.kind === 'vectorSelector') {
@@ -104,6 +107,12 @@ async function evaluateCall(expr: Call, env: Env): Promise<Value> {
 async function evaluateRange(expr: Call, { run, keepsName }: RangeFunction, env: Env): Promise<Value> {
   const rangeAt = expr.args.findIndex((_, i) => expr.func.args[Math.min(i, expr.func.args.length - 1)] === 'matrix');
   const arg = expr.args[rangeAt];
+  const range = unwrapped(arg);
+  if (range.kind === 'matrixSelector' && isExtended(range.selector)) {
+    checkExtended(range.selector, expr.func.name);
+    const all = await loadExtended(range, env);
+    return { kind: 'vector', series: all.flatMap((one) => extendedFunction(expr.func.name, one, range, env) ?? []) };
+  }
   const paramExprs = expr.args.filter((_, i) => i !== rangeAt);
   const params: Float64Array[] = [];
   for (const param of paramExprs) params.push(scalarsOf(await evaluate(param, env), env.steps));

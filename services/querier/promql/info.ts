@@ -6,7 +6,17 @@ import type { Call, Expr, LabelMatcher, VectorSelector } from './ast.js';
 import type { Env } from './env.js';
 import { METRIC_NAME, printLabels, type Labels } from './labels.js';
 import { compileMatcher, matchesEmpty } from './matcher.js';
-import { emptySeries, hasSamples, HISTOGRAM, histogramAt, NONE, setFloat, setHistogram, type MutableSeries, type StepSeries } from './samples.js';
+import {
+  emptySeries,
+  hasSamples,
+  HISTOGRAM,
+  histogramAt,
+  NONE,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type StepSeries,
+} from './samples.js';
 import { instantSeries, instantTimes, loadInstant } from './select.js';
 
 /** Labels by which a series and its info series are matched. */
@@ -42,7 +52,8 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
     const matching = isInfo(series) ? undefined : (infos.get(series.labels.only(IDENTIFYING).key) ?? []);
     for (let step = 0; step < env.steps; step++) {
       if (series.kinds[step] === NONE) continue;
-      const labels = matching === undefined ? series.labels : enriched(series.labels, matching, step, copied, isOptional);
+      const labels =
+        matching === undefined ? series.labels : enriched(series.labels, matching, step, copied, isOptional);
       if (labels === undefined) continue;
       let result = results.get(labels.key);
       if (result === undefined) {
