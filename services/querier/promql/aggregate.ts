@@ -4,9 +4,10 @@ import { countValues } from './aggregations/count-values.js';
 import { bottomk, limitk, limitRatio, topk, type GroupPicker } from './aggregations/pick.js';
 import { count, group, max, min, quantile, stddev, stdvar } from './aggregations/statistics.js';
 import { avg, sum } from './aggregations/sum-avg.js';
+import { newSeries } from './env.js';
 import { METRIC_NAME, type Labels, NO_LABELS } from './labels.js';
 import { numberText } from './print.js';
-import { emptySeries, hasSamples, type StepSeries } from './samples.js';
+import { hasSamples, type StepSeries } from './samples.js';
 
 const REDUCERS: Readonly<Record<string, GroupReducer>> = {
   ...{ sum, avg, min, max, count, group, stddev, stdvar, quantile },
@@ -17,7 +18,7 @@ const PICKERS: Readonly<Record<string, GroupPicker>> = { topk, bottomk, limitk, 
 export function aggregate(vector: readonly StepSeries[], call: AggregationCall, label: string): StepSeries[] {
   const { expr, env, param } = call;
   if (expr.op === 'count_values')
-    return countValues(vector, label, grouping(expr, label), env.steps).map((one) => ({
+    return countValues(vector, label, grouping(expr, label), env).map((one) => ({
       ...one,
       isNameDropped: one.isNameDropped || expr.isWithout,
     }));
@@ -29,7 +30,7 @@ export function aggregate(vector: readonly StepSeries[], call: AggregationCall, 
   const groups = groupsOf(vector, grouping(expr));
   if (picker !== undefined) return groups.flatMap((one) => picker(one, call));
   return groups.flatMap((one) => {
-    const result = emptySeries(one.labels, env.steps, one.isNameDropped);
+    const result = newSeries(one.labels, env, one.isNameDropped);
     REDUCERS[expr.op](one, result, call);
     return hasSamples(result) ? [result] : [];
   });

@@ -1,25 +1,25 @@
 import type { BinaryOperator } from './ast.js';
 
-/** `lhs op rhs` for numbers; comparisons give 1 or 0. Differs from JavaScript where Go does. */
-export function applyNumbers(op: BinaryOperator, lhs: number, rhs: number): number {
-  switch (op) {
-    case '+':
-      return lhs + rhs;
-    case '-':
-      return lhs - rhs;
-    case '*':
-      return lhs * rhs;
-    case '/':
-      return lhs / rhs;
-    case '%':
-      return lhs % rhs;
-    case '^':
-      return power(lhs, rhs);
-    case 'atan2':
-      return Math.atan2(lhs, rhs);
-    default:
-      return compareNumbers(op, lhs, rhs) ? 1 : 0;
-  }
+type NumberOperation = (lhs: number, rhs: number) => number;
+
+const ARITHMETIC: Readonly<Partial<Record<BinaryOperator, NumberOperation>>> = {
+  '+': (lhs, rhs) => lhs + rhs,
+  '-': (lhs, rhs) => lhs - rhs,
+  '*': (lhs, rhs) => lhs * rhs,
+  '/': (lhs, rhs) => lhs / rhs,
+  '%': (lhs, rhs) => lhs % rhs,
+  '^': (lhs, rhs) => power(lhs, rhs),
+  atan2: Math.atan2,
+};
+
+/** The operator for numbers; comparisons give 1 or 0. Differs from JavaScript where Go does. */
+export function arithmeticOf(op: BinaryOperator): NumberOperation {
+  return ARITHMETIC[op] ?? ((lhs, rhs) => (compareNumbers(op, lhs, rhs) ? 1 : 0));
+}
+
+/** Whether the operator makes a number of two. */
+export function isArithmetic(op: BinaryOperator): boolean {
+  return ARITHMETIC[op] !== undefined;
 }
 
 /** IEEE's power: `1 ^ NaN` and `-1 ^ Inf` are 1. */

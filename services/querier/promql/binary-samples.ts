@@ -1,13 +1,33 @@
 import type { Annotations } from './annotations.js';
-import { applyNumbers, compareNumbers, isComparison, isTrim } from './arithmetic.js';
+import { arithmeticOf, compareNumbers, isComparison, isTrim } from './arithmetic.js';
 import type { BinaryExpr } from './ast.js';
 import { areEqual } from './histogram/compare.js';
 import { compacted, divided, scaled, type Histogram } from './histogram/histogram.js';
 import { areCompatible, HistogramSum } from './histogram/sum.js';
 import { trimmed } from './histogram/trim.js';
+import {
+  HISTOGRAM,
+  histogramAt,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type StepSeries,
+} from './samples.js';
 
 /** A sample: a number or a histogram. */
 export type Sample = number | Histogram;
+
+/** The sample of a step that has one. */
+export function sampleAt(series: StepSeries, step: number): Sample {
+  return series.kinds[step] === HISTOGRAM ? histogramAt(series, step) : series.values[step];
+}
+
+/** Puts a sample, if there is one. */
+export function putSample(series: MutableSeries, step: number, sample: Sample | undefined): void {
+  if (sample === undefined) return;
+  if (typeof sample === 'number') setFloat(series, step, sample);
+  else setHistogram(series, step, sample);
+}
 
 /**
  * `lhs op rhs` for two samples of which one is from a vector.
@@ -22,22 +42,43 @@ export function applySamples(
   kept: Sample,
   notes: Annotations,
 ): Sample | undefined {
+  if (typeof lhs === 'number') {
+    return typeof rhs === 'number' ? applyFloats(expr, lhs, rhs, kept, notes) : applyToHistogram(expr, lhs, rhs, notes);
+  }
+  return typeof rhs === 'number' ? applyByNumber(expr, lhs, rhs, notes) : applyHistograms(expr, lhs, rhs, notes);
+}
+
+function applyFloats(
+  expr: BinaryExpr,
+  lhs: number,
+  rhs: number,
+  kept: Sample,
+  notes: Annotations,
+): Sample | undefined {
   const { op, isBool } = expr;
-  if (typeof lhs === 'number' && typeof rhs === 'number') {
-    if (isTrim(op)) return incompatible(expr, lhs, rhs, notes);
-    if (!isComparison(op)) return applyNumbers(op, lhs, rhs);
-    const holds = compareNumbers(op, lhs, rhs);
-    if (isBool) return holds ? 1 : 0;
-    return holds ? kept : undefined;
+  if (isTrim(op)) return incompatible(expr, lhs, rhs, notes);
+  if (!isComparison(op)) return arithmeticOf(op)(lhs, rhs);
+  const holds = compareNumbers(op, lhs, rhs);
+  if (isBool) return holds ? 1 : 0;
+  return holds ? kept : undefined;
+}
+
+function applyToHistogram(expr: BinaryExpr, lhs: number, rhs: Histogram, notes: Annotations): Sample | undefined {
+  return expr.op === '*' ? compacted(scaled(rhs, lhs)) : incompatible(expr, lhs, rhs, notes);
+}
+
+function applyByNumber(expr: BinaryExpr, lhs: Histogram, rhs: number, notes: Annotations): Sample | undefined {
+  switch (expr.op) {
+    case '*':
+      return compacted(scaled(lhs, rhs));
+    case '/':
+      return compacted(divided(lhs, rhs));
+    case '</':
+    case '>/':
+      return trimmed(lhs, expr.op, rhs);
+    default:
+      return incompatible(expr, lhs, rhs, notes);
   }
-  if (typeof lhs !== 'number' && typeof rhs !== 'number') return applyHistograms(expr, lhs, rhs, notes);
-  if (op === '*' && typeof lhs === 'number' && typeof rhs !== 'number') return compacted(scaled(rhs, lhs));
-  if (typeof lhs !== 'number' && typeof rhs === 'number') {
-    if (op === '*') return compacted(scaled(lhs, rhs));
-    if (op === '/') return compacted(divided(lhs, rhs));
-    if (op === '</' || op === '>/') return trimmed(lhs, op, rhs);
-  }
-  return incompatible(expr, lhs, rhs, notes);
 }
 
 function applyHistograms(expr: BinaryExpr, lhs: Histogram, rhs: Histogram, notes: Annotations): Sample | undefined {

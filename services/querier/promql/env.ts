@@ -1,7 +1,8 @@
 import type { Annotations } from './annotations.js';
-import type { LabelMatcher } from './ast.js';
+import type { LabelMatcher, VectorSelector } from './ast.js';
+import type { Labels } from './labels.js';
 import type { Limits } from './limits.js';
-import type { SampleSeries } from './samples.js';
+import { emptySeries, type MutableSeries, type SampleSeries } from './samples.js';
 
 /** Where samples come from. */
 export interface SeriesSource {
@@ -24,6 +25,8 @@ export interface Env {
   readonly limits: Limits;
   /** Whether it is a query of one step from outside: its vectors may be in an order of their own. */
   readonly isInstant: boolean;
+  /** Selectors of histograms of which only count and sum are looked at. */
+  readonly statsOnly: ReadonlySet<VectorSelector>;
 }
 
 /** Time of a step. */
@@ -34,4 +37,10 @@ export function timeOf({ startMs, stepMs }: Env, step: number): number {
 /** The same with the first step only. */
 export function firstStep(env: Env): Env {
   return { ...env, steps: 1 };
+}
+
+/** A series with nothing at any step of the query yet. @throws `execute_query` if that is one too many. */
+export function newSeries(labels: Labels, env: Env, isNameDropped: boolean): MutableSeries {
+  env.limits.add(env.steps);
+  return emptySeries(labels, env.steps, isNameDropped);
 }

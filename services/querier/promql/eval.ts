@@ -1,18 +1,27 @@
-import { aggregate } from './aggregate.js';
-import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
-import { unwrapped, type Aggregation, type BinaryExpr, type Call, type Expr, type Subquery } from './ast.js';
-import { firstStep, timeOf, type Env } from './env.js';
-import { scalarsOf, stringOf, vectorOf, type RangeFunction } from './functions/function.js';
-import { absentLabels, absentSeries } from './functions/vector-functions.js';
-import { FUNCTIONS } from './functions/registry.js';
 import { invariant, InvariantError } from '#shared/errors/invariant';
-import { mapCounts } from './histogram/histogram.js';
+
+import { aggregate } from './aggregate.js';
+import {
+  unwrapped,
+  type Aggregation,
+  type BinaryExpr,
+  type Call,
+  type Expr,
+  type Subquery,
+  type VectorSelector,
+} from './ast.js';
+import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
+import { firstStep, newSeries, timeOf, type Env } from './env.js';
 import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInstant } from './extended.js';
+import { scalarsOf, stringOf, vectorOf, type RangeContext, type RangeFunction } from './functions/function.js';
+import { FUNCTIONS } from './functions/registry.js';
+import { absentLabels, absentSeries } from './absent.js';
+import { mapCounts } from './histogram/histogram.js';
+import { sampleSize } from './histogram/size.js';
 import { addInfo } from './info.js';
 import { isStepInvariant } from './invariant-steps.js';
 import { NO_LABELS } from './labels.js';
 import {
-  emptySeries,
   hasSamples,
   HISTOGRAM,
   histogramAt,
@@ -22,28 +31,55 @@ import {
   type SampleSeries,
   type StepSeries,
 } from './samples.js';
-import { instantSeries, instantTimes, loadInstant, loadRange, referenceMs, windowsOf } from './select.js';
+import {
+  fillWindows,
+  instantSeconds,
+  instantVector,
+  loadInstant,
+  loadRange,
+  referenceMs,
+  windowsAt,
+  type Windows,
+} from './select.js';
 import type { Value } from './value.js';
 
 /** Evaluates an expression at all steps at once. @throws `execute_query` with Prometheus's text. */
 export async function evaluate(expr: Expr, env: Env): Promise<Value> {
-  if (env.steps > 1 && expr.kind !== 'number' && expr.kind !== 'string' && isStepInvariant(expr)) {
-    return repeated(await evaluateNode(expr, firstStep(env)), env.steps);
+  const { limits } = env;
+  const { held } = limits;
+  const isRepeated = env.steps > 1 && expr.kind !== 'number' && expr.kind !== 'string' && isStepInvariant(expr);
+  const value = isRepeated
+    ? repeated(await evaluateNode(expr, firstStep(env)), env)
+    : await evaluateNode(expr, env);
+  // What was read and made on the way is held no more.
+  limits.reset(held + sizeOf(value));
+  return value;
+}
+
+function sizeOf(value: Value): number {
+  if (value.kind === 'string') return 0;
+  if (value.kind === 'scalar') return value.values.length;
+  let size = 0;
+  for (const { kinds, histograms } of value.series) {
+    size += kinds.length;
+    if (histograms === undefined) continue;
+    for (const histogram of histograms) if (histogram !== undefined) size += sampleSize(histogram);
   }
-  return evaluateNode(expr, env);
+  return size;
 }
 
 async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
   env.limits.check();
   switch (expr.kind) {
     case 'number':
+      env.limits.add(env.steps);
       return { kind: 'scalar', values: new Float64Array(env.steps).fill(expr.value) };
     case 'string':
       return { kind: 'string', value: expr.value };
     case 'paren':
       return evaluate(expr.expr, env);
     case 'unary':
-      return expr.op === '+' ? evaluate(expr.expr, env) : negated(await evaluate(expr.expr, env));
+      return expr.op === '+' ? evaluate(expr.expr, env) : negated(await evaluate(expr.expr, env), env);
     case 'binary':
       return evaluateBinary(expr, env);
     case 'aggregation':
@@ -52,8 +88,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
       return evaluateCall(expr, env);
     case 'vectorSelector': {
       if (expr.isSmoothed) return { kind: 'vector', series: await smoothedInstant(expr, env) };
-      const samples = await loadInstant(expr, env);
-      return { kind: 'vector', series: samples.flatMap((one) => instantSeries(one, expr, env) ?? []) };
+      return { kind: 'vector', series: instantVector(await loadInstant(expr, env), expr, env) };
     }
     case 'matrixSelector':
     case 'subquery':
@@ -85,15 +120,15 @@ async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> 
 
 async function evaluateCall(expr: Call, env: Env): Promise<Value> {
   const { name } = expr.func;
-  if (name === 'absent_over_time') return absentOverTime(expr, env);
-  if (name === 'info')
-    return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
-  if (name === 'timestamp') {
-    const arg = unwrapped(expr.args[0]);
-    if (arg.kind === 'vectorSelector') {
-      const samples = await loadInstant(arg, env);
-      const series = samples.flatMap((one) => instantTimes(one, arg, env) ?? []);
-      return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
+  switch (name) {
+    case 'absent_over_time':
+      return absentOverTime(expr, env);
+    case 'info':
+      return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
+    case 'timestamp':
+    case 'start_timestamp': {
+      const arg = unwrapped(expr.args[0]);
+      if (arg.kind === 'vectorSelector') return sampleTimes(name, arg, env);
     }
   }
   const found = FUNCTIONS.get(name);
@@ -104,7 +139,14 @@ async function evaluateCall(expr: Call, env: Env): Promise<Value> {
   return found.run({ expr, env, args });
 }
 
-async function evaluateRange(expr: Call, { run, keepsName }: RangeFunction, env: Env): Promise<Value> {
+/** When the samples of a selector were taken, or when their counters began. */
+async function sampleTimes(name: string, selector: VectorSelector, env: Env): Promise<Value> {
+  const samples = await loadInstant(selector, env);
+  const series = instantSeconds(samples, selector, env, (one) => (name === 'timestamp' ? one.times : one.startTimes));
+  return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
+}
+
+async function evaluateRange(expr: Call, func: RangeFunction, env: Env): Promise<Value> {
   const rangeAt = expr.args.findIndex((_, i) => expr.func.args[Math.min(i, expr.func.args.length - 1)] === 'matrix');
   const arg = expr.args[rangeAt];
   const range = unwrapped(arg);
@@ -118,26 +160,38 @@ async function evaluateRange(expr: Call, { run, keepsName }: RangeFunction, env:
   for (const param of paramExprs) params.push(scalarsOf(await evaluate(param, env), env.steps));
   const { samples, shift, rangeMs } = await rangeOf(arg, env);
   const context = { env, arg, rangeMs, params, paramExprs };
-  const series: StepSeries[] = [];
-  for (const one of samples) {
-    if (one.times.length === 0) continue;
-    const result = emptySeries(one.labels, env.steps, one.isNameDropped === true || !keepsName);
-    run(one, windowsOf(one, shift, rangeMs, env), result, context);
-    if (hasSamples(result)) series.push(result);
+  return { kind: 'vector', series: overWindows(samples, windowsAt(shift, rangeMs, env), func, context) };
+}
+
+function overWindows(
+  samples: readonly SampleSeries[],
+  windows: Windows,
+  { run, keepsName }: RangeFunction,
+  context: RangeContext,
+): StepSeries[] {
+  const found: StepSeries[] = [];
+  for (const series of samples) {
+    if (series.times.length === 0) continue;
+    const result = newSeries(series.labels, context.env, series.isNameDropped === true || !keepsName);
+    fillWindows(windows, series);
+    run(series, windows, result, context);
+    if (hasSamples(result)) found.push(result);
   }
-  return { kind: 'vector', series };
+  return found;
 }
 
 async function absentOverTime(expr: Call, env: Env): Promise<Value> {
   const [arg] = expr.args;
   const { samples, shift, rangeMs } = await rangeOf(arg, env);
   const isPresent = new Uint8Array(env.steps);
+  const windows = windowsAt(shift, rangeMs, env);
   for (const one of samples) {
-    const { from, to } = windowsOf(one, shift, rangeMs, env);
-    for (let step = 0; step < env.steps; step++) if (to[step] > from[step]) isPresent[step] = 1;
+    fillWindows(windows, one);
+    env.limits.spend(env.steps);
+    for (let step = 0; step < env.steps; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
   }
   const labels = arg.kind === 'matrixSelector' ? absentLabels(arg.selector.matchers) : NO_LABELS;
-  return absentSeries(isPresent, labels);
+  return absentSeries(isPresent, labels, env);
 }
 
 /** The samples of a range vector, and how its windows lie. */
@@ -159,6 +213,8 @@ export async function evaluateSubquery(expr: Subquery, env: Env): Promise<Sample
   if (startMs <= first) startMs += stepMs;
   const steps = Math.floor((last - startMs) / stepMs) + 1;
   if (steps <= 0) return [];
+  // Refused before anything is made that long.
+  env.limits.add(steps);
   const inner: Env = { ...env, startMs, stepMs, steps, isInstant: false };
   const value = await evaluate(expr.expr, inner);
   return vectorOf(value).map((series) => samplesOf(series, inner));
@@ -184,10 +240,10 @@ function samplesOf(series: StepSeries, env: Env): SampleSeries {
   return { ...samples, histograms };
 }
 
-function negated(value: Value): Value {
+function negated(value: Value, env: Env): Value {
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((x) => -x) };
   const series = vectorOf(value).map((one) => {
-    const result = emptySeries(one.labels, one.kinds.length, true);
+    const result = newSeries(one.labels, env, true);
     for (let step = 0; step < one.kinds.length; step++) {
       if (one.kinds[step] === NONE) continue;
       if (one.kinds[step] !== HISTOGRAM) setFloat(result, step, -one.values[step]);
@@ -199,19 +255,16 @@ function negated(value: Value): Value {
 }
 
 /** A value of one step at each of many. */
-function repeated(value: Value, steps: number): Value {
+function repeated(value: Value, env: Env): Value {
+  const { steps } = env;
   if (value.kind === 'string') return value;
   if (value.kind === 'scalar') return { kind: 'scalar', values: new Float64Array(steps).fill(value.values[0]) };
   const series = value.series.map((one): StepSeries => {
-    const base = {
-      labels: one.labels,
-      kinds: new Uint8Array(steps).fill(one.kinds[0]),
-      values: new Float64Array(steps).fill(one.values[0]),
-      isNameDropped: one.isNameDropped,
-    };
-    return one.histograms === undefined
-      ? base
-      : { ...base, histograms: Array.from({ length: steps }, () => one.histograms?.[0]) };
+    const result = newSeries(one.labels, env, one.isNameDropped);
+    result.kinds.fill(one.kinds[0]);
+    result.values.fill(one.values[0]);
+    if (one.histograms !== undefined) result.histograms = Array.from({ length: steps }, () => one.histograms?.[0]);
+    return result;
   });
   return { kind: 'vector', series };
 }

@@ -1,18 +1,18 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { MatrixSelector, VectorSelector } from './ast.js';
-import { isReset } from './histogram/compare.js';
-import { compacted, scaled, type Histogram } from './histogram/histogram.js';
+import { newSeries, type Env } from './env.js';
+import { areEqual, isReset } from './histogram/compare.js';
+import { compacted, isCustom, scaled, type Histogram } from './histogram/histogram.js';
 import { HistogramSum } from './histogram/sum.js';
-import type { Env } from './env.js';
-import { metricName } from './metric-name.js';
-import { emptySeries, hasSamples, setFloat, setHistogram, type SampleSeries, type StepSeries } from './samples.js';
-import { referenceMs } from './select.js';
+import { hasSamples, setFloat, setHistogram, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import { loadBetween, referenceMs } from './select.js';
+import { MIXED_KINDS, MIXED_SCHEMAS, nameOf } from './window.js';
 
 type Sample = number | Histogram;
 
 /** A sample with its time. */
-interface Point {
+export interface Point {
   readonly timeMs: number;
   readonly value: Sample;
 }
@@ -38,52 +38,96 @@ export function checkExtended({ isAnchored }: VectorSelector, name: string): voi
 export async function loadExtended({ selector, rangeMs }: MatrixSelector, env: Env): Promise<readonly SampleSeries[]> {
   const first = referenceMs(selector, env, 0) - rangeMs - env.lookbackMs;
   const last = referenceMs(selector, env, env.steps - 1) + (selector.isSmoothed ? env.lookbackMs : 0);
-  return env.source.select(selector.matchers, first, last);
+  return loadBetween(selector, first, last, env);
 }
 
 /** `rate`, `increase`, `delta`, `changes` and `resets` over such windows. */
 export function extendedFunction(
   name: string,
   series: SampleSeries,
-  { selector, rangeMs, start }: MatrixSelector,
+  range: MatrixSelector,
   env: Env,
 ): StepSeries | undefined {
-  const result = emptySeries(series.labels, env.steps, true);
+  const { selector, rangeMs } = range;
+  const result = newSeries(series.labels, env, true);
+  const points = new Points(series, env);
   for (let step = 0; step < env.steps; step++) {
     const endMs = referenceMs(selector, env, step);
     const startMs = endMs - rangeMs;
-    const points = pointsBetween(series, startMs - env.lookbackMs, endMs + (selector.isSmoothed ? env.lookbackMs : 0));
+    const near = points.between(startMs - env.lookbackMs, endMs + (selector.isSmoothed ? env.lookbackMs : 0));
     if (name === 'changes' || name === 'resets') {
-      const count = countPairs(name, points, startMs);
+      const count = countPairs(name, near, startMs);
       if (count !== undefined) setFloat(result, step, count);
       continue;
     }
-    const edges = windowOf(points, startMs, endMs, selector.isSmoothed);
-    if (edges === undefined) continue;
-    const areHistograms = edges.map(({ value }) => typeof value !== 'number');
-    if (areHistograms.includes(true) && areHistograms.includes(false)) {
-      const metric = JSON.stringify(metricName(series.labels));
-      env.notes.warn(`encountered a mix of histograms and floats for metric name ${metric}`, { start });
-      continue;
-    }
+    const edges = windowOf(near, startMs, endMs, selector.isSmoothed);
+    if (edges === undefined || !canSubtract(name, edges, series, range, env)) continue;
     const isCounter = name !== 'delta';
     const ends = smoothedEnds(edges, startMs, endMs, selector.isSmoothed, isCounter);
-    const total = difference(ends, isCounter);
-    const factor = name === 'rate' ? 1000 / rangeMs : 1;
-    if (typeof total === 'number') setFloat(result, step, name === 'rate' ? total / (rangeMs / 1000) : total);
-    else setHistogram(result, step, compacted({ ...scaled(total, factor), hint: 'gauge' }));
+    putDifference(result, step, difference(ends, isCounter), name === 'rate' ? rangeMs / 1000 : 1);
   }
   return hasSamples(result) ? result : undefined;
 }
 
-function pointsBetween(series: SampleSeries, fromMs: number, toMs: number): Point[] {
-  const points: Point[] = [];
-  for (let i = 0; i < series.times.length; i++) {
-    const timeMs = series.times[i];
-    if (timeMs <= fromMs || timeMs > toMs || series.stale?.[i] === 1) continue;
-    points.push({ timeMs, value: series.histograms?.[i] ?? series.values[i] });
+function putDifference(result: MutableSeries, step: number, total: Sample, seconds: number): void {
+  if (typeof total === 'number') setFloat(result, step, total / seconds);
+  else setHistogram(result, step, compacted({ ...scaled(total, 1 / seconds), hint: 'gauge' }));
+}
+
+/** Whether the samples of a window are of a kind; warns of what is odd about them. */
+function canSubtract(
+  name: string,
+  points: readonly Point[],
+  series: SampleSeries,
+  { start }: MatrixSelector,
+  { notes }: Env,
+): boolean {
+  const histograms = histogramsOf(points);
+  if (histograms.length === 0) return true;
+  const metric = nameOf(series);
+  if (histograms.length < points.length) {
+    notes.warn(`${MIXED_KINDS} for metric name ${metric}`, { start });
+    return false;
   }
-  return points;
+  const isCounter = name !== 'delta';
+  const ends = [histograms[0], histograms[histograms.length - 1]];
+  if (isCounter && histograms.some(({ hint }) => hint === 'gauge')) {
+    notes.warn(`this native histogram metric is not a counter: ${metric}`, { start });
+  }
+  if (!isCounter && ends.some(({ hint }) => hint !== 'gauge')) {
+    notes.warn(`this native histogram metric is not a gauge: ${metric}`, { start });
+  }
+  if (new Set((isCounter ? histograms : ends).map(isCustom)).size === 1) return true;
+  notes.warn(`${MIXED_SCHEMAS} for metric name ${metric}`, { start });
+  return false;
+}
+
+function histogramsOf(points: readonly Point[]): Histogram[] {
+  return points.flatMap(({ value }) => (typeof value === 'number' ? [] : [value]));
+}
+
+/** The samples of a series, without staleness markers, for windows that only move forward. */
+class Points {
+  readonly #points: Point[] = [];
+  readonly #env: Env;
+  #from = 0;
+  #to = 0;
+
+  constructor({ times, values, histograms, stale }: SampleSeries, env: Env) {
+    this.#env = env;
+    for (let i = 0; i < times.length; i++) {
+      if (stale?.[i] !== 1) this.#points.push({ timeMs: times[i], value: histograms?.[i] ?? values[i] });
+    }
+  }
+
+  /** Those in `(fromMs, toMs]`; both never less than in the call before. */
+  between(fromMs: number, toMs: number): readonly Point[] {
+    const points = this.#points;
+    while (this.#to < points.length && points[this.#to].timeMs <= toMs) this.#to++;
+    while (this.#from < this.#to && points[this.#from].timeMs <= fromMs) this.#from++;
+    this.#env.limits.spend(this.#to - this.#from);
+    return points.slice(this.#from, this.#to);
+  }
 }
 
 /** From the last point at or before the start to the last at or before the end, or the first at or behind it. */
@@ -144,10 +188,10 @@ function difference(points: readonly Point[], isCounter: boolean): Sample {
   }
   const total = new HistogramSum({ ...last, hint: 'unknown' });
   total.add({ ...first, hint: 'unknown' }, -1);
-  for (let i = 1; isCounter && i < points.length; i++) {
-    const [before, now] = [points[i - 1].value, points[i].value];
-    if (typeof before === 'number' || typeof now === 'number') continue;
-    if (isReset(before, now)) total.add({ ...before, hint: 'unknown' });
+  const histograms = isCounter ? histogramsOf(points) : [];
+  for (let i = 1; i < histograms.length; i++) {
+    const before = histograms[i - 1];
+    if (isReset(before, histograms[i])) total.add({ ...before, hint: 'unknown' });
   }
   return total.result();
 }
@@ -165,39 +209,58 @@ function differs(name: 'changes' | 'resets', before: Sample, after: Sample): boo
     return name === 'resets' ? after < before : !Object.is(before, after) && before !== after;
   }
   if (typeof before === 'number' || typeof after === 'number') return true;
-  return name === 'resets' ? isReset(before, after) : JSON.stringify(before) !== JSON.stringify(after);
+  return name === 'resets' ? isReset(before, after) : !areEqual(before, after);
 }
 
 /** `m smoothed`: the value between the samples around each step. */
 export async function smoothedInstant(selector: VectorSelector, env: Env): Promise<StepSeries[]> {
   const first = referenceMs(selector, env, 0) - env.lookbackMs;
   const last = referenceMs(selector, env, env.steps - 1) + env.lookbackMs;
-  const all = await env.source.select(selector.matchers, first, last);
+  const all = await loadBetween(selector, first, last, env);
   return all.flatMap((series) => {
-    const result = emptySeries(series.labels, env.steps, false);
+    const result = newSeries(series.labels, env, false);
+    const points = new Points(series, env);
     for (let step = 0; step < env.steps; step++) {
       const atMs = referenceMs(selector, env, step);
-      const points = pointsBetween(series, atMs - env.lookbackMs, atMs + env.lookbackMs);
-      const before = lastIndex(points, atMs);
+      const near = points.between(atMs - env.lookbackMs, atMs + env.lookbackMs);
+      const before = lastIndex(near, atMs);
       if (before < 0) continue;
-      const [point, after] = [points[before], points.at(before + 1)];
-      const isExact = point.timeMs === atMs || after === undefined;
-      const areCounters =
-        typeof point.value !== 'number' &&
-        !(point.value.hint === 'gauge' && typeof after?.value !== 'number' && after?.value.hint === 'gauge');
-      const { value } = isExact ? point : interpolated(point, after, atMs, areCounters);
+      const { value, mix } = smoothedValue(near[before], near.at(before + 1), atMs);
       if (typeof value === 'number') setFloat(result, step, value);
-      else setHistogram(result, step, value);
+      else if (value !== undefined) setHistogram(result, step, value);
+      if (mix !== '') env.notes.warn(`${mix} for metric name ${nameOf(series)}`, selector);
     }
     return hasSamples(result) ? [result] : [];
   });
+}
+
+interface SmoothedValue {
+  readonly value: Sample | undefined;
+  /** What cannot be mixed, if that is why there is no value. */
+  readonly mix: string;
+}
+
+function smoothedValue(point: Point, after: Point | undefined, atMs: number): SmoothedValue {
+  const { timeMs, value } = point;
+  if (timeMs === atMs || after === undefined) return { value, mix: '' };
+  const next = after.value;
+  if (typeof value === 'number' || typeof next === 'number') {
+    if (typeof value !== typeof next) return { value: undefined, mix: MIXED_KINDS };
+    return { value: interpolated(point, after, atMs, false).value, mix: '' };
+  }
+  if (isCustom(value) !== isCustom(next)) return { value: undefined, mix: MIXED_SCHEMAS };
+  const areGauges = value.hint === 'gauge' && next.hint === 'gauge';
+  return { value: interpolated(point, after, atMs, !areGauges).value, mix: '' };
 }
 
 /** `m[5m] anchored` by itself: points at both ends of the window, and those within. */
 export function extendedPoints(series: SampleSeries, { selector, rangeMs }: MatrixSelector, env: Env): Point[] {
   const endMs = referenceMs(selector, env, 0);
   const startMs = endMs - rangeMs;
-  const points = pointsBetween(series, startMs - env.lookbackMs, endMs + (selector.isSmoothed ? env.lookbackMs : 0));
+  const points = new Points(series, env).between(
+    startMs - env.lookbackMs,
+    endMs + (selector.isSmoothed ? env.lookbackMs : 0),
+  );
   if (points.some(({ value }) => typeof value !== 'number')) {
     const modifier = selector.isAnchored ? 'anchored' : 'smoothed';
     throw new AlmanacError('execute_query', `${modifier} modifier is not supported with histograms`);

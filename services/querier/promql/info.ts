@@ -3,11 +3,10 @@ import { RE2JS } from 're2js';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Call, Expr, LabelMatcher, VectorSelector } from './ast.js';
-import type { Env } from './env.js';
+import { newSeries, type Env } from './env.js';
 import { METRIC_NAME, printLabels, type Labels } from './labels.js';
 import { compileMatcher, matchesEmpty } from './matcher.js';
 import {
-  emptySeries,
   hasSamples,
   HISTOGRAM,
   histogramAt,
@@ -17,7 +16,7 @@ import {
   type MutableSeries,
   type StepSeries,
 } from './samples.js';
-import { instantSeries, instantTimes, loadInstant } from './select.js';
+import { instantVector, instantSeconds, loadInstant } from './select.js';
 
 /** Labels by which a series and its info series are matched. */
 const IDENTIFYING: ReadonlySet<string> = new Set(['instance', 'job']);
@@ -57,7 +56,7 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
       if (labels === undefined) continue;
       let result = results.get(labels.key);
       if (result === undefined) {
-        result = emptySeries(labels, env.steps, series.isNameDropped);
+        result = newSeries(labels, env, series.isNameDropped);
         results.set(labels.key, result);
       }
       if (result.kinds[step] !== NONE) {
@@ -95,17 +94,16 @@ async function infoSeries(
     ...{ offsetMs: like?.offsetMs ?? 0, offsetExpr: undefined, atMs: like?.atMs, startOrEnd: undefined },
     ...{ isAnchored: false, isSmoothed: false },
   };
-  for (const samples of await loadInstant(selector, env)) {
-    const series = instantSeries(samples, selector, env);
-    const times = instantTimes(samples, selector, env);
-    if (series === undefined || times === undefined) continue;
+  const samples = await loadInstant(selector, env);
+  const times = instantSeconds(samples, selector, env, (one) => one.times);
+  for (const [i, series] of instantVector(samples, selector, env).entries()) {
     if (series.kinds.includes(HISTOGRAM)) {
       const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
       throw new AlmanacError('execute_query', text);
     }
     const { key } = series.labels.only(IDENTIFYING);
     const others = byKey.get(key);
-    const info = { series, times: times.values, name: series.labels.get(METRIC_NAME) };
+    const info = { series, times: times[i].values, name: series.labels.get(METRIC_NAME) };
     if (others === undefined) byKey.set(key, [info]);
     else others.push(info);
   }

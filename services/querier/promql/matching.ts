@@ -1,5 +1,5 @@
 import type { VectorMatching } from './ast.js';
-import { METRIC_NAME, Labels } from './labels.js';
+import { METRIC_NAME, type Labels } from './labels.js';
 import { NONE, type StepSeries } from './samples.js';
 
 /** The labels that two series must have in common to be matched. */

@@ -12,6 +12,8 @@ export interface SampleSeries {
   readonly histograms?: readonly (Histogram | undefined)[];
   /** 1 where the series ended: a staleness marker. Absent if it did not. */
   readonly stale?: Uint8Array;
+  /** When the counter of each sample began, milliseconds; 0 where that is not known. Absent if it never is. */
+  readonly startTimes?: Float64Array;
   /** Whether the name is to be dropped at the end. */
   readonly isNameDropped?: boolean;
 }
@@ -42,11 +44,13 @@ export interface MutableSeries extends StepSeries {
   histograms?: (Histogram | undefined)[];
 }
 
+/** Puts a number at a step. */
 export function setFloat({ kinds, values }: MutableSeries, step: number, value: number): void {
   kinds[step] = FLOAT;
   values[step] = value;
 }
 
+/** Puts a histogram at a step. */
 export function setHistogram(series: MutableSeries, step: number, histogram: Histogram): void {
   series.kinds[step] = HISTOGRAM;
   series.histograms ??= new Array<Histogram | undefined>(series.kinds.length);

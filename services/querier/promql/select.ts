@@ -1,13 +1,8 @@
 import type { MatrixSelector, TimeShift, VectorSelector } from './ast.js';
-import { timeOf, type Env } from './env.js';
-import {
-  emptySeries,
-  setFloat,
-  setHistogram,
-  type MutableSeries,
-  type SampleSeries,
-  type StepSeries,
-} from './samples.js';
+import { newSeries, timeOf, type Env } from './env.js';
+import { sampleSize } from './histogram/size.js';
+import { FLOAT, HISTOGRAM, hasSamples, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import { withStats } from './stats-only.js';
 
 /** For each step the samples `[from, to)` of a series that are in its window, and the ends of the window. */
 export interface Windows {
@@ -23,101 +18,154 @@ export function referenceMs({ atMs, offsetMs }: TimeShift, env: Env, step: numbe
   return (atMs ?? timeOf(env, step)) - offsetMs;
 }
 
+/** The times that a selector or subquery refers to at all steps. */
+function references(shift: TimeShift, env: Env): Float64Array {
+  const times = new Float64Array(env.steps);
+  for (let step = 0; step < env.steps; step++) times[step] = referenceMs(shift, env, step);
+  return times;
+}
+
 /** Reads the samples that an instant selector may need. */
 export async function loadInstant(selector: VectorSelector, env: Env): Promise<readonly SampleSeries[]> {
   const { first, last } = referenceRange(selector, env);
-  const series = await env.source.select(selector.matchers, first - env.lookbackMs, last);
-  countSamples(series, env);
-  return series;
+  const series = await loadBetween(selector, first - env.lookbackMs, last, env);
+  if (!env.statsOnly.has(selector)) return series;
+  const ends = references(selector, env);
+  return series.map((one) => withStats(one, ends, env.lookbackMs, false));
 }
 
 /** Reads the samples that a range selector may need; staleness markers are left out. */
 export async function loadRange({ selector, rangeMs }: MatrixSelector, env: Env): Promise<readonly SampleSeries[]> {
   const { first, last } = referenceRange(selector, env);
-  const series = await env.source.select(selector.matchers, first - rangeMs, last);
-  countSamples(series, env);
-  return series.map(withoutStale);
+  const series = (await loadBetween(selector, first - rangeMs, last, env)).map(withoutStale);
+  if (!env.statsOnly.has(selector)) return series;
+  const ends = references(selector, env);
+  return series.map((one) => withStats(one, ends, rangeMs, true));
+}
+
+/** Reads the samples of a selector in `(fromMs, toMs]`, and counts them. */
+export async function loadBetween(
+  selector: VectorSelector,
+  fromMs: number,
+  toMs: number,
+  env: Env,
+): Promise<readonly SampleSeries[]> {
+  const series = await env.source.select(selector.matchers, fromMs, toMs);
+  env.limits.check();
+  for (const { times, histograms } of series) {
+    env.limits.add(times.length);
+    if (histograms === undefined) continue;
+    for (const histogram of histograms) if (histogram !== undefined) env.limits.add(sampleSize(histogram));
+  }
+  return series;
 }
 
 function referenceRange(shift: TimeShift, env: Env): { readonly first: number; readonly last: number } {
   return { first: referenceMs(shift, env, 0), last: referenceMs(shift, env, env.steps - 1) };
 }
 
-function countSamples(series: readonly SampleSeries[], { limits }: Env): void {
-  limits.check();
-  let count = 0;
-  for (const { times } of series) count += times.length;
-  limits.add(count);
-}
-
 /** What an instant selector has at each step: the newest sample of the lookback window, unless the series ended. */
-export function instantSeries(sample: SampleSeries, selector: VectorSelector, env: Env): StepSeries | undefined {
-  return newest(sample, selector, env, (series, step, at) => {
-    const histogram = sample.histograms?.[at];
-    if (histogram === undefined) setFloat(series, step, sample.values[at]);
-    else setHistogram(series, step, histogram);
+export function instantVector(all: readonly SampleSeries[], selector: VectorSelector, env: Env): StepSeries[] {
+  return newest(all, selector, env, ({ values, histograms }, picked, result) => {
+    for (let step = 0; step < picked.length; step++) {
+      const at = picked[step];
+      if (at < 0) continue;
+      const histogram = histograms?.[at];
+      result.kinds[step] = histogram === undefined ? FLOAT : HISTOGRAM;
+      if (histogram === undefined) result.values[step] = values[at];
+      else (result.histograms ??= new Array(picked.length))[step] = histogram;
+    }
   });
 }
 
-/** The times, in seconds, of the samples that an instant selector has at each step. */
-export function instantTimes(sample: SampleSeries, selector: VectorSelector, env: Env): StepSeries | undefined {
-  return newest(sample, selector, env, (series, step, at) => setFloat(series, step, sample.times[at] / 1000));
-}
-
-function newest(
-  sample: SampleSeries,
+/** A number, in seconds, of the samples that an instant selector has at each step. */
+export function instantSeconds(
+  all: readonly SampleSeries[],
   selector: VectorSelector,
   env: Env,
-  put: (series: MutableSeries, step: number, at: number) => void,
-): StepSeries | undefined {
-  const { times, stale } = sample;
-  const series = emptySeries(sample.labels, env.steps, false);
-  let isEmpty = true;
-  let next = 0;
-  for (let step = 0; step < env.steps; step++) {
-    const reference = referenceMs(selector, env, step);
-    while (next < times.length && times[next] <= reference) next++;
-    const at = next - 1;
-    if (at < 0 || times[at] <= reference - env.lookbackMs || stale?.[at] === 1) continue;
-    put(series, step, at);
-    isEmpty = false;
-  }
-  return isEmpty ? undefined : series;
+  timesOf: (series: SampleSeries) => Float64Array | undefined,
+): StepSeries[] {
+  return newest(all, selector, env, (series, picked, result) => {
+    const times = timesOf(series);
+    for (let step = 0; step < picked.length; step++) {
+      if (picked[step] < 0) continue;
+      result.kinds[step] = FLOAT;
+      result.values[step] = (times?.[picked[step]] ?? 0) / 1000;
+    }
+  });
 }
 
-/** The windows of a range at each step. */
-export function windowsOf({ times }: SampleSeries, shift: TimeShift, rangeMs: number, env: Env): Windows {
-  const windows = {
+/** Series by series: which sample is the newest at each step, -1 for none. */
+function newest(
+  all: readonly SampleSeries[],
+  selector: VectorSelector,
+  env: Env,
+  put: (series: SampleSeries, picked: Int32Array, result: MutableSeries) => void,
+): StepSeries[] {
+  const ends = references(selector, env);
+  const picked = new Int32Array(env.steps);
+  const found: StepSeries[] = [];
+  for (const series of all) {
+    if (!pick(series, ends, env.lookbackMs, picked)) continue;
+    const result = newSeries(series.labels, env, false);
+    put(series, picked, result);
+    found.push(result);
+  }
+  return found;
+}
+
+/** @returns whether there is any. */
+function pick({ times, stale }: SampleSeries, ends: Float64Array, lookbackMs: number, picked: Int32Array): boolean {
+  let isAny = false;
+  let next = 0;
+  for (let step = 0; step < ends.length; step++) {
+    const end = ends[step];
+    while (next < times.length && times[next] <= end) next++;
+    const at = next - 1;
+    const isThere = at >= 0 && times[at] > end - lookbackMs && stale?.[at] !== 1;
+    picked[step] = isThere ? at : -1;
+    isAny ||= isThere;
+  }
+  return isAny;
+}
+
+/** The windows of a range at each step, without samples yet. */
+export function windowsAt(shift: TimeShift, rangeMs: number, env: Env): Windows {
+  const endMs = references(shift, env);
+  return {
     from: new Int32Array(env.steps),
     to: new Int32Array(env.steps),
-    startMs: new Float64Array(env.steps),
-    endMs: new Float64Array(env.steps),
+    startMs: endMs.map((end) => end - rangeMs),
+    endMs,
   };
-  let from = 0;
-  let to = 0;
-  for (let step = 0; step < env.steps; step++) {
-    const end = referenceMs(shift, env, step);
-    const start = end - rangeMs;
-    while (to < times.length && times[to] <= end) to++;
-    while (from < times.length && times[from] <= start) from++;
-    windows.from[step] = Math.min(from, to);
-    windows.to[step] = to;
-    windows.startMs[step] = start;
-    windows.endMs[step] = end;
+}
+
+/** Says which samples of a series are in the windows. */
+export function fillWindows({ from, to, startMs, endMs }: Windows, { times }: SampleSeries): void {
+  let first = 0;
+  let next = 0;
+  for (let step = 0; step < endMs.length; step++) {
+    const start = startMs[step];
+    const end = endMs[step];
+    while (next < times.length && times[next] <= end) next++;
+    while (first < next && times[first] <= start) first++;
+    from[step] = first;
+    to[step] = next;
   }
-  return windows;
 }
 
 function withoutStale(series: SampleSeries): SampleSeries {
-  const { stale, times, values, histograms } = series;
+  const { stale, times, values, histograms, startTimes } = series;
   if (stale === undefined) return series;
   const kept: number[] = [];
   for (let i = 0; i < times.length; i++) if (stale[i] !== 1) kept.push(i);
-  const { labels } = series;
-  const base = {
-    labels,
-    times: Float64Array.from(kept, (i) => times[i]),
-    values: Float64Array.from(kept, (i) => values[i]),
-  };
+  const of = (from: Float64Array): Float64Array => Float64Array.from(kept, (i) => from[i]);
+  const floats = { labels: series.labels, times: of(times), values: of(values) };
+  const base = startTimes === undefined ? floats : { ...floats, startTimes: of(startTimes) };
   return histograms === undefined ? base : { ...base, histograms: kept.map((i) => histograms[i]) };
+}
+
+/** The series that have something at some step. */
+export function present(vector: readonly StepSeries[]): StepSeries[] {
+  return vector.filter(hasSamples);
 }

@@ -2,15 +2,15 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Annotations } from '../annotations.js';
 import type { Expr } from '../ast.js';
-import { timeOf } from '../env.js';
+import { newSeries, timeOf } from '../env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
 import { fraction, quantile } from '../histogram/quantile.js';
 import { METRIC_NAME, type Labels } from '../labels.js';
 import { metricName } from '../metric-name.js';
 import { NeumaierSum } from '../neumaier.js';
 import { numberText } from '../print.js';
-import { emptySeries, FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
-import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from './classic-histogram.js';
+import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
+import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
 import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
 
 const BUCKET_LABEL = 'le';
@@ -22,7 +22,7 @@ function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
     kind: 'value',
     run({ env, args }) {
       const series = vectorOf(args[0]).map((one) => {
-        const result = emptySeries(one.labels, env.steps, true);
+        const result = newSeries(one.labels, env, true);
         for (let step = 0; step < env.steps; step++) {
           if (one.kinds[step] === HISTOGRAM) setFloat(result, step, map(histogramAt(one, step)));
         }
@@ -101,7 +101,7 @@ function estimate(
   const { env, args, expr } = call;
   const at = expr.args[vectorIndex];
   return groupsOf(vectorOf(args[vectorIndex]), env.notes, at).flatMap((group) => {
-    const result = emptySeries(group.labels, env.steps, true);
+    const result = newSeries(group.labels, env, true);
     for (let step = 0; step < env.steps; step++) {
       const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM);
       const buckets = group.classic

@@ -1,3 +1,4 @@
+import { greater, smaller } from '../min-max.js';
 import { ofFloats, type ValueFunction } from './function.js';
 
 const TAU = Math.PI;
@@ -54,16 +55,4 @@ const CLAMP = ofFloats((value, [least, most]) => greater(least, smaller(most, va
 
 function values(value: Parameters<ValueFunction['run']>[0]['args'][number], steps: number): Float64Array {
   return value.kind === 'scalar' ? value.values : new Float64Array(steps);
-}
-
-/** Go's `max`: NaN wins, but for infinity. */
-export function greater(one: number, other: number): number {
-  if (one === Infinity || other === Infinity) return Infinity;
-  return Math.max(one, other);
-}
-
-/** Go's `min`: NaN wins, but for minus infinity. */
-export function smaller(one: number, other: number): number {
-  if (one === -Infinity || other === -Infinity) return -Infinity;
-  return Math.min(one, other);
 }

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { NeumaierSum } from '../neumaier.js';
 import { timeOf } from '../env.js';
 import type { RangeContext, RangeFunction } from './function.js';
-import { floatsIn, noteIgnored, perWindow, type Window } from './over-time.js';
+import { floatsIn, noteIgnored, perWindow, type Window } from '../window.js';
 
 /** The slope for each second, around the first sample. */
 export const deriv: RangeFunction = perWindow((window, context) => {
@@ -23,7 +23,7 @@ export const doubleExponentialSmoothing: RangeFunction = perWindow((window, cont
   checkFactor('smoothing', 'sf', smoothing);
   checkFactor('trend', 'tf', trend);
   const values = floatsIn(window);
-  if (values.length > 0 && values.length < window.to - window.from) noteIgnored(window, context);
+  if (values.length > 0 && values.length < window.to - window.from) noteIgnored(window.series, context);
   if (values.length < 2) return undefined;
   let before = 0;
   let now = values[0];
@@ -71,7 +71,7 @@ function fit(window: Window, originMs: number, context: RangeContext): Line | un
     sums.xy.add(x * y);
     sums.xx.add(x * x);
   }
-  if (count > 0 && count < to - from) noteIgnored(window, context);
+  if (count > 0 && count < to - from) noteIgnored(window.series, context);
   if (count < 2) return undefined;
   if (isConstant) return Number.isFinite(first) ? { slope: 0, intercept: first } : { slope: NaN, intercept: NaN };
   const [x, y] = [sums.x.value, sums.y.value];

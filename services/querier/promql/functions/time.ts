@@ -1,6 +1,6 @@
-import { timeOf } from '../env.js';
+import { newSeries, timeOf } from '../env.js';
 import { NO_LABELS } from '../labels.js';
-import { setFloat, emptySeries } from '../samples.js';
+import { setFloat } from '../samples.js';
 import { mapFloats, vectorOf, type ValueFunction } from './function.js';
 
 const DAY_SECONDS = 86_400;
@@ -75,7 +75,7 @@ function part(of: (calendar: Calendar) => number): ValueFunction {
     kind: 'value',
     run: ({ env, args }) => {
       if (args.length > 0) return { kind: 'vector', series: mapFloats(vectorOf(args[0]), (x) => of(calendarOf(x))) };
-      const series = emptySeries(NO_LABELS, env.steps, false);
+      const series = newSeries(NO_LABELS, env, false);
       for (let step = 0; step < env.steps; step++) setFloat(series, step, of(calendarOf(timeOf(env, step) / 1000)));
       return { kind: 'vector', series: [series] };
     },

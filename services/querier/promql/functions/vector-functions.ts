@@ -1,29 +1,10 @@
-import { Labels, METRIC_NAME, NO_LABELS } from '../labels.js';
-import type { LabelMatcher } from '../ast.js';
-import { emptySeries, FLOAT, hasSamples, NONE, setFloat } from '../samples.js';
+import { absentLabels, absentSeries } from '../absent.js';
+import { newSeries, timeOf } from '../env.js';
+import { NO_LABELS } from '../labels.js';
 import { presence } from '../matching.js';
-import { timeOf } from '../env.js';
-import { greater, smaller } from './math.js';
+import { FLOAT, NONE, setFloat } from '../samples.js';
+import { greater, smaller } from '../min-max.js';
 import { scalarsOf, vectorOf, type ValueFunction } from './function.js';
-
-/** What a vector without anything would have been: the labels that its selector asks for. */
-export function absentLabels(matchers: readonly LabelMatcher[]): Labels {
-  const values = new Map<string, string>();
-  const unclear = new Set<string>();
-  for (const { name, op, value } of matchers) {
-    if (name === METRIC_NAME) continue;
-    if (op !== '=' || values.has(name)) unclear.add(name);
-    else values.set(name, value);
-  }
-  return Labels.of([...values].filter(([name]) => !unclear.has(name)));
-}
-
-/** One series of 1 at each step at which nothing is there. */
-export function absentSeries(isPresent: Uint8Array, labels: Labels): ReturnType<ValueFunction['run']> {
-  const series = emptySeries(labels, isPresent.length, true);
-  for (let step = 0; step < isPresent.length; step++) if (isPresent[step] === 0) setFloat(series, step, 1);
-  return { kind: 'vector', series: hasSamples(series) ? [series] : [] };
-}
 
 /** The number of the only series, step by step; NaN where there is none or more than one. */
 function onlyValue(values: Float64Array, counts: Uint32Array): Float64Array {
@@ -36,7 +17,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
     run({ expr, env, args }) {
       const [arg] = expr.args;
       const labels = arg.kind === 'vectorSelector' ? absentLabels(arg.matchers) : NO_LABELS;
-      return absentSeries(presence(vectorOf(args[0]), env.steps), labels);
+      return absentSeries(presence(vectorOf(args[0]), env.steps), labels, env);
     },
   },
   scalar: {
@@ -67,7 +48,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
     kind: 'value',
     run({ env, args }) {
       const series = vectorOf(args[0]).map(({ labels, kinds }) => {
-        const result = emptySeries(labels, env.steps, true);
+        const result = newSeries(labels, env, true);
         for (let step = 0; step < env.steps; step++) {
           if (kinds[step] !== NONE) setFloat(result, step, timeOf(env, step) / 1000);
         }
@@ -75,6 +56,11 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
       });
       return { kind: 'vector', series };
     },
+  },
+  /** Only of a selector there is one. */
+  start_timestamp: {
+    kind: 'value',
+    run: () => ({ kind: 'vector', series: [] }),
   },
   pi: {
     kind: 'value',

@@ -1,5 +1,3 @@
-import type { Histogram } from './histogram.js';
-
 /** Schema of histograms with bounds of their own. */
 export const CUSTOM_SCHEMA = -53;
 /** Finest exponential schema: 256 buckets for each power of two. */
@@ -28,15 +26,22 @@ export function exponentialBound(schema: number, index: number): number {
   return fraction * 2 ** half * 2 ** (power - half);
 }
 
+/** How the buckets of a histogram are laid out. */
+interface Layout {
+  readonly schema: number;
+  /** Ascending upper bounds, for the custom schema. */
+  readonly custom: readonly number[];
+}
+
 /** Lower bound of a bucket on the positive side. */
-export function lowerBound(histogram: Histogram, index: number): number {
+export function lowerBound(histogram: Layout, index: number): number {
   const { schema, custom } = histogram;
   if (schema !== CUSTOM_SCHEMA) return exponentialBound(schema, index - 1);
   return index === 0 ? -Infinity : custom[index - 1];
 }
 
 /** Upper bound of a bucket on the positive side. */
-export function upperBound(histogram: Histogram, index: number): number {
+export function upperBound(histogram: Layout, index: number): number {
   const { schema, custom } = histogram;
   if (schema !== CUSTOM_SCHEMA) return exponentialBound(schema, index);
   return index < custom.length ? custom[index] : Infinity;

@@ -1,4 +1,3 @@
-import { CUSTOM_SCHEMA } from './bounds.js';
 import { NeumaierSum } from '../neumaier.js';
 import {
   coarserIndex,
@@ -41,7 +40,8 @@ export class HistogramSum {
   readonly #zeroCount = new NeumaierSum();
   #positive = new Map<number, NeumaierSum>();
   #negative = new Map<number, NeumaierSum>();
-  #isCollision = false;
+  #hasReset = false;
+  #hasNoReset = false;
   #isReconciled = false;
 
   constructor(first: Histogram) {
@@ -49,11 +49,12 @@ export class HistogramSum {
     this.#zeroThreshold = first.zeroThreshold;
     this.#custom = first.custom;
     this.#hint = first.hint;
+    this.#noteHint(first.hint);
     this.#addCounts(first, 1, 1);
   }
 
   get notes(): SumNotes {
-    return { isCollision: this.#isCollision, isReconciled: this.#isReconciled };
+    return { isCollision: this.#hasReset && this.#hasNoReset, isReconciled: this.#isReconciled };
   }
 
   /** Adds a compatible histogram, times a factor (-1 subtracts it), over a divisor. */
@@ -110,12 +111,17 @@ export class HistogramSum {
     addBuckets(this.#negative, negative, factor, divisor);
   }
 
+  #noteHint(hint: CounterHint): void {
+    this.#hasReset ||= hint === 'reset';
+    this.#hasNoReset ||= hint === 'not_reset';
+  }
+
   #joinHint(hint: CounterHint): void {
+    this.#noteHint(hint);
     if (hint === this.#hint || this.#hint === 'gauge') return;
     if (hint === 'gauge') {
       this.#hint = 'gauge';
-    } else if (this.#hint !== 'unknown') {
-      this.#isCollision ||= hint !== 'unknown';
+    } else {
       this.#hint = 'unknown';
     }
   }
@@ -220,9 +226,4 @@ function bucketsOf(sums: ReadonlyMap<number, NeumaierSum>): Buckets {
 
 function areSame(one: readonly number[], other: readonly number[]): boolean {
   return one.length === other.length && one.every((bound, i) => bound === other[i]);
-}
-
-/** Whether the schema is one that is known. */
-export function isSchema(schema: number): boolean {
-  return schema === CUSTOM_SCHEMA || (schema >= -4 && schema <= 8);
 }
