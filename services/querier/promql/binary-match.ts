@@ -94,12 +94,7 @@ export class GroupMatch {
   }
 
   /** One series of the many side at all steps. */
-  #match(
-    series: StepSeries,
-    partners: Int32Array,
-    fillOne: number | undefined,
-    steps: Uint8Array | undefined,
-  ): void {
+  #match(series: StepSeries, partners: Int32Array, fillOne: number | undefined, steps: Uint8Array | undefined): void {
     let pair: Pair | undefined;
     let pairedWith = -2;
     for (let step = 0; step < partners.length; step++) {

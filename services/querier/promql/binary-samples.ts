@@ -5,14 +5,7 @@ import { areEqual } from './histogram/compare.js';
 import { compacted, divided, scaled, type Histogram } from './histogram/histogram.js';
 import { areCompatible, HistogramSum } from './histogram/sum.js';
 import { trimmed } from './histogram/trim.js';
-import {
-  HISTOGRAM,
-  histogramAt,
-  setFloat,
-  setHistogram,
-  type MutableSeries,
-  type StepSeries,
-} from './samples.js';
+import { HISTOGRAM, histogramAt, setFloat, setHistogram, type MutableSeries, type StepSeries } from './samples.js';
 
 /** A sample: a number or a histogram. */
 export type Sample = number | Histogram;
@@ -48,13 +41,7 @@ export function applySamples(
   return typeof rhs === 'number' ? applyByNumber(expr, lhs, rhs, notes) : applyHistograms(expr, lhs, rhs, notes);
 }
 
-function applyFloats(
-  expr: BinaryExpr,
-  lhs: number,
-  rhs: number,
-  kept: Sample,
-  notes: Annotations,
-): Sample | undefined {
+function applyFloats(expr: BinaryExpr, lhs: number, rhs: number, kept: Sample, notes: Annotations): Sample | undefined {
   const { op, isBool } = expr;
   if (isTrim(op)) return incompatible(expr, lhs, rhs, notes);
   if (!isComparison(op)) return arithmeticOf(op)(lhs, rhs);

@@ -48,9 +48,7 @@ function applyFloats(
   }
 }
 
-function applyEach(
-  ...[expr, series, scalar, isSwapped, result, env]: [...Parameters<typeof applyFloats>, Env]
-): void {
+function applyEach(...[expr, series, scalar, isSwapped, result, env]: [...Parameters<typeof applyFloats>, Env]): void {
   for (let step = 0; step < env.steps; step++) {
     if (series.kinds[step] === NONE) continue;
     const sample = sampleAt(series, step);

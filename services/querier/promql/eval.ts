@@ -48,9 +48,7 @@ export async function evaluate(expr: Expr, env: Env): Promise<Value> {
   const { limits } = env;
   const { held } = limits;
   const isRepeated = env.steps > 1 && expr.kind !== 'number' && expr.kind !== 'string' && isStepInvariant(expr);
-  const value = isRepeated
-    ? repeated(await evaluateNode(expr, firstStep(env)), env)
-    : await evaluateNode(expr, env);
+  const value = isRepeated ? repeated(await evaluateNode(expr, firstStep(env)), env) : await evaluateNode(expr, env);
   // What was read and made on the way is held no more.
   limits.reset(held + sizeOf(value));
   return value;

@@ -5,7 +5,14 @@ import { newSeries, type Env } from './env.js';
 import { areEqual, isReset } from './histogram/compare.js';
 import { compacted, isCustom, scaled, type Histogram } from './histogram/histogram.js';
 import { HistogramSum } from './histogram/sum.js';
-import { hasSamples, setFloat, setHistogram, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import {
+  hasSamples,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type SampleSeries,
+  type StepSeries,
+} from './samples.js';
 import { loadBetween, referenceMs } from './select.js';
 import { MIXED_KINDS, MIXED_SCHEMAS, nameOf } from './window.js';
 

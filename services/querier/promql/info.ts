@@ -160,7 +160,7 @@ function newestByName(infos: readonly InfoSeries[], step: number): Map<string, I
   for (const info of infos) {
     if (info.series.kinds[step] === NONE) continue;
     const before = newest.get(info.name);
-    if (before !== undefined && before.times[step] === info.times[step]) {
+    if (before?.times[step] === info.times[step]) {
       const at = ` @ ${info.times[step] * 1000}`;
       const both = `existing ${printLabels(before.series.labels)}${at}, new ${printLabels(info.series.labels)}${at}`;
       throw new AlmanacError('execute_query', `found duplicate series for info metric: ${both}`);

@@ -68,11 +68,11 @@ export class Limits {
 
   /** @throws `deadline_exceeded` or `cancelled` if the query is over. */
   check(): void {
-    const { aborted, reason } = this.#signal;
+    const reason: unknown = this.#signal.reason;
     const isLate = reason instanceof AlmanacError && reason.code === 'deadline_exceeded';
     if (isLate || this.#clock.monotonicMs() >= this.#endsMs) {
       throw new AlmanacError('deadline_exceeded', 'query timed out in expression evaluation');
     }
-    if (aborted) throw new AlmanacError('cancelled', 'query was canceled in expression evaluation');
+    if (this.#signal.aborted) throw new AlmanacError('cancelled', 'query was canceled in expression evaluation');
   }
 }

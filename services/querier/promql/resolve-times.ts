@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { arithmeticOf } from './arithmetic.js';
 import type { DurationExpr, DurationNode, Expr, TimeShift } from './ast.js';
 import { DURATION_MS_MAX } from './number-text.js';
 
@@ -107,20 +108,6 @@ class Resolver {
     const right = node.rhs === undefined ? 0 : this.#value(node.rhs);
     const { startMs, endMs, stepMs } = this.#range;
     switch (node.op) {
-      case '+':
-        return left + right;
-      case '-':
-        return left - right;
-      case '*':
-        return left * right;
-      case '/':
-        if (right === 0) throw this.#error(node, 'division by zero');
-        return left / right;
-      case '%':
-        if (right === 0) throw this.#error(node, 'modulo by zero');
-        return left % right;
-      case '^':
-        return left ** right;
       case 'step':
         return stepMs / 1000;
       case 'range':
@@ -129,6 +116,10 @@ class Resolver {
         return Math.min(left, right);
       case 'max_of':
         return Math.max(left, right);
+      default:
+        if (right === 0 && node.op === '/') throw this.#error(node, 'division by zero');
+        if (right === 0 && node.op === '%') throw this.#error(node, 'modulo by zero');
+        return arithmeticOf(node.op)(left, right);
     }
   }
 

@@ -37,8 +37,11 @@ export async function loadInstant(selector: VectorSelector, env: Env): Promise<r
 /** Reads the samples that a range selector may need; staleness markers are left out. */
 export async function loadRange({ selector, rangeMs }: MatrixSelector, env: Env): Promise<readonly SampleSeries[]> {
   const { first, last } = referenceRange(selector, env);
-  const series = (await loadBetween(selector, first - rangeMs, last, env)).map(withoutStale);
-  if (!env.statsOnly.has(selector)) return series;
+  const isStats = env.statsOnly.has(selector);
+  // The sample on the left edge, which is in no window, tells whether the next one follows a reset.
+  const fromMs = first - rangeMs - (isStats ? 1 : 0);
+  const series = (await loadBetween(selector, fromMs, last, env)).map(withoutStale);
+  if (!isStats) return series;
   const ends = references(selector, env);
   return series.map((one) => withStats(one, ends, rangeMs, true));
 }

@@ -1,3 +1,4 @@
+import { isTrim } from './arithmetic.js';
 import type { Expr, VectorSelector } from './ast.js';
 import { isReset } from './histogram/compare.js';
 import { NO_BUCKETS, type CounterHint, type Histogram } from './histogram/histogram.js';
@@ -19,32 +20,32 @@ export function statsSelectors(expr: Expr): Set<VectorSelector> {
 type Use = 'plain' | 'stats' | 'buckets';
 
 function collect(expr: Expr, use: Use, found: Set<VectorSelector>): void {
+  if (expr.kind === 'vectorSelector' && use === 'stats') found.add(expr);
+  for (const [inner, innerUse] of innerUses(expr, use)) collect(inner, innerUse, found);
+}
+
+/** The parts of a node, and how it uses them. */
+function innerUses(expr: Expr, use: Use): (readonly [Expr, Use])[] {
   switch (expr.kind) {
     case 'number':
     case 'string':
-      return;
     case 'vectorSelector':
-      if (use === 'stats') found.add(expr);
-      return;
+      return [];
     case 'matrixSelector':
-      return collect(expr.selector, use, found);
+      return [[expr.selector, use]];
     case 'paren':
     case 'unary':
-      return collect(expr.expr, use, found);
+      return [[expr.expr, use]];
     case 'subquery':
-      return collect(expr.expr, 'buckets', found);
+      return [[expr.expr, 'buckets']];
     case 'aggregation':
-      if (expr.param !== undefined) collect(expr.param, use, found);
-      return collect(expr.expr, use, found);
+      return [expr.expr, ...(expr.param === undefined ? [] : [expr.param])].map((inner) => [inner, use] as const);
     case 'binary': {
-      const inner = expr.op === '</' || expr.op === '>/' ? 'buckets' : use;
-      collect(expr.lhs, inner, found);
-      return collect(expr.rhs, inner, found);
+      const innerUse = isTrim(expr.op) ? 'buckets' : use;
+      return [expr.lhs, expr.rhs].map((inner) => [inner, innerUse] as const);
     }
-    case 'call': {
-      const inner = useBy(expr.func.name, use);
-      for (const arg of expr.args) collect(arg, inner, found);
-    }
+    case 'call':
+      return expr.args.map((arg) => [arg, useBy(expr.func.name, use)] as const);
   }
 }
 

@@ -4,14 +4,7 @@ import { newSeries, type Env } from '../env.js';
 import { printHistogram } from '../histogram/print.js';
 import type { Labels } from '../labels.js';
 import { numberText } from '../print.js';
-import {
-  histogramAt,
-  HISTOGRAM,
-  NONE,
-  setFloat,
-  type MutableSeries,
-  type StepSeries,
-} from '../samples.js';
+import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
 
 /** How often each value is there at each step; one series for each value, which a label tells. */
 export function countValues(

@@ -165,12 +165,7 @@ function mixedRates(floats: FloatRate, { series, windows, result, context, kind 
   }
 }
 
-function histogramRate(
-  window: Window,
-  resets: Uint8Array,
-  context: RangeContext,
-  kind: Kind,
-): Histogram | undefined {
+function histogramRate(window: Window, resets: Uint8Array, context: RangeContext, kind: Kind): Histogram | undefined {
   const { series, from, to, startMs, endMs } = window;
   const beganMs = kind.isCounter ? startWithin(series, from, startMs) : 0;
   const count = to - from;
@@ -199,16 +194,14 @@ function histogramDelta(
   histograms: readonly Histogram[],
   { series, from }: Window,
   resets: Uint8Array,
-  { env: { notes }, arg }: RangeContext,
+  context: RangeContext,
   { isCounter }: Kind,
 ): HistogramSum | undefined {
+  const { notes } = context.env;
+  const { arg } = context;
   const last = histograms[histograms.length - 1];
-  if (isCounter && histograms.some(({ hint }) => hint === 'gauge')) {
-    notes.warn(`this native histogram metric is not a counter: ${nameOf(series)}`, arg);
-  }
-  if (!isCounter && (histograms[0].hint !== 'gauge' || last.hint !== 'gauge')) {
-    notes.warn(`this native histogram metric is not a gauge: ${nameOf(series)}`, arg);
-  }
+  if (isCounter) warnOfGauges(histograms, series, context);
+  else warnOfCounters([histograms[0], last], series, context);
   // A reset right behind the first sample makes it one of another layout, and nothing of it counts.
   const startsAnew = isCounter && resets[from + 1] === 1 && histograms.length > 1;
   const first = startsAnew ? emptied(histograms[1]) : histograms[0];
@@ -232,6 +225,16 @@ function histogramDelta(
   }
   if (wasReconciled) notes.info('mismatched custom buckets were reconciled during addition', arg);
   return total;
+}
+
+function warnOfGauges(histograms: readonly Histogram[], series: SampleSeries, { env, arg }: RangeContext): void {
+  if (histograms.every(({ hint }) => hint !== 'gauge')) return;
+  env.notes.warn(`this native histogram metric is not a counter: ${nameOf(series)}`, arg);
+}
+
+function warnOfCounters(histograms: readonly Histogram[], series: SampleSeries, { env, arg }: RangeContext): void {
+  if (histograms.every(({ hint }) => hint === 'gauge')) return;
+  env.notes.warn(`this native histogram metric is not a gauge: ${nameOf(series)}`, arg);
 }
 
 function emptied(histogram: Histogram): Histogram {
@@ -271,9 +274,7 @@ function histogramIncrease(
   window: Window,
   context: RangeContext,
 ): Histogram | undefined {
-  if (before.hint === 'gauge' || after.hint === 'gauge') {
-    context.env.notes.warn(`this native histogram metric is not a counter: ${nameOf(window.series)}`, context.arg);
-  }
+  warnOfGauges([before, after], window.series, context);
   if (isCustom(before) === isCustom(after) && (startsAnew || isReset(before, after))) {
     return { ...after, hint: 'gauge' };
   }
@@ -286,9 +287,7 @@ function histogramPair(
   window: Window,
   context: RangeContext,
 ): Histogram | undefined {
-  if (before.hint !== 'gauge' || after.hint !== 'gauge') {
-    context.env.notes.warn(`this native histogram metric is not a gauge: ${nameOf(window.series)}`, context.arg);
-  }
+  warnOfCounters([before, after], window.series, context);
   return subtracted(before, after, window, context);
 }
 

@@ -3,34 +3,48 @@ import { bucketsOf, isCustom, type Bucket, type Histogram } from './histogram.js
 /** What a reader should know of an answer about NaN observations. */
 export type NanNote = 'result is NaN' | 'result is skewed higher' | undefined;
 
+/** A quantile, and what should be said of it. */
+interface Quantile {
+  readonly value: number;
+  readonly note: NanNote;
+}
+
 /** The value below which a share `q` of the observations lies. */
-export function quantile(q: number, histogram: Histogram): { readonly value: number; readonly note: NanNote } {
-  if (q < 0) return { value: -Infinity, note: undefined };
-  if (q > 1) return { value: Infinity, note: undefined };
-  const { count, sum } = histogram;
-  if (count === 0 || Number.isNaN(q)) return { value: NaN, note: undefined };
-  const hasNan = Number.isNaN(sum);
+export function quantile(q: number, histogram: Histogram): Quantile {
+  if (!(q >= 0 && q <= 1) || histogram.count === 0) return { value: outside(q), note: undefined };
+  const { count } = histogram;
+  const hasNan = Number.isNaN(histogram.sum);
+  // From the nearer end, unless observations that are in no bucket are missing at the upper one.
   const isUpward = hasNan || q < 0.5;
   const buckets = bucketsOf(histogram);
-  const walk = isUpward ? buckets : [...buckets].reverse();
   const rank = (isUpward ? q : 1 - q) * count;
-  const found = walkTo(walk, rank);
-  const bucket = found.bucket === undefined ? undefined : zeroSided(found.bucket, histogram);
-  if (bucket === undefined) return { value: NaN, note: hasNan ? 'result is NaN' : undefined };
-  let { lower } = bucket;
-  const { upper } = bucket;
-  if (isCustom(histogram) && lower === -Infinity) {
-    if (upper <= 0) return { value: upper, note: undefined };
-    lower = 0;
-  } else if (isCustom(histogram) && upper === Infinity) {
-    return { value: lower, note: undefined };
-  }
+  const found = walkTo(isUpward ? buckets : [...buckets].reverse(), rank);
+  if (found.bucket === undefined) return { value: NaN, note: hasNan ? 'result is NaN' : undefined };
+  const bucket = zeroSided(found.bucket, histogram);
+  const atEdge = isCustom(histogram) ? openEnded(bucket) : undefined;
+  if (atEdge !== undefined) return { value: atEdge, note: undefined };
   const reached = Math.min(found.reached, count);
-  if (reached < rank) return hasNan ? { value: NaN, note: 'result is NaN' } : { value: upper, note: undefined };
+  if (reached < rank) return hasNan ? { value: NaN, note: 'result is NaN' } : { value: bucket.upper, note: undefined };
   const inBucket = isUpward ? rank - (reached - bucket.count) : reached - rank;
   const isShort = hasNan && buckets.reduce((total, it) => total + it.count, 0) < count;
-  const value = interpolated(lower, upper, inBucket / bucket.count, isCustom(histogram));
-  return { value, note: isShort ? 'result is skewed higher' : undefined };
+  return { value: valueIn(bucket, inBucket, histogram), note: isShort ? 'result is skewed higher' : undefined };
+}
+
+function valueIn({ lower, upper, count }: Bucket, inBucket: number, histogram: Histogram): number {
+  if (!isCustom(histogram)) return interpolated(lower, upper, inBucket / count, false);
+  return interpolated(lower === -Infinity ? 0 : lower, upper, inBucket / count, true);
+}
+
+/** The quantile of a share that is none, or of nothing. */
+function outside(q: number): number {
+  if (q < 0) return -Infinity;
+  return q > 1 ? Infinity : NaN;
+}
+
+/** What stands for all of a bucket that has one bound only; undefined if something can be said of its inside. */
+function openEnded({ lower, upper }: Bucket): number | undefined {
+  if (lower === -Infinity) return upper <= 0 ? upper : undefined;
+  return upper === Infinity ? lower : undefined;
 }
 
 function walkTo(
