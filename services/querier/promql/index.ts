@@ -8,7 +8,7 @@ import { extendedPoints, isExtended, loadExtended } from './extended.js';
 import { SIGNATURES } from './functions/signatures.js';
 import { compareLabels } from './labels.js';
 import type { Limits } from './limits.js';
-import { withoutDroppedNames } from './merge-series.js';
+import { withoutDroppedNames, withoutDroppedSampleNames } from './merge-series.js';
 import { parseQuery, type Dialect } from './parse.js';
 import { resolveTimes } from './resolve-times.js';
 import type { SampleSeries, StepSeries } from './samples.js';
@@ -94,7 +94,9 @@ function stepsOf({ startMs, endMs, stepMs, stepsMax }: PromQuery, expr: Expr): n
 }
 
 async function valueOf(expr: Expr, env: Env): Promise<PromValue> {
-  if (typeOf(expr) === 'matrix') return { kind: 'matrix', series: (await matrixOf(expr, env)).sort(byLabels) };
+  if (typeOf(expr) === 'matrix') {
+    return { kind: 'matrix', series: withoutDroppedSampleNames(await matrixOf(expr, env)).sort(byLabels) };
+  }
   const value = await evaluate(expr, env);
   if (value.kind !== 'vector') return value;
   const series = withoutDroppedNames(value.series);
@@ -132,7 +134,7 @@ function inWindow(series: SampleSeries, windows: ReturnType<typeof windowsAt>): 
   const [from] = windows.from;
   const [to] = windows.to;
   if (from >= to) return [];
-  const { labels, times, values, histograms } = series;
-  const slice = { labels, times: times.subarray(from, to), values: values.subarray(from, to) };
+  const { labels, times, values, histograms, isNameDropped = false } = series;
+  const slice = { labels, times: times.subarray(from, to), values: values.subarray(from, to), isNameDropped };
   return [histograms === undefined ? slice : { ...slice, histograms: histograms.slice(from, to) }];
 }

@@ -2,7 +2,7 @@ import type { Token } from './lex.js';
 import { parseError } from './parse-error.js';
 
 /** Longest query that is read, in UTF-16 units. */
-const LENGTH_MAX = 1 << 16;
+const LENGTH_MAX = 1 << 20;
 /** Deepest nesting of parentheses and brackets, and most operators: recursion over the expression follows both. */
 const DEPTH_MAX = 256;
 const OPERATORS_MAX = 2_000;

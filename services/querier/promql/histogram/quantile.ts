@@ -19,15 +19,20 @@ export function quantile(q: number, histogram: Histogram): Quantile {
   const buckets = bucketsOf(histogram);
   const rank = (isUpward ? q : 1 - q) * count;
   const found = walkTo(isUpward ? buckets : [...buckets].reverse(), rank);
-  if (found.bucket === undefined) return { value: NaN, note: hasNan ? 'result is NaN' : undefined };
+  if (found.bucket === undefined) return notReached(NaN, hasNan);
   const bucket = zeroSided(found.bucket, histogram);
   const atEdge = isCustom(histogram) ? openEnded(bucket) : undefined;
   if (atEdge !== undefined) return { value: atEdge, note: undefined };
   const reached = Math.min(found.reached, count);
-  if (reached < rank) return hasNan ? { value: NaN, note: 'result is NaN' } : { value: bucket.upper, note: undefined };
+  if (reached < rank) return notReached(bucket.upper, hasNan);
   const inBucket = isUpward ? rank - (reached - bucket.count) : reached - rank;
   const isShort = hasNan && buckets.reduce((total, it) => total + it.count, 0) < count;
   return { value: valueIn(bucket, inBucket, histogram), note: isShort ? 'result is skewed higher' : undefined };
+}
+
+/** All buckets hold less than is looked for: the rest are NaN, or rounding. */
+function notReached(value: number, hasNan: boolean): Quantile {
+  return hasNan ? { value: NaN, note: 'result is NaN' } : { value, note: undefined };
 }
 
 function valueIn({ lower, upper, count }: Bucket, inBucket: number, histogram: Histogram): number {
