@@ -16,7 +16,7 @@ import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInst
 import { scalarsOf, stringOf, vectorOf, type RangeContext, type RangeFunction } from './functions/function.js';
 import { FUNCTIONS } from './functions/registry.js';
 import { absentLabels, absentSeries } from './absent.js';
-import { mapCounts } from './histogram/histogram.js';
+import { mapCounts, type Histogram } from './histogram/histogram.js';
 import { sampleSize } from './histogram/size.js';
 import { addInfo } from './info.js';
 import { isStepInvariant } from './invariant-steps.js';
@@ -49,6 +49,7 @@ export async function evaluate(expr: Expr, env: Env): Promise<Value> {
   const { held } = limits;
   const isRepeated = env.steps > 1 && expr.kind !== 'number' && expr.kind !== 'string' && isStepInvariant(expr);
   const value = isRepeated ? repeated(await evaluateNode(expr, firstStep(env)), env) : await evaluateNode(expr, env);
+  limits.check();
   // What was read and made on the way is held no more.
   limits.reset(held + sizeOf(value));
   return value;
@@ -219,23 +220,24 @@ export async function evaluateSubquery(expr: Subquery, env: Env): Promise<Sample
 }
 
 /** A series of steps as samples. What was known of resets between its histograms is not true of these. */
-function samplesOf(series: StepSeries, env: Env): SampleSeries {
-  const { labels, kinds, values, isNameDropped } = series;
-  const at: number[] = [];
-  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) at.push(step);
-  const samples = {
-    labels,
-    times: Float64Array.from(at, (step) => timeOf(env, step)),
-    values: Float64Array.from(at, (step) => values[step]),
-    isNameDropped,
-  };
-  if (series.histograms === undefined) return samples;
-  const histograms = at.map((step) => {
-    if (kinds[step] !== HISTOGRAM) return undefined;
-    const histogram = histogramAt(series, step);
-    return histogram.hint === 'gauge' ? histogram : { ...histogram, hint: 'unknown' as const };
-  });
-  return { ...samples, histograms };
+function samplesOf({ labels, kinds, values, histograms, isNameDropped }: StepSeries, env: Env): SampleSeries {
+  let count = 0;
+  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) count++;
+  const samples = { labels, times: new Float64Array(count), values: new Float64Array(count), isNameDropped };
+  const kept = histograms === undefined ? undefined : new Array<Histogram | undefined>(count);
+  let next = 0;
+  for (let step = 0; step < kinds.length; step++) {
+    if (kinds[step] === NONE) continue;
+    samples.times[next] = timeOf(env, step);
+    samples.values[next] = values[step];
+    if (kept !== undefined) kept[next] = withoutHint(histograms?.[step]);
+    next++;
+  }
+  return kept === undefined ? samples : { ...samples, histograms: kept };
+}
+
+function withoutHint(histogram: Histogram | undefined): Histogram | undefined {
+  return histogram === undefined || histogram.hint === 'gauge' ? histogram : { ...histogram, hint: 'unknown' };
 }
 
 function negated(value: Value, env: Env): Value {

@@ -3,6 +3,7 @@ export class Labels {
   readonly names: readonly string[];
   readonly values: readonly string[];
   #key: string | undefined;
+  #unnamed: Labels | undefined;
 
   /** @param names ascending, each once. */
   private constructor(names: readonly string[], values: readonly string[]) {
@@ -42,6 +43,12 @@ export class Labels {
   /** All but these labels. */
   without(names: ReadonlySet<string>): Labels {
     return this.#filtered((name) => !names.has(name));
+  }
+
+  /** All but the metric name; the same each time. */
+  get unnamed(): Labels {
+    this.#unnamed ??= this.#filtered((name) => name !== METRIC_NAME);
+    return this.#unnamed;
   }
 
   /** With another value of one label; an empty one takes it away. */

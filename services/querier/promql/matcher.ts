@@ -1,5 +1,7 @@
 import { RE2JS } from 're2js';
 
+import { AlmanacError } from '#shared/errors/almanac-error';
+
 import type { LabelMatcher } from './ast.js';
 
 /** Whether a label's value fits; an absent label is `''`. */
@@ -16,16 +18,28 @@ const LITERAL = /^(?:[^\\.+*?()|[\]{}^$]|\\[^A-Za-z0-9])*$/;
  *
  * @throws the engine's error if the expression is none.
  */
-export function compileMatcher({ op, value }: LabelMatcher): ValueTest {
+export function compileMatcher(matcher: LabelMatcher): ValueTest {
+  let test = COMPILED.get(matcher);
+  if (test === undefined) {
+    test = compile(matcher);
+    COMPILED.set(matcher, test);
+  }
+  return test;
+}
+
+/** Compiling may take long, and is asked for by the parser, by its checks and by the source of samples. */
+const COMPILED = new WeakMap<LabelMatcher, ValueTest>();
+
+function compile({ op, value }: LabelMatcher): ValueTest {
   switch (op) {
     case '=':
       return (text) => text === value;
     case '!=':
       return (text) => text !== value;
     case '=~':
-      return compileRegex(value);
+      return compilePattern(value);
     case '!~': {
-      const test = compileRegex(value);
+      const test = compilePattern(value);
       return (text) => !test(text);
     }
   }
@@ -36,7 +50,7 @@ export function matchesEmpty(matcher: LabelMatcher): boolean {
   return compileMatcher(matcher)('');
 }
 
-function compileRegex(pattern: string): ValueTest {
+function compilePattern(pattern: string): ValueTest {
   const alternatives = pattern.split('|');
   if (alternatives.every((it) => LITERAL.test(it))) {
     if (alternatives.length === 1) {
@@ -69,8 +83,25 @@ function compileAffix(pattern: string): ValueTest | undefined {
 }
 
 function compileEngine(pattern: string): ValueTest {
-  const regex = RE2JS.compile(pattern, RE2JS.DOTALL);
+  const regex = compileRegex(pattern);
   return (text) => regex.matches(text);
+}
+
+/** Greatest weight of an expression for the engine: about a second of compiling. */
+const WEIGHT_MAX = 64 * 1024;
+/** A class of Unicode has hundreds of ranges. */
+const UNICODE_WEIGHT = 64;
+const UNICODE_CLASS = /\\p/gi;
+const REPEAT = /\{(?:\d+,)?(\d+)/g;
+
+/** An expression of RE2, in which a dot matches a line end. @throws if it is none, or too large to be compiled soon. */
+export function compileRegex(pattern: string): RE2JS {
+  const classes = pattern.match(UNICODE_CLASS)?.length ?? 0;
+  let repeats = 0;
+  for (const [, count] of pattern.matchAll(REPEAT)) repeats += Number(count);
+  const weight = pattern.length + classes * UNICODE_WEIGHT + repeats * (classes > 0 ? UNICODE_WEIGHT : 1);
+  if (weight > WEIGHT_MAX) throw new AlmanacError('invalid_syntax', 'error parsing regexp: expression too large');
+  return RE2JS.compile(pattern, RE2JS.DOTALL);
 }
 
 function unescaped(literal: string): string {

@@ -8,6 +8,7 @@ export function matchingLabels(matching: VectorMatching): (labels: Labels) => La
     const names = new Set(matching.labels);
     return (labels) => labels.only(names);
   }
+  if (matching.labels.length === 0) return (labels) => labels.unnamed;
   const names = new Set([...matching.labels, METRIC_NAME]);
   return (labels) => labels.without(names);
 }

@@ -16,18 +16,34 @@ export function countValues(
   if (label === '') throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
   const results = new Map<string, MutableSeries>();
   for (const one of series) {
+    const byValue = new Map<string | number, MutableSeries>();
     for (let step = 0; step < env.steps; step++) {
       if (one.kinds[step] === NONE) continue;
       const isHistogram = one.kinds[step] === HISTOGRAM;
-      const text = isHistogram ? printHistogram(histogramAt(one, step)) : numberText(one.values[step]);
-      const labels = groupLabels(one.labels.with(label, text));
-      let result = results.get(labels.key);
+      const value = isHistogram ? printHistogram(histogramAt(one, step)) : one.values[step];
+      let result = byValue.get(value);
       if (result === undefined) {
-        result = newSeries(labels, env, one.isNameDropped);
-        results.set(labels.key, result);
+        const text = typeof value === 'number' ? numberText(value) : value;
+        result = resultOf(results, groupLabels(one.labels.with(label, text)), one.isNameDropped, env);
+        // Zeros of both signs are one key, and not one value.
+        if (value !== 0) byValue.set(value, result);
       }
       setFloat(result, step, result.values[step] + 1);
     }
   }
   return [...results.values()];
+}
+
+function resultOf(
+  results: Map<string, MutableSeries>,
+  labels: Labels,
+  isNameDropped: boolean,
+  env: Env,
+): MutableSeries {
+  let result = results.get(labels.key);
+  if (result === undefined) {
+    result = newSeries(labels, env, isNameDropped);
+    results.set(labels.key, result);
+  }
+  return result;
 }

@@ -1,6 +1,6 @@
 import type { Call, Expr, FunctionSignature } from '../ast.js';
-import type { Env } from '../env.js';
-import type { MutableSeries, SampleSeries, StepSeries } from '../samples.js';
+import { newSeries, type Env } from '../env.js';
+import { FLOAT, type MutableSeries, type SampleSeries, type StepSeries } from '../samples.js';
 import type { Windows } from '../select.js';
 import type { Value } from '../value.js';
 
@@ -50,37 +50,48 @@ export function ofFloats(map: (value: number, params: readonly number[]) => numb
     kind: 'value',
     run: ({ env, args }) => {
       const [vector, ...rest] = args;
-      const params = rest.map((value) => (value.kind === 'scalar' ? value.values : new Float64Array(env.steps)));
-      return {
-        kind: 'vector',
-        series: mapFloats(vectorOf(vector), (x, step) =>
-          map(
-            x,
-            params.map((it) => it[step]),
-          ),
-        ),
-      };
+      const params = rest.map((value) => scalarsOf(value, env.steps));
+      const now = params.map(() => 0);
+      const series = mapFloats(vectorOf(vector), env, (x, step) => {
+        for (let i = 0; i < now.length; i++) now[i] = params[i][step];
+        return map(x, now);
+      });
+      return { kind: 'vector', series };
     },
   };
 }
 
-export function mapFloats(vector: readonly StepSeries[], map: (value: number, step: number) => number): StepSeries[] {
-  return vector.flatMap((series) => {
-    const kinds = series.kinds.map((kind) => (kind === 1 ? 1 : 0));
-    if (!kinds.includes(1)) return [];
-    const values = series.values.map((value, step) => (kinds[step] === 1 ? map(value, step) : 0));
-    return [{ labels: series.labels, kinds, values, isNameDropped: true }];
-  });
+/** The numbers of a vector by a function of each; series without any are left out. */
+export function mapFloats(
+  vector: readonly StepSeries[],
+  env: Env,
+  map: (value: number, step: number) => number,
+): StepSeries[] {
+  const results: StepSeries[] = [];
+  for (const { labels, kinds, values, histograms } of vector) {
+    if (histograms !== undefined && !kinds.includes(FLOAT)) continue;
+    const result = newSeries(labels, env, true);
+    for (let step = 0; step < kinds.length; step++) {
+      if (kinds[step] !== FLOAT) continue;
+      result.kinds[step] = FLOAT;
+      result.values[step] = map(values[step], step);
+    }
+    results.push(result);
+  }
+  return results;
 }
 
+/** The series of a vector; none of another value. */
 export function vectorOf(value: Value | undefined): readonly StepSeries[] {
   return value?.kind === 'vector' ? value.series : [];
 }
 
+/** The text of a string; empty for another value. */
 export function stringOf(value: Value | undefined): string {
   return value?.kind === 'string' ? value.value : '';
 }
 
+/** The numbers of a scalar, step by step; zeros for another value. */
 export function scalarsOf(value: Value | undefined, steps: number): Float64Array {
   return value?.kind === 'scalar' ? value.values : new Float64Array(steps);
 }

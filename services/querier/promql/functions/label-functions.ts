@@ -1,8 +1,8 @@
-import { RE2JS } from 're2js';
-
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { Env } from '../env.js';
 import { compareLabels, METRIC_NAME, type Labels } from '../labels.js';
+import { compileRegex } from '../matcher.js';
 import { mergedSeries } from '../merge-series.js';
 import { natural } from '../natural-order.js';
 import type { StepSeries } from '../samples.js';
@@ -13,16 +13,16 @@ const LONE_SURROGATE = /[\ud800-\udfff]/u;
 /** `label_replace(v, dst, replacement, src, regex)` */
 const labelReplace: ValueFunction = {
   kind: 'value',
-  run({ args }) {
+  run({ env, args }) {
     const [dst, replacement, src, pattern] = args.slice(1).map(stringOf);
-    let regex: RE2JS;
+    let regex: ReturnType<typeof compileRegex>;
     try {
-      regex = RE2JS.compile(pattern, RE2JS.DOTALL);
+      regex = compileRegex(pattern);
     } catch {
       throw new AlmanacError('execute_query', `invalid regular expression in label_replace(): ${pattern}`);
     }
     checkName(dst, 'destination', 'label_replace');
-    return relabelled(vectorOf(args[0]), dst, (labels) => {
+    return relabelled(vectorOf(args[0]), dst, env, (labels) => {
       const matcher = regex.matcher(labels.get(src));
       if (!matcher.matches()) return undefined;
       return expanded(replacement, (group) => {
@@ -36,11 +36,13 @@ const labelReplace: ValueFunction = {
 /** `label_join(v, dst, separator, src..)` */
 const labelJoin: ValueFunction = {
   kind: 'value',
-  run({ args }) {
+  run({ env, args }) {
     const [dst, separator, ...sources] = args.slice(1).map(stringOf);
     for (const source of sources) checkName(source, 'source', 'label_join');
     checkName(dst, 'destination', 'label_join');
-    return relabelled(vectorOf(args[0]), dst, (labels) => sources.map((name) => labels.get(name)).join(separator));
+    return relabelled(vectorOf(args[0]), dst, env, (labels) => {
+      return sources.reduce((text, name, i) => checkSize(text + (i === 0 ? '' : separator) + labels.get(name)), '');
+    });
   },
 };
 
@@ -53,15 +55,26 @@ function checkName(name: string, role: string, func: string): void {
 function relabelled(
   vector: readonly StepSeries[],
   name: string,
+  env: Env,
   valueOf: (labels: Labels) => string | undefined,
 ): { readonly kind: 'vector'; readonly series: readonly StepSeries[] } {
   const series = vector.map((one) => {
     const value = valueOf(one.labels);
     if (value === undefined) return one;
+    env.limits.add(Math.ceil(value.length / CHARS_PER_SAMPLE));
     const isNameDropped = name === METRIC_NAME ? false : one.isNameDropped;
     return { ...one, labels: one.labels.with(name, value), isNameDropped };
   });
   return { kind: 'vector', series: mergedSeries(series) };
+}
+
+/** Longest label value that a query makes, and how much of it weighs as much as a sample. */
+const VALUE_CHARS_MAX = 1 << 16;
+const CHARS_PER_SAMPLE = 8;
+
+function checkSize(value: string): string {
+  if (value.length <= VALUE_CHARS_MAX) return value;
+  throw new AlmanacError('execute_query', `a label value of the query is longer than ${VALUE_CHARS_MAX} characters`);
 }
 
 const NAME_START = /[A-Za-z0-9_]/;
@@ -71,8 +84,8 @@ function expanded(template: string, group: (name: string) => string): string {
   let text = '';
   for (let at = 0; at < template.length;) {
     const next = template.indexOf('$', at);
-    if (next < 0) return text + template.slice(at);
-    text += template.slice(at, next);
+    if (next < 0) return checkSize(text + template.slice(at));
+    text = checkSize(text + template.slice(at, next));
     const rest = template.slice(next + 1);
     const braced = /^\{(\w+)\}/.exec(rest);
     const plain = NAME_START.test(rest) ? /^\w+/.exec(rest) : null;
@@ -90,7 +103,7 @@ function expanded(template: string, group: (name: string) => string): string {
       at = next + 1;
     }
   }
-  return text;
+  return checkSize(text);
 }
 
 const INEFFECTIVE = 'sort is ineffective for range queries since results are always ordered by labels';
