@@ -51,8 +51,8 @@ function checkFree({ kinds }: StepSeries, step: number): void {
 /** What a series of the many side makes with one of the other. */
 interface Pair {
   readonly result: MutableSeries;
-  /** 1 at the steps at which the group has made these labels. */
-  readonly taken: Uint8Array;
+  /** 1 at the steps at which the group has made these labels; absent if it can make them but once. */
+  readonly taken: Uint8Array | undefined;
 }
 
 /** The matches of one group: the many side meets the one series that the other has at each step. */
@@ -121,6 +121,7 @@ export class GroupMatch {
 
   #pair(series: StepSeries, at: number): Pair {
     const labels = this.#labels(series.labels, at < 0 ? undefined : this.#one[at].labels);
+    if (this.#matching.card === 'one-to-one') return { result: this.#results.at(labels), taken: undefined };
     let taken = this.#taken.get(labels.key);
     if (taken === undefined) {
       taken = new Uint8Array(this.#env.steps);
@@ -176,7 +177,8 @@ export class GroupMatch {
   }
 
   #checkUnique({ taken }: Pair, step: number): void {
-    if (this.#matching.card !== 'one-to-one' && taken[step] === 1) {
+    if (taken === undefined) return;
+    if (taken[step] === 1) {
       const text = 'multiple matches for labels: grouping labels must ensure unique matches';
       throw new AlmanacError('execute_query', text);
     }

@@ -2,7 +2,8 @@ import type { Annotations } from './annotations.js';
 import type { LabelMatcher, VectorSelector } from './ast.js';
 import type { Labels } from './labels.js';
 import type { Limits } from './limits.js';
-import { emptySeries, type MutableSeries, type SampleSeries } from './samples.js';
+import type { MutableSeries, SampleSeries } from './samples.js';
+import type { Slabs } from './slabs.js';
 
 /** Where samples come from. */
 export interface SeriesSource {
@@ -23,6 +24,8 @@ export interface Env {
   readonly source: SeriesSource;
   readonly notes: Annotations;
   readonly limits: Limits;
+  /** Where the arrays of results come from. */
+  readonly slabs: Slabs;
   /** Whether it is a query of one step from outside: its vectors may be in an order of their own. */
   readonly isInstant: boolean;
   /** Selectors of histograms of which only count and sum are looked at. */
@@ -42,5 +45,6 @@ export function firstStep(env: Env): Env {
 /** A series with nothing at any step of the query yet. @throws `execute_query` if that is one too many. */
 export function newSeries(labels: Labels, env: Env, isNameDropped: boolean): MutableSeries {
   env.limits.add(env.steps);
-  return emptySeries(labels, env.steps, isNameDropped);
+  const { kinds, values } = env.slabs.take(env.steps);
+  return { labels, kinds, values, isNameDropped };
 }

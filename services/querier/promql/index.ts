@@ -13,6 +13,7 @@ import { parseQuery, type Dialect } from './parse.js';
 import { resolveTimes } from './resolve-times.js';
 import type { SampleSeries, StepSeries } from './samples.js';
 import { fillWindows, loadRange, windowsAt } from './select.js';
+import { Slabs } from './slabs.js';
 import { statsSelectors } from './stats-only.js';
 
 /** A query and the times at which it is asked. */
@@ -73,7 +74,7 @@ export async function runQuery(
   const isInstant = stepMs === 0;
   const env: Env = {
     ...{ startMs, stepMs, steps, lookbackMs, defaultStepMs, source, limits, notes, isInstant },
-    statsOnly: statsSelectors(expr),
+    ...{ statsOnly: statsSelectors(expr), slabs: new Slabs() },
   };
   const value = await valueOf(expr, { ...env, startMs: isInstant ? endMs : startMs });
   return { value, steps, warnings: notes.warnings, infos: notes.infos };

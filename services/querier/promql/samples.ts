@@ -34,11 +34,6 @@ export interface StepSeries {
   readonly isNameDropped: boolean;
 }
 
-/** A series of the same length with nothing in it. */
-export function emptySeries(labels: Labels, steps: number, isNameDropped: boolean): MutableSeries {
-  return { labels, kinds: new Uint8Array(steps), values: new Float64Array(steps), isNameDropped };
-}
-
 /** A series that is being made. */
 export interface MutableSeries extends StepSeries {
   histograms?: (Histogram | undefined)[];
@@ -69,5 +64,6 @@ export function histogramAt(
 
 /** Whether the series has anything at any step. */
 export function hasSamples({ kinds }: StepSeries): boolean {
-  return kinds.some((kind) => kind !== NONE);
+  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) return true;
+  return false;
 }

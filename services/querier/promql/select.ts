@@ -1,7 +1,7 @@
 import type { MatrixSelector, TimeShift, VectorSelector } from './ast.js';
 import { newSeries, timeOf, type Env } from './env.js';
 import { sampleSize } from './histogram/size.js';
-import { FLOAT, HISTOGRAM, hasSamples, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import { FLOAT, HISTOGRAM, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
 import { withStats } from './stats-only.js';
 
 /** For each step the samples `[from, to)` of a series that are in its window, and the ends of the window. */
@@ -70,15 +70,24 @@ function referenceRange(shift: TimeShift, env: Env): { readonly first: number; r
 /** What an instant selector has at each step: the newest sample of the lookback window, unless the series ended. */
 export function instantVector(all: readonly SampleSeries[], selector: VectorSelector, env: Env): StepSeries[] {
   return newest(all, selector, env, ({ values, histograms }, picked, result) => {
+    if (histograms === undefined) return putFloats(values, picked, result);
     for (let step = 0; step < picked.length; step++) {
       const at = picked[step];
       if (at < 0) continue;
-      const histogram = histograms?.[at];
+      const histogram = histograms[at];
       result.kinds[step] = histogram === undefined ? FLOAT : HISTOGRAM;
       if (histogram === undefined) result.values[step] = values[at];
       else (result.histograms ??= new Array(picked.length))[step] = histogram;
     }
   });
+}
+
+function putFloats(from: Float64Array, picked: Int32Array, { kinds, values }: MutableSeries): void {
+  for (let step = 0; step < picked.length; step++) {
+    if (picked[step] < 0) continue;
+    kinds[step] = FLOAT;
+    values[step] = from[picked[step]];
+  }
 }
 
 /** A number, in seconds, of the samples that an instant selector has at each step. */
@@ -166,9 +175,4 @@ function withoutStale(series: SampleSeries): SampleSeries {
   const floats = { labels: series.labels, times: of(times), values: of(values) };
   const base = startTimes === undefined ? floats : { ...floats, startTimes: of(startTimes) };
   return histograms === undefined ? base : { ...base, histograms: kept.map((i) => histograms[i]) };
-}
-
-/** The series that have something at some step. */
-export function present(vector: readonly StepSeries[]): StepSeries[] {
-  return vector.filter(hasSamples);
 }

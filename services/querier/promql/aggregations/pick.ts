@@ -1,7 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { hashLabels } from '../hash-labels.js';
-import { FLOAT, HISTOGRAM, NONE, hasSamples, type StepSeries } from '../samples.js';
+import type { Labels } from '../labels.js';
+import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../samples.js';
 import type { AggregationCall, Group } from './aggregation.js';
 
 /** An aggregation that gives some of its series as they are. */
@@ -44,21 +45,46 @@ function byRank(group: Group, call: AggregationCall, compare: (a: number, b: num
   const { expr, env } = call;
   const counts = countsOf(call);
   const { series } = group;
-  const order = new Map<number, number>();
+  const withHistograms = series.filter(({ histograms }) => histograms !== undefined);
+  const order = new Map<Labels, number>();
   const picked = kept(series, call, (step) => {
-    if (series.some(({ kinds }) => kinds[step] === HISTOGRAM)) {
+    if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM)) {
       env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr);
     }
-    const ranked = indexesAt(series, step)
-      .filter((i) => series[i].kinds[step] === FLOAT)
-      .sort((a, b) => compareWithNan(series[a].values[step], series[b].values[step], compare) || a - b)
-      .slice(0, Math.max(0, counts[step]));
-    for (const [rank, i] of ranked.entries()) order.set(i, rank);
+    const ranked = firstRanked(series, step, counts[step], compare);
+    for (const [rank, i] of ranked.entries()) order.set(series[i].labels, rank);
     return ranked;
   });
   if (env.steps > 1) return picked;
-  const rankOf = (one: StepSeries): number => order.get(series.findIndex(({ labels }) => labels === one.labels)) ?? 0;
+  const rankOf = ({ labels }: StepSeries): number => order.get(labels) ?? 0;
   return picked.sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** The first so many numbers of a step; of equal ones the earlier come first. */
+function firstRanked(
+  series: readonly StepSeries[],
+  step: number,
+  count: number,
+  compare: (a: number, b: number) => number,
+): number[] {
+  const ranked: number[] = [];
+  if (count < 1) return ranked;
+  for (let i = 0; i < series.length; i++) {
+    if (series[i].kinds[step] !== FLOAT) continue;
+    const value = series[i].values[step];
+    const isFull = ranked.length >= count;
+    if (isFull && compareWithNan(series[ranked[ranked.length - 1]].values[step], value, compare) <= 0) continue;
+    if (isFull) ranked.pop();
+    // Few are wanted as a rule, and fewer are found to be among them.
+    let low = 0;
+    for (let high = ranked.length; low < high;) {
+      const middle = (low + high) >> 1;
+      if (compareWithNan(series[ranked[middle]].values[step], value, compare) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    ranked.splice(low, 0, i);
+  }
+  return ranked;
 }
 
 function compareWithNan(a: number, b: number, compare: (a: number, b: number) => number): number {
@@ -78,14 +104,20 @@ function kept(
   { env }: AggregationCall,
   choose: (step: number) => readonly number[],
 ): StepSeries[] {
-  const masks = series.map(() => new Uint8Array(env.steps));
-  for (let step = 0; step < env.steps; step++) for (const i of choose(step)) masks[i][step] = 1;
-  return series
-    .map((one, i): StepSeries => ({
-      ...one,
-      kinds: one.kinds.map((kind, step) => (masks[i][step] === 1 ? kind : NONE)),
-    }))
-    .filter(hasSamples);
+  const masks = new Map<number, Uint8Array>();
+  for (let step = 0; step < env.steps; step++) {
+    env.limits.spend(series.length);
+    for (const i of choose(step)) {
+      let mask = masks.get(i);
+      if (mask === undefined) {
+        mask = new Uint8Array(env.steps);
+        masks.set(i, mask);
+      }
+      mask[step] = series[i].kinds[step];
+    }
+  }
+  const chosen = [...masks.keys()].sort((a, b) => a - b);
+  return chosen.map((i): StepSeries => ({ ...series[i], kinds: masks.get(i) ?? series[i].kinds }));
 }
 
 /** How many are wanted at each step. */

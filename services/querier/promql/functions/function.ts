@@ -1,4 +1,4 @@
-import type { Call, Expr, FunctionSignature } from '../ast.js';
+import type { Call, Expr } from '../ast.js';
 import { newSeries, type Env } from '../env.js';
 import { FLOAT, type MutableSeries, type SampleSeries, type StepSeries } from '../samples.js';
 import type { Windows } from '../select.js';
@@ -37,12 +37,6 @@ export interface ValueFunction {
 }
 
 export type PromFunction = RangeFunction | ValueFunction;
-
-/** A function with its name and signature. */
-export interface FunctionEntry {
-  readonly signature: FunctionSignature;
-  readonly function: PromFunction;
-}
 
 /** A vector function that gives a number for each number; histograms are passed over. */
 export function ofFloats(map: (value: number, params: readonly number[]) => number): ValueFunction {
