@@ -3,7 +3,7 @@ import { isReset } from '../histogram/compare.js';
 import { compacted, isCustom, reduced, scaled, type Histogram } from '../histogram/histogram.js';
 import { areCompatible, HistogramSum } from '../histogram/sum.js';
 import { metricName } from '../metric-name.js';
-import { setFloat, setHistogram, type MutableSeries, type SampleSeries } from '../samples.js';
+import { FLOAT, setHistogram, type MutableSeries, type SampleSeries } from '../samples.js';
 import type { Windows } from '../select.js';
 import { isStartReset, overlapsPrevious, startWithin } from '../start-times.js';
 import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, type Window } from '../window.js';
@@ -45,6 +45,8 @@ function extrapolated(kind: Kind): RangeFunction {
 /** The differences of the windows of a series as far as they hold numbers only. */
 class FloatRate {
   readonly #series: SampleSeries;
+  readonly #times: Float64Array;
+  readonly #values: Float64Array;
   readonly #windows: Windows;
   readonly #isCounter: boolean;
   /** By what a difference is to be multiplied. */
@@ -55,6 +57,8 @@ class FloatRate {
 
   constructor(series: SampleSeries, windows: Windows, { rangeMs }: RangeContext, { isCounter, isRate }: Kind) {
     this.#series = series;
+    this.#times = series.times;
+    this.#values = series.values;
     this.#windows = windows;
     this.#isCounter = isCounter;
     this.#scale = isRate ? 1000 / rangeMs : 1;
@@ -62,16 +66,19 @@ class FloatRate {
   }
 
   put(result: MutableSeries, step: number): void {
-    const from = this.#windows.from[step];
-    const to = this.#windows.to[step];
+    const windows = this.#windows;
+    const from = windows.from[step];
+    const to = windows.to[step];
     const count = to - from;
-    if (count <= 0) return;
-    const { times, values } = this.#series;
-    const startMs = this.#windows.startMs[step];
-    const beganMs = this.#isCounter ? startWithin(this.#series, from, startMs) : 0;
+    const isStarted = this.#isCounter && this.#series.startTimes !== undefined;
+    if (count < 1 || (count < 2 && !isStarted)) return;
+    const times = this.#times;
+    const values = this.#values;
+    const startMs = windows.startMs[step];
+    const beganMs = isStarted ? startWithin(this.#series, from, startMs) : 0;
     if (count < 2 && beganMs === 0) return;
     const first = values[from];
-    const toEnd = (this.#windows.endMs[step] - times[to - 1]) / 1000;
+    const toEnd = (windows.endMs[step] - times[to - 1]) / 1000;
     const sampled = (times[to - 1] - times[from]) / 1000;
     let difference = values[to - 1] - first;
     if (this.#resets !== undefined) difference += this.#resets.lost(from, to);
@@ -84,7 +91,8 @@ class FloatRate {
       factor = stretch(sampled, count, (times[from] - startMs) / 1000, toEnd, toZero);
     }
     this.hasResults = true;
-    setFloat(result, step, difference * (factor * this.#scale));
+    result.kinds[step] = FLOAT;
+    result.values[step] = difference * (factor * this.#scale);
   }
 }
 

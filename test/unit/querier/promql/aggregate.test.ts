@@ -50,6 +50,11 @@ describe('aggregations', () => {
     const some = await values('limit_ratio(0.5, load)');
     const others = await values('limit_ratio(-0.5, load)');
     expect([...some, ...others].map(String)).to.have.members(['1', '3', 'NaN', '8']);
+    const equal = [2, 1, 2, 2].map((value, i) => series('m', { i: String(i) }, [value]));
+    expect(Object.keys(await answer(equal, 'topk(2, m)'))).to.deep.equal([
+      '{__name__="m", i="0"}',
+      '{__name__="m", i="2"}',
+    ]);
     expect(await values('topk(0, load)')).to.deep.equal([]);
   });
 

@@ -19,8 +19,8 @@ async function fails(
     () => undefined,
     (error: unknown) => error,
   );
-  expect(failure, query).to.be.instanceOf(AlmanacError);
-  expect((failure as AlmanacError).message, query).to.equal(text);
+  expect(failure, query.slice(0, 99)).to.be.instanceOf(AlmanacError);
+  expect((failure as AlmanacError).message, query.slice(0, 99)).to.equal(text);
   expect(systemClock.monotonicMs() - began, query).to.be.lessThan(5000);
   return failure as AlmanacError;
 }
@@ -85,6 +85,18 @@ describe('limits of a query', () => {
     expect(error.code).to.equal('cancelled');
     const late = AbortSignal.abort(new AlmanacError('deadline_exceeded', 'late'));
     await fails('m_total', 'query timed out in expression evaluation', {}, { signal: late });
+  });
+
+  it('refuse label values and regular expressions that are too large', async () => {
+    const doubled =
+      'label_join('.repeat(30) + 'label_replace(m_total, "a", "xx", "", "")' + ', "a", "x", "a", "a")'.repeat(30);
+    await fails(doubled, 'a label value of the query is longer than 65536 characters');
+    const many = `label_replace(m_total, "b", "${'$1'.repeat(20_000)}", "__name__", "(.*)")`;
+    await fails(many, 'a label value of the query is longer than 65536 characters');
+    const large = '1:12: parse error: error parsing regexp: expression too large';
+    await fails(`m_total{a=~"${'(x+x+)+y|'.repeat(10_000)}"}`, large);
+    await fails(`m_total{a=~"${'[\\\\pL\\\\pN]{900}'.repeat(10)}"}`, large);
+    await ask([], `m{a=~"${Array.from({ length: 20_000 }, (_, i) => `host${i}`).join('|')}"}`);
   });
 
   it('answer what makes regular expressions of other engines hang', async () => {
