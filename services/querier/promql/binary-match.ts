@@ -4,7 +4,7 @@ import { arithmeticOf, isArithmetic, keepsName } from './arithmetic.js';
 import type { BinaryExpr, VectorMatching } from './ast.js';
 import { applySamples, putSample, sampleAt, type Sample } from './binary-samples.js';
 import { newSeries, type Env } from './env.js';
-import { METRIC_LABELS, printLabels, type Labels } from './labels.js';
+import { printLabels, type Labels } from './labels.js';
 import type { MatchGroup } from './matching.js';
 import { FLOAT, hasSamples, NONE, type MutableSeries, type StepSeries } from './samples.js';
 
@@ -187,7 +187,7 @@ export class GroupMatch {
 
   #labels(many: Labels, one: Labels | undefined): Labels {
     const { card, isOn, labels: names, include } = this.#matching;
-    let labels = keepsName(this.#expr.op, this.#expr.isBool) ? many : many.without(METRIC_LABELS);
+    let labels = keepsName(this.#expr.op, this.#expr.isBool) ? many : many.bare;
     if (card === 'one-to-one') labels = isOn ? labels.only(new Set(names)) : labels.without(new Set(names));
     for (const name of include) labels = labels.with(name, one?.get(name) ?? '');
     return labels;

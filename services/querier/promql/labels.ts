@@ -4,6 +4,7 @@ export class Labels {
   readonly values: readonly string[];
   #key: string | undefined;
   #unnamed: Labels | undefined;
+  #bare: Labels | undefined;
 
   /** @param names ascending, each once. */
   private constructor(names: readonly string[], values: readonly string[]) {
@@ -51,6 +52,12 @@ export class Labels {
     return this.#unnamed;
   }
 
+  /** All but the metric name and what goes with it; the same each time, so that its key is made once. */
+  get bare(): Labels {
+    this.#bare ??= this.unnamed.without(METRIC_LABELS);
+    return this.#bare;
+  }
+
   /** With another value of one label; an empty one takes it away. */
   with(name: string, value: string): Labels {
     if (this.get(name) === value) return this;
@@ -77,7 +84,7 @@ export const NO_LABELS = Labels.of([]);
 
 export const METRIC_NAME = '__name__';
 /** What goes with the name of a metric wherever the name is dropped. */
-export const METRIC_LABELS: ReadonlySet<string> = new Set([METRIC_NAME, '__type__', '__unit__']);
+const METRIC_LABELS: ReadonlySet<string> = new Set([METRIC_NAME, '__type__', '__unit__']);
 
 /** Orders label sets label by label, first by name, then by value; a proper prefix is smaller. */
 export function compareLabels(one: Labels, other: Labels): number {

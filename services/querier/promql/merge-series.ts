@@ -1,6 +1,5 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { METRIC_LABELS } from './labels.js';
 import {
   HISTOGRAM,
   histogramAt,
@@ -31,7 +30,7 @@ export function withoutDroppedNames(vector: readonly StepSeries[]): StepSeries[]
   return mergedSeries(
     vector.map((series) => {
       if (!series.isNameDropped) return series;
-      return { ...series, labels: series.labels.without(METRIC_LABELS), isNameDropped: false };
+      return { ...series, labels: series.labels.bare, isNameDropped: false };
     }),
   );
 }
@@ -40,7 +39,7 @@ export function withoutDroppedNames(vector: readonly StepSeries[]): StepSeries[]
 export function withoutDroppedSampleNames(all: readonly SampleSeries[]): SampleSeries[] {
   const byLabels = new Map<string, SampleSeries>();
   for (const series of all) {
-    const labels = series.isNameDropped === true ? series.labels.without(METRIC_LABELS) : series.labels;
+    const labels = series.isNameDropped === true ? series.labels.bare : series.labels;
     const before = byLabels.get(labels.key);
     const named = { ...series, labels, isNameDropped: false };
     byLabels.set(labels.key, before === undefined ? named : mergedSamples(before, named));

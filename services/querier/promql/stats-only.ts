@@ -63,7 +63,7 @@ function useBy(name: string, use: Use): Use {
  *   ends behind it.
  */
 export function withStats(series: SampleSeries, endMs: Float64Array, windowMs: number, isRange: boolean): SampleSeries {
-  const { times, histograms } = series;
+  const { times, histograms, stale } = series;
   if (histograms === undefined) return series;
   let step = 0;
   const isRead = (i: number): boolean => {
@@ -77,7 +77,7 @@ export function withStats(series: SampleSeries, endMs: Float64Array, windowMs: n
   const stats = histograms.map((histogram, i) => {
     if (histogram === undefined) return undefined;
     const before = histograms[i - 1];
-    const isKnown = histogram.hint !== 'unknown' || before === undefined || !isRead(i);
+    const isKnown = histogram.hint !== 'unknown' || before === undefined || stale?.[i - 1] === 1 || !isRead(i);
     if (isKnown) return statsOf(histogram, histogram.hint);
     return statsOf(histogram, isReset(before, histogram) ? 'reset' : 'not_reset');
   });
