@@ -1,0 +1,24 @@
+import type { LabelMatcher } from './ast.js';
+import { newSeries, type Env } from './env.js';
+import { Labels, METRIC_NAME } from './labels.js';
+import { hasSamples, setFloat } from './samples.js';
+import type { Value } from './value.js';
+
+/** What a vector without anything would have been: the labels that its selector asks for. */
+export function absentLabels(matchers: readonly LabelMatcher[]): Labels {
+  const values = new Map<string, string>();
+  const unclear = new Set<string>();
+  for (const { name, op, value } of matchers) {
+    if (name === METRIC_NAME) continue;
+    if (op !== '=' || values.has(name)) unclear.add(name);
+    else values.set(name, value);
+  }
+  return Labels.of([...values].filter(([name]) => !unclear.has(name)));
+}
+
+/** One series of 1 at each step at which nothing is there. */
+export function absentSeries(isPresent: Uint8Array, labels: Labels, env: Env): Value {
+  const series = newSeries(labels, env, true);
+  for (let step = 0; step < isPresent.length; step++) if (isPresent[step] === 0) setFloat(series, step, 1);
+  return { kind: 'vector', series: hasSamples(series) ? [series] : [] };
+}

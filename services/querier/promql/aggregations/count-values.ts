@@ -1,0 +1,49 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { newSeries, type Env } from '../env.js';
+import { printHistogram } from '../histogram/print.js';
+import type { Labels } from '../labels.js';
+import { numberText } from '../print.js';
+import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
+
+/** How often each value is there at each step; one series for each value, which a label tells. */
+export function countValues(
+  series: readonly StepSeries[],
+  label: string,
+  groupLabels: (labels: Labels) => Labels,
+  env: Env,
+): StepSeries[] {
+  if (label === '') throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
+  const results = new Map<string, MutableSeries>();
+  for (const one of series) {
+    const byValue = new Map<string | number, MutableSeries>();
+    for (let step = 0; step < env.steps; step++) {
+      if (one.kinds[step] === NONE) continue;
+      const isHistogram = one.kinds[step] === HISTOGRAM;
+      const value = isHistogram ? printHistogram(histogramAt(one, step)) : one.values[step];
+      let result = byValue.get(value);
+      if (result === undefined) {
+        const text = typeof value === 'number' ? numberText(value) : value;
+        result = resultOf(results, groupLabels(one.labels.with(label, text)), one.isNameDropped, env);
+        // Zeros of both signs are one key, and not one value.
+        if (value !== 0) byValue.set(value, result);
+      }
+      setFloat(result, step, result.values[step] + 1);
+    }
+  }
+  return [...results.values()];
+}
+
+function resultOf(
+  results: Map<string, MutableSeries>,
+  labels: Labels,
+  isNameDropped: boolean,
+  env: Env,
+): MutableSeries {
+  let result = results.get(labels.key);
+  if (result === undefined) {
+    result = newSeries(labels, env, isNameDropped);
+    results.set(labels.key, result);
+  }
+  return result;
+}

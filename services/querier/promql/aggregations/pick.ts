@@ -1,0 +1,137 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { hashLabels } from '../hash-labels.js';
+import type { Labels } from '../labels.js';
+import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../samples.js';
+import type { AggregationCall, Group } from './aggregation.js';
+
+/** An aggregation that gives some of its series as they are. */
+export type GroupPicker = (group: Group, call: AggregationCall) => StepSeries[];
+
+const INT64_MAX = 9223372036854774784;
+const INT64_MIN = -(2 ** 63);
+
+/** The k greatest values of each step; numbers before NaN. */
+export const topk: GroupPicker = (group, call) => byRank(group, call, (a, b) => b - a);
+/** The k smallest values of each step; numbers before NaN. */
+export const bottomk: GroupPicker = (group, call) => byRank(group, call, (a, b) => a - b);
+
+/** Some k series of each step, the same ones as long as they are there. */
+export const limitk: GroupPicker = (group, call) => {
+  const counts = countsOf(call);
+  return kept(group.series, call, (step) => {
+    const present = indexesAt(group.series, step);
+    return present.slice(0, Math.max(0, counts[step]));
+  });
+};
+
+/** The share of the series whose labels hash below a bound; a negative share gives those that the positive rest leaves. */
+export const limitRatio: GroupPicker = (group, call) => {
+  const { expr, env, param } = call;
+  const shares = group.series.map(({ labels }) => hashLabels(labels));
+  const at = expr.param ?? expr;
+  return kept(group.series, call, (step) => {
+    const asked = param?.[step] ?? 0;
+    if (Number.isNaN(asked)) throw new AlmanacError('execute_query', 'Ratio value is NaN');
+    const ratio = Math.max(-1, Math.min(1, asked));
+    if (ratio !== asked) {
+      env.notes.warn(`ratio value should be between -1 and 1, got ${asked}, capping to ${ratio}`, at);
+    }
+    return indexesAt(group.series, step).filter((i) => (ratio >= 0 ? shares[i] < ratio : shares[i] >= 1 + ratio));
+  });
+};
+
+function byRank(group: Group, call: AggregationCall, compare: (a: number, b: number) => number): StepSeries[] {
+  const { expr, env } = call;
+  const counts = countsOf(call);
+  const { series } = group;
+  const withHistograms = series.filter(({ histograms }) => histograms !== undefined);
+  const order = new Map<Labels, number>();
+  const picked = kept(series, call, (step) => {
+    if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM)) {
+      env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr);
+    }
+    const ranked = firstRanked(series, step, counts[step], compare);
+    for (const [rank, i] of ranked.entries()) order.set(series[i].labels, rank);
+    return ranked;
+  });
+  if (env.steps > 1) return picked;
+  const rankOf = ({ labels }: StepSeries): number => order.get(labels) ?? 0;
+  return picked.sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** The first so many numbers of a step; of equal ones the earlier come first. */
+function firstRanked(
+  series: readonly StepSeries[],
+  step: number,
+  count: number,
+  compare: (a: number, b: number) => number,
+): number[] {
+  const ranked: number[] = [];
+  if (count < 1) return ranked;
+  for (let i = 0; i < series.length; i++) {
+    if (series[i].kinds[step] !== FLOAT) continue;
+    const value = series[i].values[step];
+    const isFull = ranked.length >= count;
+    if (isFull && compareWithNan(series[ranked[ranked.length - 1]].values[step], value, compare) <= 0) continue;
+    if (isFull) ranked.pop();
+    // Few are wanted as a rule, and fewer are found to be among them.
+    let low = 0;
+    for (let high = ranked.length; low < high;) {
+      const middle = (low + high) >> 1;
+      if (compareWithNan(series[ranked[middle]].values[step], value, compare) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    ranked.splice(low, 0, i);
+  }
+  return ranked;
+}
+
+function compareWithNan(a: number, b: number, compare: (a: number, b: number) => number): number {
+  if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1;
+  return Number.isNaN(b) ? -1 : compare(a, b);
+}
+
+function indexesAt(series: readonly StepSeries[], step: number): number[] {
+  const present: number[] = [];
+  for (let i = 0; i < series.length; i++) if (series[i].kinds[step] !== NONE) present.push(i);
+  return present;
+}
+
+/** The series at the steps at which they are chosen. */
+function kept(
+  series: readonly StepSeries[],
+  { env }: AggregationCall,
+  choose: (step: number) => readonly number[],
+): StepSeries[] {
+  const masks = new Map<number, Uint8Array>();
+  for (let step = 0; step < env.steps; step++) {
+    env.limits.spend(series.length);
+    for (const i of choose(step)) {
+      let mask = masks.get(i);
+      if (mask === undefined) {
+        mask = new Uint8Array(env.steps);
+        masks.set(i, mask);
+      }
+      mask[step] = series[i].kinds[step];
+    }
+  }
+  const chosen = [...masks.keys()].sort((a, b) => a - b);
+  return chosen.map((i): StepSeries => ({ ...series[i], kinds: masks.get(i) ?? series[i].kinds }));
+}
+
+/** How many are wanted at each step. */
+function countsOf({ env, param }: AggregationCall): Float64Array {
+  const counts = new Float64Array(env.steps);
+  const values = param ?? counts;
+  // Nothing is asked of a parameter that never wants any.
+  if (values.every((value) => value < 1)) return counts;
+  for (let step = 0; step < env.steps; step++) {
+    const value = values[step];
+    if (Number.isNaN(value)) throw new AlmanacError('execute_query', 'Parameter value is NaN');
+    if (value >= INT64_MAX) throw new AlmanacError('execute_query', `Scalar value ${value} overflows int64`);
+    if (value <= INT64_MIN) throw new AlmanacError('execute_query', `Scalar value ${value} underflows int64`);
+    counts[step] = Math.trunc(value);
+  }
+  return counts;
+}

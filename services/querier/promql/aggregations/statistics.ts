@@ -1,0 +1,83 @@
+import { quantileOf } from '../quantile.js';
+import { FLOAT, HISTOGRAM, NONE, setFloat, type StepSeries } from '../samples.js';
+import type { AggregationCall, Group, GroupReducer } from './aggregation.js';
+
+/** Looks at the numbers of a group, series by series; histograms are left out, with an info. */
+function eachFloat(
+  { series }: Group,
+  { expr, env }: AggregationCall,
+  see: (value: number, step: number, kinds: Uint8Array) => void,
+): void {
+  for (const { kinds, values, histograms } of series) {
+    env.limits.spend(kinds.length);
+    if (histograms !== undefined && kinds.includes(HISTOGRAM)) {
+      env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr.expr);
+    }
+    for (let step = 0; step < kinds.length; step++) if (kinds[step] === FLOAT) see(values[step], step, kinds);
+  }
+}
+
+/** NaN only where all are. */
+function extreme(isMax: boolean): GroupReducer {
+  return (group, result, call) => {
+    const { kinds, values } = result;
+    eachFloat(group, call, (x, step) => {
+      const best = values[step];
+      if (kinds[step] !== NONE && !(isMax ? x > best : x < best) && !Number.isNaN(best)) return;
+      kinds[step] = FLOAT;
+      values[step] = x;
+    });
+  };
+}
+
+export const min = extreme(false);
+export const max = extreme(true);
+
+export const stdvar = deviation((variance) => variance);
+export const stddev = deviation(Math.sqrt);
+
+/** Welford's population variance; not finite if the first value is not. */
+function deviation(of: (variance: number) => number): GroupReducer {
+  return (group, result, call) => {
+    const { steps } = call.env;
+    const counts = new Int32Array(steps);
+    const means = new Float64Array(steps);
+    const squares = new Float64Array(steps);
+    eachFloat(group, call, (x, step) => {
+      const count = ++counts[step];
+      if (count === 1 && !Number.isFinite(x)) squares[step] = NaN;
+      const distance = x - means[step];
+      means[step] += distance / count;
+      squares[step] += distance * (x - means[step]);
+    });
+    for (let step = 0; step < steps; step++) {
+      if (counts[step] > 0) setFloat(result, step, of(squares[step] / counts[step]));
+    }
+  };
+}
+
+export const quantile: GroupReducer = (group, result, call) => {
+  const { steps } = call.env;
+  const columns: number[][] = Array.from({ length: steps }, () => []);
+  eachFloat(group, call, (x, step) => columns[step].push(x));
+  for (let step = 0; step < steps; step++) {
+    if (columns[step].length === 0) continue;
+    setFloat(result, step, quantileOf(call.param?.[step] ?? NaN, Float64Array.from(columns[step])));
+  }
+};
+
+/** Looks at what is there of any kind. */
+function eachPresent(series: readonly StepSeries[], { env }: AggregationCall, see: (step: number) => void): void {
+  for (const { kinds } of series) {
+    env.limits.spend(kinds.length);
+    for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) see(step);
+  }
+}
+
+export const count: GroupReducer = ({ series }, result, call) => {
+  eachPresent(series, call, (step) => setFloat(result, step, result.values[step] + 1));
+};
+
+export const group: GroupReducer = ({ series }, result, call) => {
+  eachPresent(series, call, (step) => setFloat(result, step, 1));
+};

@@ -1,0 +1,49 @@
+import type { Annotations } from './annotations.js';
+import type { Expr } from './ast.js';
+import { divided, isCustom, type Histogram } from './histogram/histogram.js';
+import { HistogramSum } from './histogram/sum.js';
+import { MIXED_SCHEMAS } from './window.js';
+
+/** What annotations of a combination name. */
+export interface CombineContext {
+  readonly notes: Annotations;
+  readonly at: Expr;
+  readonly name: string;
+}
+
+/** The sum or the mean of histograms; undefined if their buckets cannot be added. */
+export function combineHistograms(
+  histograms: readonly Histogram[],
+  isMean: boolean,
+  { notes, at, name }: CombineContext,
+): Histogram | undefined {
+  const [first] = histograms;
+  if (histograms.some((it) => isCustom(it) !== isCustom(first))) {
+    notes.warn(`${MIXED_SCHEMAS} for metric name ${JSON.stringify(name)}`, at);
+    return undefined;
+  }
+  const all = new HistogramSum(first);
+  let finite = 1;
+  for (const histogram of histograms.slice(1)) {
+    all.add(histogram);
+    if (!all.isInfinite && finite > 0) finite++;
+    else if (isMean) break;
+  }
+  if (all.notes.isReconciled) notes.info('mismatched custom buckets were reconciled during aggregation', at);
+  if (all.notes.isCollision) notes.warn('conflicting counter resets during histogram aggregation', at);
+  if (!isMean) return all.result();
+  if (finite === histograms.length) return divided(all.result(), histograms.length);
+  return incrementalMean(histograms, finite);
+}
+
+/** The mean where the sum would be infinite. @param finite how many of them can be summed. */
+function incrementalMean(histograms: readonly Histogram[], finite: number): Histogram {
+  const mean = new HistogramSum(histograms[0]);
+  for (const histogram of histograms.slice(1, finite)) mean.add(histogram);
+  mean.scale(1 / finite);
+  for (let n = finite + 1; n <= histograms.length; n++) {
+    mean.scale((n - 1) / n);
+    mean.add(histograms[n - 1], 1, n);
+  }
+  return mean.result();
+}

@@ -1,0 +1,270 @@
+import { invariant, InvariantError } from '#shared/errors/invariant';
+
+import { aggregate } from './aggregate.js';
+import {
+  unwrapped,
+  type Aggregation,
+  type BinaryExpr,
+  type Call,
+  type Expr,
+  type Subquery,
+  type VectorSelector,
+} from './ast.js';
+import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
+import { firstStep, newSeries, timeOf, type Env } from './env.js';
+import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInstant } from './extended.js';
+import { scalarsOf, stringOf, vectorOf, type RangeContext, type RangeFunction } from './functions/function.js';
+import { FUNCTIONS } from './functions/registry.js';
+import { absentLabels, absentSeries } from './absent.js';
+import { mapCounts, type Histogram } from './histogram/histogram.js';
+import { sampleSize } from './histogram/size.js';
+import { addInfo } from './info.js';
+import { isStepInvariant } from './invariant-steps.js';
+import { NO_LABELS } from './labels.js';
+import {
+  hasSamples,
+  HISTOGRAM,
+  histogramAt,
+  NONE,
+  setFloat,
+  setHistogram,
+  type SampleSeries,
+  type StepSeries,
+} from './samples.js';
+import {
+  fillWindows,
+  instantSeconds,
+  instantVector,
+  loadInstant,
+  loadRange,
+  referenceMs,
+  windowsAt,
+  type Windows,
+} from './select.js';
+import type { Value } from './value.js';
+
+/** Evaluates an expression at all steps at once. @throws `execute_query` with Prometheus's text. */
+export async function evaluate(expr: Expr, env: Env): Promise<Value> {
+  const { limits } = env;
+  const { held } = limits;
+  const isRepeated = env.steps > 1 && expr.kind !== 'number' && expr.kind !== 'string' && isStepInvariant(expr);
+  const value = isRepeated ? repeated(await evaluateNode(expr, firstStep(env)), env) : await evaluateNode(expr, env);
+  limits.check();
+  // What was read and made on the way is held no more.
+  limits.reset(held + sizeOf(value));
+  return value;
+}
+
+function sizeOf(value: Value): number {
+  if (value.kind === 'string') return 0;
+  if (value.kind === 'scalar') return value.values.length;
+  let size = 0;
+  for (const { kinds, histograms } of value.series) {
+    size += kinds.length;
+    if (histograms === undefined) continue;
+    for (const histogram of histograms) if (histogram !== undefined) size += sampleSize(histogram);
+  }
+  return size;
+}
+
+async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
+  env.limits.check();
+  switch (expr.kind) {
+    case 'number':
+      env.limits.add(env.steps);
+      return { kind: 'scalar', values: new Float64Array(env.steps).fill(expr.value) };
+    case 'string':
+      return { kind: 'string', value: expr.value };
+    case 'paren':
+      return evaluate(expr.expr, env);
+    case 'unary':
+      return expr.op === '+' ? evaluate(expr.expr, env) : negated(await evaluate(expr.expr, env), env);
+    case 'binary':
+      return evaluateBinary(expr, env);
+    case 'aggregation':
+      return evaluateAggregation(expr, env);
+    case 'call':
+      return evaluateCall(expr, env);
+    case 'vectorSelector': {
+      if (expr.isSmoothed) return { kind: 'vector', series: await smoothedInstant(expr, env) };
+      return { kind: 'vector', series: instantVector(await loadInstant(expr, env), expr, env) };
+    }
+    case 'matrixSelector':
+    case 'subquery':
+      throw new InvariantError('a range vector was evaluated as a vector');
+  }
+}
+
+async function evaluateBinary(expr: BinaryExpr, env: Env): Promise<Value> {
+  const lhs = await evaluate(expr.lhs, env);
+  const rhs = await evaluate(expr.rhs, env);
+  if (lhs.kind === 'scalar' && rhs.kind === 'scalar') {
+    return { kind: 'scalar', values: scalarBinary(expr, lhs.values, rhs.values) };
+  }
+  if (lhs.kind === 'scalar') {
+    return { kind: 'vector', series: vectorScalarBinary(expr, vectorOf(rhs), lhs.values, true, env) };
+  }
+  if (rhs.kind === 'scalar') {
+    return { kind: 'vector', series: vectorScalarBinary(expr, vectorOf(lhs), rhs.values, false, env) };
+  }
+  return { kind: 'vector', series: vectorBinary(expr, vectorOf(lhs), vectorOf(rhs), env) };
+}
+
+async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> {
+  const param = expr.param === undefined ? undefined : await evaluate(expr.param, env);
+  const vector = vectorOf(await evaluate(expr.expr, env));
+  const params = param?.kind === 'scalar' ? param.values : undefined;
+  return { kind: 'vector', series: aggregate(vector, { expr, env, param: params }, stringOf(param)) };
+}
+
+async function evaluateCall(expr: Call, env: Env): Promise<Value> {
+  const { name } = expr.func;
+  switch (name) {
+    case 'absent_over_time':
+      return absentOverTime(expr, env);
+    case 'info':
+      return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
+    case 'timestamp':
+    case 'start_timestamp': {
+      const arg = unwrapped(expr.args[0]);
+      if (arg.kind === 'vectorSelector') return sampleTimes(name, arg, env);
+    }
+  }
+  const found = FUNCTIONS.get(name);
+  invariant(found !== undefined, `function ${name} has no body`);
+  if (found.kind === 'range') return evaluateRange(expr, found, env);
+  const args: Value[] = [];
+  for (const arg of expr.args) args.push(await evaluate(arg, env));
+  return found.run({ expr, env, args });
+}
+
+/** When the samples of a selector were taken, or when their counters began. */
+async function sampleTimes(name: string, selector: VectorSelector, env: Env): Promise<Value> {
+  const samples = await loadInstant(selector, env);
+  const series = instantSeconds(samples, selector, env, (one) => (name === 'timestamp' ? one.times : one.startTimes));
+  return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
+}
+
+async function evaluateRange(expr: Call, func: RangeFunction, env: Env): Promise<Value> {
+  const rangeAt = expr.args.findIndex((_, i) => expr.func.args[Math.min(i, expr.func.args.length - 1)] === 'matrix');
+  const arg = expr.args[rangeAt];
+  const range = unwrapped(arg);
+  if (range.kind === 'matrixSelector' && isExtended(range.selector)) {
+    checkExtended(range.selector, expr.func.name);
+    const all = await loadExtended(range, env);
+    return { kind: 'vector', series: all.flatMap((one) => extendedFunction(expr.func.name, one, range, env) ?? []) };
+  }
+  const paramExprs = expr.args.filter((_, i) => i !== rangeAt);
+  const params: Float64Array[] = [];
+  for (const param of paramExprs) params.push(scalarsOf(await evaluate(param, env), env.steps));
+  const { samples, shift, rangeMs } = await rangeOf(arg, env);
+  const context = { env, arg, rangeMs, params, paramExprs };
+  return { kind: 'vector', series: overWindows(samples, windowsAt(shift, rangeMs, env), func, context) };
+}
+
+function overWindows(
+  samples: readonly SampleSeries[],
+  windows: Windows,
+  { run, keepsName }: RangeFunction,
+  context: RangeContext,
+): StepSeries[] {
+  const found: StepSeries[] = [];
+  for (const series of samples) {
+    if (series.times.length === 0) continue;
+    const result = newSeries(series.labels, context.env, series.isNameDropped === true || !keepsName);
+    fillWindows(windows, series);
+    run(series, windows, result, context);
+    if (hasSamples(result)) found.push(result);
+  }
+  return found;
+}
+
+async function absentOverTime(expr: Call, env: Env): Promise<Value> {
+  const [arg] = expr.args;
+  const { samples, shift, rangeMs } = await rangeOf(arg, env);
+  const isPresent = new Uint8Array(env.steps);
+  const windows = windowsAt(shift, rangeMs, env);
+  for (const one of samples) {
+    fillWindows(windows, one);
+    env.limits.spend(env.steps);
+    for (let step = 0; step < env.steps; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
+  }
+  const labels = arg.kind === 'matrixSelector' ? absentLabels(arg.selector.matchers) : NO_LABELS;
+  return absentSeries(isPresent, labels, env);
+}
+
+/** The samples of a range vector, and how its windows lie. */
+async function rangeOf(expr: Expr, env: Env) {
+  const arg = unwrapped(expr);
+  if (arg.kind === 'matrixSelector') {
+    return { samples: await loadRange(arg, env), shift: arg.selector, rangeMs: arg.rangeMs };
+  }
+  invariant(arg.kind === 'subquery', 'a range function has no range');
+  return { samples: await evaluateSubquery(arg, env), shift: arg, rangeMs: arg.rangeMs };
+}
+
+/** The expression at the subquery's own steps, which are multiples of their length, as samples. */
+export async function evaluateSubquery(expr: Subquery, env: Env): Promise<SampleSeries[]> {
+  const stepMs = expr.stepMs === 0 ? env.defaultStepMs : expr.stepMs;
+  const first = referenceMs(expr, env, 0) - expr.rangeMs;
+  const last = referenceMs(expr, env, env.steps - 1);
+  let startMs = stepMs * Math.trunc(first / stepMs);
+  if (startMs <= first) startMs += stepMs;
+  const steps = Math.floor((last - startMs) / stepMs) + 1;
+  if (steps <= 0) return [];
+  // Refused before anything is made that long.
+  env.limits.add(steps);
+  const inner: Env = { ...env, startMs, stepMs, steps, isInstant: false };
+  const value = await evaluate(expr.expr, inner);
+  return vectorOf(value).map((series) => samplesOf(series, inner));
+}
+
+/** A series of steps as samples. What was known of resets between its histograms is not true of these. */
+function samplesOf({ labels, kinds, values, histograms, isNameDropped }: StepSeries, env: Env): SampleSeries {
+  let count = 0;
+  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) count++;
+  const samples = { labels, times: new Float64Array(count), values: new Float64Array(count), isNameDropped };
+  const kept = histograms === undefined ? undefined : new Array<Histogram | undefined>(count);
+  let next = 0;
+  for (let step = 0; step < kinds.length; step++) {
+    if (kinds[step] === NONE) continue;
+    samples.times[next] = timeOf(env, step);
+    samples.values[next] = values[step];
+    if (kept !== undefined) kept[next] = withoutHint(histograms?.[step]);
+    next++;
+  }
+  return kept === undefined ? samples : { ...samples, histograms: kept };
+}
+
+function withoutHint(histogram: Histogram | undefined): Histogram | undefined {
+  return histogram === undefined || histogram.hint === 'gauge' ? histogram : { ...histogram, hint: 'unknown' };
+}
+
+function negated(value: Value, env: Env): Value {
+  if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((x) => -x) };
+  const series = vectorOf(value).map((one) => {
+    const result = newSeries(one.labels, env, true);
+    for (let step = 0; step < one.kinds.length; step++) {
+      if (one.kinds[step] === NONE) continue;
+      if (one.kinds[step] !== HISTOGRAM) setFloat(result, step, -one.values[step]);
+      else setHistogram(result, step, { ...mapCounts(histogramAt(one, step), (x) => -x), hint: 'gauge' });
+    }
+    return result;
+  });
+  return { kind: 'vector', series };
+}
+
+/** A value of one step at each of many. */
+function repeated(value: Value, env: Env): Value {
+  const { steps } = env;
+  if (value.kind === 'string') return value;
+  if (value.kind === 'scalar') return { kind: 'scalar', values: new Float64Array(steps).fill(value.values[0]) };
+  const series = value.series.map((one): StepSeries => {
+    const result = newSeries(one.labels, env, one.isNameDropped);
+    result.kinds.fill(one.kinds[0]);
+    result.values.fill(one.values[0]);
+    if (one.histograms !== undefined) result.histograms = Array.from({ length: steps }, () => one.histograms?.[0]);
+    return result;
+  });
+  return { kind: 'vector', series };
+}

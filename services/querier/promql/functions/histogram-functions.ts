@@ -1,0 +1,253 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Annotations } from '../annotations.js';
+import type { Expr } from '../ast.js';
+import { newSeries, timeOf } from '../env.js';
+import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
+import { fraction, quantile } from '../histogram/quantile.js';
+import { METRIC_NAME, type Labels } from '../labels.js';
+import { metricName } from '../metric-name.js';
+import { NeumaierSum } from '../neumaier.js';
+import { numberText } from '../print.js';
+import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
+import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
+import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
+
+const BUCKET_LABEL = 'le';
+const QUANTILES_MAX = 10;
+
+/** A number of each histogram; floats are passed over. */
+function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
+  return {
+    kind: 'value',
+    run({ env, args }) {
+      const series = vectorOf(args[0]).map((one) => {
+        const result = newSeries(one.labels, env, true);
+        for (let step = 0; step < env.steps; step++) {
+          if (one.kinds[step] === HISTOGRAM) setFloat(result, step, map(histogramAt(one, step)));
+        }
+        return result;
+      });
+      return { kind: 'vector', series: series.filter(hasSamples) };
+    },
+  };
+}
+
+function variance(histogram: Histogram): number {
+  const mean = histogram.sum / histogram.count;
+  const squares = new NeumaierSum();
+  for (const { lower, upper, count } of bucketsOf(histogram)) {
+    const middle = middleOf(lower, upper, isCustom(histogram));
+    squares.add(count * (middle - mean) ** 2);
+  }
+  return squares.value / histogram.count;
+}
+
+function middleOf(lower: number, upper: number, isLinear: boolean): number {
+  if (isLinear) return (lower + upper) / 2;
+  if (lower <= 0 && upper >= 0) return 0;
+  const size = Math.sqrt(lower * upper);
+  return upper < 0 ? -size : size;
+}
+
+/** Buckets and native histograms with the same labels but for `le`. */
+interface HistogramGroup {
+  /** With the metric name. */
+  readonly labels: Labels;
+  readonly classic: { readonly bound: number; readonly series: StepSeries }[];
+  readonly native: StepSeries[];
+}
+
+function groupsOf(vector: readonly StepSeries[], notes: Annotations, at: Expr): HistogramGroup[] {
+  const groups = new Map<string, HistogramGroup>();
+  const bucketLabel = new Set([BUCKET_LABEL]);
+  const groupOf = (labels: Labels): HistogramGroup => {
+    let group = groups.get(labels.key);
+    if (group === undefined) {
+      group = { labels, classic: [], native: [] };
+      groups.set(labels.key, group);
+    }
+    return group;
+  };
+  for (const series of vector) {
+    if (series.kinds.includes(HISTOGRAM)) groupOf(series.labels).native.push(series);
+    if (!series.kinds.includes(FLOAT)) continue;
+    const text = series.labels.get(BUCKET_LABEL);
+    const bound = boundOf(text);
+    if (bound === undefined) {
+      const name = JSON.stringify(metricName(series.labels));
+      const what = `bucket label "le" is missing or has a malformed value of ${JSON.stringify(text)}`;
+      notes.warn(`${what} for metric name ${name}`, at);
+    } else {
+      groupOf(series.labels.without(bucketLabel)).classic.push({ bound, series });
+    }
+  }
+  return [...groups.values()];
+}
+
+function boundOf(text: string): number | undefined {
+  if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
+  if (/^nan$/i.test(text)) return NaN;
+  return text.trim() === text && text !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined;
+}
+
+/** One number for each histogram of either form, step by step. */
+function estimate(
+  call: ValueCall,
+  vectorIndex: number,
+  ofClassic: (buckets: readonly ClassicBucket[], step: number, group: HistogramGroup) => number,
+  ofNative: (histogram: Histogram, step: number, group: HistogramGroup) => number,
+): StepSeries[] {
+  const { env, args, expr } = call;
+  const at = expr.args[vectorIndex];
+  return groupsOf(vectorOf(args[vectorIndex]), env.notes, at).flatMap((group) => {
+    const result = newSeries(group.labels, env, true);
+    for (let step = 0; step < env.steps; step++) {
+      const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM);
+      const buckets = group.classic
+        .filter(({ series }) => series.kinds[step] === FLOAT)
+        .map(({ bound, series }): ClassicBucket => ({ bound, count: series.values[step] }));
+      if (native !== undefined && buckets.length > 0) {
+        const name = JSON.stringify(metricName(group.labels));
+        env.notes.warn(`vector contains a mix of classic and native histograms for metric name ${name}`, at);
+      } else if (native !== undefined) {
+        setFloat(result, step, ofNative(histogramAt(native, step), step, group));
+      } else if (buckets.length > 0) {
+        setFloat(result, step, ofClassic(buckets, step, group));
+      }
+    }
+    return hasSamples(result) ? [result] : [];
+  });
+}
+
+/** Corrections of one metric, over all steps and series. */
+class Corrections {
+  readonly #all = new Map<
+    string,
+    Correction & { readonly count: number; readonly firstMs: number; readonly lastMs: number }
+  >();
+
+  add(name: string, found: Correction, timeMs: number): void {
+    const before = this.#all.get(name);
+    this.#all.set(name, {
+      fromBound: Math.min(before?.fromBound ?? Infinity, found.fromBound),
+      toBound: Math.max(before?.toBound ?? -Infinity, found.toBound),
+      largest: Math.max(before?.largest ?? 0, found.largest),
+      count: (before?.count ?? 0) + 1,
+      firstMs: Math.min(before?.firstMs ?? Infinity, timeMs),
+      lastMs: Math.max(before?.lastMs ?? -Infinity, timeMs),
+    });
+  }
+
+  note(notes: Annotations, at: Expr): void {
+    const link = 'https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile';
+    for (const [name, { fromBound, toBound, largest, count, firstMs, lastMs }] of this.#all) {
+      const what = `input to histogram_quantile needed to be fixed for monotonicity (see ${link})`;
+      const bounds = `from buckets ${numberText(fromBound)} to ${numberText(toBound)}`;
+      const size = `with a max diff of ${numberText(Number(largest.toPrecision(2)))}`;
+      const range = `from ${secondText(firstMs)} to ${secondText(lastMs)}`;
+      const where = ` for metric name ${JSON.stringify(name)}`;
+      notes.info(`${what}${where}, ${bounds}, ${size}, over ${count} samples ${range}`, at);
+    }
+  }
+}
+
+function secondText(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
+}
+
+function quantileSeries(call: ValueCall, vectorIndex: number, quantiles: Float64Array, at: Expr): StepSeries[] {
+  const { env, expr } = call;
+  const vectorAt = expr.args[vectorIndex];
+  const corrections = new Corrections();
+  for (const q of quantiles) {
+    if (q >= 0 && q <= 1) continue;
+    env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
+  }
+  const series = estimate(
+    call,
+    vectorIndex,
+    (buckets, step, { labels }) => {
+      const { value, correction } = classicQuantile(quantiles[step], buckets);
+      if (correction !== undefined) corrections.add(metricName(labels), correction, timeOf(env, step));
+      return value;
+    },
+    (histogram, step, { labels }) => {
+      const { value, note } = quantile(quantiles[step], histogram);
+      if (note !== undefined) {
+        const name = JSON.stringify(metricName(labels));
+        env.notes.info(`input to histogram_quantile has NaN observations, ${note} for metric name ${name}`, vectorAt);
+      }
+      return value;
+    },
+  );
+  corrections.note(env.notes, vectorAt);
+  return series;
+}
+
+const histogramQuantile: ValueFunction = {
+  kind: 'value',
+  run(call) {
+    const quantiles = scalarsOf(call.args[0], call.env.steps);
+    return { kind: 'vector', series: quantileSeries(call, 1, quantiles, call.expr.args[0]) };
+  },
+};
+
+const histogramQuantiles: ValueFunction = {
+  kind: 'value',
+  run(call) {
+    const { args, env, expr } = call;
+    const label = stringOf(args[1]);
+    if (label === '' || label === METRIC_NAME) {
+      throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
+    }
+    const series = args.slice(2, 2 + QUANTILES_MAX).flatMap((arg, i) => {
+      const quantiles = scalarsOf(arg, env.steps);
+      const text = openMetricsText(quantiles[0]);
+      return quantileSeries(call, 0, quantiles, expr.args[2 + i]).map((one) => {
+        return { ...one, labels: one.labels.with(label, text) };
+      });
+    });
+    return { kind: 'vector', series };
+  },
+};
+
+/** A number as OpenMetrics writes it: `1.0`. */
+function openMetricsText(value: number): string {
+  const text = numberText(value);
+  return Number.isInteger(value) ? `${text}.0` : text;
+}
+
+const histogramFraction: ValueFunction = {
+  kind: 'value',
+  run(call) {
+    const { env, args, expr } = call;
+    const lower = scalarsOf(args[0], env.steps);
+    const upper = scalarsOf(args[1], env.steps);
+    const series = estimate(
+      call,
+      2,
+      (buckets, step) => classicFraction(lower[step], upper[step], buckets),
+      (histogram, step, { labels }) => {
+        const { value, hasNan } = fraction(lower[step], upper[step], histogram);
+        if (hasNan) {
+          const what = 'input to histogram_fraction has NaN observations, which are excluded from all fractions';
+          env.notes.info(`${what} for metric name ${JSON.stringify(metricName(labels))}`, expr.args[2]);
+        }
+        return value;
+      },
+    );
+    return { kind: 'vector', series };
+  },
+};
+
+export const HISTOGRAM_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
+  histogram_count: ofHistograms(({ count }) => count),
+  histogram_sum: ofHistograms(({ sum }) => sum),
+  histogram_avg: ofHistograms(({ sum, count }) => sum / count),
+  histogram_stdvar: ofHistograms(variance),
+  histogram_stddev: ofHistograms((histogram) => Math.sqrt(variance(histogram))),
+  histogram_quantile: histogramQuantile,
+  histogram_quantiles: histogramQuantiles,
+  histogram_fraction: histogramFraction,
+};

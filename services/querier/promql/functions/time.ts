@@ -1,0 +1,102 @@
+import { newSeries, timeOf } from '../env.js';
+import { NO_LABELS } from '../labels.js';
+import { setFloat } from '../samples.js';
+import { mapFloats, vectorOf, type ValueFunction } from './function.js';
+
+const DAY_SECONDS = 86_400;
+/** What Go's calendar makes of times that are no number. */
+const NO_TIME_SECONDS = -(2n ** 63n);
+
+/** A part of the calendar, in UTC. */
+interface Calendar {
+  readonly year: number;
+  /** 1 to 12. */
+  readonly month: number;
+  /** 1 to 31. */
+  readonly day: number;
+  readonly dayOfYear: number;
+  /** 0 is Sunday. */
+  readonly weekday: number;
+  readonly hour: number;
+  readonly minute: number;
+}
+
+/** The date of a time in seconds, also beyond what JavaScript's dates know. */
+function calendarOf(value: number): Calendar {
+  const isTime = Number.isFinite(value) && Math.abs(value) < 2 ** 63;
+  const seconds = isTime ? BigInt(Math.trunc(value)) : NO_TIME_SECONDS;
+  const perDay = BigInt(DAY_SECONDS);
+  let days = seconds / perDay;
+  let rest = seconds % perDay;
+  if (rest < 0n) {
+    rest += perDay;
+    days -= 1n;
+  }
+  const inDay = Number(rest);
+  return { ...dateOf(days), hour: Math.floor(inDay / 3600), minute: Math.floor((inDay % 3600) / 60) };
+}
+
+/** Days since 1970-01-01 to a date. @see Hinnant, "chrono-compatible low-level date algorithms", civil_from_days */
+function dateOf(daysSinceEpoch: bigint): Omit<Calendar, 'hour' | 'minute'> {
+  // Years begin in March here, so that leap days are last.
+  const days = daysSinceEpoch + 719_468n;
+  const era = (days >= 0n ? days : days - 146_096n) / 146_097n;
+  const dayOfEra = Number(days - era * 146_097n);
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const shifted = Math.floor((5 * dayOfYear + 2) / 153);
+  const day = dayOfYear - Math.floor((153 * shifted + 2) / 5) + 1;
+  const month = shifted < 10 ? shifted + 3 : shifted - 9;
+  const year = Number(era * 400n) + yearOfEra + (month <= 2 ? 1 : 0);
+  const weekday = Number((((daysSinceEpoch + 4n) % 7n) + 7n) % 7n);
+  return { year, month, day, dayOfYear: dayOfYearOf(year, month, day), weekday };
+}
+
+function daysInMonth(year: number, month: number): number {
+  if (month === 2) return isLeap(year) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+function isLeap(year: number): boolean {
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+}
+
+function dayOfYearOf(year: number, month: number, day: number): number {
+  let days = day;
+  for (let before = 1; before < month; before++) days += daysInMonth(year, before);
+  return days;
+}
+
+/** A part of the date of each value, or of the time of evaluation if there is no argument. */
+function part(of: (calendar: Calendar) => number): ValueFunction {
+  return {
+    kind: 'value',
+    run: ({ env, args }) => {
+      if (args.length > 0)
+        return { kind: 'vector', series: mapFloats(vectorOf(args[0]), env, (x) => of(calendarOf(x))) };
+      const series = newSeries(NO_LABELS, env, false);
+      for (let step = 0; step < env.steps; step++) setFloat(series, step, of(calendarOf(timeOf(env, step) / 1000)));
+      return { kind: 'vector', series: [series] };
+    },
+  };
+}
+
+export const TIME: Readonly<Record<string, ValueFunction>> = {
+  time: {
+    kind: 'value',
+    run: ({ env }) => ({
+      kind: 'scalar',
+      values: Float64Array.from({ length: env.steps }, (_, step) => timeOf(env, step) / 1000),
+    }),
+  },
+  minute: part(({ minute }) => minute),
+  hour: part(({ hour }) => hour),
+  day_of_week: part(({ weekday }) => weekday),
+  day_of_month: part(({ day }) => day),
+  day_of_year: part(({ dayOfYear }) => dayOfYear),
+  days_in_month: part(({ year, month }) => daysInMonth(year, month)),
+  month: part(({ month }) => month),
+  year: part(({ year }) => year),
+};

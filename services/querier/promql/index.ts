@@ -1,0 +1,141 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { Annotations } from './annotations.js';
+import { typeOf, unwrapped, type Expr } from './ast.js';
+import type { Env, SeriesSource } from './env.js';
+import { evaluate, evaluateSubquery } from './eval.js';
+import { extendedPoints, isExtended, loadExtended } from './extended.js';
+import { SIGNATURES } from './functions/signatures.js';
+import { compareLabels } from './labels.js';
+import type { Limits } from './limits.js';
+import { withoutDroppedNames, withoutDroppedSampleNames } from './merge-series.js';
+import { parseQuery, type Dialect } from './parse.js';
+import { resolveTimes } from './resolve-times.js';
+import type { SampleSeries, StepSeries } from './samples.js';
+import { fillWindows, loadRange, windowsAt } from './select.js';
+import { Slabs } from './slabs.js';
+import { statsSelectors } from './stats-only.js';
+
+/** A query and the times at which it is asked. */
+export interface PromQuery {
+  readonly query: string;
+  readonly startMs: number;
+  /** The time of an instant query again. */
+  readonly endMs: number;
+  /** 0 for an instant query. */
+  readonly stepMs: number;
+  /** How far back an instant selector looks for a sample. */
+  readonly lookbackMs: number;
+  /** Step of subqueries that name none. */
+  readonly defaultStepMs: number;
+  /** Most steps that are answered. */
+  readonly stepsMax: number;
+}
+
+/** What a query has given; a vector of an instant query has one step. */
+export type PromValue =
+  | { readonly kind: 'scalar'; readonly values: Float64Array }
+  | { readonly kind: 'string'; readonly value: string }
+  /** In the order of evaluation for an instant query, by labels otherwise. */
+  | { readonly kind: 'vector'; readonly series: readonly StepSeries[] }
+  /** By labels, with the times of the samples themselves. */
+  | { readonly kind: 'matrix'; readonly series: readonly SampleSeries[] };
+
+export interface PromAnswer {
+  readonly value: PromValue;
+  /** How many steps there are, from `startMs` on. */
+  readonly steps: number;
+  readonly warnings: readonly string[];
+  readonly infos: readonly string[];
+}
+
+/** The language as it is spoken here: all functions, experimental ones too. */
+export const DIALECT: Dialect = { functions: SIGNATURES, isExperimental: true };
+
+const TYPE_NAMES = { scalar: 'scalar', string: 'string', vector: 'instant vector', matrix: 'range vector' };
+
+/**
+ * Parses and evaluates a query over what a source has.
+ *
+ * @throws `invalid_syntax` with Prometheus's text for a query that cannot be asked.
+ * @throws `execute_query` for one that cannot be answered, or needs too many samples.
+ * @throws `deadline_exceeded`, `cancelled` if its time was over before.
+ */
+export async function runQuery(
+  asked: PromQuery,
+  source: SeriesSource,
+  limits: Limits,
+  dialect: Dialect = DIALECT,
+): Promise<PromAnswer> {
+  const { query, startMs, endMs, stepMs, lookbackMs, defaultStepMs } = asked;
+  const expr = resolveTimes(parseQuery(query, dialect), query, asked);
+  const steps = stepsOf(asked, expr);
+  const notes = new Annotations(query);
+  const isInstant = stepMs === 0;
+  const env: Env = {
+    ...{ startMs, stepMs, steps, lookbackMs, defaultStepMs, source, limits, notes, isInstant },
+    ...{ statsOnly: statsSelectors(expr), slabs: new Slabs() },
+  };
+  const value = await valueOf(expr, { ...env, startMs: isInstant ? endMs : startMs });
+  return { value, steps, warnings: notes.warnings, infos: notes.infos };
+}
+
+function stepsOf({ startMs, endMs, stepMs, stepsMax }: PromQuery, expr: Expr): number {
+  if (stepMs === 0) return 1;
+  const type = typeOf(expr);
+  if (type === 'matrix' || type === 'string') {
+    const text = `invalid expression type "${TYPE_NAMES[type]}" for range query, must be Scalar or instant Vector`;
+    throw new AlmanacError('invalid_syntax', text);
+  }
+  const steps = Math.floor((endMs - startMs) / stepMs) + 1;
+  if (steps - 1 <= stepsMax) return Math.max(steps, 0);
+  const most = stepsMax.toLocaleString('en-US');
+  const text = `exceeded maximum resolution of ${most} points per timeseries. Try decreasing the query resolution (?step=XX)`;
+  throw new AlmanacError('invalid_syntax', text);
+}
+
+async function valueOf(expr: Expr, env: Env): Promise<PromValue> {
+  if (typeOf(expr) === 'matrix') {
+    return { kind: 'matrix', series: withoutDroppedSampleNames(await matrixOf(expr, env)).sort(byLabels) };
+  }
+  const value = await evaluate(expr, env);
+  if (value.kind !== 'vector') return value;
+  const series = withoutDroppedNames(value.series);
+  return { kind: 'vector', series: env.isInstant ? series : [...series].sort(byLabels) };
+}
+
+function byLabels(one: { readonly labels: SampleSeries['labels'] }, other: typeof one): number {
+  return compareLabels(one.labels, other.labels);
+}
+
+/** A range vector by itself: the samples of its one window. */
+async function matrixOf(expr: Expr, env: Env): Promise<SampleSeries[]> {
+  const range = unwrapped(expr);
+  if (range.kind === 'subquery') {
+    const windows = windowsAt(range, range.rangeMs, env);
+    const series = await evaluateSubquery(range, env);
+    return series.flatMap((one) => inWindow(one, windows));
+  }
+  if (range.kind !== 'matrixSelector') return [];
+  if (isExtended(range.selector)) {
+    const series = await loadExtended(range, env);
+    return series.flatMap((one) => {
+      const points = extendedPoints(one, range, env);
+      const times = Float64Array.from(points, ({ timeMs }) => timeMs);
+      const values = Float64Array.from(points, ({ value }) => Number(value));
+      return points.length === 0 ? [] : [{ labels: one.labels, times, values }];
+    });
+  }
+  const windows = windowsAt(range.selector, range.rangeMs, env);
+  return (await loadRange(range, env)).flatMap((one) => inWindow(one, windows));
+}
+
+function inWindow(series: SampleSeries, windows: ReturnType<typeof windowsAt>): SampleSeries[] {
+  fillWindows(windows, series);
+  const [from] = windows.from;
+  const [to] = windows.to;
+  if (from >= to) return [];
+  const { labels, times, values, histograms, isNameDropped = false } = series;
+  const slice = { labels, times: times.subarray(from, to), values: values.subarray(from, to), isNameDropped };
+  return [histograms === undefined ? slice : { ...slice, histograms: histograms.slice(from, to) }];
+}

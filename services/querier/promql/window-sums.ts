@@ -1,0 +1,101 @@
+import { NeumaierSum } from './neumaier.js';
+
+/** Values of a block; windows of fewer than two blocks are added up one by one. */
+const BLOCK = 32;
+const LARGE_WINDOW = 2 * BLOCK;
+
+/**
+ * Sums of windows of an array, each with compensation of rounding errors.
+ *
+ * Blocks are summed once, when a window first holds a whole one; a window costs its blocks and what is left at its ends.
+ * Nothing is subtracted, so that a great value that has left a window takes no digits of it along.
+ */
+export class WindowSums {
+  readonly #values: Float64Array;
+  readonly #length: number;
+  /** Sums of blocks, and what these lost to rounding. */
+  #sums: Float64Array | undefined;
+  #losses: Float64Array | undefined;
+
+  /** @param length how many of the values count. */
+  constructor(values: Float64Array, length = values.length) {
+    this.#values = values;
+    this.#length = length;
+  }
+
+  /** The sum of `[from, to)`: Neumaier's, and infinite once a part is. */
+  sum(from: number, to: number): number {
+    if (to - from < LARGE_WINDOW) return sumOf(this.#values, from, to);
+    this.#prepare();
+    const sums = this.#sums ?? this.#values;
+    const losses = this.#losses ?? this.#values;
+    const firstBlock = Math.ceil(from / BLOCK);
+    const lastBlock = Math.floor(to / BLOCK);
+    const total = new NeumaierSum();
+    total.addAll(this.#values, from, firstBlock * BLOCK);
+    for (let block = firstBlock; block < lastBlock; block++) total.addPart(sums[block], losses[block]);
+    total.addAll(this.#values, lastBlock * BLOCK, to);
+    return total.value;
+  }
+
+  #prepare(): void {
+    if (this.#sums !== undefined) return;
+    const blocks = Math.floor(this.#length / BLOCK);
+    this.#sums = new Float64Array(blocks);
+    this.#losses = new Float64Array(blocks);
+    for (let block = 0; block < blocks; block++) {
+      const part = new NeumaierSum();
+      part.addAll(this.#values, block * BLOCK, (block + 1) * BLOCK);
+      this.#sums[block] = part.sum;
+      this.#losses[block] = part.compensation;
+    }
+  }
+}
+
+function sumOf(values: Float64Array, from: number, to: number): number {
+  const sum = new NeumaierSum();
+  sum.addAll(values, from, to);
+  return sum.value;
+}
+
+/** The least or the greatest values of windows of an array; NaN only where all are. */
+export class WindowExtremes {
+  readonly #values: Float64Array;
+  readonly #isMax: boolean;
+  #blocks: Float64Array | undefined;
+
+  constructor(values: Float64Array, isMax: boolean) {
+    this.#values = values;
+    this.#isMax = isMax;
+  }
+
+  /** The extreme of `[from, to)`, which is not empty. */
+  extreme(from: number, to: number): number {
+    if (to - from < LARGE_WINDOW) return extremeOf(this.#values, from, to, this.#isMax);
+    const blocks = (this.#blocks ??= this.#prepared());
+    const firstBlock = Math.ceil(from / BLOCK);
+    const lastBlock = Math.floor(to / BLOCK);
+    let best = extremeOf(blocks, firstBlock, lastBlock, this.#isMax);
+    best = better(best, extremeOf(this.#values, from, firstBlock * BLOCK, this.#isMax), this.#isMax);
+    return better(best, extremeOf(this.#values, lastBlock * BLOCK, to, this.#isMax), this.#isMax);
+  }
+
+  #prepared(): Float64Array {
+    const blocks = new Float64Array(Math.floor(this.#values.length / BLOCK));
+    for (let block = 0; block < blocks.length; block++) {
+      blocks[block] = extremeOf(this.#values, block * BLOCK, (block + 1) * BLOCK, this.#isMax);
+    }
+    return blocks;
+  }
+}
+
+/** NaN for nothing. */
+function extremeOf(values: Float64Array, from: number, to: number, isMax: boolean): number {
+  let best = NaN;
+  for (let i = from; i < to; i++) best = better(best, values[i], isMax);
+  return best;
+}
+
+function better(best: number, x: number, isMax: boolean): number {
+  return (isMax ? x > best : x < best) || Number.isNaN(best) ? x : best;
+}
