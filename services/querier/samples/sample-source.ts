@@ -1,0 +1,47 @@
+import type { Call } from '#shared/contracts/call';
+
+import type { LabelMatcher } from '../promql/ast.js';
+import type { SeriesSource } from '../promql/env.js';
+import type { Labels } from '../promql/labels.js';
+
+/** Which series are meant: those that fit all matchers of one of the sets; no set: all. */
+export interface SeriesQuery {
+  readonly matcherSets: readonly (readonly LabelMatcher[])[];
+  /** Series that surely have no sample in `[fromMs, toMs]` may be left out. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** How often a value is there. */
+export interface Counted {
+  readonly name: string;
+  readonly value: number;
+}
+
+/** Facts about the series of a database, for `/status/tsdb`. */
+export interface SeriesFacts {
+  readonly seriesCount: number;
+  readonly labelPairCount: number;
+  readonly seriesCountByMetricName: readonly Counted[];
+  readonly labelValueCountByLabelName: readonly Counted[];
+  readonly memoryInBytesByLabelName: readonly Counted[];
+  readonly seriesCountByLabelValuePair: readonly Counted[];
+}
+
+/** What a database has, as of one moment: every part of a query sees the same rows. Must be closed. */
+export interface DatabaseSamples extends SeriesSource {
+  /** Ascending. */
+  labelNames(query: SeriesQuery): Promise<readonly string[]>;
+  /** Ascending. */
+  labelValues(name: string, query: SeriesQuery): Promise<readonly string[]>;
+  series(query: SeriesQuery): Promise<readonly Labels[]>;
+  /** @param limit entries of each list, the greatest first. */
+  facts(limit: number): Promise<SeriesFacts>;
+  close(): void;
+}
+
+/** Opens databases for PromQL. */
+export interface SampleSources {
+  /** @throws `database_not_found`. */
+  open(database: string, call: Call): Promise<DatabaseSamples>;
+}
