@@ -1,0 +1,31 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { ScanBatch } from '#shared/contracts/gen/ingester';
+
+import type { RowsForm } from '../snapshot/rows-form.js';
+import type { RegionView } from '../snapshot/fresh-rows.js';
+import { labelOfColumn } from './metric-table.js';
+import { LabelIndex, type LabelIndexDeps } from './label-index.js';
+import { SamplePart } from './sample-part.js';
+
+export type SampleView = RegionView<SamplePart, LabelIndex>;
+
+/** Rows and series as arrays, for PromQL. */
+export class SampleForm implements RowsForm<SamplePart, LabelIndex> {
+  readonly #deps: LabelIndexDeps;
+
+  constructor(deps: LabelIndexDeps) {
+    this.#deps = deps;
+  }
+
+  createPart(_regionId: number, table: Table, first: ScanBatch): Promise<SamplePart> {
+    return Promise.resolve(new SamplePart(table, first));
+  }
+
+  createSeries(_regionId: number, table: Table): Promise<LabelIndex> {
+    return Promise.resolve(new LabelIndex(table, (column) => labelOfColumn(table, column), this.#deps));
+  }
+
+  drop(): Promise<void> {
+    return Promise.resolve();
+  }
+}
