@@ -247,7 +247,7 @@ function suite(transport: Transport): void {
       expect(await (await afterCrash(second)).rows(table)).to.deep.equal([ROW]);
     });
 
-    it('go on if their opening is not known any more, and pass at the next attempt', async () => {
+    it('are opened again if their opening is not known any more', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
@@ -255,9 +255,6 @@ function suite(transport: Transport): void {
       const { service } = rig.metadata;
       // What it answers is lost, as when metadata starts again.
       await service.openRegion({ regionId, nodeId: rig.nodeId }, CALL);
-      await rig.ingester.giveAway([regionId], 0);
-      await rig.write(table, [{ ...ROW, time: 7n }]);
-      expect(await rig.rows(table)).to.have.length(2);
       await rig.ingester.giveAway([regionId], 0);
       expect((await service.getManifest({ regionId }, CALL)).epoch).to.equal(epoch + 1);
     });

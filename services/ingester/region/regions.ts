@@ -81,8 +81,10 @@ export class Regions {
   }
 
   /** The region, opened if need be. @throws `region_not_ready` if its grant is not ours. */
-  async opened(regionId: number): Promise<Region> {
-    return this.#regions.get(regionId) ?? (await this.#opening.get(regionId)) ?? (await this.#startOpening(regionId));
+  opened(regionId: number): Promise<Region> {
+    const region = this.#regions.get(regionId);
+    // Nothing is awaited before it is noted that the region is being opened: it must not be twice.
+    return region === undefined ? this.#underWay(regionId) : Promise.resolve(region);
   }
 
   /** Forgets a region that another node owns from now on. */
@@ -113,8 +115,7 @@ export class Regions {
 
   async #opened(address: RegionAddress, call: Call): Promise<Region> {
     try {
-      const opening = this.#opening.get(address.regionId) ?? this.#startOpening(address.regionId);
-      const region = await this.#soon(opening, address.regionId);
+      const region = await this.#soon(this.#underWay(address.regionId), address.regionId);
       checkCall(call);
       return region;
     } catch (error) {
@@ -135,7 +136,10 @@ export class Regions {
     });
   }
 
-  #startOpening(regionId: number): Promise<Region> {
+  /** The opening of a region that is not open yet. */
+  #underWay(regionId: number): Promise<Region> {
+    const present = this.#opening.get(regionId);
+    if (present !== undefined) return present;
     const opening = this.#openRegion(regionId).finally(() => {
       this.#opening.delete(regionId);
       if (this.#opening.size === 0) this.#droppedMeanwhile.clear();
@@ -159,6 +163,7 @@ export class Regions {
     // Nor that its table was dropped, which may have been told while the answers were on their way.
     if (this.#droppedMeanwhile.has(table.tableId)) throw tableGone(table.tableId);
     if (epoch !== region.epoch) throw notHere(regionId);
+    invariant(!this.#regions.has(regionId), `region ${regionId} was opened twice`);
     this.#regions.set(regionId, region);
     return region;
   }

@@ -51,10 +51,7 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
     await deps.flusher.flush(region);
     if (region.isEnded) throw notHere(region.regionId);
     region.isInDoubt = true;
-    const answer = await outcome(region, toNodeId, deps).catch(async (error: unknown) => {
-      await afterRefusal(region, AlmanacError.from(error), deps);
-      throw error;
-    });
+    const answer = await sealed(region, toNodeId, deps);
     deps.regions.remove(region);
     deps.memory.release(region.releaseAll());
     const { epoch = 0, nodeId = 0 } = answer.region ?? {};
@@ -68,6 +65,21 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
       region.isInDoubt = false;
     }
   }
+}
+
+/** The outcome of the seal; a region that has to be opened again is, and then sealed. */
+async function sealed(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
+  const attempt = (): Promise<SealRegionResponse> => {
+    return outcome(region, toNodeId, deps).catch(async (error: unknown) => {
+      await afterRefusal(region, AlmanacError.from(error), deps);
+      throw error;
+    });
+  };
+  return attempt().catch((error: unknown) => {
+    const isVoid = AlmanacError.from(error).details['opening'] === 'void';
+    if (isVoid && !region.isEnded && !deps.signal.aborted) return attempt();
+    throw error;
+  });
 }
 
 /**

@@ -67,7 +67,8 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
   if (catalog.seals.has(regionId, epoch, nodeId)) return { region: regionInfo(catalog, before) };
   checkSeal(before, request);
   if (!openings.isLast(regionId, opening)) {
-    throw new AlmanacError('illegal_state', `region ${regionId} has to be opened again before it is sealed`);
+    const text = `region ${regionId} has to be opened again before it is sealed`;
+    throw new AlmanacError('illegal_state', text, { details: { opening: 'void' } });
   }
   const nextId = nextOwner(cluster, before, request.toNodeId);
   catalog.change((note) => {

@@ -255,7 +255,8 @@ export class Troubles {
     const node = this.#pick(running);
     if (node === undefined || running.length < 2) return;
     node.drain().then(
-      () => this.#startLater(node, 4_000),
+      // Nobody else may be left to take over.
+      () => (this.isOver ? node.start() : this.#startLater(node, 4_000)),
       // It was killed meanwhile.
       () => undefined,
     );

@@ -20,6 +20,7 @@ import type { Scheduler } from './scheduler.js';
 interface MemoryFile {
   bytes: Buffer;
   syncedBytes: number;
+  writtenMs: number;
   writer: Life;
   /** Whether its name survives its writer. */
   isNamed: boolean;
@@ -87,7 +88,13 @@ export class Disk {
         let file = this.#files.get(path);
         if (file === undefined && mode !== 'append') throw missing(path);
         if (file === undefined) {
-          file = { bytes: Buffer.alloc(0), syncedBytes: 0, writer: life, isNamed: false };
+          file = {
+            bytes: Buffer.alloc(0),
+            syncedBytes: 0,
+            writtenMs: life.clock.nowMs(),
+            writer: life,
+            isNamed: false,
+          };
           this.#files.set(path, file);
         }
         if (mode !== 'read') file.writer = life;
@@ -108,6 +115,7 @@ export class Disk {
       },
       modifiedMs: async (path) => {
         await step();
+        if (this.#isInMemory(path)) return this.#files.get(path)?.writtenMs;
         return existsSync(path) ? this.#writtenMs.get(path) : undefined;
       },
       makeFolder: async (path) => {
@@ -179,6 +187,7 @@ export class Disk {
         const added = Buffer.concat(parts);
         await this.#step(life);
         file.bytes = Buffer.concat([file.bytes, added]);
+        file.writtenMs = life.clock.nowMs();
       },
       read: async (target, position) => {
         await this.#step(life);
