@@ -8,6 +8,7 @@ import { dataType } from '#shared/schema/data-type';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import type { Labels } from '../promql/labels.js';
 import type { SeriesRows } from '../snapshot/rows-form.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { Integers } from './growing.js';
@@ -72,6 +73,7 @@ export class LabelIndex implements SeriesRows {
   /** Where the pairs of each series begin. */
   readonly #starts = new Integers();
   readonly #order: LabelValues[] = [];
+  readonly #made = new Map<string, Labels[]>();
   readonly #positions = new Map<LabelValues, number>();
 
   /** @param nameOf the label that a tag column is. */
@@ -92,7 +94,9 @@ export class LabelIndex implements SeriesRows {
     const paths = files.map((file) => quoteText(this.#deps.files.absolute(file.path))).join(', ');
     const schema = [
       `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
-      ...tags.map((tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`),
+      ...tags.map(
+        (tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
+      ),
     ];
     const columns = ['sid', ...tags.map((tag) => `f${tag.id}::VARCHAR`)].join(', ');
     const result = await this.#deps.connection.run(
@@ -100,7 +104,11 @@ export class LabelIndex implements SeriesRows {
         `WHERE sid >= ${this.count} ORDER BY sid`,
     );
     const labels = tags.map((tag) => this.#labelOf(tag.id, tag.name));
-    for (let chunk = await result.fetchChunk(); chunk !== null && chunk.rowCount > 0; chunk = await result.fetchChunk()) {
+    for (
+      let chunk = await result.fetchChunk();
+      chunk !== null && chunk.rowCount > 0;
+      chunk = await result.fetchChunk()
+    ) {
       const cells = labels.map((_, i) => chunk.getColumnValues(i + 1));
       for (let row = 0; row < chunk.rowCount; row++) {
         this.#starts.push(this.#pairs.length);
@@ -142,6 +150,13 @@ export class LabelIndex implements SeriesRows {
       if (found.length === 0) break;
     }
     return found ?? Int32Array.from({ length: count }, (_, sid) => sid);
+  }
+
+  /** What was made of a series before under that key, else what `make` gives. */
+  cached(sid: number, key: string, make: () => Labels): Labels {
+    let made = this.#made.get(key);
+    if (made === undefined) this.#made.set(key, (made = []));
+    return (made[sid] ??= make());
   }
 
   /** Calls back with each label of a series that is not empty. */

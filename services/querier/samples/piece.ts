@@ -71,7 +71,8 @@ function join(pieces: readonly Piece[]): Piece {
     values.set(piece.values, at);
     if (piece.missing !== undefined) missing?.set(piece.missing, at);
     if (piece.starts !== undefined) starts?.set(piece.starts, at);
-    for (const [i, histogram] of piece.histograms?.entries() ?? []) if (histograms !== undefined) histograms[at + i] = histogram;
+    for (const [i, histogram] of piece.histograms?.entries() ?? [])
+      if (histograms !== undefined) histograms[at + i] = histogram;
     at += piece.times.length;
   }
   return { times, values, missing, histograms, starts, isAscending };

@@ -1,0 +1,237 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
+import type { RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { Catalog } from '#shared/discovery/catalog';
+import type { Ingesters } from '#shared/discovery/ingesters';
+import type { ManifestCache } from '#shared/discovery/manifest-cache';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { errorCode } from '#shared/fs/node-file-system';
+import { isAppendOnly } from '#shared/schema/table-schema';
+
+import type { LabelMatcher } from '../promql/ast.js';
+import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../promql/labels.js';
+import { compileMatcher } from '../promql/matcher.js';
+import type { SampleSeries } from '../promql/samples.js';
+import type { SegmentFiles } from '../snapshot/segment-files.js';
+import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
+import type { LabelIndex } from './label-index.js';
+import { isMetricTable, sampleFields } from './metric-table.js';
+import { SampleForm } from './sample-form.js';
+import type { SamplePart } from './sample-part.js';
+import type { Counted, DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery } from './sample-source.js';
+import { SegmentSamples } from './segment-samples.js';
+import { TableSamples } from './table-samples.js';
+
+export interface SampleStoreDeps {
+  readonly catalog: Catalog & KnownTables;
+  readonly ingesters: Ingesters;
+  readonly manifests: ManifestCache;
+  readonly files: SegmentFiles;
+  /** Reads segments and series files; nobody else uses it. */
+  readonly connection: DuckDBConnection;
+  readonly clock: Clock;
+  /** What decoded samples of segments may take. */
+  readonly cacheBytes: number;
+}
+
+/** Samples of all tables for PromQL: fresh rows and decoded segments in arrays, kept from query to query. */
+export class SampleStore implements SampleSources {
+  readonly #deps: SampleStoreDeps;
+  readonly #rowsDeps: TableRowsDeps<SamplePart, LabelIndex>;
+  readonly #segments: SegmentSamples;
+  readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
+
+  constructor(deps: SampleStoreDeps) {
+    const { files, connection, cacheBytes } = deps;
+    this.#deps = deps;
+    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files }) };
+    this.#segments = new SegmentSamples({ files, connection, limitBytes: cacheBytes });
+  }
+
+  async open(database: string, call: Call): Promise<DatabaseSamples> {
+    const { catalog } = this.#deps;
+    await catalog.database(database, call);
+    const tables = await catalog.tables(database, call);
+    return new OpenDatabase(tables.filter(isRead), this, call);
+  }
+
+  /** Forgets a dropped table. */
+  async dropped({ tableId }: { readonly tableId: number }): Promise<void> {
+    const rows = this.#tables.get(tableId);
+    this.#tables.delete(tableId);
+    await rows?.close();
+  }
+
+  /** The table as of now. It must be released. */
+  async table(table: Table, call: Call): Promise<TableSamples> {
+    const views = await this.#rows(table).view(table, call);
+    return new TableSamples(table, views, { files: this.#deps.files, segments: this.#segments });
+  }
+
+  /** Asks for manifests anew: a file that one names is not there any more. */
+  async refresh({ regions }: Table, call: Call): Promise<RegionManifest[]> {
+    return Promise.all(regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call)));
+  }
+
+  #rows({ tableId, name }: Table): TableRows<SamplePart, LabelIndex> {
+    let rows = this.#tables.get(tableId);
+    if (rows === undefined) {
+      if (this.#deps.catalog.knownById(tableId) === undefined) {
+        throw new AlmanacError('table_not_found', `table "${name}" was dropped`);
+      }
+      rows = new TableRows(tableId, this.#rowsDeps);
+      this.#tables.set(tableId, rows);
+    }
+    return rows;
+  }
+}
+
+/** Whether PromQL sees anything in the table. */
+function isRead(table: Table): boolean {
+  return sampleFields(table).length > 0;
+}
+
+/** One query's view of a database. Tables are looked at when they are first needed, and stay as they were then. */
+class OpenDatabase implements DatabaseSamples {
+  readonly #tables: readonly Table[];
+  readonly #store: SampleStore;
+  readonly #call: Call;
+  readonly #opened = new Map<number, Promise<TableSamples>>();
+  #isClosed = false;
+
+  constructor(tables: readonly Table[], store: SampleStore, call: Call) {
+    this.#tables = tables;
+    this.#store = store;
+    this.#call = call;
+  }
+
+  async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
+    const found: SampleSeries[] = [];
+    for (const table of this.#meant(matchers)) {
+      const series = await this.#retrying(table, (samples) => samples.select(matchers, fromMs, toMs, this.#call));
+      for (const one of series) found.push(one);
+    }
+    return found;
+  }
+
+  async labelNames(query: SeriesQuery): Promise<readonly string[]> {
+    const names = new Set<string>();
+    await this.#each(query, (labels) => {
+      for (const name of labels.names) names.add(name);
+    });
+    return [...names].sort(compareBytes);
+  }
+
+  async labelValues(name: string, query: SeriesQuery): Promise<readonly string[]> {
+    const values = new Set<string>();
+    await this.#each(query, (labels) => {
+      const value = labels.get(name);
+      if (value !== '') values.add(value);
+    });
+    return [...values].sort(compareBytes);
+  }
+
+  async series(query: SeriesQuery): Promise<readonly Labels[]> {
+    const found = new Set<Labels>();
+    await this.#each(query, (labels) => found.add(labels));
+    return [...found].sort(compareLabels);
+  }
+
+  async facts(limit: number): Promise<SeriesFacts> {
+    const byMetric = new Map<string, number>();
+    const valuesByName = new Map<string, Set<string>>();
+    const bytesByName = new Map<string, number>();
+    const byPair = new Map<string, number>();
+    let seriesCount = 0;
+    const add = (counts: Map<string, number>, name: string, by: number): void => {
+      counts.set(name, (counts.get(name) ?? 0) + by);
+    };
+    const note = (name: string, value: string, count: number): void => {
+      let values = valuesByName.get(name);
+      if (values === undefined) valuesByName.set(name, (values = new Set()));
+      if (!values.has(value)) add(bytesByName, name, value.length);
+      values.add(value);
+      add(byPair, `${name}=${value}`, count);
+      if (name === METRIC_NAME) add(byMetric, value, count);
+    };
+    for (const table of this.#tables.filter((it) => !isAppendOnly(it))) {
+      const samples = await this.#samples(table);
+      seriesCount += samples.seriesCount;
+      for (const { name, value, count } of samples.values()) note(name, value, count);
+      if (!isMetricTable(table) && samples.seriesCount > 0) note(METRIC_NAME, table.name, samples.seriesCount);
+    }
+    const sizes = new Map(Array.from(valuesByName, ([name, values]) => [name, values.size]));
+    return {
+      seriesCount,
+      labelPairCount: byPair.size,
+      seriesCountByMetricName: greatest(byMetric, limit),
+      labelValueCountByLabelName: greatest(sizes, limit),
+      memoryInBytesByLabelName: greatest(bytesByName, limit),
+      seriesCountByLabelValuePair: greatest(byPair, limit),
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const opened of this.#opened.values()) {
+      opened.then(
+        (samples) => samples.release(),
+        () => undefined,
+      );
+    }
+    this.#opened.clear();
+  }
+
+  /** Tables whose series can fit: ordinary ones are a metric each. */
+  #meant(matchers: readonly LabelMatcher[]): Table[] {
+    const tests = matchers.filter(({ name }) => name === METRIC_NAME).map((matcher) => compileMatcher(matcher));
+    const isNamed = matchers.some(({ name, op, value }) => name === METRIC_NAME && op === '=' && value !== '');
+    return this.#tables.filter((table) => {
+      if (isMetricTable(table)) return true;
+      // Logs and traces are read where they are named, and not found by looking around.
+      return (isNamed || !isAppendOnly(table)) && tests.every((test) => test(table.name));
+    });
+  }
+
+  async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
+    const sets = query.matcherSets.length === 0 ? [[]] : query.matcherSets;
+    for (const matchers of sets) {
+      for (const table of this.#meant(matchers)) {
+        const samples = await this.#samples(table);
+        for (const labels of samples.labels(matchers, query.fromMs, query.toMs)) visit(labels);
+      }
+    }
+  }
+
+  /** A missing file means that a manifest was too old. */
+  async #retrying<T>(table: Table, work: (samples: TableSamples) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.#samples(table));
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') throw error;
+    }
+    const old = this.#opened.get(table.tableId);
+    this.#opened.delete(table.tableId);
+    (await old)?.release();
+    await this.#store.refresh(table, this.#call);
+    return work(await this.#samples(table));
+  }
+
+  async #samples(table: Table): Promise<TableSamples> {
+    let opened = this.#opened.get(table.tableId);
+    if (opened === undefined) {
+      opened = this.#store.table(table, this.#call);
+      this.#opened.set(table.tableId, opened);
+    }
+    const samples = await opened;
+    if (this.#isClosed) throw new AlmanacError('cancelled', 'the query has ended');
+    return samples;
+  }
+}
+
+function greatest(counts: ReadonlyMap<string, number>, limit: number): Counted[] {
+  return Array.from(counts, ([name, value]) => ({ name, value }))
+    .sort((a, b) => b.value - a.value || compareBytes(a.name, b.name))
+    .slice(0, limit);
+}

@@ -1,0 +1,212 @@
+import type { Call } from '#shared/contracts/call';
+import type { Segment, Table } from '#shared/contracts/gen/common';
+import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
+
+import type { LabelMatcher } from '../promql/ast.js';
+import { Labels, METRIC_NAME } from '../promql/labels.js';
+import { compileMatcher } from '../promql/matcher.js';
+import type { SampleSeries } from '../promql/samples.js';
+import type { SegmentFiles } from '../snapshot/segment-files.js';
+import type { LabelIndex, LabelTest } from './label-index.js';
+import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
+import { between, merged, type Piece } from './piece.js';
+import type { SampleView } from './sample-form.js';
+import { sampleSeries } from './sample-series.js';
+import type { SegmentSamples } from './segment-samples.js';
+
+const FIELD = '__field__';
+const MS_PER: Readonly<Record<TimeUnit, number>> = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 };
+/** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
+const SLICE_MS = 2 * 3_600_000;
+
+export interface TableSamplesDeps {
+  readonly files: SegmentFiles;
+  readonly segments: SegmentSamples;
+}
+
+/** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
+export class TableSamples {
+  readonly table: Table;
+  readonly #views: readonly SampleView[];
+  readonly #deps: TableSamplesDeps;
+  readonly #fields: readonly SampleField[];
+
+  constructor(table: Table, views: readonly SampleView[], deps: TableSamplesDeps) {
+    this.table = table;
+    this.#views = views;
+    this.#deps = deps;
+    this.#fields = sampleFields(table);
+  }
+
+  release(): void {
+    for (const view of this.#views) view.release();
+  }
+
+  /** Series that fit all matchers, with their samples in `(fromMs, toMs]`; those without samples there are left out. */
+  async select(
+    matchers: readonly LabelMatcher[],
+    fromMs: number,
+    toMs: number,
+    call: Call,
+  ): Promise<readonly SampleSeries[]> {
+    const fields = this.#fieldsOf(matchers);
+    const found: SampleSeries[] = [];
+    if (fields.length === 0) return found;
+    for (const view of this.#views) {
+      const index = view.series;
+      if (index === undefined) continue;
+      const sids = this.#matching(view, index, matchers);
+      if (sids.length === 0) continue;
+      for (const field of fields) {
+        await this.#selectField(
+          { view, index, sids, field, isNamed: fields.length > 1 },
+          { fromMs, toMs },
+          found,
+          call,
+        );
+      }
+    }
+    return found;
+  }
+
+  /** The labels of the series that fit all matchers, and may have a sample in the range. */
+  *labels(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Iterable<Labels> {
+    const fields = this.#fieldsOf(matchers);
+    for (const view of this.#views) {
+      if (view.series === undefined || !mayHave(view, this.table, fromMs, toMs)) continue;
+      for (const sid of this.#matching(view, view.series, matchers)) {
+        for (const field of fields) yield this.#labelsOf(view.series, sid, fields.length > 1 ? field.name : undefined);
+      }
+    }
+  }
+
+  /** Each label of the table with its values and how many series have them. */
+  *values(): Iterable<{ readonly name: string; readonly value: string; readonly count: number }> {
+    for (const { series } of this.#views) {
+      for (const name of series?.names ?? []) for (const it of series?.valuesOf(name) ?? []) yield { name, ...it };
+    }
+  }
+
+  get seriesCount(): number {
+    return this.#views.reduce((sum, { seriesCount }) => sum + seriesCount, 0);
+  }
+
+  #fieldsOf(matchers: readonly LabelMatcher[]): readonly SampleField[] {
+    const tests = matchers.filter(({ name }) => name === FIELD).map((matcher) => compileMatcher(matcher));
+    return tests.length === 0 ? this.#fields : this.#fields.filter(({ name }) => tests.every((test) => test(name)));
+  }
+
+  #matching({ seriesCount }: SampleView, index: LabelIndex, matchers: readonly LabelMatcher[]): Int32Array {
+    const isMetric = isMetricTable(this.table);
+    const tests: LabelTest[] = [];
+    for (const matcher of matchers) {
+      if (matcher.name === FIELD) continue;
+      const passes = compileMatcher(matcher);
+      if (matcher.name === METRIC_NAME && !isMetric) {
+        if (!passes(this.table.name)) return NOTHING;
+        continue;
+      }
+      tests.push({ name: matcher.name, equals: matcher.op === '=' ? matcher.value : undefined, passes });
+    }
+    return index.matching(tests, seriesCount);
+  }
+
+  async #selectField(
+    { view, index, sids, field, isNamed }: FieldQuery,
+    range: TimeRange,
+    found: SampleSeries[],
+    call: Call,
+  ): Promise<void> {
+    const bySeries = new Map<number, Piece[]>();
+    const add = (sid: number, piece: Piece | undefined): void => {
+      if (piece === undefined) return;
+      const part = between(piece, range.fromMs, range.toMs);
+      if (part.times.length === 0) return;
+      const pieces = bySeries.get(sid);
+      if (pieces === undefined) bySeries.set(sid, [part]);
+      else pieces.push(part);
+    };
+    const segments = segmentsIn(view, this.table, range, sids);
+    await this.#deps.files.check(segments);
+    for (const segment of segments) {
+      call.signal.throwIfAborted();
+      const own = sids.filter((sid) => sid >= segment.sidFirst && sid <= segment.sidLast);
+      const slice = sliceOf(segment, this.table, range);
+      const pieces = await this.#deps.segments.pieces(this.table, segment, own, slice, field.columns);
+      for (let i = 0; i < own.length; i++) add(own[i], pieces[i]);
+    }
+    for (const { part, rowCount } of view.parts) {
+      for (const sid of sids) add(sid, part.piece(sid, rowCount, field.columns));
+    }
+    const keepsMissing = mergeModeOf(this.table) === 'last_row';
+    for (const sid of sids) {
+      const pieces = bySeries.get(sid);
+      if (pieces === undefined) continue;
+      const piece = merged(pieces, keepsMissing);
+      if (piece.times.length > 0)
+        found.push(sampleSeries(this.#labelsOf(index, sid, isNamed ? field.name : undefined), piece));
+    }
+  }
+
+  /** Kept at the index: the same series has the same object in every query. */
+  #labelsOf(index: LabelIndex, sid: number, field: string | undefined): Labels {
+    return index.cached(sid, field ?? '', () => {
+      const pairs: [string, string][] = [];
+      if (!isMetricTable(this.table)) pairs.push([METRIC_NAME, this.table.name]);
+      index.labelsOf(sid, (name, value) => pairs.push([name, value]));
+      if (field !== undefined) pairs.push([FIELD, field]);
+      return Labels.of(pairs);
+    });
+  }
+}
+
+const NOTHING = new Int32Array(0);
+
+interface TimeRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+interface FieldQuery {
+  readonly view: SampleView;
+  readonly index: LabelIndex;
+  readonly sids: Int32Array;
+  readonly field: SampleField;
+  readonly isNamed: boolean;
+}
+
+function unitOf(table: Table): TimeUnit {
+  return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+}
+
+/** The segments that can have rows of the series in the range, in the order of their sequences. */
+function segmentsIn(view: SampleView, table: Table, { fromMs, toMs }: TimeRange, sids: Int32Array): Segment[] {
+  const factor = MS_PER[unitOf(table)];
+  const [first, last] = [sids[0], sids[sids.length - 1]];
+  return view.manifest.segments
+    .filter(({ timeFirst, timeLast, sidFirst, sidLast }) => {
+      const isIn = Number(timeLast) * factor >= fromMs && Number(timeFirst) * factor - 1 <= toMs;
+      return isIn && sidLast >= first && sidFirst <= last;
+    })
+    .sort((a, b) => (a.sequenceFrom < b.sequenceFrom ? -1 : 1));
+}
+
+/** What is loaded of a segment for a range: whole slices. */
+function sliceOf({ timeFirst, timeLast }: Segment, table: Table, { fromMs, toMs }: TimeRange): TimeRange {
+  const factor = MS_PER[unitOf(table)];
+  const [first, last] = [Math.floor(Number(timeFirst) * factor) - 1, Math.ceil(Number(timeLast) * factor) + 1];
+  return {
+    fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
+    toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
+  };
+}
+
+/** Whether any row of the region can be in the range; told by segments, and true where something is fresh. */
+function mayHave(view: SampleView, table: Table, fromMs: number, toMs: number): boolean {
+  if (view.parts.some(({ rowCount }) => rowCount > 0)) return true;
+  const factor = MS_PER[unitOf(table)];
+  return view.manifest.segments.some(({ timeFirst, timeLast }) => {
+    return Number(timeLast) * factor >= fromMs && Number(timeFirst) * factor - 1 <= toMs;
+  });
+}

@@ -1,0 +1,172 @@
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import type { LabelMatcher } from '#services/querier/promql/ast';
+import { printLabels } from '#services/querier/promql/labels';
+import { SampleStore } from '#services/querier/samples/sample-store';
+import { SegmentFiles } from '#services/querier/snapshot/segment-files';
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import { CatalogCache } from '#shared/discovery/catalog-cache';
+import { DirectIngesters } from '#shared/discovery/direct-ingesters';
+import { ManifestCache } from '#shared/discovery/manifest-cache';
+import { openSandbox } from '#shared/duckdb/engine';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+import { KeptLog } from '#test/support/quiet-log';
+import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const MS = 1_000_000n;
+const FOREVER = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
+
+describe('SampleStore', () => {
+  const cleanUps: (() => unknown)[] = [];
+  let rig: StorageRig;
+  let store: SampleStore;
+
+  beforeEach(async () => {
+    rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    cleanUps.push(() => rig.stop());
+    const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+    const spillFolder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
+    cleanUps.push(() => query.closeSync());
+    const connection = await query.connect();
+    const metadata = rig.metadata.service;
+    const files = new SegmentFiles(local, connection, () => Promise.resolve());
+    store = new SampleStore({
+      catalog: new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() }),
+      ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
+      manifests: new ManifestCache(metadata),
+      files,
+      connection,
+      clock: systemClock,
+      cacheBytes: 1 << 20,
+    });
+  });
+
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  function row(host: string, seconds: number, a: number): RigRow {
+    return { host, time: BigInt(seconds) * 1000n * MS, a };
+  }
+
+  function matcher(text: string): LabelMatcher {
+    const [, name, op, value] = /^(\w+)(=~|!~|!=|=)(.*)$/.exec(text) ?? [];
+    return { name, op, value } as LabelMatcher;
+  }
+
+  /** Samples as `{labels} time:value ..`, times in seconds. */
+  async function select(
+    texts: readonly string[],
+    [fromMs, toMs]: readonly [number, number] = FOREVER,
+  ): Promise<string[]> {
+    const open = await store.open('public', CALL);
+    try {
+      const series = await open.select(texts.map(matcher), fromMs, toMs);
+      return series
+        .map(({ labels, times, values }) => {
+          const samples = Array.from(times, (time, i) => `${time / 1000}:${values[i]}`);
+          return [printLabels(labels), ...samples].join(' ');
+        })
+        .sort();
+    } finally {
+      open.close();
+    }
+  }
+
+  it('has fresh rows, rows of segments, and both as one series, each time once with the newest value', async () => {
+    const table = await rig.table('m');
+    await rig.write(table, [row('x', 1, 1), row('x', 2, 2), row('y', 1, 10)]);
+    const fresh = ['{__name__="m", host="x"} 1:1 2:2', '{__name__="m", host="y"} 1:10'];
+    expect(await select(['__name__=m'])).to.deep.equal(fresh);
+    await rig.flush(table);
+    expect(await select(['__name__=m'])).to.deep.equal(fresh);
+    await rig.write(table, [row('x', 3, 3), row('x', 1, 11), row('z', 5, 5)]);
+    const mixed = [
+      '{__name__="m", host="x"} 1:11 2:2 3:3',
+      '{__name__="m", host="y"} 1:10',
+      '{__name__="m", host="z"} 5:5',
+    ];
+    expect(await select(['__name__=m'])).to.deep.equal(mixed);
+    await rig.flush(table);
+    expect(await select(['__name__=m'])).to.deep.equal(mixed);
+    await rig.write(table, [row('x', 2, 22), row('x', 2, 23)]);
+    expect(await select(['__name__=m', 'host=x'])).to.deep.equal(['{__name__="m", host="x"} 1:11 2:23 3:3']);
+  });
+
+  it('takes what lies in the range, open on the left', async () => {
+    const table = await rig.table('m');
+    await rig.write(
+      table,
+      [1, 2, 3].map((second) => row('x', second, second)),
+    );
+    expect(await select(['__name__=m'], [1000, 2000])).to.deep.equal(['{__name__="m", host="x"} 2:2']);
+    await rig.flush(table);
+    expect(await select(['__name__=m'], [1000, 2000])).to.deep.equal(['{__name__="m", host="x"} 2:2']);
+    await rig.write(table, [row('x', 4, 4)]);
+    expect(await select(['__name__=m'], [2000, 9000])).to.deep.equal(['{__name__="m", host="x"} 3:3 4:4']);
+    expect(await select(['__name__=m'], [9000, 99000])).to.deep.equal([]);
+  });
+
+  it('finds series by all kinds of matchers; an absent label is an empty one', async () => {
+    const table = await rig.table('m');
+    const other = await rig.table('other');
+    await rig.write(
+      table,
+      ['a', 'b', 'ab', ''].map((host) => row(host, 1, 1)),
+    );
+    await rig.write(other, [row('a', 1, 2)]);
+    const hosts = async (...texts: string[]): Promise<string[]> => {
+      return (await select(['__name__=m', ...texts])).map((text) => /host="(\w*)"/.exec(text)?.[1] ?? '');
+    };
+    expect(await hosts('host=a')).to.deep.equal(['a']);
+    expect(await hosts('host!=a')).to.have.members(['', 'ab', 'b']);
+    expect(await hosts('host=~a.*')).to.have.members(['a', 'ab']);
+    expect(await hosts('host!~a.*')).to.have.members(['', 'b']);
+    expect(await hosts('host=')).to.deep.equal(['']);
+    expect(await hosts('nothing=', 'host=b')).to.deep.equal(['b']);
+    expect(await hosts('nothing!=')).to.deep.equal([]);
+    expect(await select(['host=a'])).to.deep.equal([
+      '{__name__="m", host="a"} 1:1',
+      '{__name__="other", host="a"} 1:2',
+    ]);
+    expect(await select(['__name__=~oth.*'])).to.deep.equal(['{__name__="other", host="a"} 1:2']);
+  });
+
+  it('tells labels, values and series', async () => {
+    const table = await rig.table('m');
+    await rig.write(
+      table,
+      ['a', 'b'].map((host) => row(host, 1, 1)),
+    );
+    const all = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
+    const open = await store.open('public', CALL);
+    expect(await open.labelNames(all)).to.deep.equal(['__name__', 'host']);
+    expect(await open.labelValues('host', all)).to.deep.equal(['a', 'b']);
+    expect(await open.labelValues('__name__', all)).to.deep.equal(['m']);
+    const some = { ...all, matcherSets: [[matcher('host=a')], [matcher('host=~a|x')]] };
+    expect((await open.series(some)).map(printLabels)).to.deep.equal(['{__name__="m", host="a"}']);
+    const facts = await open.facts(1);
+    expect(facts).to.deep.include({ seriesCount: 2, labelPairCount: 3 });
+    expect(facts.seriesCountByMetricName).to.deep.equal([{ name: 'm', value: 2 }]);
+    open.close();
+  });
+
+  it('gives a query the same rows in each of its parts', async () => {
+    const table = await rig.table('m');
+    await rig.write(table, [row('x', 1, 1)]);
+    const open = await store.open('public', CALL);
+    const first = await open.select([matcher('__name__=m')], ...FOREVER);
+    await rig.write(table, [row('x', 2, 2), row('new', 1, 1)]);
+    await select(['__name__=m']);
+    const second = await open.select([matcher('__name__=m')], ...FOREVER);
+    expect(second.map(({ times }) => [...times])).to.deep.equal(first.map(({ times }) => [...times]));
+    open.close();
+    expect(await select(['__name__=m'])).to.have.length(2);
+  });
+});
