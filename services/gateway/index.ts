@@ -138,7 +138,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     sql: {
       config,
       querier,
-      readBody: ({ request }, call) => bodies.read(request, SQL_ENCODINGS, call),
+      readBody: ({ request }, call) => bodies.read(request, { encodings: SQL_ENCODINGS }, call),
       metrics,
       checkReady,
       onFailure,

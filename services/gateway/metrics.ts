@@ -26,7 +26,8 @@ export class GatewayMetrics {
   readonly #children = new Map<string, RequestChild>();
   readonly #databases = new Set<string>();
   readonly #sqlElapsed: Histogram<'db'>;
-  readonly #lineprotoElapsed: Histogram<'db'>;
+  /** By protocol. */
+  readonly #ingestElapsed: ReadonlyMap<string, Histogram<'db'>>;
   readonly #errors: Counter<'protocol'>;
   readonly #refusedBodies: Counter<'reason'>;
   readonly #clock: Clock;
@@ -52,11 +53,20 @@ export class GatewayMetrics {
       help: 'seconds that SQL requests took',
       ...byDatabase,
     });
-    this.#lineprotoElapsed = metrics.histogram({
+    const lineproto = metrics.histogram({
       name: 'servers_http_influxdb_write_elapsed',
       help: 'seconds that line protocol writes took',
       ...byDatabase,
     });
+    const remoteWrite = metrics.histogram({
+      name: 'servers_http_prometheus_write_elapsed',
+      help: 'seconds that Prometheus remote writes took',
+      ...byDatabase,
+    });
+    this.#ingestElapsed = new Map([
+      ['lineproto', lineproto],
+      ['prometheus', remoteWrite],
+    ]);
     this.#errors = metrics.counter({
       name: 'servers_error',
       help: 'requests that failed, by protocol',
@@ -99,8 +109,9 @@ export class GatewayMetrics {
     this.#sqlElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
   }
 
-  lineproto(context: RequestContext): void {
-    this.#lineprotoElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
+  ingested(protocol: string, context: RequestContext): void {
+    const elapsed = this.#ingestElapsed.get(protocol);
+    elapsed?.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
   }
 
   failed(protocol: string): void {

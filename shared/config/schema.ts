@@ -191,6 +191,17 @@ export const SCHEMA = {
       doc: 'How tables that line protocol creates treat a second row with the same tags and time.',
     }),
   },
+  prom_store: {
+    enable: flag({ default: true, doc: 'Accept Prometheus remote write.' }),
+    prom_validation_mode: oneOf(['strict', 'lossy'], {
+      default: 'strict',
+      doc: 'Names and values of labels that are not UTF-8. strict: the series is refused; lossy: U+FFFD in their place.',
+    }),
+    name_validation: oneOf(['utf8', 'legacy'], {
+      default: 'utf8',
+      doc: 'Names of labels. utf8: any but the empty one; legacy: letters, digits and `_`, as before Prometheus 3.',
+    }),
+  },
   query: {
     timeout: duration({ default: '60s', min: '1ms', doc: 'Longest time for one query that names none.' }),
     max_timeout: duration({ default: '10m', min: '1ms', doc: 'Longest time that a query may ask for.' }),

@@ -18,6 +18,8 @@ export class FieldBuilder {
   setCount = 0;
 
   numbers: Float64Array<ArrayBuffer>;
+  /** The same memory as `numbers`. */
+  #words: Int32Array<ArrayBuffer>;
   #wide: Map<number, bigint> | undefined;
   #offsets: Int32Array<ArrayBuffer>;
   #bytes: Uint8Array<ArrayBuffer>;
@@ -31,6 +33,7 @@ export class FieldBuilder {
     this.type = dataType(type);
     this.isBytes = isBytes(this.type.storage);
     this.numbers = new Float64Array(this.isBytes ? 0 : FIRST_CAPACITY);
+    this.#words = new Int32Array(this.numbers.buffer);
     this.#offsets = new Int32Array(this.isBytes ? FIRST_CAPACITY + 1 : 0);
     this.#bytes = new Uint8Array(this.isBytes ? FIRST_CAPACITY * 16 : 0);
   }
@@ -40,6 +43,17 @@ export class FieldBuilder {
     if (this.filled !== row) this.#reach(row);
     if (row >= this.numbers.length) this.#growNumbers(row + 1);
     this.numbers[row] = value;
+    if (this.#present !== undefined) this.#mark(row);
+    this.filled = row + 1;
+    this.setCount++;
+  }
+
+  /** Sets a double by its two halves, so that every NaN stays the one it is. */
+  setDoubleWords(row: number, low: number, high: number): void {
+    if (this.filled !== row) this.#reach(row);
+    if (row >= this.numbers.length) this.#growNumbers(row + 1);
+    this.#words[2 * row] = low;
+    this.#words[2 * row + 1] = high;
     if (this.#present !== undefined) this.#mark(row);
     this.filled = row + 1;
     this.setCount++;
@@ -151,6 +165,7 @@ export class FieldBuilder {
     const grown = new Float64Array(Math.max(least, this.numbers.length * 2));
     grown.set(this.numbers);
     this.numbers = grown;
+    this.#words = new Int32Array(grown.buffer);
   }
 
   #growOffsets(least: number): void {

@@ -6,7 +6,8 @@ import type { MemoryBudget } from '#shared/limits/memory-budget';
 
 import type { BodyEncoding } from '../protocols/protocol.js';
 import type { BufferPool } from './buffer-pool.js';
-import { bodyEncoding, bodyTooLarge, decompress, decompressedBytesMax } from './decompress.js';
+import { bodyEncoding, decompress, decompressedBytesMax, type AcceptedEncodings } from './decompress.js';
+import { bodyTooLarge } from './too-large.js';
 
 /** How long a body waits for others to be done with. */
 const MEMORY_WAIT_MS = 10_000;
@@ -49,8 +50,8 @@ export class BodyReader {
    * @throws `invalid_arguments` (400 or 413), `unsupported` (415), `region_busy` if there is no memory for it, and the
    *   error of the call when that ends.
    */
-  async read(request: IncomingMessage, encodings: readonly BodyEncoding[], call: Call): Promise<Body> {
-    const encoding = bodyEncoding(request.headers['content-encoding'], encodings);
+  async read(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<Body> {
+    const encoding = bodyEncoding(request.headers['content-encoding'], accepted);
     const limits = { limitBytes: this.#limitBytes, budget: this.#budget, buffers: this.#buffers };
     const receipt = new Receipt(request, limits, call);
     try {
@@ -66,7 +67,7 @@ export class BodyReader {
 
   async #decompressed(bytes: Buffer, encoding: BodyEncoding, receipt: Receipt, call: Call): Promise<Body> {
     const budget = this.#budget;
-    const mostBytes = decompressedBytesMax(encoding, bytes.length, this.#limitBytes);
+    const mostBytes = decompressedBytesMax(encoding, bytes, this.#limitBytes);
     await budget.admit(mostBytes, call.signal, MEMORY_WAIT_MS);
     try {
       const plain = await decompress(bytes, encoding, this.#limitBytes);

@@ -4,6 +4,9 @@ import * as zlib from 'node:zlib';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { BodyEncoding } from '../protocols/protocol.js';
+import { bodyTooLarge } from './too-large.js';
+import { snappyBytes, uncompressSnappy } from './snappy.js';
+import { uncompressZstd, zstdBytes } from './zstd.js';
 
 /** No deflate stream grows by more than this factor. */
 const DEFLATE_RATIO_MAX = 1_032;
@@ -23,19 +26,36 @@ const ZLIB: Method = { atOnce: zlib.inflateSync, stream: zlib.createInflate };
 const RAW: Method = { atOnce: zlib.inflateRawSync, stream: zlib.createInflateRaw };
 const BROTLI: Method = { atOnce: zlib.brotliDecompressSync, stream: zlib.createBrotliDecompress };
 
-/** The encoding that a header names. @throws `unsupported` with status 415 if it is none of `allowed`. */
-export function bodyEncoding(header: string | undefined, allowed: readonly BodyEncoding[]): BodyEncoding | undefined {
+/** What a route takes. */
+export interface AcceptedEncodings {
+  readonly encodings: readonly BodyEncoding[];
+  /** The encoding of bodies whose header names none; without it they are plain. */
+  readonly impliedEncoding?: BodyEncoding;
+}
+
+/** The encoding that a header names. @throws `unsupported` with status 415 if the route does not take it. */
+export function bodyEncoding(
+  header: string | undefined,
+  { encodings, impliedEncoding }: AcceptedEncodings,
+): BodyEncoding | undefined {
   const name = (header ?? '').trim().toLowerCase();
-  if (name === '' || name === 'identity') return undefined;
-  const found = allowed.find((encoding) => encoding === name || (encoding === 'gzip' && name === 'x-gzip'));
+  if (name === '' || (name === 'identity' && impliedEncoding === undefined)) return impliedEncoding;
+  const found = encodings.find((encoding) => encoding === name || (encoding === 'gzip' && name === 'x-gzip'));
   if (found !== undefined) return found;
-  const text = `content encoding "${name}" is not supported: use ${allowed.join(', ')} or none`;
+  const others = impliedEncoding === undefined ? ' or none' : '';
+  const text = `content encoding "${name}" is not supported: use ${encodings.join(', ')}${others}`;
   throw new AlmanacError('unsupported', text, { http: 415 });
 }
 
-/** The most bytes that `byteCount` compressed ones can become, limited to `limitBytes`. */
-export function decompressedBytesMax(encoding: BodyEncoding, byteCount: number, limitBytes: number): number {
-  return encoding === 'br' ? limitBytes : Math.min(limitBytes, byteCount * DEFLATE_RATIO_MAX);
+/** The most bytes that the compressed ones can become, limited to `limitBytes`. */
+export function decompressedBytesMax(encoding: BodyEncoding, bytes: Buffer, limitBytes: number): number {
+  if (encoding === 'br') return limitBytes;
+  if (encoding === 'snappy' || encoding === 'zstd') {
+    // One may be named and the other meant.
+    const most = Math.max(snappyBytes(bytes) ?? 0, zstdBytes(bytes) ?? 0);
+    return Math.min(limitBytes, most);
+  }
+  return Math.min(limitBytes, bytes.length * DEFLATE_RATIO_MAX);
 }
 
 /**
@@ -45,6 +65,7 @@ export function decompressedBytesMax(encoding: BodyEncoding, byteCount: number, 
  * @throws `invalid_arguments` if the bytes are damaged, with status 413 if they become too many.
  */
 export async function decompress(bytes: Buffer, encoding: BodyEncoding, limitBytes: number): Promise<Buffer> {
+  if (encoding === 'snappy' || encoding === 'zstd') return decompressBlock(bytes, encoding, limitBytes);
   const { atOnce, stream } = methodOf(bytes, encoding);
   try {
     const isSmall = bytes.length <= AT_ONCE_BYTES_MAX && encoding !== 'br';
@@ -87,11 +108,21 @@ async function inPieces(stream: Transform, bytes: Buffer, firstBytes: number, li
 /** What the stream says that it becomes, where it can be true; it is only a guess. */
 function expectedBytes(bytes: Buffer, encoding: BodyEncoding, limitBytes: number): number {
   const told = encoding === 'gzip' ? bytes.readUInt32LE(bytes.length - 4) : bytes.length * 4;
-  return Math.min(told, decompressedBytesMax(encoding, bytes.length, limitBytes));
+  return Math.min(told, decompressedBytesMax(encoding, bytes, limitBytes));
 }
 
-export function bodyTooLarge(limitBytes: number): AlmanacError {
-  return new AlmanacError('invalid_arguments', `body is larger than the limit of ${limitBytes} bytes`, { http: 413 });
+/** Senders that were told of both encodings are known to name the wrong one: then the other is tried. */
+async function decompressBlock(bytes: Buffer, encoding: 'snappy' | 'zstd', limitBytes: number): Promise<Buffer> {
+  const [named, other] =
+    encoding === 'snappy' ? [uncompressSnappy, uncompressZstd] : [uncompressZstd, uncompressSnappy];
+  try {
+    return await named(bytes, limitBytes);
+  } catch (error) {
+    if (AlmanacError.from(error).httpStatus !== 400) throw error;
+    return await other(bytes, limitBytes).catch(() => {
+      throw error;
+    });
+  }
 }
 
 function methodOf(bytes: Buffer, encoding: BodyEncoding): Method {

@@ -9,7 +9,15 @@ import type { RowWriter } from '#shared/write/writer-types';
 
 import { send } from '../answer.js';
 import type { GatewayMetrics } from '../metrics.js';
-import type { DecodeInput, Decoding, FieldTypes, IngestRoute, PreparedIngest } from '../protocols/protocol.js';
+import type {
+  DecodeInput,
+  Decoding,
+  FieldTypes,
+  FurtherOutcome,
+  FurtherWrite,
+  IngestRoute,
+  PreparedIngest,
+} from '../protocols/protocol.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import type { BodyReader } from './body.js';
 
@@ -42,7 +50,7 @@ export function ingestHandler(protocol: string, route: IngestRoute, deps: Ingest
   return async (context) => {
     try {
       await handle(context, route, deps);
-      deps.metrics.lineproto(context);
+      deps.metrics.ingested(protocol, context);
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       deps.metrics.failed(protocol);
@@ -55,21 +63,29 @@ export function ingestHandler(protocol: string, route: IngestRoute, deps: Ingest
 }
 
 async function handle(context: RequestContext, route: IngestRoute, deps: IngestDeps): Promise<void> {
+  const known = route.answer?.(context);
+  if (known !== undefined) {
+    send(context, known);
+    context.request.resume();
+    return;
+  }
   const call = context.call(timeoutMs(context, deps));
   deps.checkReady();
   const prepared = route.prepare(context);
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
-  const body = await deps.bodies.read(context.request, route.encodings, call);
+  const body = await deps.bodies.read(context.request, route, call);
   try {
     const { batches, decoding } = await decodeBody(body.bytes, prepared, deps, call);
     const { rejections } = decoding;
-    if (rejections.lineCount > 0 && !route.partialSuccess) return send(context, route.reply.rejected(rejections));
+    const reply = prepared.reply ?? route.reply;
+    if (rejections.lineCount > 0 && !route.partialSuccess) return send(context, reply.rejected(rejections));
     const write = { ...prepared.write, idempotencyKey: idempotencyKey(context) };
     const written = await deps.writer.write(batches, write, call);
     batches.release();
-    send(context, route.reply.success({ rejected: rejections, written }));
+    const further = await writeFurther(decoding.further?.() ?? [], write.idempotencyKey, deps, call);
+    send(context, reply.success({ rejected: rejections, written, further }));
   } finally {
     body.release();
   }
@@ -80,6 +96,34 @@ function timeoutMs(context: RequestContext, deps: IngestDeps): number {
   const askedMs = context.askedTimeoutMs() ?? 0;
   if (askedMs === 0) return deps.timeoutMs;
   return deps.timeoutMs === 0 ? askedMs : Math.min(askedMs, deps.timeoutMs);
+}
+
+/** @throws the first failure that sending the request again may heal. */
+async function writeFurther(
+  writes: readonly FurtherWrite[],
+  idempotencyKey: string | undefined,
+  { catalog, writer }: IngestDeps,
+  call: Call,
+): Promise<FurtherOutcome[]> {
+  const outcomes = await Promise.all(
+    writes.map(async ({ kind, batches, write }): Promise<FurtherOutcome> => {
+      const { rowCount } = batches;
+      try {
+        await catalog.database(write.database, call);
+        const written = await writer.write(batches, { ...write, idempotencyKey }, call);
+        return { kind, rowCount, written, failure: undefined };
+      } catch (thrown) {
+        return { kind, rowCount, written: undefined, failure: AlmanacError.from(thrown) };
+      }
+    }),
+  );
+  const again = outcomes.find(({ kind, failure }) => kind !== 'metadata' && failure !== undefined && mayHeal(failure));
+  if (again?.failure !== undefined) throw again.failure;
+  return outcomes;
+}
+
+function mayHeal({ retry, httpStatus }: AlmanacError): boolean {
+  return retry || httpStatus >= 500;
 }
 
 const KEY_LENGTH_MAX = 255;

@@ -6,7 +6,7 @@ import type { Answer } from '../answer.js';
 import type { RequestContext } from '../request-context.js';
 
 /** What a request body may be packed in, besides nothing. */
-export type BodyEncoding = 'gzip' | 'deflate' | 'br';
+export type BodyEncoding = 'gzip' | 'deflate' | 'br' | 'snappy' | 'zstd';
 
 /** A protocol: its routes under each of its prefixes. */
 export interface Protocol {
@@ -32,6 +32,8 @@ export interface GatewayState {
 export interface IngestOptions {
   /** Where the rows go, and how tables come to be. */
   readonly write: WriteOptions;
+  /** Instead of the route's own, for answers that tell more of the request. */
+  readonly reply?: IngestReply;
 }
 
 /** Rows that one column's type kept out. */
@@ -59,6 +61,25 @@ export interface Decoding {
   readonly rejections: Rejected;
   /** Decodes about that many bytes. @returns whether the body is done. */
   decode(budgetBytes: number): boolean;
+  /** Rows that go elsewhere than `WriteOptions` of the request say; asked for once, when the body is done. */
+  further?(): readonly FurtherWrite[];
+}
+
+/** Rows of a request for another database, or for tables of another kind. */
+export interface FurtherWrite {
+  /** `metadata` is written if that is possible; the request does not fail without. */
+  readonly kind: 'rows' | 'exemplars' | 'metadata';
+  readonly batches: BatchSet;
+  readonly write: WriteOptions;
+}
+
+/** How a further write ended; a failure that sending again may heal fails the request. */
+export interface FurtherOutcome {
+  readonly kind: FurtherWrite['kind'];
+  readonly written: WriteResult | undefined;
+  readonly failure: AlmanacError | undefined;
+  /** Rows that were to be written. */
+  readonly rowCount: number;
 }
 
 export interface DecodeInput {
@@ -72,16 +93,21 @@ export interface DecodeInput {
 export interface IngestOutcome {
   readonly rejected: Rejected;
   readonly written: WriteResult;
+  readonly further: readonly FurtherOutcome[];
 }
 
 /** A route that takes rows. Protocols differ only in these members. */
 export interface IngestParts<O extends IngestOptions> {
   readonly path: string;
   readonly encodings: readonly BodyEncoding[];
+  /** The encoding of bodies whose header names none; without it they are plain. */
+  readonly impliedEncoding?: BodyEncoding;
   /** Whether good lines are written when others are malformed. */
   readonly partialSuccess: boolean;
   /** @throws `AlmanacError` for parameters that cannot be. */
   readonly options: (context: RequestContext) => O;
+  /** The answer to requests that only ask what the route can; undefined for all others. */
+  readonly answer?: (context: RequestContext) => Answer | undefined;
   readonly decode: (input: DecodeInput, options: O) => Decoding;
   readonly reply: IngestReply;
 }
@@ -96,6 +122,7 @@ export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decod
 export interface PreparedIngest {
   readonly write: WriteOptions;
   readonly decode: (input: DecodeInput) => Decoding;
+  readonly reply: IngestReply | undefined;
 }
 
 export function ingest<O extends IngestOptions>({ options, decode, ...parts }: IngestParts<O>): IngestRoute {
@@ -104,7 +131,7 @@ export function ingest<O extends IngestOptions>({ options, decode, ...parts }: I
     kind: 'ingest',
     prepare(context) {
       const prepared = options(context);
-      return { write: prepared.write, decode: (input) => decode(input, prepared) };
+      return { write: prepared.write, decode: (input) => decode(input, prepared), reply: prepared.reply };
     },
   };
 }

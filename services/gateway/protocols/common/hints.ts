@@ -7,12 +7,14 @@ export interface Hints {
   readonly autoCreateTable: boolean | undefined;
   /** Options of the table, by name. */
   readonly tableOptions: Readonly<Record<string, string>>;
+  /** The table that metrics go to. */
+  readonly physicalTable?: string | undefined;
 }
 
 /** Hints that are table options; others are known and ignored, or unknown and ignored. */
 const OPTION_HINTS = ['ttl', 'append_mode', 'merge_mode'] as const;
 const NO_HINTS: Hints = { autoCreateTable: undefined, tableOptions: {} };
-const SINGLE_HINTS = ['auto_create_table', ...OPTION_HINTS];
+const SINGLE_HINTS = ['auto_create_table', 'physical_table', ...OPTION_HINTS];
 
 /** @throws `invalid_arguments` for a hint whose value cannot be. */
 export function hintsOf(context: RequestContext): Hints {
@@ -23,7 +25,8 @@ export function hintsOf(context: RequestContext): Hints {
     const value = given.get(name);
     if (value !== undefined) tableOptions[name] = value;
   }
-  return { autoCreateTable: booleanOf(given.get('auto_create_table')), tableOptions };
+  const physicalTable = given.get('physical_table');
+  return { autoCreateTable: booleanOf(given.get('auto_create_table')), tableOptions, physicalTable };
 }
 
 function givenHints(context: RequestContext): ReadonlyMap<string, string> {

@@ -1,15 +1,17 @@
 import type { Config } from '#shared/config/schema';
 
+import { SeriesCaches } from '../common/series-caches.js';
+import type { SeriesMemory } from '../common/series-memory.js';
 import { ingest, type DecodeInput, type Decoding, type Protocol } from '../protocol.js';
 import { LineDecoder } from './decode.js';
 import { lineprotoOptions, type LineprotoOptions } from './options.js';
 import { health, ping } from './ping.js';
 import { replyV1, replyV2 } from './reply.js';
-import { SeriesCaches } from './series-caches.js';
+import { SeriesCache } from './series-cache.js';
 
 /** Line protocol of InfluxDB 1.x and 2.x (spec: docs/protocols/lineproto.md). */
-export function lineproto(config: Config, limits: { readonly cacheBytes: number }): Protocol {
-  const caches = new SeriesCaches(limits.cacheBytes);
+export function lineproto(config: Config, memory: SeriesMemory): Protocol {
+  const caches = new SeriesCaches(memory, (it) => new SeriesCache(it));
   const decode = ({ bytes, nowNs, batches, fieldTypes }: DecodeInput, options: LineprotoOptions): Decoding => {
     const { precision, write } = options;
     return new LineDecoder(bytes, { precision, nowNs, fieldTypes }, caches.of(write.database), batches);

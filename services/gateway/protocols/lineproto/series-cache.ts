@@ -3,6 +3,7 @@ import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { SeriesEntry, type TableBuilder } from '#shared/rowbatch/builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
 
+import type { SeriesMemory } from '../common/series-memory.js';
 import { parseKey, type ParsedKey } from './key.js';
 
 const CHUNK_BYTES_MIN = 4 * 1024;
@@ -145,31 +146,6 @@ export class KnownTable {
       slot.owner = undefined;
       slot.field = undefined;
     }
-  }
-}
-
-/** What the caches of all databases may take together. When it is used up, all of them are emptied. */
-export class SeriesMemory {
-  readonly limitBytes: number;
-  usedBytes = 0;
-  readonly #caches = new Set<SeriesCache>();
-
-  constructor(limitBytes: number) {
-    this.limitBytes = limitBytes;
-  }
-
-  add(cache: SeriesCache): void {
-    this.#caches.add(cache);
-  }
-
-  /** Forgets a cache, which must not be used any more. */
-  remove(cache: SeriesCache): void {
-    cache.clear();
-    this.#caches.delete(cache);
-  }
-
-  clear(): void {
-    for (const cache of this.#caches) cache.clear();
   }
 }
 

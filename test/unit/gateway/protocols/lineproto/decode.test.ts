@@ -2,7 +2,8 @@ import { expect } from 'chai';
 
 import { LineDecoder, type DecodeOptions } from '#services/gateway/protocols/lineproto/decode';
 import type { Rejections } from '#services/gateway/protocols/lineproto/rejections';
-import { SeriesCache, SeriesMemory } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
+import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesCache, SeriesMemory } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
+import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
 import type { Precision } from '#services/gateway/protocols/lineproto/timestamp';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesCache, SeriesMemory, type KnownKey } from '#services/gateway/protocols/lineproto/series-cache';
-import { SeriesCaches } from '#services/gateway/protocols/lineproto/series-caches';
+import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
+import { SeriesCache, type KnownKey } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesCaches } from '#services/gateway/protocols/common/series-caches';
 import { BatchSet } from '#shared/rowbatch/builder';
 
 function decode(text: string, cache: SeriesCache): BatchSet {
@@ -51,7 +52,7 @@ describe('SeriesCache', () => {
   });
 
   it('has one for each database, within one memory', () => {
-    const caches = new SeriesCaches(30_000);
+    const caches = new SeriesCaches(new SeriesMemory(30_000), (memory) => new SeriesCache(memory));
     const first = caches.of('a');
     expect(caches.of('a')).to.equal(first);
     expect(caches.of('b')).not.to.equal(first);

@@ -1,6 +1,7 @@
 /** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/lineproto/decode.js`. */
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesCache, SeriesMemory } from '#services/gateway/protocols/lineproto/series-cache';
+import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
+import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 

@@ -1,0 +1,279 @@
+/**
+ * Remote write 2.0 to columns (messages: docs/protocols/prometheus-remote-write.md).
+ *
+ * Labels are numbers of texts in a table of the request. A text is looked up when it is used for the first time; from
+ * then on it is an object, and a series that was sent before is recognised by comparing references.
+ */
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
+import { LABEL_TAG, labelsJson } from './labels.js';
+import type { MetricRows } from './rows.js';
+import type { KnownSymbol, SymbolSeries } from './series-cache.js';
+import { BYTES, VARINT, WireScanner } from './wire.js';
+
+const SYMBOL_TAG = 0x22;
+const SERIES_TAG = 0x2a;
+const REFS_FIELD = 1;
+const PACKED_REFS_TAG = 0x0a;
+const METADATA_TAG = 0x2a;
+const METADATA_FIELDS = { type: 1, help: 3, unit: 4 } as const;
+const SYMBOLS_MAX = 1024 * 1024;
+
+/** Decodes one body of version 2, in slices. */
+export class DecoderV2 extends SeriesDecoder {
+  /** Where the texts of the table begin and end, in turn. */
+  readonly #places: number[] = [];
+  #symbols: (KnownSymbol | undefined)[] = [];
+  #lastSymbol: KnownSymbol | undefined = undefined;
+  #hasAllSymbols = false;
+  /** The symbols of the series at hand. */
+  readonly #refs: KnownSymbol[] = [];
+  #guess: SymbolSeries | undefined;
+  #previous: SymbolSeries | undefined = undefined;
+  #epoch: number;
+
+  constructor(bytes: Buffer, rows: MetricRows, options: DecoderOptions) {
+    super(bytes, rows, options, { exemplars: 4, histograms: 3, metadata: 5 });
+    this.#guess = options.cache.symbolGuess;
+    this.#epoch = options.cache.epoch;
+  }
+
+  decode(budgetBytes: number): boolean {
+    const { cache } = this.options;
+    const { length } = this.scanner.bytes;
+    const stop = Math.min(this.at + budgetBytes, length);
+    this.#forgetOldGuesses();
+    while (this.at < stop) this.at = this.#hasAllSymbols ? this.#decodeField(this.at, length) : this.#findSymbol(this.at, length);
+    this.checkSize();
+    if (this.at < length) return false;
+    if (!this.#hasAllSymbols) return this.#beginSeries();
+    if (this.#epoch === cache.epoch) cache.symbolGuess = this.#guess;
+    return true;
+  }
+
+  /** The table may stand behind series that use it, so that it is read first. */
+  #findSymbol(from: number, length: number): number {
+    const { scanner } = this;
+    const tag = scanner.varint(from, length);
+    const next = scanner.skip(tag, scanner.at, length);
+    if (tag !== SYMBOL_TAG) return next;
+    if (this.#places.length === 0 && next > scanner.at) {
+      throw new AlmanacError('invalid_arguments', 'the first symbol must be the empty text');
+    }
+    this.#places.push(scanner.at, next);
+    if (this.#places.length > 2 * SYMBOLS_MAX) {
+      throw new AlmanacError('invalid_arguments', `request has more than ${SYMBOLS_MAX} symbols`, { http: 413 });
+    }
+    return next;
+  }
+
+  #beginSeries(): boolean {
+    this.#hasAllSymbols = true;
+    this.at = 0;
+    this.#symbols = Array.from({ length: this.#places.length / 2 }, () => undefined);
+    return this.scanner.bytes.length === 0;
+  }
+
+  #decodeField(from: number, length: number): number {
+    const { scanner } = this;
+    const tag = scanner.varint(from, length);
+    const next = scanner.skip(tag, scanner.at, length);
+    if (tag === SERIES_TAG) this.#decodeSeries(scanner.at, next);
+    return next;
+  }
+
+  #decodeSeries(from: number, end: number): void {
+    const guess = this.#guess;
+    const { bytes } = this.scanner;
+    const refsLength = bytes[from + 1];
+    const at = from + 2 + refsLength;
+    const sampleEnd = at + 2 + bytes[at + 1];
+    // Labels, one sample and perhaps metadata, each shorter than 128 bytes.
+    if (guess !== undefined && bytes[from] === PACKED_REFS_TAG && refsLength < 0x80 && bytes[at] === SAMPLE_TAG) {
+      const hasMetadata = sampleEnd + 2 <= end && bytes[sampleEnd] === METADATA_TAG;
+      const isWhole = hasMetadata ? sampleEnd + 2 + bytes[sampleEnd + 1] === end : sampleEnd === end;
+      if (isWhole && bytes[at + 1] < 0x80 && this.#isGuess(guess, from + 2, at)) {
+        this.sample.read(at + 2, sampleEnd);
+        this.rows.addSample(guess.series, this.sample);
+        if (hasMetadata) this.#decodeMetadata(guess, sampleEnd + 2, end);
+        this.#follow(guess);
+        return;
+      }
+    }
+    this.#decodeAnySeries(from, end);
+  }
+
+  /** Whether `[from, to)` refers to the symbols of the series that is expected. */
+  #isGuess({ symbols }: SymbolSeries, from: number, to: number): boolean {
+    const { bytes } = this.scanner;
+    let at = from;
+    for (let i = 0; i < symbols.length; i++) {
+      let ref = bytes[at++];
+      if (ref >= 0x80) {
+        const more = bytes[at++];
+        // Numbers of three and more bytes are left to the other reader.
+        if (more >= 0x80) return false;
+        ref = (ref & 0x7f) | (more << 7);
+      }
+      if (at > to || this.#symbolOf(ref) !== symbols[i]) return false;
+    }
+    return at === to;
+  }
+
+  #decodeAnySeries(from: number, end: number): void {
+    const { scanner, parts } = this;
+    parts.clear();
+    const refs: number[] = [];
+    this.collectParts(from, end, (start, stop) => this.#readRefs(refs, start, stop));
+    if (parts.samples.length + parts.histograms.length + parts.exemplars.length === 0) return;
+    const known = this.#seriesOf(refs);
+    this.#forgetOldGuesses();
+    const reason = typeof known === 'string' ? known : this.addParts(known.series);
+    if (reason !== '') return this.refuse(reason, this.#labelBytes(refs));
+    if (typeof known === 'string') return;
+    for (let i = 0; i < parts.metadata.length; i += 2) {
+      this.#decodeMetadata(known, parts.metadata[i], parts.metadata[i + 1]);
+    }
+    this.#follow(known);
+    scanner.at = end;
+  }
+
+  /** Adds the numbers of the field `[start, end)`, packed or single. */
+  #readRefs(refs: number[], start: number, end: number): void {
+    const { scanner } = this;
+    const after = scanner.at;
+    const tag = scanner.varint(start, end);
+    const isPacked = (tag & 7) === BYTES;
+    if (isPacked) scanner.lengthEnd(scanner.at, end);
+    if (isPacked || (tag & 7) === VARINT) while (scanner.at < end) refs.push(scanner.varint(scanner.at, end));
+    scanner.at = after;
+  }
+
+  #seriesOf(refs: readonly number[]): SymbolSeries | string {
+    if (refs.length % 2 !== 0) return 'odd number of label references';
+    const symbols = this.#refs;
+    symbols.length = 0;
+    for (const ref of refs) {
+      const symbol = this.#symbolOf(ref);
+      if (symbol === undefined) return `label reference ${ref} is out of range`;
+      symbols.push(symbol);
+    }
+    const { cache, defaultTable } = this.options;
+    const known = cache.findBySymbols(symbols, symbols.length);
+    if (known !== undefined) return known;
+    const labels = this.#labelBytes(refs);
+    const series = cache.series(new WireScanner(labels), 0, labels.length, defaultTable);
+    return typeof series === 'string' ? series : cache.addBySymbols([...symbols], series);
+  }
+
+  /** The labels as version 1 writes them; references that lead nowhere are left out. */
+  #labelBytes(refs: readonly number[]): Buffer {
+    const pieces: Uint8Array[] = [];
+    for (let i = 0; i + 1 < refs.length; i += 2) {
+      const [name, value] = [this.#symbolOf(refs[i]), this.#symbolOf(refs[i + 1])];
+      if (name === undefined || value === undefined) continue;
+      const label = [...field(LABEL_TAG, name.bytes), ...field(LABEL_VALUE_TAG, value.bytes)];
+      pieces.push(...field(LABEL_TAG, Buffer.concat(label)));
+    }
+    return Buffer.concat(pieces);
+  }
+
+  #symbolOf(ref: number): KnownSymbol | undefined {
+    return this.#symbols[ref] ?? this.#resolve(ref);
+  }
+
+  #resolve(ref: number): KnownSymbol | undefined {
+    if (ref >= this.#symbols.length) return undefined;
+    const { scanner } = this;
+    const { cache } = this.options;
+    const [from, to] = [this.#places[2 * ref], this.#places[2 * ref + 1]];
+    const last = this.#lastSymbol;
+    const guess = last === undefined ? cache.firstSymbol : last.next;
+    const isGuess = guess !== undefined && guess.length === to - from && guess.equals(scanner.view, from);
+    const symbol = isGuess ? guess : cache.symbol(scanner, from, to);
+    if (last === undefined) cache.firstSymbol = symbol;
+    else if (last.next !== symbol) last.next = symbol;
+    this.#lastSymbol = symbol;
+    this.#symbols[ref] = symbol;
+    return symbol;
+  }
+
+  protected exemplarLabels(from: number, end: number): string | undefined {
+    const { scanner } = this;
+    const refs: number[] = [];
+    for (let at = from; at < end; ) {
+      const start = at;
+      const tag = scanner.varint(at, end);
+      at = scanner.skip(tag, scanner.at, end);
+      if (tag >>> 3 === REFS_FIELD) this.#readRefs(refs, start, at);
+    }
+    if (refs.length % 2 !== 0 || refs.some((ref) => ref >= this.#symbols.length)) return undefined;
+    const labels = this.#labelBytes(refs);
+    return labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
+  }
+
+  #decodeMetadata(known: SymbolSeries, from: number, end: number): void {
+    const { scanner } = this;
+    let [type, helpRef, unitRef] = [0, 0, 0];
+    for (let at = from; at < end; ) {
+      const tag = scanner.varint(at, end);
+      at = scanner.skip(tag, scanner.at, end);
+      if ((tag & 7) !== VARINT) continue;
+      if (tag >>> 3 === METADATA_FIELDS.type) type = scanner.low;
+      else if (tag >>> 3 === METADATA_FIELDS.help) helpRef = scanner.low >>> 0;
+      else if (tag >>> 3 === METADATA_FIELDS.unit) unitRef = scanner.low >>> 0;
+    }
+    if (type === 0 && helpRef === 0 && unitRef === 0) return;
+    const [help, unit] = [this.#symbolOf(helpRef), this.#symbolOf(unitRef)];
+    if (help === undefined || unit === undefined) return;
+    if (known.type === type && known.help === help && known.unit === unit) return;
+    const word = typeWord(type);
+    const metric = familyOf(known.series.metric, word);
+    this.addMetadata({ metric, type: word, unit: unit.bytes.toString(), help: help.bytes.toString() }, known.series, () => {
+      known.type = type;
+      known.help = help;
+      known.unit = unit;
+    });
+  }
+
+  #follow(known: SymbolSeries): void {
+    const previous = this.#previous;
+    if (previous !== undefined && previous.next !== known) previous.next = known;
+    this.#previous = known;
+    this.#guess = known.next;
+  }
+
+  /** What is known by objects that the cache has let go is of no use any more. */
+  #forgetOldGuesses(): void {
+    if (this.#epoch === this.options.cache.epoch) return;
+    this.#epoch = this.options.cache.epoch;
+    this.#guess = undefined;
+    this.#previous = undefined;
+    this.#lastSymbol = undefined;
+    this.#symbols.fill(undefined);
+  }
+}
+
+const LABEL_VALUE_TAG = 0x12;
+
+/** A field of bytes: tag, length and value. */
+function field(tag: number, value: Uint8Array): Uint8Array[] {
+  const head = [tag];
+  let length = value.length;
+  for (; length >= 0x80; length >>>= 7) head.push((length & 0x7f) | 0x80);
+  head.push(length);
+  return [Uint8Array.from(head), value];
+}
+
+const PARTS: Readonly<Record<string, RegExp>> = {
+  histogram: /_(?:bucket|count|sum)$/,
+  gaugehistogram: /_(?:bucket|count|sum|gcount|gsum)$/,
+  summary: /_(?:count|sum)$/,
+};
+
+/** The family that a metric is a part of: metadata stands at each of its series. */
+function familyOf(metric: string, type: string): string {
+  const parts = PARTS[type];
+  return parts === undefined ? metric : metric.replace(parts, '');
+}

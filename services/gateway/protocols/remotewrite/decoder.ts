@@ -1,0 +1,176 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Decoding } from '../protocol.js';
+import { readHistogram, type HistogramSample } from './histogram.js';
+import { labelsJson, type LabelRules } from './labels.js';
+import { Rejections } from './rejections.js';
+import type { MetricMetadata, MetricRows } from './rows.js';
+import { SampleReader } from './sample.js';
+import type { KnownSeries, SeriesCache } from './series-cache.js';
+import { BYTES, WireScanner } from './wire.js';
+
+/** Samples of a request; a body of the default limit has no more unless it is made to have them. */
+const ROWS_MAX = 4 * 1024 * 1024;
+/** Families of metrics that are told of in one request. */
+const METADATA_MAX = 100_000;
+/** Texts of metadata become tags. */
+const METADATA_CHARACTERS_MAX = 16 * 1024;
+export const SAMPLE_TAG = 0x12;
+
+const TYPE_WORDS = ['unknown', 'counter', 'gauge', 'histogram', 'gaugehistogram', 'summary', 'info', 'stateset'];
+
+export interface DecoderOptions {
+  readonly cache: SeriesCache;
+  readonly rules: LabelRules;
+  readonly defaultTable: string;
+}
+
+/** Fields of a series besides its labels and its samples, which are the same in both versions. */
+interface SeriesFields {
+  readonly exemplars: number;
+  readonly histograms: number;
+  readonly metadata: number | undefined;
+}
+
+/** Where the messages of one series begin and end, in turn. */
+class SeriesParts {
+  readonly samples: number[] = [];
+  readonly histograms: number[] = [];
+  readonly exemplars: number[] = [];
+  readonly metadata: number[] = [];
+
+  clear(): void {
+    this.samples.length = 0;
+    this.histograms.length = 0;
+    this.exemplars.length = 0;
+    this.metadata.length = 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.samples.length + this.histograms.length + this.exemplars.length + this.metadata.length === 0;
+  }
+}
+
+/** What the decoders of both versions have in common: all of a series but its labels. */
+export abstract class SeriesDecoder implements Decoding {
+  readonly rejections = new Rejections();
+  readonly rows: MetricRows;
+  protected readonly scanner: WireScanner;
+  protected readonly options: DecoderOptions;
+  protected readonly sample: SampleReader;
+  protected readonly parts = new SeriesParts();
+  protected at = 0;
+  readonly #fields: SeriesFields;
+  /** Metadata of this request, and the key under which it is remembered once it is kept. */
+  readonly #metadata = new Map<string, (() => void)[]>();
+
+  /** @param bytes must not change until the last slice is decoded. */
+  constructor(bytes: Buffer, rows: MetricRows, options: DecoderOptions, fields: SeriesFields) {
+    this.rows = rows;
+    this.options = options;
+    this.scanner = new WireScanner(bytes);
+    this.sample = new SampleReader(this.scanner);
+    this.#fields = fields;
+  }
+
+  /** @throws `invalid_arguments` if the body is malformed or has too many samples. */
+  abstract decode(budgetBytes: number): boolean;
+
+  further(): ReturnType<MetricRows['further']> {
+    return this.rows.further();
+  }
+
+  /** Remembers that the metadata of this request is kept. */
+  metadataKept(): void {
+    for (const [key, all] of this.#metadata) {
+      this.options.cache.addMetadata(key);
+      for (const remember of all) remember();
+    }
+  }
+
+  protected checkSize(): void {
+    if (this.rows.rowCount <= ROWS_MAX) return;
+    const text = `request has more than ${ROWS_MAX} samples: send fewer at once`;
+    throw new AlmanacError('invalid_arguments', text, { http: 413 });
+  }
+
+  /** Notes where the messages behind the labels are. Fields that are no bytes, and `labelField`, are left out. */
+  protected collectParts(from: number, end: number, onLabels: (start: number, end: number) => void): void {
+    const { scanner, parts } = this;
+    const { histograms, exemplars, metadata } = this.#fields;
+    for (let at = from; at < end; ) {
+      const start = at;
+      const tag = scanner.varint(at, end);
+      at = scanner.skip(tag, scanner.at, end);
+      const field = tag >>> 3;
+      if (field === LABELS_FIELD) onLabels(start, at);
+      if ((tag & 7) !== BYTES) continue;
+      if (field === SAMPLES_FIELD) parts.samples.push(scanner.at, at);
+      else if (field === histograms) parts.histograms.push(scanner.at, at);
+      else if (field === exemplars) parts.exemplars.push(scanner.at, at);
+      else if (field === metadata) parts.metadata.push(scanner.at, at);
+    }
+  }
+
+  /** Appends what `parts` holds; returns the reason if the series is refused as a whole. */
+  protected addParts(series: KnownSeries): string {
+    const { parts, scanner, sample, rows } = this;
+    const histograms: HistogramSample[] = [];
+    for (let i = 0; i < parts.histograms.length; i += 2) {
+      const read = readHistogram(scanner, parts.histograms[i], parts.histograms[i + 1]);
+      if (typeof read === 'string') return read;
+      histograms.push(read);
+    }
+    for (let i = 0; i < parts.samples.length; i += 2) {
+      sample.read(parts.samples[i], parts.samples[i + 1]);
+      rows.addSample(series, sample);
+    }
+    for (const histogram of histograms) rows.addHistogram(series, histogram);
+    for (let i = 0; i < parts.exemplars.length; i += 2) {
+      this.#addExemplar(series, parts.exemplars[i], parts.exemplars[i + 1]);
+    }
+    return '';
+  }
+
+  /** The labels of an exemplar as JSON; undefined if they cannot be. */
+  protected abstract exemplarLabels(from: number, end: number): string | undefined;
+
+  /** @param remember is called once the metadata is kept. */
+  protected addMetadata(metadata: MetricMetadata, series: KnownSeries | undefined, remember: () => void): void {
+    const { metric, type, unit, help } = metadata;
+    if (metric === '' || metric.length + unit.length + help.length > METADATA_CHARACTERS_MAX) return;
+    const { cache } = this.options;
+    const key = [series?.target.database ?? '', metric, type, unit, help].join('\n');
+    if (cache.hasMetadata(key)) return remember();
+    const waiting = this.#metadata.get(key);
+    if (waiting !== undefined) return void waiting.push(remember);
+    if (this.#metadata.size >= METADATA_MAX) return;
+    this.#metadata.set(key, [remember]);
+    this.rows.addMetadata(metadata, series?.target);
+  }
+
+  protected refuse(reason: string, labels: Buffer): void {
+    this.rejections.add(reason, this.rejections.hasRoom ? this.#shown(labels) : '');
+  }
+
+  #addExemplar(series: KnownSeries, from: number, end: number): void {
+    this.sample.readExemplar(from, end);
+    const exemplar = this.exemplarLabels(from, end);
+    const { labels } = series;
+    const own = labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
+    if (exemplar === undefined || own === undefined) return;
+    this.rows.addExemplar(series, this.sample, { series: own, exemplar });
+  }
+
+  /** Labels for a message, whatever is wrong with them. */
+  #shown(labels: Buffer): string {
+    return labelsJson(new WireScanner(labels), 0, labels.length, { ...this.options.rules, isLossy: true }) ?? '';
+  }
+}
+
+const LABELS_FIELD = 1;
+const SAMPLES_FIELD = 2;
+
+export function typeWord(type: number): string {
+  return TYPE_WORDS[type] ?? TYPE_WORDS[0];
+}

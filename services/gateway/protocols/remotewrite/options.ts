@@ -1,0 +1,68 @@
+import type { Config } from '#shared/config/schema';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { PHYSICAL_METRIC_TABLE, type MetricNames } from '#shared/schema/metric-table';
+import type { WriteOptions } from '#shared/write/writer-types';
+
+import type { RequestContext } from '../../request-context.js';
+import { databaseOfWrite } from '../common/database.js';
+import { hintsOf } from '../common/hints.js';
+import type { IngestOptions } from '../protocol.js';
+import { RemoteWriteReply } from './reply.js';
+
+export interface RemoteWriteOptions extends IngestOptions {
+  readonly version: 1 | 2;
+  /** The physical metric table of series that name none. */
+  readonly defaultTable: string;
+  readonly reply: RemoteWriteReply;
+}
+
+const TIME_TYPE = 'TimestampMillisecond';
+const MEDIA_TYPE = 'application/x-protobuf';
+const VERSIONS: Readonly<Record<string, 1 | 2>> = {
+  'prometheus.writerequest': 1,
+  'io.prometheus.write.v2.request': 2,
+};
+
+/** The options of a write. @throws `unsupported` for other types of content, `invalid_arguments` for a bad hint. */
+export function remoteWriteOptions(
+  config: Config,
+  names: MetricNames,
+): (context: RequestContext) => RemoteWriteOptions {
+  return (context) => {
+    refusePipeline(context);
+    const hints = hintsOf(context);
+    const named = context.query.get('physical_table') ?? '';
+    const { ttl } = hints.tableOptions;
+    const write: WriteOptions = {
+      database: databaseOfWrite(context, ['db']),
+      create: config.autoCreateTable && hints.autoCreateTable !== false,
+      timeIndex: { name: names.timeColumn, type: TIME_TYPE },
+      tableOptions: {
+        [PHYSICAL_METRIC_TABLE]: 'true',
+        merge_mode: 'last_row',
+        ...(ttl === undefined ? {} : { ttl }),
+      },
+      timeType: TIME_TYPE,
+    };
+    const defaultTable = named === '' ? (hints.physicalTable ?? names.physicalTable) : named;
+    return { write, version: versionOf(context), defaultTable, reply: new RemoteWriteReply() };
+  };
+}
+
+function versionOf({ request }: RequestContext): 1 | 2 {
+  const given = request.headers['content-type'] ?? '';
+  if (given === '') return 1;
+  const [type, ...parameters] = given.split(';').map((part) => part.trim());
+  const proto = parameters.find((parameter) => /^proto\s*=/i.test(parameter));
+  const message = proto?.slice(proto.indexOf('=') + 1).trim().replace(/^"(.*)"$/, '$1').toLowerCase();
+  const version = message === undefined ? 1 : VERSIONS[message];
+  if (type.toLowerCase() === MEDIA_TYPE && version !== undefined) return version;
+  const text = `unsupported prometheus remote write content type: ${given}`;
+  throw new AlmanacError('unsupported', text, { http: 415 });
+}
+
+function refusePipeline(context: RequestContext): void {
+  const pipeline = context.productHeader('pipeline-name') ?? context.productHeader('log-pipeline-name');
+  if (pipeline === undefined) return;
+  throw new AlmanacError('unsupported', 'pipelines are not supported on Prometheus remote write');
+}

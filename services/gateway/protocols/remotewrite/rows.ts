@@ -1,0 +1,191 @@
+import { encodeHistogram } from '#shared/histogram/histogram-bytes';
+import { BatchSet, SeriesEntry, type TableBuilder } from '#shared/rowbatch/builder';
+import type { FieldBuilder } from '#shared/rowbatch/field-builder';
+import { seriesId, type Tag } from '#shared/rowbatch/series-key';
+import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, type MetricNames } from '#shared/schema/metric-table';
+import type { WriteOptions } from '#shared/write/writer-types';
+
+import type { FurtherWrite } from '../protocol.js';
+import type { HistogramSample } from './histogram.js';
+import type { SampleReader } from './sample.js';
+import type { KnownSeries, Target } from './series-cache.js';
+
+/** Where the rows of a request go. */
+export interface RowsOptions {
+  readonly names: MetricNames;
+  /** Of the physical metric tables. */
+  readonly write: WriteOptions;
+  readonly defaultTable: string;
+  readonly nowMs: number;
+}
+
+/** What is told of a family of metrics. */
+export interface MetricMetadata {
+  readonly metric: string;
+  readonly type: string;
+  readonly unit: string;
+  readonly help: string;
+}
+
+/** Columns of one physical metric table. */
+interface Columns {
+  readonly builder: TableBuilder;
+  readonly value: FieldBuilder;
+}
+
+/** Rows of one database. */
+class DatabaseRows {
+  readonly metrics: BatchSet;
+  readonly exemplars = new BatchSet();
+  readonly metadata = new BatchSet();
+  /** Metrics that have exemplars. */
+  readonly exemplarSeries = new Map<string, SeriesEntry>();
+
+  constructor(metrics: BatchSet) {
+    this.metrics = metrics;
+  }
+}
+
+/** The rows of one request. */
+export class MetricRows {
+  rowCount = 0;
+  sampleCount = 0;
+  histogramCount = 0;
+  readonly #options: RowsOptions;
+  readonly #databases = new Map<string, DatabaseRows>();
+  readonly #columns = new Map<Target, Columns>();
+  #lastTarget: Target | undefined = undefined;
+  #last: Columns | undefined = undefined;
+
+  /** @param batches rows for the metric tables of the request's own database. */
+  constructor(options: RowsOptions, batches: BatchSet) {
+    this.#options = options;
+    this.#databases.set(options.write.database, new DatabaseRows(batches));
+  }
+
+  addSample(series: KnownSeries, sample: SampleReader): void {
+    const { builder, value } = this.#columnsOf(series.target);
+    const row = builder.rowCount;
+    builder.startRow(series.entry);
+    value.setDoubleWords(row, sample.valueLow, sample.valueHigh);
+    if (sample.startMs !== 0) this.#setStart(builder, row, sample.startMs);
+    builder.endRow(sample.timeLow, sample.timeHigh);
+    this.rowCount++;
+    this.sampleCount++;
+  }
+
+  addHistogram(series: KnownSeries, { histogram, timeLow, timeHigh }: HistogramSample): void {
+    const { builder } = this.#columnsOf(series.target);
+    const row = builder.rowCount;
+    const bytes = encodeHistogram(histogram);
+    builder.startRow(series.entry);
+    builder.field(this.#options.names.histogramColumn, 'Binary').setBytes(row, bytes, 0, bytes.length);
+    if (histogram.startMs !== 0) this.#setStart(builder, row, histogram.startMs);
+    builder.endRow(timeLow, timeHigh);
+    this.rowCount++;
+    this.histogramCount++;
+  }
+
+  /** @param labels of the series and of the exemplar, as JSON. */
+  addExemplar(
+    { metric, target }: KnownSeries,
+    exemplar: SampleReader,
+    labels: { readonly series: string; readonly exemplar: string },
+  ): void {
+    const { names } = this.#options;
+    const database = this.#database(target.database);
+    const builder = database.exemplars.table(names.exemplarsTable);
+    let entry = database.exemplarSeries.get(metric);
+    if (entry === undefined) {
+      entry = seriesOf(names.exemplarsTable, [[EXEMPLAR_COLUMNS.metric, metric]]);
+      database.exemplarSeries.set(metric, entry);
+    }
+    const row = builder.rowCount;
+    builder.startRow(entry);
+    setText(builder.field(EXEMPLAR_COLUMNS.seriesLabels, 'Json'), row, labels.series);
+    setText(builder.field(EXEMPLAR_COLUMNS.exemplarLabels, 'Json'), row, labels.exemplar);
+    builder.field(names.valueColumn, 'Float64').setDoubleWords(row, exemplar.valueLow, exemplar.valueHigh);
+    builder.endRow(exemplar.timeLow, exemplar.timeHigh);
+    this.rowCount++;
+  }
+
+  /** All rows of metadata are of the same time: the same metadata again is the same row. */
+  addMetadata({ metric, type, unit, help }: MetricMetadata, target: Target | undefined): void {
+    const { names, nowMs } = this.#options;
+    const builder = this.#database(target?.database).metadata.table(names.metadataTable);
+    const row = builder.rowCount;
+    const { metric: metricColumn, type: typeColumn, unit: unitColumn, help: helpColumn, seen } = METADATA_COLUMNS;
+    const tags = [
+      [metricColumn, metric],
+      [typeColumn, type],
+      [unitColumn, unit],
+      [helpColumn, help],
+    ] as const;
+    builder.startRow(seriesOf(names.metadataTable, tags));
+    builder.field(seen, 'Int64').setNumber(row, nowMs);
+    builder.endRow(0, 0);
+    this.rowCount++;
+  }
+
+  /** What goes elsewhere than the metric tables of the request's own database. */
+  further(): readonly FurtherWrite[] {
+    const { write } = this.#options;
+    const writes: FurtherWrite[] = [];
+    for (const [database, { metrics, exemplars, metadata }] of this.#databases) {
+      const own = { ...write, database };
+      if (database !== write.database && metrics.rowCount > 0) {
+        writes.push({ kind: 'rows', batches: metrics, write: own });
+      }
+      if (exemplars.rowCount > 0) {
+        const exemplarWrite = { ...own, tableOptions: { append_mode: 'true' } };
+        writes.push({ kind: 'exemplars', batches: exemplars, write: exemplarWrite });
+      }
+      if (metadata.rowCount > 0) {
+        const metadataWrite = { ...own, tableOptions: { merge_mode: 'last_row' } };
+        writes.push({ kind: 'metadata', batches: metadata, write: metadataWrite });
+      }
+    }
+    return writes;
+  }
+
+  #setStart(builder: TableBuilder, row: number, startMs: number): void {
+    // Beyond what a double holds exactly it is no time.
+    if (!Number.isSafeInteger(startMs)) return;
+    builder.field(this.#options.names.startColumn, 'Int64').setNumber(row, startMs);
+  }
+
+  #columnsOf(target: Target): Columns {
+    if (this.#lastTarget === target && this.#last !== undefined) return this.#last;
+    let columns = this.#columns.get(target);
+    if (columns === undefined) {
+      const { defaultTable, names } = this.#options;
+      const builder = this.#database(target.database).metrics.table(target.table ?? defaultTable);
+      columns = { builder, value: builder.field(names.valueColumn, 'Float64') };
+      this.#columns.set(target, columns);
+    }
+    this.#lastTarget = target;
+    this.#last = columns;
+    return columns;
+  }
+
+  #database(named: string | undefined): DatabaseRows {
+    const name = named ?? this.#options.write.database;
+    let database = this.#databases.get(name);
+    if (database === undefined) {
+      database = new DatabaseRows(new BatchSet());
+      this.#databases.set(name, database);
+    }
+    return database;
+  }
+}
+
+/** @param tags names and values; those without a value are left out. */
+function seriesOf(table: string, tags: readonly (readonly [string, string])[]): SeriesEntry {
+  const present: Tag[] = tags.filter(([, value]) => value !== '').map(([name, value]) => ({ name, value: Buffer.from(value) }));
+  return new SeriesEntry(table, seriesId(present), present);
+}
+
+function setText(field: FieldBuilder, row: number, text: string): void {
+  const bytes = Buffer.from(text);
+  field.setBytes(row, bytes, 0, bytes.length);
+}

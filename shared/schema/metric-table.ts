@@ -1,0 +1,47 @@
+/**
+ * Tables and columns that hold metrics.
+ *
+ * All metrics of a database are in one table, the physical metric table: a tag for the metric's name and one for each
+ * label (`label-column.ts`), and a value or a native histogram.
+ */
+
+/** Option of a physical metric table; its value is `true`. */
+export const PHYSICAL_METRIC_TABLE = 'physical_metric_table';
+/** Tag and label of the metric's name. */
+export const METRIC_NAME = '__name__';
+
+export interface MetricNames {
+  /** The physical metric table that is used when none is named. */
+  readonly physicalTable: string;
+  readonly metadataTable: string;
+  readonly exemplarsTable: string;
+  /** Columns of all three tables, as far as they have them. */
+  readonly timeColumn: string;
+  readonly valueColumn: string;
+  readonly histogramColumn: string;
+  readonly startColumn: string;
+}
+
+/** The names of an installation: those of its own, or those of the product that users move from. */
+export function metricNames(config: { readonly naming: string; readonly defaultColumnPrefix: string }): MetricNames {
+  const { naming } = config;
+  const prefix = config.defaultColumnPrefix === '' ? naming : config.defaultColumnPrefix;
+  return {
+    physicalTable: `${naming}_physical_table`,
+    metadataTable: `${naming}_metric_metadata`,
+    exemplarsTable: 'exemplars',
+    timeColumn: `${prefix}_timestamp`,
+    valueColumn: `${prefix}_value`,
+    histogramColumn: `${prefix}_native_histogram`,
+    startColumn: `${prefix}_start_timestamp`,
+  };
+}
+
+/** Columns of the table of metadata; the first four are tags. */
+export const METADATA_COLUMNS = { metric: 'metric', type: 'type', unit: 'unit', help: 'help', seen: 'seen' } as const;
+/** Columns of the table of exemplars; the first is a tag. */
+export const EXEMPLAR_COLUMNS = {
+  metric: 'metric',
+  seriesLabels: 'series_labels',
+  exemplarLabels: 'exemplar_labels',
+} as const;
