@@ -1,0 +1,415 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { uncompressSync } from 'snappy';
+
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { bodyV1, bodyV2, decodeV1, type Series } from '#test/support/remote-write-messages';
+import { bitsOf, RemoteWriteRig, type MetricRow } from '#test/support/remote-write-rig';
+
+const TIME_MS = 1_700_000_000_123;
+const VECTOR_1 = '2cac0a2a0a0e0a085f5f6e616d655f5f12026d310a060a0161120162121009000000000000f03f10fbd095ffbc31';
+const VECTOR_2 = '30bc220022085f5f6e616d655f5f22026d322201612201622a180a0401020304121009000000000000f03f10fbd095ffbc31';
+
+function row(labels: Record<string, string>, value: number, timeMs = TIME_MS): MetricRow {
+  return { database: 'public', table: 'greptime_physical_table', labels, time: BigInt(timeMs), bits: bitsOf(value) };
+}
+
+function one(labels: Series['labels'], value = 1, timestamp = TIME_MS): Series {
+  return { labels, samples: [{ value, timestamp }] };
+}
+
+/** A double by its bits, as the last eight bytes of a sample that is 0x5555555555555555 in the body. */
+function withBits(body: Buffer, bits: bigint): Buffer {
+  const marker = Buffer.alloc(8, 0x55);
+  const at = body.indexOf(marker);
+  body.writeBigUInt64LE(bits, at);
+  return body;
+}
+const MARKED = Buffer.alloc(8, 0x55).readDoubleLE(0);
+const STALE = 0x7ff0000000000002n;
+
+for (const [version, body] of [
+  [1, bodyV1],
+  [2, bodyV2],
+] as const) {
+  describe(`remote write ${version}.0`, () => {
+    let rig: RemoteWriteRig;
+
+    beforeEach(() => {
+      rig = new RemoteWriteRig();
+    });
+
+    function decode(series: readonly Series[]): ReturnType<RemoteWriteRig['decode']> {
+      return rig.decode(version, body(series));
+    }
+
+    it('decodes the vector of the specification', () => {
+      const plain = uncompressSync(Buffer.from(version === 1 ? VECTOR_1 : VECTOR_2, 'hex'), { copyOutputData: true });
+      const metric = version === 1 ? 'm1' : 'm2';
+      expect(rig.decode(version, Buffer.from(plain)).rows).to.deep.equal([row({ __name__: metric, a: 'b' }, 1)]);
+    });
+
+    it('decodes the same bytes alike whatever is known already', () => {
+      const series = Array.from({ length: 50 }, (_, i) =>
+        one([['__name__', `m${i % 7}`], ['i', String(i)], ['empty', '']], i / 3, TIME_MS + i),
+      );
+      const expected = series.map((_, i) => row({ __name__: `m${i % 7}`, i: String(i) }, i / 3, TIME_MS + i));
+      for (const order of [series, series, [...series].reverse(), series.slice(20), series]) {
+        const wanted = order.map((it) => expected[series.indexOf(it)]);
+        expect(decode(order).rows).to.deep.equal(wanted);
+      }
+    });
+
+    it('keeps stale markers and other NaN bit for bit', () => {
+      for (const bits of [STALE, 0x7ff8000000000001n, 0xfff0000000000001n, 0x8000000000000000n]) {
+        for (let time = 0; time < 2; time++) {
+          const { rows } = rig.decode(version, withBits(body([one([['__name__', 'm']], MARKED)]), bits));
+          expect(rows[0].bits?.toString(16)).to.equal(bits.toString(16));
+        }
+      }
+    });
+
+    it('takes times of any length, also before 1970, and values that are not there', () => {
+      for (const time of [0, 1, -1, 127, 128, 2 ** 31, 2 ** 42, -62_135_596_800_000, Number.MAX_SAFE_INTEGER]) {
+        expect(decode([one([['__name__', 'm']], 0, time)]).rows, String(time)).to.deep.equal([
+          row({ __name__: 'm' }, 0, time),
+        ]);
+      }
+    });
+
+    it('takes several samples of a series, and the same series twice', () => {
+      const labels = [['__name__', 'm']] as const;
+      const samples = [1, 2, 3].map((value) => ({ value, timestamp: TIME_MS + value }));
+      const expected = samples.map(({ value }) => row({ __name__: 'm' }, value, TIME_MS + value));
+      expect(decode([{ labels, samples }, { labels, samples }]).rows).to.deep.equal([...expected, ...expected]);
+      expect(decode([{ labels, samples }]).rows).to.deep.equal(expected);
+    });
+
+    it('leaves series without anything out', () => {
+      expect(decode([{ labels: [['__name__', 'm']] }, { labels: [] }])).to.deep.equal({
+        rows: [],
+        reasons: [],
+        rejectedCount: 0,
+      });
+      expect(rig.decode(version, Buffer.alloc(0)).rows).to.deep.equal([]);
+    });
+
+    it('refuses single series and takes the rest', () => {
+      const good = one([['__name__', 'good']]);
+      const bad: [Series, string][] = [
+        [one([['a', 'b']]), 'missing metric name: series {"a":"b"}'],
+        [one([['__name__', '']]), 'missing metric name: series {}'],
+        [one([['__name__', 'm'], ['a', '1'], ['a', '2']]), 'duplicate label "a": series {"__name__":"m","a":"1","a":"2"}'],
+        [one([['__name__', 'm'], ['', '1']]), 'label without a name: series {"":"1","__name__":"m"}'],
+        [one([['__name__', 'a\nb']]), 'invalid metric name "a\nb": series {"__name__":"a\\nb"}'],
+        [
+          one([['__name__', 'm'], ['greptime_value', '1']]),
+          'label name "greptime_value" is reserved: series {"__name__":"m","greptime_value":"1"}',
+        ],
+        [one([['__name__', 'm'], ['__tsid', '1']]), 'label name "__tsid" is reserved: series {"__name__":"m","__tsid":"1"}'],
+      ];
+      for (const [series, reason] of bad) {
+        for (let time = 0; time < 2; time++) {
+          const { rows, reasons, rejectedCount } = decode([good, series, good]);
+          expect(reasons).to.deep.equal([reason]);
+          expect(rejectedCount).to.equal(1);
+          expect(rows).to.deep.equal([row({ __name__: 'good' }, 1), row({ __name__: 'good' }, 1)]);
+        }
+      }
+    });
+
+    it('keeps letter case and any other character of labels', () => {
+      const labels = { __name__: 'Up', Zone: 'a', zone: 'b', 'http.method': 'c', 'é^X': 'd' };
+      expect(decode([one(Object.entries(labels))]).rows).to.deep.equal([row(labels, 1)]);
+    });
+
+    it('follows labels that name database and table', () => {
+      const { rows } = decode([
+        one([['__name__', 'm'], ['x_greptime_database', 'idc1']]),
+        one([['__name__', 'm'], ['__database__', 'a'], ['__schema__', 'b'], ['__physical_table__', 't']]),
+        one([['__name__', 'm'], ['x_greptime_physical_table', 'u']]),
+      ]);
+      expect(rows.map(({ database, table, labels }) => [database, table, labels])).to.have.deep.members([
+        ['idc1', 'greptime_physical_table', { __name__: 'm' }],
+        ['b', 't', { __name__: 'm' }],
+        ['public', 'u', { __name__: 'm' }],
+      ]);
+    });
+
+    it('keeps exemplars, also of series without samples', () => {
+      const exemplars = [{ labels: { trace_id: 'x"y' }, value: 2.5, timestamp: TIME_MS }];
+      const { rows } = decode([{ labels: [['__name__', 'm'], ['A', 'b']], exemplars }]);
+      expect(rows).to.deep.equal([
+        {
+          database: 'public',
+          table: 'exemplars',
+          labels: { metric: 'm' },
+          time: BigInt(TIME_MS),
+          bits: bitsOf(2.5),
+          fields: { series_labels: '{"A":"b","__name__":"m"}', exemplar_labels: '{"trace_id":"x\\"y"}' },
+        },
+      ]);
+    });
+
+    it('keeps histograms of integers, of floats and with own bounds', () => {
+      const common = { sum: 12.5, timestamp: TIME_MS, zero_threshold: 0.001 };
+      const spans = [{ offset: -2, length: 1 }, { offset: 3, length: 2 }];
+      const integers = { count_int: 13, zero_count_int: 1, schema: 3, positive_spans: spans, positive_deltas: [2, 1, 1] };
+      const floats = {
+        count_float: 4.5,
+        zero_count_float: 0.5,
+        negative_spans: [{ offset: 0, length: 2 }],
+        negative_counts: [1.5, Number.NaN],
+        reset_hint: 3,
+      };
+      const own = { count_int: 3, schema: -53, custom_values: [0.5, 1], positive_spans: [{ offset: 1, length: 2 }] };
+      const { rows, reasons } = decode([
+        {
+          labels: [['__name__', 'm']],
+          samples: [{ value: 1, timestamp: TIME_MS - 1 }],
+          histograms: [
+            { ...common, ...integers, count_int: 10 },
+            { ...common, ...floats, start_timestamp: 17 },
+            { sum: 1, timestamp: TIME_MS, ...own, positive_deltas: [1, 1] },
+          ],
+        },
+      ]);
+      expect(reasons).to.deep.equal([]);
+      expect(rows).to.have.length(4);
+      const [, first, second, third] = rows.map(({ histogram }) => histogram);
+      expect(first).to.deep.include({ isFloat: false, schema: 3, count: 10, zeroCount: 1, zeroThreshold: 0.001 });
+      expect(first).to.deep.include({ positiveSpans: spans, positiveBuckets: [2, 3, 4], sum: 12.5, startMs: 0 });
+      expect(second).to.deep.include({ isFloat: true, count: 4.5, resetHint: 3, negativeBuckets: [1.5, Number.NaN] });
+      expect(second?.startMs).to.equal(17);
+      expect(rows[2].startMs).to.equal(17n);
+      expect(third).to.deep.include({ schema: -53, customValues: [0.5, 1], positiveBuckets: [1, 2] });
+    });
+
+    it('keeps the marker of a histogram that ends', () => {
+      const histograms = [{ sum: MARKED, timestamp: TIME_MS }];
+      const marked = withBits(body([{ labels: [['__name__', 'm']], histograms }]), STALE);
+      expect(rig.decode(version, marked).rows[0].histogram).to.deep.include({ isStale: true, count: 0 });
+    });
+
+    it('refuses histograms that cannot be, with their series', () => {
+      const bad: [Record<string, unknown>, string][] = [
+        [{ schema: 9 }, 'unsupported histogram schema 9'],
+        [{ count_int: 1 }, 'histogram has 0 observations in its buckets, its count is 1'],
+        [{ count_float: 1, positive_deltas: [1] }, 'histogram mixes counts of integers and of floats'],
+        [{ count_int: 1, zero_count_float: 1 }, 'histogram mixes counts of integers and of floats'],
+        [{ positive_deltas: [1] }, 'histogram has 1 positive buckets, its spans need 0'],
+        [{ positive_spans: [{ offset: 0, length: 2 }], positive_deltas: [1, -2] }, 'histogram has a negative count'],
+        [{ custom_values: [1] }, 'histogram with exponential buckets has custom values'],
+        [{ schema: -53, custom_values: [1, 1] }, 'custom values of a histogram must be finite and increase'],
+        [{ schema: -53, zero_count_int: 1, count_int: 1 }, 'histogram with custom buckets has a zero bucket'],
+        [{ schema: -53, positive_spans: [{ offset: 2, length: 0 }] }, 'histogram has a positive bucket out of range'],
+        [
+          { positive_spans: [{ offset: 0, length: 0 }, { offset: -1, length: 0 }] },
+          'histogram has a positive span with a negative offset',
+        ],
+      ];
+      const labels = [['__name__', 'm']] as const;
+      for (const [members, reason] of bad) {
+        const histogram = { timestamp: TIME_MS, ...members };
+        const samples = [{ value: 1, timestamp: TIME_MS }];
+        const { rows, reasons } = decode([{ labels, samples, histograms: [histogram] }, one(labels, 2)]);
+        expect(reasons).to.deep.equal([`${reason}: series {"__name__":"m"}`]);
+        expect(rows).to.deep.equal([row({ __name__: 'm' }, 2)]);
+      }
+    });
+
+    it('refuses a body that ends too early, at each byte, or takes it as a shorter one', () => {
+      const series = [
+        one([['__name__', 'm'], ['a', 'b']]),
+        { labels: [['__name__', 'h']] as const, histograms: [{ count_int: 1, zero_count_int: 1, timestamp: TIME_MS }] },
+      ];
+      const whole = body(series);
+      decode(series);
+      for (let length = 0; length < whole.length; length++) {
+        try {
+          expect(rig.decode(version, whole.subarray(0, length)).rows.length).to.be.lessThan(2);
+        } catch (error) {
+          expect(error).to.be.instanceOf(AlmanacError);
+          expect((error as AlmanacError).message).to.equal('unexpected EOF');
+        }
+      }
+    });
+
+    it('is not confused by an emptied cache', () => {
+      rig = new RemoteWriteRig({ memoryBytes: 3_000 });
+      rig.sliceBytes = 64;
+      const series = Array.from({ length: 40 }, (_, i) => one([['__name__', 'm'], ['i', String(i)]], i));
+      const expected = series.map((_, i) => row({ __name__: 'm', i: String(i) }, i));
+      for (let time = 0; time < 3; time++) expect(decode(series).rows).to.deep.equal(expected);
+      expect(rig.cache.epoch).to.be.greaterThan(3);
+    });
+
+    it('answers malformed bytes with an error of the client, whatever they are', () => {
+      const valid = body([one([['__name__', 'm'], ['a', 'b']]), one([['__name__', 'n']])]);
+      const changes = fc.array(fc.tuple(fc.nat(valid.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
+      fc.assert(
+        fc.property(changes, (bytes) => {
+          const changed = Buffer.from(valid);
+          for (const [at, byte] of bytes) changed[at] = byte;
+          try {
+            rig.decode(version, changed);
+          } catch (error) {
+            expect(error).to.be.instanceOf(AlmanacError);
+            expect((error as AlmanacError).httpStatus).to.be.oneOf([400, 413]);
+          }
+        }),
+        { numRuns: 3_000 },
+      );
+    });
+  });
+}
+
+describe('remote write 1.0, details', () => {
+  it('finds what the definitions find, in any order of fields and with unknown ones', () => {
+    const rig = new RemoteWriteRig();
+    const label = fc.tuple(fc.constantFrom('__name__', 'a', 'b', 'c'), fc.constantFrom('', 'x', 'long value'.repeat(20)));
+    const sample = fc.record({ value: fc.double(), timestamp: fc.maxSafeInteger() });
+    const pieces = fc.array(fc.oneof(label, sample, fc.constant('unknown' as const)), { maxLength: 12 });
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 5 }), (series) => {
+        const body = Buffer.concat(series.map((it) => field(0x0a, Buffer.concat(it.map(encodedPiece)))));
+        const reference = decodeV1(body) as unknown as { timeseries: ReferenceSeries[] };
+        const expected = reference.timeseries.flatMap(referenceRows);
+        expect(rig.decode(1, body).rows).to.deep.equal(expected);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('keeps metadata once, and again if it was not kept', () => {
+    const rig = new RemoteWriteRig();
+    const metadata = [
+      { type: 1, metric_family_name: 'm', help: 'Help "of" m.', unit: 's' },
+      { type: 99, metric_family_name: 'n' },
+      { type: 1, metric_family_name: '' },
+    ];
+    const first = rig.decode(1, bodyV1([], metadata), false).rows;
+    expect(first.map(({ table, labels, time }) => [table, labels, time])).to.deep.equal([
+      ['greptime_metric_metadata', { metric: 'm', type: 'counter', unit: 's', help: 'Help "of" m.' }, 0n],
+      ['greptime_metric_metadata', { metric: 'n', type: 'unknown' }, 0n],
+    ]);
+    expect(rig.decode(1, bodyV1([], metadata)).rows).to.deep.equal(first);
+    expect(rig.decode(1, bodyV1([], metadata)).rows).to.deep.equal([]);
+  });
+
+  it('refuses what is not UTF-8, or repairs it where it is told to', () => {
+    const body = bodyV1([one([['__name__', 'm'], ['a', 'UUUU']])]);
+    body.write('\xff\xfe', body.indexOf('UUUU'), 'latin1');
+    const strict = new RemoteWriteRig().decode(1, body);
+    expect(strict.rows).to.deep.equal([]);
+    expect(strict.reasons[0]).to.match(/^value of label "a" is not valid UTF-8/);
+    const lossy = new RemoteWriteRig({ promValidationMode: 'lossy' }).decode(1, body);
+    expect(lossy.rows).to.deep.equal([row({ __name__: 'm', a: '\ufffd\ufffdUU' }, 1)]);
+  });
+
+  it('takes only names of before Prometheus 3 where it is told to', () => {
+    const rig = new RemoteWriteRig({ nameValidation: 'legacy' });
+    const { reasons } = rig.decode(1, bodyV1([one([['__name__', 'm'], ['http.method', 'x']])]));
+    expect(reasons[0]).to.match(/^invalid label name "http\.method"/);
+  });
+
+  it('tells of many refused series without a long answer', () => {
+    const bad = Array.from({ length: 5_000 }, (_, i) => one([['i', String(i).padStart(300, 'x')]]));
+    const { rejectedCount, reasons } = new RemoteWriteRig().decode(1, bodyV1(bad));
+    expect(rejectedCount).to.equal(5_000);
+    expect(reasons.join('').length).to.be.lessThan(9_000);
+  });
+});
+
+describe('remote write 2.0, details', () => {
+  it('keeps start times', () => {
+    const samples = [
+      { value: 1, timestamp: TIME_MS, start_timestamp: TIME_MS - 5 },
+      { value: 2, timestamp: TIME_MS + 1 },
+    ];
+    const { rows } = new RemoteWriteRig().decode(2, bodyV2([{ labels: [['__name__', 'm']], samples }]));
+    expect(rows.map(({ startMs }) => startMs)).to.deep.equal([BigInt(TIME_MS - 5), undefined]);
+  });
+
+  it('keeps metadata of each family once', () => {
+    const rig = new RemoteWriteRig();
+    const of = (name: string, help: string): Series => ({
+      ...one([['__name__', name]]),
+      metadata: { type: 3, help, unit: '' },
+    });
+    const body = bodyV2([of('m_bucket', 'h'), of('m_sum', 'h'), of('n', 'h')]);
+    const metadata = (isKept: boolean, bytes = body): unknown[] =>
+      rig.decode(2, bytes, isKept).rows.filter(({ table }) => table.endsWith('metadata')).map(({ labels }) => labels);
+    const expected = [
+      { metric: 'm', type: 'histogram', help: 'h' },
+      { metric: 'n', type: 'histogram', help: 'h' },
+    ];
+    expect(metadata(false)).to.deep.equal(expected);
+    expect(metadata(true)).to.deep.equal(expected);
+    expect(metadata(true)).to.deep.equal([]);
+    expect(metadata(true, bodyV2([of('n', 'other')]))).to.deep.equal([
+      { metric: 'n', type: 'histogram', help: 'other' },
+    ]);
+  });
+
+  it('refuses series whose references lead nowhere, and takes the others', () => {
+    const symbols = ['', '__name__', 'm'].map((text) => field(0x22, Buffer.from(text)));
+    const sample = field(0x12, Buffer.from([0x10, 0x01]));
+    const series = [[1, 2], [1, 99], [1]].map((refs) => {
+      return field(0x2a, Buffer.concat([field(0x0a, Buffer.from(refs)), sample]));
+    });
+    const { rows, reasons } = new RemoteWriteRig().decode(2, Buffer.concat([...series, ...symbols]));
+    expect(rows).to.deep.equal([row({ __name__: 'm' }, 0, 1)]);
+    expect(reasons).to.deep.equal(['label reference 99 is out of range: series {}', 'odd number of label references: series {}']);
+  });
+
+  it('takes references that are not packed', () => {
+    const symbols = ['', '__name__', 'm'].map((text) => field(0x22, Buffer.from(text)));
+    const series = Buffer.from([0x08, 0x01, 0x08, 0x02, 0x12, 0x02, 0x10, 0x01]);
+    const { rows } = new RemoteWriteRig().decode(2, Buffer.concat([...symbols, field(0x2a, series)]));
+    expect(rows).to.deep.equal([row({ __name__: 'm' }, 0, 1)]);
+  });
+
+  it('refuses a table that does not begin with the empty text', () => {
+    const decode = (): unknown => new RemoteWriteRig().decode(2, field(0x22, Buffer.from('a')));
+    expect(decode).to.throw(AlmanacError, 'the first symbol must be the empty text');
+  });
+
+  it('refuses a table of too many texts', () => {
+    const rig = new RemoteWriteRig();
+    rig.sliceBytes = 1_000_000;
+    const body = Buffer.alloc(2 * 1_100_000, Buffer.from([0x22, 0x00]));
+    expect(() => rig.decode(2, body)).to.throw(AlmanacError, 'more than 1048576 symbols');
+  });
+});
+
+interface ReferenceSeries {
+  readonly labels: { readonly name: string; readonly value: string }[];
+  readonly samples: { readonly value: number; readonly timestamp: { toString(): string } }[];
+}
+
+function referenceRows({ labels, samples }: ReferenceSeries): MetricRow[] {
+  const names = labels.map(({ name }) => name);
+  const metric = labels.find(({ name }) => name === '__name__')?.value ?? '';
+  if (metric === '' || new Set(names).size < names.length) return [];
+  const kept = labels.filter(({ value }) => value !== '').sort((a, b) => (a.name < b.name ? -1 : 1));
+  const own = Object.fromEntries(kept.map(({ name, value }) => [name, value]));
+  return samples.map(({ value, timestamp }) => ({ ...row(own, value), time: BigInt(timestamp.toString()) }));
+}
+
+function encodedPiece(piece: readonly [string, string] | { value: number; timestamp: number } | 'unknown'): Buffer {
+  if (piece === 'unknown') return Buffer.concat([field(0x7a, Buffer.from('x')), Buffer.from([0x70, 0x05])]);
+  if ('value' in piece) {
+    const whole = bodyV1([{ labels: [], samples: [piece] }]);
+    return whole.subarray(2);
+  }
+  const [name, value] = piece;
+  return field(0x0a, Buffer.concat([field(0x12, Buffer.from(value)), field(0x0a, Buffer.from(name))]));
+}
+
+function field(tag: number, value: Buffer): Buffer {
+  const length: number[] = [];
+  let rest = value.length;
+  for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+  return Buffer.concat([Buffer.from([tag, ...length, rest]), value]);
+}
