@@ -1,0 +1,161 @@
+import { compress, isLoaded } from '@foxglove/wasm-zstd';
+import { expect } from 'chai';
+import { compressSync } from 'snappy';
+
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ErrorCode } from '#shared/errors/codes';
+import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
+import { bodyV1, bodyV2 } from '#test/support/remote-write-messages';
+
+const PATH = '/v1/prometheus/write';
+const SERIES = [{ labels: [['__name__', 'm']] as const, samples: [{ value: 1, timestamp: 1_700_000_000_000 }] }];
+const V1 = compressSync(bodyV1(SERIES));
+const V2 = compressSync(bodyV2(SERIES));
+const V2_TYPE = 'application/x-protobuf;proto=io.prometheus.write.v2.Request';
+
+describe('remote write over HTTP', () => {
+  let rig: GatewayRig;
+
+  beforeEach(async () => {
+    await isLoaded;
+    rig = await startGatewayRig({ ALMANAC_HTTP__BODY_LIMIT: '1MiB' });
+  });
+
+  afterEach(() => rig.gateway.stop());
+
+  async function answer(
+    body: Uint8Array,
+    headers: Record<string, string> = {},
+    path = PATH,
+  ): Promise<{ status: number; text: string; headers: Headers }> {
+    const response = await fetch(rig.url + path, { method: 'POST', body: Uint8Array.from(body), headers });
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+
+  function errorOf(text: string): unknown {
+    return (JSON.parse(text) as { error: unknown }).error;
+  }
+
+  it('takes both versions on both paths, and asks for a table of metrics', async () => {
+    const types: [string, Uint8Array][] = [
+      ['', V1],
+      ['application/x-protobuf', V1],
+      ['application/x-protobuf;proto=prometheus.WriteRequest', V1],
+      [V2_TYPE, V2],
+      ['Application/X-Protobuf; proto="io.prometheus.write.v2.Request"', V2],
+    ];
+    for (const [type, body] of types) {
+      for (const path of [PATH, '/v1/prometheus/api/v1/write']) {
+        const { status, text, headers } = await answer(body, type === '' ? {} : { 'content-type': type }, path);
+        expect([status, text], type).to.deep.equal([204, '']);
+        expect(headers.get('x-prometheus-remote-write-samples-written')).to.equal('1');
+      }
+    }
+    expect(rig.tables.rows).to.have.length(10);
+    expect(rig.tables.writes[0]).to.deep.equal({
+      database: 'public',
+      create: true,
+      timeIndex: { name: 'almanac_timestamp', type: 'TimestampMillisecond' },
+      tableOptions: { physical_metric_table: 'true', merge_mode: 'last_row' },
+      timeType: 'TimestampMillisecond',
+      idempotencyKey: undefined,
+    });
+    expect(rig.tables.rows[0].table).to.equal('almanac_physical_table');
+  });
+
+  it('finds table and options in parameters and hints', async () => {
+    await answer(V1, {}, `${PATH}?physical_table=p&db=other`);
+    await answer(V1, { 'x-greptime-hints': 'physical_table=h, ttl=7d' });
+    expect(rig.tables.rows.map(({ table }) => table)).to.deep.equal(['p', 'h']);
+    expect(rig.tables.writes.map(({ database }) => database)).to.deep.equal(['other', 'public']);
+    expect(rig.tables.writes[1].tableOptions).to.deep.include({ ttl: '7d' });
+  });
+
+  it('takes an empty request', async () => {
+    for (const body of [Buffer.from([0]), compressSync(bodyV1([]))]) {
+      const { status, headers } = await answer(body);
+      expect([status, headers.get('x-prometheus-remote-write-samples-written')]).to.deep.equal([204, '0']);
+    }
+  });
+
+  it('refuses other content', async () => {
+    for (const type of ['text/plain', 'application/x-protobuf;proto=other', 'application/json']) {
+      const { status, text } = await answer(V1, { 'content-type': type });
+      expect([status, errorOf(text)]).to.deep.equal([415, `unsupported prometheus remote write content type: ${type}`]);
+    }
+    for (const encoding of ['gzip', 'identity', 'br']) {
+      expect((await answer(V1, { 'content-encoding': encoding })).status, encoding).to.equal(415);
+    }
+    const { status, text } = await answer(V1, { 'x-greptime-pipeline-name': 'p' });
+    expect([status, errorOf(text)]).to.deep.equal([400, 'pipelines are not supported on Prometheus remote write']);
+    expect(rig.tables.rows).to.deep.equal([]);
+  });
+
+  it('tells vmagent that it takes zstd, and takes it', async () => {
+    const asked = await answer(Buffer.alloc(0), {}, `${PATH}?get_vm_proto_version=1`);
+    expect([asked.status, asked.text]).to.deep.equal([200, '1']);
+    const body = compress(bodyV1(SERIES));
+    expect((await answer(body, { 'content-encoding': 'zstd' })).status).to.equal(204);
+    // Two frames and one that only says something are one body.
+    const skippable = Buffer.from('502a4d1802000000abcd', 'hex');
+    const frames = Buffer.concat([body, skippable, body]);
+    expect((await answer(frames, { 'content-encoding': 'zstd' })).status).to.equal(204);
+    expect(rig.tables.rows).to.have.length(3);
+  });
+
+  it('takes a body whose encoding is the other one than its header says', async () => {
+    expect((await answer(compress(bodyV1(SERIES)), { 'content-encoding': 'snappy' })).status).to.equal(204);
+    expect((await answer(V1, { 'content-encoding': 'zstd' })).status).to.equal(204);
+  });
+
+  it('refuses damaged bodies for good', async () => {
+    const framed = Buffer.from('ff060000734e61507059', 'hex');
+    for (const body of [framed, Buffer.alloc(0), V1.subarray(0, V1.length - 1), Buffer.from('hello'), framed.subarray(1)]) {
+      const { status, text } = await answer(body);
+      expect([status, errorOf(text)], Buffer.from(body).toString('hex')).to.deep.equal([400, 'snappy: corrupt input']);
+    }
+    const zstd = compress(Buffer.concat([bodyV1(SERIES), Buffer.alloc(1000, 'abc')]));
+    for (let length = 0; length < zstd.length; length += 3) {
+      const { status, text } = await answer(zstd.subarray(0, length), { 'content-encoding': 'zstd' });
+      expect([status, errorOf(text)]).to.deep.equal([400, 'zstd: corrupt input']);
+    }
+    const { status, text } = await answer(compressSync(Buffer.from([0x0a, 0x05, 0x0a])));
+    expect([status, errorOf(text)]).to.deep.equal([400, 'unexpected EOF']);
+    expect(rig.tables.rows).to.deep.equal([]);
+  });
+
+  it('bounds what a body may become', async () => {
+    const claims = Buffer.concat([Buffer.from('ffffffff0f', 'hex'), Buffer.alloc(10)]);
+    expect((await answer(claims)).status).to.equal(400);
+    const nulls = Buffer.alloc(2 * 1024 * 1024);
+    expect((await answer(compressSync(nulls))).status).to.equal(413);
+    expect((await answer(compress(nulls), { 'content-encoding': 'zstd' })).status).to.equal(413);
+    expect((await answer(Buffer.alloc(1024 * 1024 + 1))).status).to.equal(413);
+  });
+
+  it('has senders repeat what may succeed later, and says that nothing was written', async () => {
+    const codes: [ErrorCode, number][] = [
+      ['region_busy', 503],
+      ['deadline_exceeded', 504],
+      ['rate_limited', 503],
+      ['region_not_found', 503],
+      ['internal', 500],
+      ['invalid_arguments', 400],
+    ];
+    for (const [code, status] of codes) {
+      rig.tables.failure = new AlmanacError(code, 'as asked');
+      const given = await answer(V1);
+      expect(given.status, code).to.equal(status);
+      expect(given.headers.get('x-prometheus-remote-write-samples-written')).to.equal('0');
+      expect(given.headers.get('retry-after')).to.equal(status === 503 ? '1' : null);
+    }
+    rig.tables.failure = undefined;
+    const { status, text } = await answer(V1, {}, `${PATH}?db=none`);
+    expect([status, errorOf(text)]).to.deep.equal([400, 'Database not found: none']);
+  });
+
+  it('is a POST', async () => {
+    const { status, headers } = await fetch(rig.url + PATH);
+    expect([status, headers.get('allow')]).to.deep.equal([405, 'POST']);
+  });
+});
