@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
-import type { LoadResult } from './loader.js';
+import type { LoadResult } from './load-job.js';
 import type { RunningServer } from './server.js';
 import { FIELD_COUNT } from './tsbs/generator.js';
 import type { LinesFile } from './tsbs/lines-file.js';
@@ -43,9 +43,19 @@ export interface IngestFigures extends LoadResult {
 }
 
 /** Loads rows into a server, flushes, and tells what both cost. */
-export async function measureIngest(server: RunningServer, plan: LoadPlan): Promise<IngestFigures> {
+export function measureIngest(server: RunningServer, plan: LoadPlan): Promise<IngestFigures> {
+  const target = { port: server.port, path: server.kind.writePath };
+  return measureLoad(server, { ...plan, valuesPerRow: FIELD_COUNT }, () => runLoader(target, plan));
+}
+
+/** What a load and the flush behind it cost the server. */
+export async function measureLoad(
+  server: RunningServer,
+  plan: { readonly batch: number; readonly connections: number; readonly valuesPerRow: number },
+  run: () => Promise<LoadResult>,
+): Promise<IngestFigures> {
   const cpuAtStart = server.cpuSeconds();
-  const load = await runLoader({ port: server.port, path: server.kind.writePath }, plan);
+  const load = await run();
   const serverCpuSeconds = server.cpuSeconds() - cpuAtStart;
   const peakMemoryMiB = server.peakMemoryMiB();
 
@@ -59,7 +69,7 @@ export async function measureIngest(server: RunningServer, plan: LoadPlan): Prom
     batch: plan.batch,
     connections: plan.connections,
     ...load,
-    valuesPerSecond: load.rowsPerSecond * FIELD_COUNT,
+    valuesPerSecond: load.rowsPerSecond * plan.valuesPerRow,
     serverCpuSeconds,
     rowsPerCpuSecond: load.rows / serverCpuSeconds,
     flushSeconds,
@@ -68,14 +78,14 @@ export async function measureIngest(server: RunningServer, plan: LoadPlan): Prom
     peakMemoryMiB,
     peakMemoryWithFlushMiB: server.peakMemoryMiB(),
     storedBytes,
-    bytesPerValue: storedBytes / (load.rows * FIELD_COUNT),
+    bytesPerValue: storedBytes / (load.rows * plan.valuesPerRow),
     readyMs: server.readyMs,
   };
 }
 
 /** Runs the loader in its own process against a path on the loopback interface. */
-export async function runLoader(target: LoadTarget, plan: LoadPlan): Promise<LoadResult> {
-  const options = {
+export function runLoader(target: LoadTarget, plan: LoadPlan): Promise<LoadResult> {
+  return runProgram('loader.js', {
     ...target,
     lines: plan.file.linesPath,
     ends: plan.file.endsPath,
@@ -83,8 +93,15 @@ export async function runLoader(target: LoadTarget, plan: LoadPlan): Promise<Loa
     to: plan.to,
     batch: plan.batch,
     connections: plan.connections,
-  };
-  const program = join(dirname(fileURLToPath(import.meta.url)), 'loader.js');
+  });
+}
+
+/** Runs a loader of this folder. @param options its flags. */
+export async function runProgram(
+  path: string,
+  options: Readonly<Record<string, string | number>>,
+): Promise<LoadResult> {
+  const program = join(dirname(fileURLToPath(import.meta.url)), path);
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';

@@ -3,7 +3,14 @@ import { invariant } from '#shared/errors/invariant';
 import { measureIngest, runLoader, type IngestFigures } from './ingest.js';
 import { measureQueries, type QueryFigures } from './query.js';
 import { print, printIngest, printQueries, writeResults } from './report.js';
-import { almanac, influxdb, victoriaMetrics } from './server-kinds.js';
+import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
+import {
+  almanac,
+  almanacMetrics,
+  influxdb,
+  victoriaMetrics,
+  victoriaMetricsRemoteWrite,
+} from './server-kinds.js';
 import { RunningServer, type ServerKind } from './server.js';
 import { generate, rowCount, STEP_SECONDS, type TsbsShape } from './tsbs/generator.js';
 import { ensureLinesFile } from './tsbs/lines-file.js';
@@ -14,12 +21,13 @@ Scenarios (default: ingest query)
   ingest   1,000 hosts x 6 h in requests of 5,000 lines
   small    the same rows in requests of 100 lines
   wide     4,000 hosts x 1 h in requests of 5,000 lines
+  remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
   peers    runs the other scenarios on VictoriaMetrics and InfluxDB too
   all      everything
 
 Flags
-  --hosts N --hours N --batch N --connections N   instead of the scenario's own
+  --hosts N --hours N --batch N --connections N   instead of the scenario's own (remote-write: hosts are exporters)
   --state flushed|mixed|fresh   what the queries read (default flushed)
   --servers a,b                 of almanac, victoria-metrics, influxdb
   --runs N                      repeats of each load; the median is shown (default 1)
@@ -38,7 +46,13 @@ const LOADS: Readonly<Record<string, Scenario>> = {
   small: { hosts: 1000, hours: 6, batch: 100 },
   wide: { hosts: 4000, hours: 1, batch: 5000 },
 };
+const REMOTE_WRITE: Scenario = { hosts: 20, hours: 1, batch: 2000 };
 const QUERY: Scenario = { hosts: 500, hours: 12, batch: 5000 };
+/** By the kind whose name and place in the list it shares. */
+const REMOTE_WRITE_SERVERS = new Map([
+  [almanac, almanacMetrics],
+  [victoriaMetrics, victoriaMetricsRemoteWrite],
+]);
 const SERVERS: readonly ServerKind[] = [almanac, victoriaMetrics, influxdb];
 const STATES = ['flushed', 'mixed', 'fresh'] as const;
 type State = (typeof STATES)[number];
@@ -71,6 +85,17 @@ async function main(): Promise<void> {
     printIngest(`${name}: ${title(scenario)}, ${options.connections} connections`, figures);
   }
 
+  if (options.scenarios.includes('remote-write')) {
+    const scenario = { ...REMOTE_WRITE, ...options.sizes };
+    const figures: IngestFigures[] = [];
+    for (const kind of options.servers) {
+      const loaded = REMOTE_WRITE_SERVERS.get(kind);
+      if (loaded !== undefined) figures.push(await medianRemoteWrite(loaded, { ...scenario, ...options, seed: SEED }));
+    }
+    loads['remote-write'] = figures;
+    printIngest(`remote-write: ${scenario.hosts} targets x ${scenario.hours} h, ${options.connections} connections`, figures);
+  }
+
   const queries = new Map<string, readonly QueryFigures[]>();
   if (options.scenarios.includes('query')) {
     const scenario = { ...QUERY, ...options.sizes };
@@ -101,11 +126,11 @@ function readOptions(): Options | undefined {
     },
   });
   if (values.help === true) return undefined;
-  const known = [...Object.keys(LOADS), 'query', 'peers', 'all'];
+  const known = [...Object.keys(LOADS), 'remote-write', 'query', 'peers', 'all'];
   for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
-  const scenarios = isAll ? [...Object.keys(LOADS), 'query'] : named.length > 0 ? named : ['ingest', 'query'];
+  const scenarios = isAll ? [...Object.keys(LOADS), 'remote-write', 'query'] : named.length > 0 ? named : ['ingest', 'query'];
   const wanted = values.servers?.split(',');
   const withPeers = isAll || positionals.includes('peers');
   const servers = SERVERS.filter((kind) =>
@@ -130,16 +155,28 @@ function readOptions(): Options | undefined {
   };
 }
 
-/** Loads into fresh servers, one after the other; the run with the median of rows/s stands for all. */
-async function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Promise<IngestFigures> {
+function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Promise<IngestFigures> {
   const shape = shapeOf(scenario);
   const file = ensureLinesFile(shape);
+  const plan = { file, from: 0, to: rowCount(shape), batch: scenario.batch, connections: options.connections };
+  return median(kind, options, (server) => measureIngest(server, plan));
+}
+
+function medianRemoteWrite(kind: ServerKind, plan: RemoteWritePlan & Options): Promise<IngestFigures> {
+  return median(kind, plan, (server) => measureRemoteWrite(server, plan));
+}
+
+/** Loads into fresh servers, one after the other; the run with the median of rows/s stands for all. */
+async function median(
+  kind: ServerKind,
+  options: Options,
+  measure: (server: RunningServer) => Promise<IngestFigures>,
+): Promise<IngestFigures> {
   const figures: IngestFigures[] = [];
   for (let run = 0; run < options.runs; run++) {
     const server = await RunningServer.start(kind, options.port);
     try {
-      const plan = { file, from: 0, to: rowCount(shape), batch: scenario.batch, connections: options.connections };
-      figures.push(await measureIngest(server, plan));
+      figures.push(await measure(server));
     } finally {
       await server.stop();
     }

@@ -32,6 +32,17 @@ export const almanac: ServerKind = {
   check: checkQuery,
 };
 
+/** The same, loaded by Prometheus remote write. */
+export const almanacMetrics: ServerKind = {
+  ...almanac,
+  writePath: '/v1/prometheus/write',
+  async flush(connection) {
+    const sql = "ADMIN flush_table('almanac_physical_table')";
+    const answer = await connection.postForm('/v1/sql?db=public', { sql });
+    invariant(answer.status === 200, `flush was refused: ${answer.body.toString()}`);
+  },
+};
+
 /** Debian's VictoriaMetrics. It does not sync what it acknowledges. */
 export const victoriaMetrics: ServerKind = {
   name: 'victoria-metrics',
@@ -54,6 +65,9 @@ export const victoriaMetrics: ServerKind = {
   question: toMetricsQl,
   check: checkMetrics,
 };
+
+/** The same, loaded by Prometheus remote write. */
+export const victoriaMetricsRemoteWrite: ServerKind = { ...victoriaMetrics, writePath: '/api/v1/write' };
 
 /** Debian's InfluxDB 1.x. It syncs its log before it acknowledges, as Almanac does. */
 export const influxdb: ServerKind = {

@@ -1,0 +1,194 @@
+/**
+ * What some node exporters of a data centre give a Prometheus, as bodies of remote write 1.0: about 940 series of 487
+ * names each, most of which hardly change.
+ */
+import { invariant } from '#shared/errors/invariant';
+
+import { SeededRandom } from '../tsbs/seeded-random.js';
+
+export const STEP_SECONDS = 15;
+const START_MS = 1_700_000_000_000;
+const CPUS = 16;
+const CPU_MODES = ['idle', 'iowait', 'irq', 'nice', 'softirq', 'steal', 'system', 'user'];
+const GUEST_MODES = ['nice', 'user'];
+const NETWORK_DEVICES = ['bond0', 'docker0', 'eth0', 'eth1', 'lo', 'veth7f3c21a'];
+const DISKS = ['dm-0', 'dm-1', 'nvme0n1', 'nvme1n1', 'sda'];
+const MOUNTS = ['/', '/boot', '/boot/efi', '/run', '/run/lock', '/var/lib/containers'];
+const NETWORK_METRICS = 38;
+const DISK_METRICS = 18;
+const FILESYSTEM_METRICS = 7;
+const SINGLE_METRICS = 422;
+const GROUPS = ['memory', 'netstat_Tcp', 'netstat_Ip', 'netstat_Udp', 'sockstat', 'vmstat', 'timex', 'procs', 'nf'];
+const WORDS = ['Active', 'Cached', 'InErrs', 'OutSegs', 'Dirty', 'Mapped', 'allocs', 'pgfault', 'entries', 'offset'];
+
+/** How a value goes on from scrape to scrape. */
+type Course =
+  | 'constant'
+  /** Grows by whole numbers, at a rate that changes slowly. */
+  | 'counter'
+  /** Grows by hundredths of a second. */
+  | 'seconds'
+  /** Pages of memory that come and go. */
+  | 'bytes'
+  /** A float with two digits. */
+  | 'level';
+
+interface Shape {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly course: Course;
+}
+
+/** The state of one series of one target. */
+interface Series {
+  /** Its labels as fields of the message. */
+  readonly labels: Buffer;
+  readonly course: Course;
+  readonly rate: number;
+  value: number;
+}
+
+export interface Body {
+  readonly bytes: Buffer;
+  readonly samples: number;
+}
+
+/** Exporters that are scraped one after the other. The same seed gives the same bytes. */
+export class NodeExporters {
+  readonly #random: SeededRandom;
+  readonly #targets: readonly Series[][];
+
+  constructor({ targets, seed }: { readonly targets: number; readonly seed: number }) {
+    this.#random = new SeededRandom(seed);
+    const shapes = shapesOf(this.#random);
+    this.#targets = Array.from({ length: targets }, (_, i) => shapes.map((shape) => this.#start(shape, i)));
+  }
+
+  get seriesCount(): number {
+    return this.#targets.reduce((sum, target) => sum + target.length, 0);
+  }
+
+  /** The bodies of `steps` scrapes of all targets; the last one may be shorter. */
+  *bodies(steps: number, samplesPerBody: number): Iterable<Body> {
+    const bytes = Buffer.alloc(samplesPerBody * SERIES_BYTES_MAX);
+    let at = 0;
+    let samples = 0;
+    for (let step = 0; step < steps; step++) {
+      for (const [i, target] of this.#targets.entries()) {
+        // Targets are scraped at moments of their own.
+        const timeMs = START_MS + step * STEP_SECONDS * 1000 + ((i * 7919) % (STEP_SECONDS * 1000));
+        for (const series of target) {
+          this.#advance(series);
+          at = writeSeries(bytes, at, series, timeMs);
+          if (++samples < samplesPerBody) continue;
+          yield { bytes: Buffer.from(bytes.subarray(0, at)), samples };
+          at = samples = 0;
+        }
+      }
+    }
+    if (samples > 0) yield { bytes: Buffer.from(bytes.subarray(0, at)), samples };
+  }
+
+  #start({ name, labels, course }: Shape, target: number): Series {
+    const random = this.#random;
+    const all = { __name__: name, cluster: 'eu-1', ...labels, instance: `node-${target}.example.com:9100`, job: 'node' };
+    const sorted = Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
+    const rate = 10 ** (random.fraction() * 4);
+    const first = { constant: random.below(4), counter: random.below(1e8), seconds: random.below(1e6), bytes: 4096 * random.below(1e6), level: 1 };
+    const encoded = Buffer.concat(sorted.map(([label, value]) => labelField(label, value)));
+    invariant(encoded.length + SAMPLE_BYTES_MAX < SERIES_BYTES_MAX, 'labels are too long');
+    return { labels: encoded, course, rate, value: first[course] };
+  }
+
+  #advance(series: Series): void {
+    const random = this.#random;
+    switch (series.course) {
+      case 'constant':
+        break;
+      case 'counter':
+        series.value += Math.max(0, Math.round(series.rate * STEP_SECONDS * (1 + 0.1 * random.normal())));
+        break;
+      case 'seconds':
+        series.value = Math.round(series.value * 100 + 100 * STEP_SECONDS * random.fraction()) / 100;
+        break;
+      case 'bytes':
+        series.value = Math.max(0, series.value + 4096 * Math.round(series.rate * random.normal()));
+        break;
+      case 'level':
+        series.value = Math.max(0, Math.round(series.value * 100 + 10 * random.normal()) / 100);
+        break;
+    }
+  }
+}
+
+/** The series that each target has. */
+function shapesOf(random: SeededRandom): Shape[] {
+  const shapes: Shape[] = [];
+  const add = (name: string, labels: Shape['labels'], course: Course): void => void shapes.push({ name, labels, course });
+  for (let cpu = 0; cpu < CPUS; cpu++) {
+    for (const mode of CPU_MODES) add('node_cpu_seconds_total', { cpu: String(cpu), mode }, 'seconds');
+    for (const mode of GUEST_MODES) add('node_cpu_guest_seconds_total', { cpu: String(cpu), mode }, 'constant');
+  }
+  for (let i = 0; i < NETWORK_METRICS; i++) {
+    // Errors, drops and settings make up most of what is told of a device.
+    const course = i < 10 ? 'counter' : 'constant';
+    for (const device of NETWORK_DEVICES) add(`node_network_${WORDS[i % 10].toLowerCase()}_${i}_total`, { device }, course);
+  }
+  for (let i = 0; i < DISK_METRICS; i++) {
+    const course = i < 8 ? 'counter' : i < 12 ? 'seconds' : 'constant';
+    for (const device of DISKS) add(`node_disk_${WORDS[i % 10].toLowerCase()}_${i}_total`, { device }, course);
+  }
+  for (let i = 0; i < FILESYSTEM_METRICS; i++) {
+    for (const [k, mountpoint] of MOUNTS.entries()) {
+      const labels = { device: `/dev/mapper/vg-${k}`, fstype: k < 3 ? 'ext4' : 'tmpfs', mountpoint };
+      add(`node_filesystem_${WORDS[i].toLowerCase()}_bytes`, labels, i < 3 && k % 3 === 0 ? 'bytes' : 'constant');
+    }
+  }
+  for (let i = 0; i < SINGLE_METRICS; i++) {
+    const name = `node_${GROUPS[i % GROUPS.length]}_${WORDS[Math.floor(i / GROUPS.length) % 10]}_${i}`;
+    const draw = random.fraction();
+    add(name, {}, draw < 0.55 ? 'constant' : draw < 0.8 ? 'counter' : draw < 0.95 ? 'bytes' : 'level');
+  }
+  return shapes;
+}
+
+const SERIES_TAG = 0x0a;
+const LABEL_TAG = 0x0a;
+const NAME_TAG = 0x0a;
+const VALUE_TAG = 0x12;
+const SAMPLE_TAG = 0x12;
+const SAMPLE_VALUE_TAG = 0x09;
+const SAMPLE_TIME_TAG = 0x10;
+const SAMPLE_BYTES_MAX = 21;
+const SERIES_BYTES_MAX = 512;
+
+function labelField(name: string, value: string): Buffer {
+  const parts = [NAME_TAG, name.length, ...Buffer.from(name), VALUE_TAG, value.length, ...Buffer.from(value)];
+  invariant(parts.length < 0x80, 'label is too long for a length of one byte');
+  return Buffer.from([LABEL_TAG, parts.length, ...parts]);
+}
+
+/** A series with one sample; as other senders do, a value of 0 is left out. */
+function writeSeries(target: Buffer, from: number, { labels, value }: Series, timeMs: number): number {
+  const sampleLength = (value === 0 ? 0 : 9) + 7;
+  let at = from;
+  target[at++] = SERIES_TAG;
+  at = writeLength(target, at, labels.length + 2 + sampleLength);
+  at += labels.copy(target, at);
+  target[at++] = SAMPLE_TAG;
+  target[at++] = sampleLength;
+  if (value !== 0) {
+    target[at++] = SAMPLE_VALUE_TAG;
+    at = target.writeDoubleLE(value, at);
+  }
+  target[at++] = SAMPLE_TIME_TAG;
+  return writeLength(target, at, timeMs);
+}
+
+function writeLength(target: Buffer, from: number, length: number): number {
+  let at = from;
+  let rest = length;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target[at++] = (rest % 0x80) | 0x80;
+  target[at++] = rest;
+  return at;
+}
