@@ -1,13 +1,7 @@
 /** Native histograms as values of a binary column (format: docs/formats/native-histogram.md). */
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import {
-  STALE_HIGH,
-  STALE_LOW,
-  type BucketSpan,
-  type NativeHistogram,
-  type ResetHint,
-} from './native-histogram.js';
+import { STALE_HIGH, STALE_LOW, type BucketSpan, type NativeHistogram, type ResetHint } from './native-histogram.js';
 
 const VERSION = 1;
 const IS_FLOAT = 1;
@@ -35,7 +29,8 @@ export function encodeHistogram(histogram: NativeHistogram): Uint8Array {
   writer.byte(schema & 0xff);
   if (isStale) writer.words(STALE_LOW, STALE_HIGH);
   else writer.double(sum);
-  if (startMs !== 0) writer.words(startMs - Math.floor(startMs / TWO_TO_32) * TWO_TO_32, Math.floor(startMs / TWO_TO_32));
+  if (startMs !== 0)
+    writer.words(startMs - Math.floor(startMs / TWO_TO_32) * TWO_TO_32, Math.floor(startMs / TWO_TO_32));
   if (zeroThreshold !== 0) writer.double(zeroThreshold);
   writer.count(histogram.count, isFloat);
   writer.count(histogram.zeroCount, isFloat);

@@ -28,7 +28,11 @@ const RETRIES_MAX = 500;
  *
  * @param rowsOf how many rows each body has.
  */
-export async function runJob(job: LoadJob, connections: number, rowsOf: (index: number) => number): Promise<LoadResult> {
+export async function runJob(
+  job: LoadJob,
+  connections: number,
+  rowsOf: (index: number) => number,
+): Promise<LoadResult> {
   const { bodies } = job;
   const cpuBefore = process.cpuUsage();
   const startedMs = systemClock.monotonicMs();
@@ -70,9 +74,7 @@ export class LoadJob {
   constructor(bodies: readonly Buffer[], path: string, address: Address, contentType: string) {
     this.bodies = bodies;
     this.#address = address;
-    this.#heads = bodies.map((body) =>
-      requestHead('POST', path, address, { contentType, bytes: body.length }),
-    );
+    this.#heads = bodies.map((body) => requestHead('POST', path, address, { contentType, bytes: body.length }));
     this.latenciesMs = new Float64Array(bodies.length);
   }
 

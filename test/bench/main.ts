@@ -4,13 +4,7 @@ import { measureIngest, runLoader, type IngestFigures } from './ingest.js';
 import { measureQueries, type QueryFigures } from './query.js';
 import { print, printIngest, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
-import {
-  almanac,
-  almanacMetrics,
-  influxdb,
-  victoriaMetrics,
-  victoriaMetricsRemoteWrite,
-} from './server-kinds.js';
+import { almanac, almanacMetrics, influxdb, victoriaMetrics, victoriaMetricsRemoteWrite } from './server-kinds.js';
 import { RunningServer, type ServerKind } from './server.js';
 import { generate, rowCount, STEP_SECONDS, type TsbsShape } from './tsbs/generator.js';
 import { ensureLinesFile } from './tsbs/lines-file.js';
@@ -46,7 +40,7 @@ const LOADS: Readonly<Record<string, Scenario>> = {
   small: { hosts: 1000, hours: 6, batch: 100 },
   wide: { hosts: 4000, hours: 1, batch: 5000 },
 };
-const REMOTE_WRITE: Scenario = { hosts: 20, hours: 1, batch: 2000 };
+const REMOTE_WRITE: Scenario = { hosts: 20, hours: 3, batch: 2000 };
 const QUERY: Scenario = { hosts: 500, hours: 12, batch: 5000 };
 /** By the kind whose name and place in the list it shares. */
 const REMOTE_WRITE_SERVERS = new Map([
@@ -93,7 +87,10 @@ async function main(): Promise<void> {
       if (loaded !== undefined) figures.push(await medianRemoteWrite(loaded, { ...scenario, ...options, seed: SEED }));
     }
     loads['remote-write'] = figures;
-    printIngest(`remote-write: ${scenario.hosts} targets x ${scenario.hours} h, ${options.connections} connections`, figures);
+    printIngest(
+      `remote-write: ${scenario.hosts} targets x ${scenario.hours} h, ${options.connections} connections`,
+      figures,
+    );
   }
 
   const queries = new Map<string, readonly QueryFigures[]>();
@@ -130,7 +127,11 @@ function readOptions(): Options | undefined {
   for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
-  const scenarios = isAll ? [...Object.keys(LOADS), 'remote-write', 'query'] : named.length > 0 ? named : ['ingest', 'query'];
+  const scenarios = isAll
+    ? [...Object.keys(LOADS), 'remote-write', 'query']
+    : named.length > 0
+      ? named
+      : ['ingest', 'query'];
   const wanted = values.servers?.split(',');
   const withPeers = isAll || positionals.includes('peers');
   const servers = SERVERS.filter((kind) =>

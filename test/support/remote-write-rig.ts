@@ -49,7 +49,11 @@ export class RemoteWriteRig {
   sliceBytes = 1_000;
 
   constructor(
-    options: { readonly memoryBytes?: number; readonly promValidationMode?: string; readonly nameValidation?: string } = {},
+    options: {
+      readonly memoryBytes?: number;
+      readonly promValidationMode?: string;
+      readonly nameValidation?: string;
+    } = {},
   ) {
     const { memoryBytes = 10_000_000, promValidationMode = 'strict', nameValidation = 'utf8' } = options;
     this.#rules = labelRules({ promValidationMode, nameValidation }, NAMES);
@@ -86,9 +90,11 @@ function rowsOf(database: string, batches: BatchSet): MetricRow[] {
       const labels = Object.fromEntries(
         tags.map(({ name, value }) => [labelOfColumn(name), Buffer.from(value).toString()]),
       );
-      const cells = batch.columns.filter((column) => hasValue(column, row)).map((column) => {
-        return cellOf(names[column.columnId], column, row);
-      });
+      const cells = batch.columns
+        .filter((column) => hasValue(column, row))
+        .map((column) => {
+          return cellOf(names[column.columnId], column, row);
+        });
       rows.push({ database, table: builder.table, labels, time: batch.times[row], ...mergedCells(cells) });
     }
   }

@@ -60,7 +60,11 @@ describe('Prometheus remote write to a process', function () {
   }
 
   it('keeps samples of both versions in one table, a tag for each label', async () => {
-    const labels = [['__name__', 'up'], ['Job', 'a'], ['job', 'b']] as const;
+    const labels = [
+      ['__name__', 'up'],
+      ['Job', 'a'],
+      ['job', 'b'],
+    ] as const;
     const first = await write([{ labels, samples: [{ value: 1.5, timestamp: T0 }] }]);
     expect([first.status, first.text, written(first)]).to.deep.equal([204, '', '1 0 0']);
     const samples = [{ value: 2.5, timestamp: T0 + 1, start_timestamp: T0 - 9 }];
@@ -82,7 +86,14 @@ describe('Prometheus remote write to a process', function () {
   it('replaces a sample by a later one, whichever of both is a histogram', async () => {
     const labels = [['__name__', 'h']] as const;
     const histograms = [
-      { count_int: 3, sum: 4, schema: 1, positive_spans: [{ offset: 0, length: 1 }], positive_deltas: [3], timestamp: T0 },
+      {
+        count_int: 3,
+        sum: 4,
+        schema: 1,
+        positive_spans: [{ offset: 0, length: 1 }],
+        positive_deltas: [3],
+        timestamp: T0,
+      },
     ];
     expect((await write([{ labels, samples: [{ value: 1, timestamp: T0 }] }])).status).to.equal(204);
     const answer = await write([{ labels, histograms }]);
@@ -112,13 +123,21 @@ describe('Prometheus remote write to a process', function () {
       { labels: [['__name__', 'm']] as const, samples: [{ value: 1, timestamp: T0 }] },
       { labels: [['a', 'b']] as const, samples: [{ value: 2, timestamp: T0 }] },
       { labels: [['__name__', 'late']] as const, samples: [{ value: 3, timestamp: 8.7e15 }] },
-      { labels: [['__name__', 'm'], ['__database__', 'none']] as const, samples: [{ value: 4, timestamp: T0 }] },
+      {
+        labels: [
+          ['__name__', 'm'],
+          ['__database__', 'none'],
+        ] as const,
+        samples: [{ value: 4, timestamp: T0 }],
+      },
     ];
     for (const send of [write, write2]) {
       const answer = await send(series);
       expect([answer.status, written(answer)]).to.deep.equal([400, '1 0 0']);
       const { error } = JSON.parse(answer.text) as { error: string };
-      expect(error).to.match(/missing metric name: series \{"a":"b"\}/).and.match(/time outside range/);
+      expect(error)
+        .to.match(/missing metric name: series \{"a":"b"\}/)
+        .and.match(/time outside range/);
       expect(error).to.match(/Database not found: none/);
       expect(await rows(`SELECT almanac_value FROM ${TABLE}`)).to.deep.equal([[1]]);
     }
@@ -129,8 +148,21 @@ describe('Prometheus remote write to a process', function () {
     const samples = [{ value: 42, timestamp: 3000 }];
     const answer = await write(
       [
-        { labels: [['__name__', 'm2'], ['a', 'b'], ['x_greptime_database', 'idc1']], samples },
-        { labels: [['__name__', 'm3'], ['__physical_table__', 'own']], samples },
+        {
+          labels: [
+            ['__name__', 'm2'],
+            ['a', 'b'],
+            ['x_greptime_database', 'idc1'],
+          ],
+          samples,
+        },
+        {
+          labels: [
+            ['__name__', 'm3'],
+            ['__physical_table__', 'own'],
+          ],
+          samples,
+        },
         { labels: [['__name__', 'm4']], samples },
       ],
       [],
@@ -144,7 +176,16 @@ describe('Prometheus remote write to a process', function () {
 
   it('keeps exemplars and metadata', async () => {
     const exemplars = [{ labels: { trace_id: 'abc' }, value: 0.5, timestamp: T0 }];
-    const series = [{ labels: [['__name__', 'm'], ['A', 'b']] as const, samples: [{ value: 1, timestamp: T0 }], exemplars }];
+    const series = [
+      {
+        labels: [
+          ['__name__', 'm'],
+          ['A', 'b'],
+        ] as const,
+        samples: [{ value: 1, timestamp: T0 }],
+        exemplars,
+      },
+    ];
     const metadata = [{ type: 1, metric_family_name: 'm', help: 'Counts.', unit: 's' }];
     for (let time = 0; time < 2; time++) {
       const answer = await write(series, metadata);
@@ -167,10 +208,16 @@ describe('Prometheus remote write to a process', function () {
     const sender = async (first: number): Promise<void> => {
       for (let n = first; !isKilled; n += 4) {
         const series = Array.from({ length: 50 }, (_, i) => ({
-          labels: [['__name__', 'm'], ['i', String(i)]] as const,
+          labels: [
+            ['__name__', 'm'],
+            ['i', String(i)],
+          ] as const,
           samples: [{ value: n, timestamp: T0 + n }],
         }));
-        const status = await (n % 2 === 0 ? write(series) : write2(series)).then((it) => it.status, () => 0);
+        const status = await (n % 2 === 0 ? write(series) : write2(series)).then(
+          (it) => it.status,
+          () => 0,
+        );
         if (status === 204) acknowledged.push(n);
         if (acknowledged.length > 100 && !isKilled) {
           isKilled = true;
@@ -185,7 +232,9 @@ describe('Prometheus remote write to a process', function () {
     for (const n of acknowledged) expect(counts.get(n), String(n)).to.equal(50);
   });
 
-  (HAS_PROMETHEUS ? it : it.skip)('takes what a real Prometheus scrapes from itself', async () => {
+  if (HAS_PROMETHEUS) it('takes what a real Prometheus scrapes from itself', scrapedByPrometheus);
+
+  async function scrapedByPrometheus(): Promise<void> {
     const port = await freePort();
     const config = {
       global: { scrape_interval: '1s', scrape_timeout: '1s' },
@@ -218,12 +267,15 @@ describe('Prometheus remote write to a process', function () {
       );
       expect([jobs, instances]).to.deep.equal([1, 1]);
       expect(Number(names)).to.be.greaterThan(100);
-      const failed = await metricOf(`http://127.0.0.1:${port}/metrics`, 'prometheus_remote_storage_samples_failed_total');
+      const failed = await metricOf(
+        `http://127.0.0.1:${port}/metrics`,
+        'prometheus_remote_storage_samples_failed_total',
+      );
       expect(failed).to.equal(0);
     } finally {
       await ended(prometheus);
     }
-  });
+  }
 });
 
 async function metricOf(url: string, name: string): Promise<number> {

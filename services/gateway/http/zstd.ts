@@ -75,7 +75,7 @@ function contentSize(bytes: Buffer, at: number, byteCount: number): number {
 
 function blocksAt(bytes: Buffer, from: number): Frame | undefined {
   let bytesMax = 0;
-  for (let at = from; at + 3 <= bytes.length; ) {
+  for (let at = from; at + 3 <= bytes.length;) {
     const header = bytes.readUIntLE(at, 3);
     const type = (header >> 1) & 3;
     if (type === RESERVED_BLOCK) return undefined;

@@ -91,10 +91,22 @@ export class NodeExporters {
 
   #start({ name, labels, course }: Shape, target: number): Series {
     const random = this.#random;
-    const all = { __name__: name, cluster: 'eu-1', ...labels, instance: `node-${target}.example.com:9100`, job: 'node' };
+    const all = {
+      __name__: name,
+      cluster: 'eu-1',
+      ...labels,
+      instance: `node-${target}.example.com:9100`,
+      job: 'node',
+    };
     const sorted = Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
     const rate = 10 ** (random.fraction() * 4);
-    const first = { constant: random.below(4), counter: random.below(1e8), seconds: random.below(1e6), bytes: 4096 * random.below(1e6), level: 1 };
+    const first = {
+      constant: random.below(4),
+      counter: random.below(1e8),
+      seconds: random.below(1e6),
+      bytes: 4096 * random.below(1e6),
+      level: 1,
+    };
     const encoded = Buffer.concat(sorted.map(([label, value]) => labelField(label, value)));
     invariant(encoded.length + SAMPLE_BYTES_MAX < SERIES_BYTES_MAX, 'labels are too long');
     return { labels: encoded, course, rate, value: first[course] };
@@ -123,33 +135,58 @@ export class NodeExporters {
 
 /** The series that each target has. */
 function shapesOf(random: SeededRandom): Shape[] {
-  const shapes: Shape[] = [];
-  const add = (name: string, labels: Shape['labels'], course: Course): void => void shapes.push({ name, labels, course });
-  for (let cpu = 0; cpu < CPUS; cpu++) {
-    for (const mode of CPU_MODES) add('node_cpu_seconds_total', { cpu: String(cpu), mode }, 'seconds');
-    for (const mode of GUEST_MODES) add('node_cpu_guest_seconds_total', { cpu: String(cpu), mode }, 'constant');
-  }
-  for (let i = 0; i < NETWORK_METRICS; i++) {
-    // Errors, drops and settings make up most of what is told of a device.
-    const course = i < 10 ? 'counter' : 'constant';
-    for (const device of NETWORK_DEVICES) add(`node_network_${WORDS[i % 10].toLowerCase()}_${i}_total`, { device }, course);
-  }
-  for (let i = 0; i < DISK_METRICS; i++) {
-    const course = i < 8 ? 'counter' : i < 12 ? 'seconds' : 'constant';
-    for (const device of DISKS) add(`node_disk_${WORDS[i % 10].toLowerCase()}_${i}_total`, { device }, course);
-  }
-  for (let i = 0; i < FILESYSTEM_METRICS; i++) {
-    for (const [k, mountpoint] of MOUNTS.entries()) {
+  return [...cpuShapes(), ...deviceShapes(), ...filesystemShapes(), ...singleShapes(random)];
+}
+
+function cpuShapes(): Shape[] {
+  return Array.from({ length: CPUS }, (_, i) => String(i)).flatMap((cpu): Shape[] => [
+    ...CPU_MODES.map((mode): Shape => ({ name: 'node_cpu_seconds_total', labels: { cpu, mode }, course: 'seconds' })),
+    ...GUEST_MODES.map((mode): Shape => {
+      return { name: 'node_cpu_guest_seconds_total', labels: { cpu, mode }, course: 'constant' };
+    }),
+  ]);
+}
+
+/** Errors, drops and settings, which hardly change, make up most of what is told of a device. */
+function deviceShapes(): Shape[] {
+  const courses = (counters: number, seconds: number, all: number): Course[] =>
+    Array.from({ length: all }, (_, i) => (i < counters ? 'counter' : i < counters + seconds ? 'seconds' : 'constant'));
+  const shapes = (group: string, devices: readonly string[], all: readonly Course[]): Shape[] =>
+    all.flatMap((course, i) => {
+      const name = `node_${group}_${WORDS[i % WORDS.length].toLowerCase()}_${i}_total`;
+      return devices.map((device): Shape => ({ name, labels: { device }, course }));
+    });
+  return [
+    ...shapes('network', NETWORK_DEVICES, courses(10, 0, NETWORK_METRICS)),
+    ...shapes('disk', DISKS, courses(8, 4, DISK_METRICS)),
+  ];
+}
+
+function filesystemShapes(): Shape[] {
+  return WORDS.slice(0, FILESYSTEM_METRICS).flatMap((word, i) =>
+    MOUNTS.map((mountpoint, k): Shape => {
       const labels = { device: `/dev/mapper/vg-${k}`, fstype: k < 3 ? 'ext4' : 'tmpfs', mountpoint };
-      add(`node_filesystem_${WORDS[i].toLowerCase()}_bytes`, labels, i < 3 && k % 3 === 0 ? 'bytes' : 'constant');
-    }
-  }
-  for (let i = 0; i < SINGLE_METRICS; i++) {
-    const name = `node_${GROUPS[i % GROUPS.length]}_${WORDS[Math.floor(i / GROUPS.length) % 10]}_${i}`;
-    const draw = random.fraction();
-    add(name, {}, draw < 0.55 ? 'constant' : draw < 0.8 ? 'counter' : draw < 0.95 ? 'bytes' : 'level');
-  }
-  return shapes;
+      const course = i < 3 && k % 3 === 0 ? 'bytes' : 'constant';
+      return { name: `node_filesystem_${word.toLowerCase()}_bytes`, labels, course };
+    }),
+  );
+}
+
+function singleShapes(random: SeededRandom): Shape[] {
+  return Array.from({ length: SINGLE_METRICS }, (_, i): Shape => {
+    const word = WORDS[Math.floor(i / GROUPS.length) % WORDS.length];
+    return {
+      name: `node_${GROUPS[i % GROUPS.length]}_${word}_${i}`,
+      labels: {},
+      course: drawnCourse(random.fraction()),
+    };
+  });
+}
+
+function drawnCourse(draw: number): Course {
+  if (draw < 0.55) return 'constant';
+  if (draw < 0.8) return 'counter';
+  return draw < 0.95 ? 'bytes' : 'level';
 }
 
 const SERIES_TAG = 0x0a;

@@ -96,7 +96,7 @@ export class DecoderV1 extends SeriesDecoder {
   protected exemplarLabels(from: number, end: number): string | undefined {
     const { scanner } = this;
     const labels: Buffer[] = [];
-    for (let at = from; at < end; ) {
+    for (let at = from; at < end;) {
       const tag = scanner.varint(at, end);
       const next = scanner.skip(tag, scanner.at, end);
       const field = tag === LABEL_TAG ? labelField(scanner.bytes, at, next) : undefined;
@@ -111,14 +111,18 @@ export class DecoderV1 extends SeriesDecoder {
     const { scanner } = this;
     let type = 0;
     const texts: (string | undefined)[] = ['', '', '', '', '', ''];
-    for (let at = from; at < end; ) {
+    for (let at = from; at < end;) {
       const tag = scanner.varint(at, end);
       at = scanner.skip(tag, scanner.at, end);
       const field = tag >>> 3;
       if (field === METADATA_FIELDS.type && (tag & 7) === VARINT) type = scanner.low;
       else if (field < texts.length && (tag & 7) === BYTES) texts[field] = utf8(scanner.bytes.subarray(scanner.at, at));
     }
-    const [metric, help, unit] = [texts[METADATA_FIELDS.metric], texts[METADATA_FIELDS.help], texts[METADATA_FIELDS.unit]];
+    const [metric, help, unit] = [
+      texts[METADATA_FIELDS.metric],
+      texts[METADATA_FIELDS.help],
+      texts[METADATA_FIELDS.unit],
+    ];
     // Metadata never fails a request.
     if (metric === undefined || help === undefined || unit === undefined) return;
     this.addMetadata({ metric, type: typeWord(type), unit, help }, undefined, () => undefined);

@@ -44,7 +44,8 @@ export class DecoderV2 extends SeriesDecoder {
     const { length } = this.scanner.bytes;
     const stop = Math.min(this.at + budgetBytes, length);
     this.#forgetOldGuesses();
-    while (this.at < stop) this.at = this.#hasAllSymbols ? this.#decodeField(this.at, length) : this.#findSymbol(this.at, length);
+    while (this.at < stop)
+      this.at = this.#hasAllSymbols ? this.#decodeField(this.at, length) : this.#findSymbol(this.at, length);
     this.checkSize();
     if (this.at < length) return false;
     if (!this.#hasAllSymbols) return this.#beginSeries();
@@ -71,7 +72,7 @@ export class DecoderV2 extends SeriesDecoder {
   #beginSeries(): boolean {
     this.#hasAllSymbols = true;
     this.at = 0;
-    this.#symbols = Array.from({ length: this.#places.length / 2 }, () => undefined);
+    this.#symbols = new Array<KnownSymbol | undefined>(this.#places.length / 2).fill(undefined);
     return this.scanner.bytes.length === 0;
   }
 
@@ -190,7 +191,7 @@ export class DecoderV2 extends SeriesDecoder {
     const [from, to] = [this.#places[2 * ref], this.#places[2 * ref + 1]];
     const last = this.#lastSymbol;
     const guess = last === undefined ? cache.firstSymbol : last.next;
-    const isGuess = guess !== undefined && guess.length === to - from && guess.equals(scanner.view, from);
+    const isGuess = guess?.length === to - from && guess.equals(scanner.view, from);
     const symbol = isGuess ? guess : cache.symbol(scanner, from, to);
     if (last === undefined) cache.firstSymbol = symbol;
     else if (last.next !== symbol) last.next = symbol;
@@ -202,7 +203,7 @@ export class DecoderV2 extends SeriesDecoder {
   protected exemplarLabels(from: number, end: number): string | undefined {
     const { scanner } = this;
     const refs: number[] = [];
-    for (let at = from; at < end; ) {
+    for (let at = from; at < end;) {
       const start = at;
       const tag = scanner.varint(at, end);
       at = scanner.skip(tag, scanner.at, end);
@@ -216,7 +217,7 @@ export class DecoderV2 extends SeriesDecoder {
   #decodeMetadata(known: SymbolSeries, from: number, end: number): void {
     const { scanner } = this;
     let [type, helpRef, unitRef] = [0, 0, 0];
-    for (let at = from; at < end; ) {
+    for (let at = from; at < end;) {
       const tag = scanner.varint(at, end);
       at = scanner.skip(tag, scanner.at, end);
       if ((tag & 7) !== VARINT) continue;
@@ -230,11 +231,15 @@ export class DecoderV2 extends SeriesDecoder {
     if (known.type === type && known.help === help && known.unit === unit) return;
     const word = typeWord(type);
     const metric = familyOf(known.series.metric, word);
-    this.addMetadata({ metric, type: word, unit: unit.bytes.toString(), help: help.bytes.toString() }, known.series, () => {
-      known.type = type;
-      known.help = help;
-      known.unit = unit;
-    });
+    this.addMetadata(
+      { metric, type: word, unit: unit.bytes.toString(), help: help.bytes.toString() },
+      known.series,
+      () => {
+        known.type = type;
+        known.help = help;
+        known.unit = unit;
+      },
+    );
   }
 
   #follow(known: SymbolSeries): void {

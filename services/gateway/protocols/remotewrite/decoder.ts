@@ -98,7 +98,7 @@ export abstract class SeriesDecoder implements Decoding {
   protected collectParts(from: number, end: number, onLabels: (start: number, end: number) => void): void {
     const { scanner, parts } = this;
     const { histograms, exemplars, metadata } = this.#fields;
-    for (let at = from; at < end; ) {
+    for (let at = from; at < end;) {
       const start = at;
       const tag = scanner.varint(at, end);
       at = scanner.skip(tag, scanner.at, end);

@@ -67,7 +67,7 @@ class RawHistogram {
  */
 export function readHistogram(scanner: WireScanner, from: number, end: number): HistogramSample | string {
   const raw = new RawHistogram();
-  for (let at = from; at < end; ) {
+  for (let at = from; at < end;) {
     const tag = scanner.varint(at, end);
     const start = scanner.at;
     at = scanner.skip(tag, start, end);
@@ -108,7 +108,8 @@ function readField(raw: RawHistogram, scanner: WireScanner, tag: number, range: 
   // A packed field was skipped last, so `at` is where its bytes begin.
   const from = isPacked ? scanner.at : range.start;
   if (field === NEGATIVE_SPANS || field === POSITIVE_SPANS) {
-    if (isPacked) (field === NEGATIVE_SPANS ? raw.negativeSpans : raw.positiveSpans).push(readSpan(scanner, from, range.end));
+    if (isPacked)
+      (field === NEGATIVE_SPANS ? raw.negativeSpans : raw.positiveSpans).push(readSpan(scanner, from, range.end));
     return;
   }
   const list = listOf(raw, field);
@@ -209,7 +210,7 @@ function readInteger(raw: RawHistogram, field: number, scanner: WireScanner): vo
 function readSpan(scanner: WireScanner, from: number, end: number): BucketSpan {
   let offset = 0;
   let length = 0;
-  for (let at = from; at < end; ) {
+  for (let at = from; at < end;) {
     const tag = scanner.varint(at, end);
     const start = scanner.at;
     at = scanner.skip(tag, start, end);

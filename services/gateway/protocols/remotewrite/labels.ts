@@ -102,7 +102,7 @@ function nameProblem(label: string, column: string, { isLegacy, otherColumns }: 
 
 function readLabels(scanner: WireScanner, from: number, to: number, { isLossy }: LabelRules): Label[] | string {
   const labels: Label[] = [];
-  for (let at = from; at < to; ) {
+  for (let at = from; at < to;) {
     // The tag is one byte: the caller has looked.
     const end = scanner.lengthEnd(at + 1, to);
     const { name, value } = readLabel(scanner, scanner.at, end);
@@ -119,7 +119,7 @@ const NOTHING = Buffer.alloc(0);
 function readLabel(scanner: WireScanner, from: number, end: number): { name: Buffer; value: Buffer } {
   let name: Buffer = NOTHING;
   let value: Buffer = NOTHING;
-  for (let at = from; at < end; ) {
+  for (let at = from; at < end;) {
     const tag = scanner.varint(at, end);
     const start = scanner.at;
     at = scanner.skip(tag, start, end);

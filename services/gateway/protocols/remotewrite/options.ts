@@ -54,7 +54,11 @@ function versionOf({ request }: RequestContext): 1 | 2 {
   if (given === '') return 1;
   const [type, ...parameters] = given.split(';').map((part) => part.trim());
   const proto = parameters.find((parameter) => /^proto\s*=/i.test(parameter));
-  const message = proto?.slice(proto.indexOf('=') + 1).trim().replace(/^"(.*)"$/, '$1').toLowerCase();
+  const message = proto
+    ?.slice(proto.indexOf('=') + 1)
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .toLowerCase();
   const version = message === undefined ? 1 : VERSIONS[message];
   if (type.toLowerCase() === MEDIA_TYPE && version !== undefined) return version;
   const text = `unsupported prometheus remote write content type: ${given}`;

@@ -181,7 +181,9 @@ export class MetricRows {
 
 /** @param tags names and values; those without a value are left out. */
 function seriesOf(table: string, tags: readonly (readonly [string, string])[]): SeriesEntry {
-  const present: Tag[] = tags.filter(([, value]) => value !== '').map(([name, value]) => ({ name, value: Buffer.from(value) }));
+  const present: Tag[] = tags
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => ({ name, value: Buffer.from(value) }));
   return new SeriesEntry(table, seriesId(present), present);
 }
 

@@ -44,10 +44,16 @@ export class SampleReader {
   }
 
   #sixBytes(bytes: Buffer, at: number): boolean {
-    const [b0, b1, b2, b3, b4, b5] = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3], bytes[at + 4], bytes[at + 5]];
+    const [b0, b1, b2, b3, b4, b5] = [
+      bytes[at],
+      bytes[at + 1],
+      bytes[at + 2],
+      bytes[at + 3],
+      bytes[at + 4],
+      bytes[at + 5],
+    ];
     if ((b0 & b1 & b2 & b3 & b4 & 0x80) === 0 || b5 >= 0x80) return false;
-    this.timeLow =
-      (b0 & 0x7f) | ((b1 & 0x7f) << 7) | ((b2 & 0x7f) << 14) | ((b3 & 0x7f) << 21) | ((b4 & 0x0f) << 28);
+    this.timeLow = (b0 & 0x7f) | ((b1 & 0x7f) << 7) | ((b2 & 0x7f) << 14) | ((b3 & 0x7f) << 21) | ((b4 & 0x0f) << 28);
     this.timeHigh = ((b4 & 0x7f) >>> 4) | (b5 << 3);
     return true;
   }

@@ -110,7 +110,13 @@ describe('remote write over HTTP', () => {
 
   it('refuses damaged bodies for good', async () => {
     const framed = Buffer.from('ff060000734e61507059', 'hex');
-    for (const body of [framed, Buffer.alloc(0), V1.subarray(0, V1.length - 1), Buffer.from('hello'), framed.subarray(1)]) {
+    for (const body of [
+      framed,
+      Buffer.alloc(0),
+      V1.subarray(0, V1.length - 1),
+      Buffer.from('hello'),
+      framed.subarray(1),
+    ]) {
       const { status, text } = await answer(body);
       expect([status, errorOf(text)], Buffer.from(body).toString('hex')).to.deep.equal([400, 'snappy: corrupt input']);
     }

@@ -15,7 +15,9 @@ describe('names of labels as names of columns', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         expect(labelOfColumn(columnOfLabel(a))).to.equal(a);
-        const [first, second] = [columnOfLabel(a), columnOfLabel(b)].map((it) => it.replace(/[A-Z]/g, (c) => c.toLowerCase()));
+        const [first, second] = [columnOfLabel(a), columnOfLabel(b)].map((it) =>
+          it.replace(/[A-Z]/g, (c) => c.toLowerCase()),
+        );
         if (a !== b) expect(first).not.to.equal(second);
       }),
     );

@@ -51,7 +51,15 @@ for (const [version, body] of [
 
     it('decodes the same bytes alike whatever is known already', () => {
       const series = Array.from({ length: 50 }, (_, i) =>
-        one([['__name__', `m${i % 7}`], ['i', String(i)], ['empty', '']], i / 3, TIME_MS + i),
+        one(
+          [
+            ['__name__', `m${i % 7}`],
+            ['i', String(i)],
+            ['empty', ''],
+          ],
+          i / 3,
+          TIME_MS + i,
+        ),
       );
       const expected = series.map((_, i) => row({ __name__: `m${i % 7}`, i: String(i) }, i / 3, TIME_MS + i));
       for (const order of [series, series, [...series].reverse(), series.slice(20), series]) {
@@ -81,7 +89,12 @@ for (const [version, body] of [
       const labels = [['__name__', 'm']] as const;
       const samples = [1, 2, 3].map((value) => ({ value, timestamp: TIME_MS + value }));
       const expected = samples.map(({ value }) => row({ __name__: 'm' }, value, TIME_MS + value));
-      expect(decode([{ labels, samples }, { labels, samples }]).rows).to.deep.equal([...expected, ...expected]);
+      expect(
+        decode([
+          { labels, samples },
+          { labels, samples },
+        ]).rows,
+      ).to.deep.equal([...expected, ...expected]);
       expect(decode([{ labels, samples }]).rows).to.deep.equal(expected);
     });
 
@@ -99,14 +112,36 @@ for (const [version, body] of [
       const bad: [Series, string][] = [
         [one([['a', 'b']]), 'missing metric name: series {"a":"b"}'],
         [one([['__name__', '']]), 'missing metric name: series {}'],
-        [one([['__name__', 'm'], ['a', '1'], ['a', '2']]), 'duplicate label "a": series {"__name__":"m","a":"1","a":"2"}'],
-        [one([['__name__', 'm'], ['', '1']]), 'label without a name: series {"":"1","__name__":"m"}'],
+        [
+          one([
+            ['__name__', 'm'],
+            ['a', '1'],
+            ['a', '2'],
+          ]),
+          'duplicate label "a": series {"__name__":"m","a":"1","a":"2"}',
+        ],
+        [
+          one([
+            ['__name__', 'm'],
+            ['', '1'],
+          ]),
+          'label without a name: series {"":"1","__name__":"m"}',
+        ],
         [one([['__name__', 'a\nb']]), 'invalid metric name "a\nb": series {"__name__":"a\\nb"}'],
         [
-          one([['__name__', 'm'], ['greptime_value', '1']]),
+          one([
+            ['__name__', 'm'],
+            ['greptime_value', '1'],
+          ]),
           'label name "greptime_value" is reserved: series {"__name__":"m","greptime_value":"1"}',
         ],
-        [one([['__name__', 'm'], ['__tsid', '1']]), 'label name "__tsid" is reserved: series {"__name__":"m","__tsid":"1"}'],
+        [
+          one([
+            ['__name__', 'm'],
+            ['__tsid', '1'],
+          ]),
+          'label name "__tsid" is reserved: series {"__name__":"m","__tsid":"1"}',
+        ],
       ];
       for (const [series, reason] of bad) {
         for (let time = 0; time < 2; time++) {
@@ -125,9 +160,20 @@ for (const [version, body] of [
 
     it('follows labels that name database and table', () => {
       const { rows } = decode([
-        one([['__name__', 'm'], ['x_greptime_database', 'idc1']]),
-        one([['__name__', 'm'], ['__database__', 'a'], ['__schema__', 'b'], ['__physical_table__', 't']]),
-        one([['__name__', 'm'], ['x_greptime_physical_table', 'u']]),
+        one([
+          ['__name__', 'm'],
+          ['x_greptime_database', 'idc1'],
+        ]),
+        one([
+          ['__name__', 'm'],
+          ['__database__', 'a'],
+          ['__schema__', 'b'],
+          ['__physical_table__', 't'],
+        ]),
+        one([
+          ['__name__', 'm'],
+          ['x_greptime_physical_table', 'u'],
+        ]),
       ]);
       expect(rows.map(({ database, table, labels }) => [database, table, labels])).to.have.deep.members([
         ['idc1', 'greptime_physical_table', { __name__: 'm' }],
@@ -138,7 +184,15 @@ for (const [version, body] of [
 
     it('keeps exemplars, also of series without samples', () => {
       const exemplars = [{ labels: { trace_id: 'x"y' }, value: 2.5, timestamp: TIME_MS }];
-      const { rows } = decode([{ labels: [['__name__', 'm'], ['A', 'b']], exemplars }]);
+      const { rows } = decode([
+        {
+          labels: [
+            ['__name__', 'm'],
+            ['A', 'b'],
+          ],
+          exemplars,
+        },
+      ]);
       expect(rows).to.deep.equal([
         {
           database: 'public',
@@ -153,8 +207,17 @@ for (const [version, body] of [
 
     it('keeps histograms of integers, of floats and with own bounds', () => {
       const common = { sum: 12.5, timestamp: TIME_MS, zero_threshold: 0.001 };
-      const spans = [{ offset: -2, length: 1 }, { offset: 3, length: 2 }];
-      const integers = { count_int: 13, zero_count_int: 1, schema: 3, positive_spans: spans, positive_deltas: [2, 1, 1] };
+      const spans = [
+        { offset: -2, length: 1 },
+        { offset: 3, length: 2 },
+      ];
+      const integers = {
+        count_int: 13,
+        zero_count_int: 1,
+        schema: 3,
+        positive_spans: spans,
+        positive_deltas: [2, 1, 1],
+      };
       const floats = {
         count_float: 4.5,
         zero_count_float: 0.5,
@@ -204,7 +267,12 @@ for (const [version, body] of [
         [{ schema: -53, zero_count_int: 1, count_int: 1 }, 'histogram with custom buckets has a zero bucket'],
         [{ schema: -53, positive_spans: [{ offset: 2, length: 0 }] }, 'histogram has a positive bucket out of range'],
         [
-          { positive_spans: [{ offset: 0, length: 0 }, { offset: -1, length: 0 }] },
+          {
+            positive_spans: [
+              { offset: 0, length: 0 },
+              { offset: -1, length: 0 },
+            ],
+          },
           'histogram has a positive span with a negative offset',
         ],
       ];
@@ -220,7 +288,10 @@ for (const [version, body] of [
 
     it('refuses a body that ends too early, at each byte, or takes it as a shorter one', () => {
       const series = [
-        one([['__name__', 'm'], ['a', 'b']]),
+        one([
+          ['__name__', 'm'],
+          ['a', 'b'],
+        ]),
         { labels: [['__name__', 'h']] as const, histograms: [{ count_int: 1, zero_count_int: 1, timestamp: TIME_MS }] },
       ];
       const whole = body(series);
@@ -238,14 +309,28 @@ for (const [version, body] of [
     it('is not confused by an emptied cache', () => {
       rig = new RemoteWriteRig({ memoryBytes: 3_000 });
       rig.sliceBytes = 64;
-      const series = Array.from({ length: 40 }, (_, i) => one([['__name__', 'm'], ['i', String(i)]], i));
+      const series = Array.from({ length: 40 }, (_, i) =>
+        one(
+          [
+            ['__name__', 'm'],
+            ['i', String(i)],
+          ],
+          i,
+        ),
+      );
       const expected = series.map((_, i) => row({ __name__: 'm', i: String(i) }, i));
       for (let time = 0; time < 3; time++) expect(decode(series).rows).to.deep.equal(expected);
       expect(rig.cache.epoch).to.be.greaterThan(3);
     });
 
     it('answers malformed bytes with an error of the client, whatever they are', () => {
-      const valid = body([one([['__name__', 'm'], ['a', 'b']]), one([['__name__', 'n']])]);
+      const valid = body([
+        one([
+          ['__name__', 'm'],
+          ['a', 'b'],
+        ]),
+        one([['__name__', 'n']]),
+      ]);
       const changes = fc.array(fc.tuple(fc.nat(valid.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
       fc.assert(
         fc.property(changes, (bytes) => {
@@ -267,7 +352,10 @@ for (const [version, body] of [
 describe('remote write 1.0, details', () => {
   it('finds what the definitions find, in any order of fields and with unknown ones', () => {
     const rig = new RemoteWriteRig();
-    const label = fc.tuple(fc.constantFrom('__name__', 'a', 'b', 'c'), fc.constantFrom('', 'x', 'long value'.repeat(20)));
+    const label = fc.tuple(
+      fc.constantFrom('__name__', 'a', 'b', 'c'),
+      fc.constantFrom('', 'x', 'long value'.repeat(20)),
+    );
     const sample = fc.record({ value: fc.double(), timestamp: fc.maxSafeInteger() });
     const pieces = fc.array(fc.oneof(label, sample, fc.constant('unknown' as const)), { maxLength: 12 });
     fc.assert(
@@ -298,7 +386,12 @@ describe('remote write 1.0, details', () => {
   });
 
   it('refuses what is not UTF-8, or repairs it where it is told to', () => {
-    const body = bodyV1([one([['__name__', 'm'], ['a', 'UUUU']])]);
+    const body = bodyV1([
+      one([
+        ['__name__', 'm'],
+        ['a', 'UUUU'],
+      ]),
+    ]);
     body.write('\xff\xfe', body.indexOf('UUUU'), 'latin1');
     const strict = new RemoteWriteRig().decode(1, body);
     expect(strict.rows).to.deep.equal([]);
@@ -309,7 +402,15 @@ describe('remote write 1.0, details', () => {
 
   it('takes only names of before Prometheus 3 where it is told to', () => {
     const rig = new RemoteWriteRig({ nameValidation: 'legacy' });
-    const { reasons } = rig.decode(1, bodyV1([one([['__name__', 'm'], ['http.method', 'x']])]));
+    const { reasons } = rig.decode(
+      1,
+      bodyV1([
+        one([
+          ['__name__', 'm'],
+          ['http.method', 'x'],
+        ]),
+      ]),
+    );
     expect(reasons[0]).to.match(/^invalid label name "http\.method"/);
   });
 
@@ -339,7 +440,10 @@ describe('remote write 2.0, details', () => {
     });
     const body = bodyV2([of('m_bucket', 'h'), of('m_sum', 'h'), of('n', 'h')]);
     const metadata = (isKept: boolean, bytes = body): unknown[] =>
-      rig.decode(2, bytes, isKept).rows.filter(({ table }) => table.endsWith('metadata')).map(({ labels }) => labels);
+      rig
+        .decode(2, bytes, isKept)
+        .rows.filter(({ table }) => table.endsWith('metadata'))
+        .map(({ labels }) => labels);
     const expected = [
       { metric: 'm', type: 'histogram', help: 'h' },
       { metric: 'n', type: 'histogram', help: 'h' },
@@ -360,7 +464,10 @@ describe('remote write 2.0, details', () => {
     });
     const { rows, reasons } = new RemoteWriteRig().decode(2, Buffer.concat([...series, ...symbols]));
     expect(rows).to.deep.equal([row({ __name__: 'm' }, 0, 1)]);
-    expect(reasons).to.deep.equal(['label reference 99 is out of range: series {}', 'odd number of label references: series {}']);
+    expect(reasons).to.deep.equal([
+      'label reference 99 is out of range: series {}',
+      'odd number of label references: series {}',
+    ]);
   });
 
   it('takes references that are not packed', () => {

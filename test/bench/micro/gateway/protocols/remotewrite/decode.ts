@@ -76,8 +76,23 @@ function measure(name: string, bodies: readonly Buffer[], version: 1 | 2, withFi
 
 const all = Array.from({ length: BODIES }, (_, body) => seriesOf(body));
 const shuffled = all.map((series, i) => (i % 2 === 0 ? series : [...series].reverse()));
-measure('1.0, same order', all.map((series) => bodyV1(series)), 1, false);
-measure('1.0, same order, finish', all.map((series) => bodyV1(series)), 1, true);
-measure('1.0, other order every time', [...all, ...shuffled].map((series) => bodyV1(series)), 1, false);
+measure(
+  '1.0, same order',
+  all.map((series) => bodyV1(series)),
+  1,
+  false,
+);
+measure(
+  '1.0, same order, finish',
+  all.map((series) => bodyV1(series)),
+  1,
+  true,
+);
+measure(
+  '1.0, other order every time',
+  [...all, ...shuffled].map((series) => bodyV1(series)),
+  1,
+  false,
+);
 measure('2.0, same order, metadata', all.map(bodyV2), 2, false);
 measure('2.0, same order, metadata, finish', all.map(bodyV2), 2, true);
