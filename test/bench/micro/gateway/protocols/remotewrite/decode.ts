@@ -1,4 +1,4 @@
-/** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/remotewrite/decode.js`. */
+/** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/remotewrite/decode.js [1.0|2.0]`. */
 import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
 import { DecoderV1 } from '#services/gateway/protocols/remotewrite/decode-v1';
 import { DecoderV2 } from '#services/gateway/protocols/remotewrite/decode-v2';
@@ -46,6 +46,7 @@ function seriesOf(body: number): Series[] {
 }
 
 function measure(name: string, bodies: readonly Buffer[], version: 1 | 2, withFinish: boolean): void {
+  if (!name.startsWith(process.argv[2] ?? '')) return;
   const cache = new SeriesCache(new SeriesMemory(64 * MEBIBYTE), rules);
   const pool = new BuilderPool(32 * MEBIBYTE);
   const options = { cache, rules, defaultTable: names.physicalTable };
