@@ -11,6 +11,8 @@ import { hasValue, type Column } from '#shared/rowbatch/column';
 import { labelOfColumn } from '#shared/schema/label-column';
 import { metricNames } from '#shared/schema/metric-table';
 
+import type { Series } from './remote-write-messages.js';
+
 const NAMES = metricNames({ naming: 'greptime', defaultColumnPrefix: '' });
 const WRITE = {
   database: 'public',
@@ -126,4 +128,25 @@ const scratch = new DataView(new ArrayBuffer(8));
 export function bitsOf(value: number): bigint {
   scratch.setFloat64(0, value);
   return scratch.getBigUint64(0);
+}
+
+/** The time of samples that name none. */
+export const TIME_MS = 1_700_000_000_123;
+
+/** A row of the default table. */
+export function row(labels: Record<string, string>, value: number, timeMs = TIME_MS): MetricRow {
+  return { database: 'public', table: 'greptime_physical_table', labels, time: BigInt(timeMs), bits: bitsOf(value) };
+}
+
+/** A series of one sample. */
+export function one(labels: Series['labels'], value = 1, timestamp = TIME_MS): Series {
+  return { labels, samples: [{ value, timestamp }] };
+}
+
+/** A field of bytes. */
+export function field(tag: number, value: Buffer): Buffer {
+  const length: number[] = [];
+  let rest = value.length;
+  for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+  return Buffer.concat([Buffer.from([tag, ...length, rest]), value]);
 }
