@@ -81,7 +81,7 @@ export class DecoderV1 extends SeriesDecoder {
       if (isNext && scattered === undefined) labelsTo = stop;
       else (scattered ??= [scanner.bytes.subarray(from, labelsTo)]).push(field);
     });
-    if (parts.isEmpty) return;
+    if (parts.length === 0) return;
     const labels = scattered === undefined ? undefined : Buffer.concat(scattered);
     const found =
       labels === undefined

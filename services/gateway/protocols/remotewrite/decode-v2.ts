@@ -5,9 +5,10 @@
  * then on it is an object, and a series that was sent before is recognised by comparing references.
  */
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { COLUMNS_MAX } from '#shared/schema/names';
 
 import { SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import { LABEL_TAG, labelsJson } from './labels.js';
+import { JSON_BYTES_MAX, LABEL_TAG, labelsJson } from './labels.js';
 import type { MetricRows } from './rows.js';
 import type { KnownSymbol, SymbolSeries } from './series-cache.js';
 import { BYTES, VARINT, WireScanner } from './wire.js';
@@ -19,6 +20,10 @@ const PACKED_REFS_TAG = 0x0a;
 const METADATA_TAG = 0x2a;
 const METADATA_FIELDS = { type: 1, help: 3, unit: 4 } as const;
 const SYMBOLS_MAX = 1024 * 1024;
+const REFS_MAX = 2 * COLUMNS_MAX;
+/** Labels of one series, and of all series of a request that are not known: a text may stand in many of them. */
+const SERIES_BYTES_MAX = 1024 * 1024;
+const LABEL_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Decodes one body of version 2, in slices. */
 export class DecoderV2 extends SeriesDecoder {
@@ -27,6 +32,8 @@ export class DecoderV2 extends SeriesDecoder {
   #symbols: (KnownSymbol | undefined)[] = [];
   #lastSymbol: KnownSymbol | undefined = undefined;
   #hasAllSymbols = false;
+  /** Labels that were parsed so far. */
+  #parsedBytes = 0;
   /** The symbols of the series at hand. */
   readonly #refs: KnownSymbol[] = [];
   #guess: SymbolSeries | undefined;
@@ -131,7 +138,7 @@ export class DecoderV2 extends SeriesDecoder {
     const known = this.#seriesOf(refs);
     this.#forgetOldGuesses();
     const reason = typeof known === 'string' ? known : this.addParts(known.series);
-    if (reason !== '') return this.refuse(reason, this.#labelBytes(refs));
+    if (reason !== '') return this.refuse(reason, this.#shownLabels(refs));
     if (typeof known === 'string') return;
     for (let i = 0; i < parts.metadata.length; i += 2) {
       this.#decodeMetadata(known, parts.metadata[i], parts.metadata[i + 1]);
@@ -147,11 +154,13 @@ export class DecoderV2 extends SeriesDecoder {
     const tag = scanner.varint(start, end);
     const isPacked = (tag & 7) === BYTES;
     if (isPacked) scanner.lengthEnd(scanner.at, end);
-    if (isPacked || (tag & 7) === VARINT) while (scanner.at < end) refs.push(scanner.varint(scanner.at, end));
+    if (isPacked || (tag & 7) === VARINT)
+      while (scanner.at < end && refs.length <= REFS_MAX) refs.push(scanner.varint(scanner.at, end));
     scanner.at = after;
   }
 
   #seriesOf(refs: readonly number[]): SymbolSeries | string {
+    if (refs.length > REFS_MAX) return `more than ${COLUMNS_MAX} labels`;
     if (refs.length % 2 !== 0) return 'odd number of label references';
     const symbols = this.#refs;
     symbols.length = 0;
@@ -163,9 +172,26 @@ export class DecoderV2 extends SeriesDecoder {
     const { cache, defaultTable } = this.options;
     const known = cache.findBySymbols(symbols, symbols.length);
     if (known !== undefined) return known;
+    const length = this.#labelLength(refs);
+    if (length > SERIES_BYTES_MAX) return `labels of more than ${SERIES_BYTES_MAX} bytes`;
+    this.#parsedBytes += length;
+    if (this.#parsedBytes > LABEL_BYTES_MAX) {
+      throw new AlmanacError('invalid_arguments', `labels have more than ${LABEL_BYTES_MAX} bytes`, { http: 413 });
+    }
     const labels = this.#labelBytes(refs);
     const series = cache.series(new WireScanner(labels), 0, labels.length, defaultTable);
     return typeof series === 'string' ? series : cache.addBySymbols([...symbols], series);
+  }
+
+  /** Bytes of the texts. */
+  #labelLength(refs: readonly number[]): number {
+    return refs.reduce((sum, ref) => sum + (this.#symbolOf(ref)?.length ?? 0), 0);
+  }
+
+  /** Labels for a message; none of very many or long ones. */
+  #shownLabels(refs: readonly number[]): Buffer {
+    const isShort = refs.length <= REFS_MAX && this.#labelLength(refs) <= JSON_BYTES_MAX;
+    return isShort ? this.#labelBytes(refs) : Buffer.alloc(0);
   }
 
   /** The labels as version 1 writes them; references that lead nowhere are left out. */
@@ -210,6 +236,7 @@ export class DecoderV2 extends SeriesDecoder {
       if (tag >>> 3 === REFS_FIELD) this.#readRefs(refs, start, at);
     }
     if (refs.length % 2 !== 0 || refs.some((ref) => ref >= this.#symbols.length)) return undefined;
+    if (refs.length > REFS_MAX || this.#labelLength(refs) > JSON_BYTES_MAX) return undefined;
     const labels = this.#labelBytes(refs);
     return labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
   }

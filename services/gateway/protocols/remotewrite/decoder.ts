@@ -46,8 +46,9 @@ class SeriesParts {
     this.metadata.length = 0;
   }
 
-  get isEmpty(): boolean {
-    return this.samples.length + this.histograms.length + this.exemplars.length + this.metadata.length === 0;
+  /** Twice the number of messages. */
+  get length(): number {
+    return this.samples.length + this.histograms.length + this.exemplars.length + this.metadata.length;
   }
 }
 
@@ -89,9 +90,7 @@ export abstract class SeriesDecoder implements Decoding {
   }
 
   protected checkSize(): void {
-    if (this.rows.rowCount <= ROWS_MAX) return;
-    const text = `request has more than ${ROWS_MAX} samples: send fewer at once`;
-    throw new AlmanacError('invalid_arguments', text, { http: 413 });
+    if (this.rows.rowCount > ROWS_MAX) throw tooManySamples();
   }
 
   /** Notes where the messages behind the labels are. Fields that are no bytes, and `labelField`, are left out. */
@@ -109,7 +108,9 @@ export abstract class SeriesDecoder implements Decoding {
       else if (field === histograms) parts.histograms.push(scanner.at, at);
       else if (field === exemplars) parts.exemplars.push(scanner.at, at);
       else if (field === metadata) parts.metadata.push(scanner.at, at);
+      if (parts.length > 2 * ROWS_MAX) throw tooManySamples();
     }
+    if (this.rows.rowCount + parts.length / 2 > ROWS_MAX) throw tooManySamples();
   }
 
   /** Appends what `parts` holds; returns the reason if the series is refused as a whole. */
@@ -126,9 +127,7 @@ export abstract class SeriesDecoder implements Decoding {
       rows.addSample(series, sample);
     }
     for (const histogram of histograms) rows.addHistogram(series, histogram);
-    for (let i = 0; i < parts.exemplars.length; i += 2) {
-      this.#addExemplar(series, parts.exemplars[i], parts.exemplars[i + 1]);
-    }
+    if (parts.exemplars.length > 0) this.#addExemplars(series, parts.exemplars);
     return '';
   }
 
@@ -153,13 +152,15 @@ export abstract class SeriesDecoder implements Decoding {
     this.rejections.add(reason, this.rejections.hasRoom ? this.#shown(labels) : '');
   }
 
-  #addExemplar(series: KnownSeries, from: number, end: number): void {
-    this.sample.readExemplar(from, end);
-    const exemplar = this.exemplarLabels(from, end);
+  #addExemplars(series: KnownSeries, places: readonly number[]): void {
     const { labels } = series;
     const own = labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
-    if (exemplar === undefined || own === undefined) return;
-    this.rows.addExemplar(series, this.sample, { series: own, exemplar });
+    if (own === undefined) return;
+    for (let i = 0; i < places.length; i += 2) {
+      this.sample.readExemplar(places[i], places[i + 1]);
+      const exemplar = this.exemplarLabels(places[i], places[i + 1]);
+      if (exemplar !== undefined) this.rows.addExemplar(series, this.sample, { series: own, exemplar });
+    }
   }
 
   /** Labels for a message, whatever is wrong with them. */
@@ -170,6 +171,11 @@ export abstract class SeriesDecoder implements Decoding {
 
 const LABELS_FIELD = 1;
 const SAMPLES_FIELD = 2;
+
+function tooManySamples(): AlmanacError {
+  const text = `request has more than ${ROWS_MAX} samples: send fewer at once`;
+  return new AlmanacError('invalid_arguments', text, { http: 413 });
+}
 
 export function typeWord(type: number): string {
   return TYPE_WORDS[type] ?? TYPE_WORDS[0];

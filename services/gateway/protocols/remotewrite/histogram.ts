@@ -37,6 +37,9 @@ const START_TIME = 17;
 const SPAN_OFFSET = 1;
 const SPAN_LENGTH = 2;
 
+/** Buckets, spans and bounds: senders have hundreds. */
+const ITEMS_MAX = 65_536;
+
 /** The message as it stands there, before the rules about it. */
 class RawHistogram {
   countInt: number | undefined = undefined;
@@ -51,6 +54,8 @@ class RawHistogram {
   startMs = 0;
   timeLow = 0;
   timeHigh = 0;
+  /** Spans, buckets and bounds so far; those above `ITEMS_MAX` are only counted. */
+  itemCount = 0;
   readonly customValues: number[] = [];
   readonly positiveSpans: BucketSpan[] = [];
   readonly negativeSpans: BucketSpan[] = [];
@@ -73,6 +78,7 @@ export function readHistogram(scanner: WireScanner, from: number, end: number): 
     at = scanner.skip(tag, start, end);
     readField(raw, scanner, tag, { start, end: at });
   }
+  if (raw.itemCount > ITEMS_MAX) return `histogram has more than ${ITEMS_MAX} spans, buckets and bounds`;
   const { timeLow, timeHigh, startMs } = raw;
   const isFloat = raw.countFloat !== undefined;
   const problem = familyProblem(raw, isFloat);
@@ -83,7 +89,7 @@ export function readHistogram(scanner: WireScanner, from: number, end: number): 
     schema: raw.schema,
     zeroThreshold: raw.zeroThreshold,
     sum: raw.sum,
-    resetHint: (raw.resetHint >= 0 && raw.resetHint <= 3 ? raw.resetHint : 0) as ResetHint,
+    resetHint: hintOf(raw.resetHint),
     startMs: Number.isSafeInteger(startMs) ? startMs : 0,
     count: raw.countFloat ?? raw.countInt ?? 0,
     zeroCount: raw.zeroFloat ?? raw.zeroInt ?? 0,
@@ -108,13 +114,18 @@ function readField(raw: RawHistogram, scanner: WireScanner, tag: number, range: 
   // A packed field was skipped last, so `at` is where its bytes begin.
   const from = isPacked ? scanner.at : range.start;
   if (field === NEGATIVE_SPANS || field === POSITIVE_SPANS) {
-    if (isPacked)
-      (field === NEGATIVE_SPANS ? raw.negativeSpans : raw.positiveSpans).push(readSpan(scanner, from, range.end));
+    if (!isPacked || ++raw.itemCount > ITEMS_MAX) return;
+    const spans = field === NEGATIVE_SPANS ? raw.negativeSpans : raw.positiveSpans;
+    spans.push(readSpan(scanner, from, range.end));
     return;
   }
   const list = listOf(raw, field);
   if (list !== undefined) {
-    readNumbers(list, scanner, field, { start: from, end: range.end }, tag & 7);
+    const areDeltas = field === NEGATIVE_DELTAS || field === POSITIVE_DELTAS;
+    if ((tag & 7) !== BYTES && (tag & 7) !== (areDeltas ? 0 : 1)) return;
+    const before = list.length;
+    readNumbers(list, scanner, areDeltas, { start: from, end: range.end });
+    raw.itemCount += list.length - before;
     return;
   }
   if (!isPacked) readNumber(raw, scanner, tag, range);
@@ -137,11 +148,9 @@ function listOf(raw: RawHistogram, field: number): number[] | undefined {
   }
 }
 
-/** Repeated numbers, packed or one by one. */
-function readNumbers(list: number[], scanner: WireScanner, field: number, range: Range, wireType: number): void {
-  const areDeltas = field === NEGATIVE_DELTAS || field === POSITIVE_DELTAS;
-  if (wireType !== BYTES && wireType !== (areDeltas ? 0 : 1)) return;
-  for (let at = range.start; at < range.end; at = scanner.at) {
+/** Repeated numbers, packed or one by one; of very many only some. */
+function readNumbers(list: number[], scanner: WireScanner, areDeltas: boolean, range: Range): void {
+  for (let at = range.start; at < range.end && list.length <= ITEMS_MAX; at = scanner.at) {
     if (areDeltas) {
       scanner.varint64(at, range.end);
       list.push(scanner.zigzag);
@@ -220,6 +229,10 @@ function readSpan(scanner: WireScanner, from: number, end: number): BucketSpan {
   }
   if (from > end) throw malformed();
   return { offset, length };
+}
+
+function hintOf(number: number): ResetHint {
+  return (number >= 0 && number <= 3 ? number : 0) as ResetHint;
 }
 
 function zigzag32(low: number): number {

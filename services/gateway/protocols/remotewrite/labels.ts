@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Tag } from '#shared/rowbatch/series-key';
 import { columnOfLabel } from '#shared/schema/label-column';
 import { METRIC_NAME, type MetricNames } from '#shared/schema/metric-table';
-import { NAME_BYTES_MAX } from '#shared/schema/names';
+import { COLUMNS_MAX, NAME_BYTES_MAX } from '#shared/schema/names';
 import { isReservedColumn } from '#shared/schema/segment-columns';
 
 import { BYTES, type WireScanner } from './wire.js';
@@ -17,6 +17,9 @@ const VALUE_FIELD = 2;
 const DATABASE_LABELS = ['__schema__', '__database__', 'x_greptime_database'];
 const TABLE_LABELS = ['__physical_table__', 'x_greptime_physical_table'];
 const PLACE_LABELS = new Set([...DATABASE_LABELS, ...TABLE_LABELS]);
+
+/** Labels of messages and exemplars. */
+export const JSON_BYTES_MAX = 16 * 1024;
 
 const LEGACY_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const CONTROL = /[\u0000-\u001f\u007f]/;
@@ -84,8 +87,9 @@ export function parseSeries(scanner: WireScanner, from: number, to: number, rule
   return { metric, database: firstOf(byName, DATABASE_LABELS), table: firstOf(byName, TABLE_LABELS), tags };
 }
 
-/** The labels in `[from, to)` as a JSON object, sorted by name; undefined if they cannot be. */
+/** The labels in `[from, to)` as a JSON object, sorted by name; undefined if they cannot be, or are very long. */
 export function labelsJson(scanner: WireScanner, from: number, to: number, rules: LabelRules): string | undefined {
+  if (to - from > JSON_BYTES_MAX) return undefined;
   const labels = readLabels(scanner, from, to, rules);
   if (typeof labels === 'string') return undefined;
   const kept = labels.filter(({ name, value }) => value.length > 0 && !PLACE_LABELS.has(name));
@@ -103,6 +107,7 @@ function nameProblem(label: string, column: string, { isLegacy, otherColumns }: 
 function readLabels(scanner: WireScanner, from: number, to: number, { isLossy }: LabelRules): Label[] | string {
   const labels: Label[] = [];
   for (let at = from; at < to;) {
+    if (labels.length === COLUMNS_MAX) return `more than ${COLUMNS_MAX} labels`;
     // The tag is one byte: the caller has looked.
     const end = scanner.lengthEnd(at + 1, to);
     const { name, value } = readLabel(scanner, scanner.at, end);

@@ -27,6 +27,9 @@ export interface MetricMetadata {
   readonly help: string;
 }
 
+/** Texts of exemplars, and those of metadata, of one request: labels that are sent once may stand in many of them. */
+const TEXT_BYTES_MAX = 16 * 1024 * 1024;
+
 /** Columns of one physical metric table. */
 interface Columns {
   readonly builder: TableBuilder;
@@ -51,6 +54,8 @@ export class MetricRows {
   rowCount = 0;
   sampleCount = 0;
   histogramCount = 0;
+  #exemplarBytes = 0;
+  #metadataBytes = 0;
   readonly #options: RowsOptions;
   readonly #databases = new Map<string, DatabaseRows>();
   readonly #columns = new Map<Target, Columns>();
@@ -86,12 +91,18 @@ export class MetricRows {
     this.histogramCount++;
   }
 
-  /** @param labels of the series and of the exemplar, as JSON. */
+  /**
+   * Adds an exemplar, if the request does not have too many of them.
+   *
+   * @param labels of the series and of the exemplar, as JSON.
+   */
   addExemplar(
     { metric, target }: KnownSeries,
     exemplar: SampleReader,
     labels: { readonly series: string; readonly exemplar: string },
   ): void {
+    this.#exemplarBytes += labels.series.length + labels.exemplar.length;
+    if (this.#exemplarBytes > TEXT_BYTES_MAX) return;
     const { names } = this.#options;
     const database = this.#database(target.database);
     const builder = database.exemplars.table(names.exemplarsTable);
@@ -109,8 +120,10 @@ export class MetricRows {
     this.rowCount++;
   }
 
-  /** All rows of metadata are of the same time: the same metadata again is the same row. */
+  /** Adds metadata. All its rows are of the same time: the same again is the same row. */
   addMetadata({ metric, type, unit, help }: MetricMetadata, target: Target | undefined): void {
+    this.#metadataBytes += metric.length + unit.length + help.length;
+    if (this.#metadataBytes > TEXT_BYTES_MAX) return;
     const { names, nowMs } = this.#options;
     const builder = this.#database(target?.database).metadata.table(names.metadataTable);
     const row = builder.rowCount;
