@@ -133,9 +133,16 @@ export class Clients {
     if (querier !== undefined) await this.#erase(this.#scheduler.random.pick(this.#tables), querier, 'drop');
   }
 
-  async flushAll(): Promise<void> {
+  /** @returns whether every table that is there was flushed. */
+  async flushAll(): Promise<boolean> {
     const querier = this.#ready(this.#nodes.queriers);
-    if (querier !== undefined) for (const table of this.#tables) await this.#flush(table, querier);
+    if (querier === undefined) return false;
+    let isDone = true;
+    for (const table of this.#tables) {
+      const isFlushed = await this.#flush(table, querier);
+      isDone &&= isFlushed || this.#presentTableId(table.name) === undefined;
+    }
+    return isDone;
   }
 
   /** One read with its check. @returns whether it was answered. */
@@ -245,8 +252,8 @@ export class Clients {
     return [...rows.values()];
   }
 
-  async #flush(table: TrackedTable, querier: QuerierNode): Promise<void> {
-    await this.#statement(`FLUSH ${table.name}`, () => querier.flush(table.name, this.#call(querier.life, 5_000)));
+  #flush(table: TrackedTable, querier: QuerierNode): Promise<boolean> {
+    return this.#statement(`FLUSH ${table.name}`, () => querier.flush(table.name, this.#call(querier.life, 5_000)));
   }
 
   async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {
