@@ -13,7 +13,12 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
+import { NO_EXTRAS } from './rpc/prom/extras.js';
+import { NO_SOURCES } from './rpc/prom/no-sources.js';
+import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
+import { Admission } from './run/admission.js';
+import { MemoryWatch } from './run/memory-watch.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { RowSink } from './sql/statements/statement.js';
 
@@ -67,17 +72,18 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       });
     }),
   ];
+  const { concurrent, queue, processBytes } = config.runs;
+  const shared = {
+    ...deps,
+    metrics: querierMetrics(deps.metrics),
+    admission: new Admission({ concurrent, queue, clock }),
+    memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),
+  };
   return {
     service: {
-      sql: sql({
-        ...deps,
-        duckdb,
-        snapshots,
-        log,
-        metrics: querierMetrics(deps.metrics),
-        limits: config.limits,
-        names: { catalog: config.catalogName },
-      }),
+      sql: sql({ ...shared, duckdb, snapshots, log, limits: config.limits, names: { catalog: config.catalogName } }),
+      // Where PromQL reads from: the storage's own SampleSources and PromExtras take the place of these two.
+      ...prom({ ...shared, sources: NO_SOURCES, extras: NO_EXTRAS, promLimits: config.promql }),
     },
     drain: () => Promise.resolve(),
     stop() {
