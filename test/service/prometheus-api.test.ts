@@ -1,336 +1,222 @@
 import { expect } from 'chai';
 
-import type { PromExtras } from '#services/querier/rpc/prom/extras';
-import { Labels } from '#services/querier/promql/labels';
-import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
-import { memoryQuerier, MemorySamples } from '#test/support/memory-samples';
-import { series } from '#test/support/promql-source';
-
-const COUNT = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-const HISTOGRAM = {
-  ...{ schema: 0, count: 6, sum: 7.5, zeroThreshold: 0.001, zeroCount: 1, custom: [], hint: 'unknown' as const },
-  positive: { indexes: [0, 1], counts: [2, 1] },
-  negative: { indexes: [1], counts: [2] },
-};
-const DATABASES = {
-  public: [
-    series('up', { job: 'a', instance: '1' }, COUNT),
-    series('up', { job: 'a', instance: '2' }, COUNT),
-    series('up', { job: 'b', instance: '3' }, COUNT),
-    series('big', {}, [1e21, 1e-7, -0, Infinity, NaN, 0.5]),
-    series('latency', { job: 'a' }, [HISTOGRAM, HISTOGRAM]),
-    series('other_total', { 'a.b': 'c' }, COUNT),
-  ],
-  elsewhere: [series('far', { place: 'there' }, COUNT)],
-};
-const EXTRAS: PromExtras = {
-  metadata: () =>
-    Promise.resolve(
-      new Map([
-        ['up', [{ type: 'gauge', help: 'is it up', unit: '' }]],
-        ['x_total', [1, 2].map((n) => ({ type: 'counter', help: `help ${n}`, unit: '' }))],
-      ]),
-    ),
-  exemplars: ({ matcherSets }) =>
-    Promise.resolve([
-      {
-        series: Labels.of([['__name__', matcherSets[0].at(-1)?.value ?? '']]),
-        exemplars: [{ labels: Labels.of([['trace_id', 'x']]), value: 6, timeMs: 1_600_096_945_479 }],
-      },
-    ]),
-};
-
-interface Answer {
-  readonly status: number;
-  readonly json: Readonly<Record<string, unknown>>;
-  readonly text: string;
-}
+import { encoded, PromRig, read, type PromAnswerRead } from '#test/support/prom-rig';
 
 describe("Prometheus's HTTP API", () => {
-  let rig: GatewayRig;
-  let samples: MemorySamples;
+  let rig: PromRig;
 
   before(async () => {
-    samples = new MemorySamples(DATABASES);
-    const limits = { samplesMax: 5_000 };
-    const querier = memoryQuerier(samples, Object.keys(DATABASES), { extras: EXTRAS, limits });
-    rig = await startGatewayRig({}, querier);
+    rig = await PromRig.start();
   });
 
-  after(() => rig.gateway.stop());
-  afterEach(() => expect(samples.openCount).to.equal(0));
-
-  async function get(path: string, parameters: Readonly<Record<string, string | readonly string[]>> = {}): Promise<Answer> {
-    return read(await fetch(`${rig.url}/v1/prometheus/api/v1${path}?${encoded(parameters)}`));
-  }
-
-  async function read(response: Response): Promise<Answer> {
-    const text = await response.text();
-    return { status: response.status, text, json: JSON.parse(text) as Answer['json'] };
-  }
-
-  function encoded(parameters: Readonly<Record<string, string | readonly string[]>>): string {
-    const pairs = Object.entries(parameters).flatMap(([name, value]) => [value].flat().map((one) => [name, one] as [string, string]));
-    return new URLSearchParams(pairs).toString();
-  }
-
-  async function error(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<unknown[]> {
-    const { status, json } = await get(path, parameters);
-    expect(json['status']).to.equal('error');
-    return [status, json['errorType'], json['error']];
-  }
-
-  async function result(query: string, time = '0'): Promise<unknown> {
-    const { json } = await get('/query', { query, time });
-    return (json['data'] as { readonly result: unknown }).result;
-  }
+  after(() => rig.stop());
+  afterEach(() => expect(rig.samples.openCount).to.equal(0));
 
   const RANGE = { start: '0', end: '600', step: '60' };
 
   it('answers queries at one time', async () => {
-    const { text, status } = await get('/query', { query: 'up{job="b"} + 0.5', time: '60.5' });
+    const { text, status } = await rig.get('/query', { query: 'up{job="b"} + 0.5', time: '60.5' });
     expect(status).to.equal(200);
     const vector = '[{"metric":{"instance":"3","job":"b"},"value":[60.500,"1.5"]}]';
     expect(text).to.equal(`{"status":"success","data":{"resultType":"vector","result":${vector}}}`);
-    expect(await result('1e21')).to.deep.equal([0, '1000000000000000000000']);
-    expect(await result('"text"')).to.deep.equal([0, 'text']);
-    expect(await result('absent_metric')).to.deep.equal([]);
-    expect((await get('/query', { query: '1+1', time: '4' })).text).to.equal(
+    expect(await rig.result('1e21')).to.deep.equal([0, '1000000000000000000000']);
+    expect(await rig.result('"text"')).to.deep.equal([0, 'text']);
+    expect(await rig.result('absent_metric')).to.deep.equal([]);
+    expect((await rig.get('/query', { query: '1+1', time: '4' })).text).to.equal(
       '{"status":"success","data":{"resultType":"scalar","result":[4,"2"]}}',
     );
   });
 
   it('answers samples of a range selector', async () => {
-    expect(await result('up{job="b"}[2m]', '120')).to.deep.equal([
-      { metric: { __name__: 'up', instance: '3', job: 'b' }, values: [[60, '1'], [120, '2']] },
+    expect(await rig.result('up{job="b"}[2m]', '120')).to.deep.equal([
+      {
+        metric: { __name__: 'up', instance: '3', job: 'b' },
+        values: [
+          [60, '1'],
+          [120, '2'],
+        ],
+      },
     ]);
   });
 
   it('writes floats as Prometheus does', async () => {
-    const { json } = await get('/query_range', { ...RANGE, query: 'big', end: '300' });
+    const { json } = await rig.get('/query_range', { ...RANGE, query: 'big', end: '300' });
     const [{ values }] = (json['data'] as { result: { values: [number, string][] }[] }).result;
     expect(values.map(([, text]) => text)).to.deep.equal(['1e+21', '1e-07', '-0', '+Inf', 'NaN', '0.5']);
   });
 
   it('writes histograms', async () => {
-    const buckets = [[1, '-2', '-1', '2'], [3, '-0.001', '0.001', '1'], [0, '0.5', '1', '2'], [0, '1', '2', '1']];
-    expect(await result('latency')).to.deep.equal([
+    const buckets = [
+      [1, '-2', '-1', '2'],
+      [3, '-0.001', '0.001', '1'],
+      [0, '0.5', '1', '2'],
+      [0, '1', '2', '1'],
+    ];
+    expect(await rig.result('latency')).to.deep.equal([
       { metric: { __name__: 'latency', job: 'a' }, histogram: [0, { count: '6', sum: '7.5', buckets }] },
     ]);
-    const { json } = await get('/query_range', { ...RANGE, query: 'latency', end: '60' });
+    const { json } = await rig.get('/query_range', { ...RANGE, query: 'latency', end: '60' });
     const [series] = (json['data'] as { result: Record<string, unknown>[] }).result;
     expect(Object.keys(series)).to.deep.equal(['metric', 'histograms']);
   });
 
   it('answers queries at many times, by labels', async () => {
-    const { json } = await get('/query_range', { ...RANGE, query: 'sum by (job) (up)', end: '60' });
+    const { json } = await rig.get('/query_range', { ...RANGE, query: 'sum by (job) (up)', end: '60' });
     expect(json['data']).to.deep.equal({
       resultType: 'matrix',
       result: [
-        { metric: { job: 'a' }, values: [[0, '0'], [60, '2']] },
-        { metric: { job: 'b' }, values: [[0, '0'], [60, '1']] },
+        {
+          metric: { job: 'a' },
+          values: [
+            [0, '0'],
+            [60, '2'],
+          ],
+        },
+        {
+          metric: { job: 'b' },
+          values: [
+            [0, '0'],
+            [60, '1'],
+          ],
+        },
       ],
     });
-    const scalar = await get('/query_range', { ...RANGE, query: '1', end: '60' });
+    const scalar = await rig.get('/query_range', { ...RANGE, query: '1', end: '60' });
     expect(scalar.text).to.contain('{"resultType":"matrix","result":[{"metric":{},"values":[[0,"1"],[60,"1"]]}]}');
   });
 
   it('cuts results and says so', async () => {
-    for (const [path, times] of [['/query', { time: '0' }], ['/query_range', RANGE]] as const) {
-      const { json } = await get(path, { ...times, query: 'up', limit: '2' });
+    for (const [path, times] of [
+      ['/query', { time: '0' }],
+      ['/query_range', RANGE],
+    ] as const) {
+      const { json } = await rig.get(path, { ...times, query: 'up', limit: '2' });
       expect((json['data'] as { result: unknown[] }).result).to.have.length(2);
       expect(json['warnings']).to.deep.equal(['results truncated due to limit']);
-      expect((await get(path, { ...times, query: 'up', limit: '3' })).json).not.to.have.property('warnings');
+      expect((await rig.get(path, { ...times, query: 'up', limit: '3' })).json).not.to.have.property('warnings');
     }
   });
 
   it('shows warnings and infos', async () => {
-    const { json } = await get('/query', { query: 'quantile(2, up) + rate(up[5m])', time: '300' });
-    expect(json['warnings']).to.deep.equal([
-      'PromQL warning: quantile value should be between 0 and 1, got 2 (1:10)',
-    ]);
+    const { json } = await rig.get('/query', { query: 'quantile(2, up) + rate(up[5m])', time: '300' });
+    expect(json['warnings']).to.deep.equal(['PromQL warning: quantile value should be between 0 and 1, got 2 (1:10)']);
     expect(json['infos']).to.have.length(1);
   });
 
   it('tells statistics', async () => {
-    const { json } = await get('/query_range', { ...RANGE, query: 'rate(up[2m])', end: '120', stats: 'all' });
+    const { json } = await rig.get('/query_range', { ...RANGE, query: 'rate(up[2m])', end: '120', stats: 'all' });
     const { stats } = json['data'] as { stats: { samples: Record<string, unknown>; timings: Record<string, unknown> } };
     expect(stats.samples['totalQueryableSamples']).to.equal(3 * (1 + 2 + 2));
-    expect(stats.samples['totalQueryableSamplesPerStep']).to.deep.equal([[0, 3], [60, 6], [120, 6]]);
-    expect(stats.samples['samplesReadPerStep']).to.deep.equal([[0, 3], [60, 3], [120, 3]]);
+    expect(stats.samples['totalQueryableSamplesPerStep']).to.deep.equal([
+      [0, 3],
+      [60, 6],
+      [120, 6],
+    ]);
+    expect(stats.samples['samplesReadPerStep']).to.deep.equal([
+      [0, 3],
+      [60, 3],
+      [120, 3],
+    ]);
     expect(stats.timings).to.have.all.keys(
       ...['evalTotalTime', 'resultSortTime', 'queryPreparationTime', 'innerEvalTime', 'execQueueTime', 'execTotalTime'],
     );
-    const plain = await get('/query', { query: 'up', time: '60', stats: 'true' });
+    const plain = await rig.get('/query', { query: 'up', time: '60', stats: 'true' });
     const { samples: counts } = (plain.json['data'] as { stats: { samples: unknown } }).stats;
     expect(counts).to.include({ totalQueryableSamples: 3, samplesRead: 6 });
     expect(plain.json).not.to.have.property('warnings');
-    expect((await get('/query', { query: 'up', stats: 'yes' })).json['warnings']).to.have.length(1);
-  });
-
-  it("says what is wrong in Prometheus's words", async () => {
-    const texts: Readonly<Record<string, string>> = {
-      '': '1:1: parse error: no expression found in input',
-      'sum(': '1:5: parse error: unclosed left parenthesis',
-      'foo{}bar': '1:6: parse error: unexpected identifier "bar"',
-      '{}': '1:1: parse error: vector selector must contain at least one non-empty matcher',
-      'foo(up)': '1:1: parse error: unknown function with name "foo"',
-      'rate(up)': '1:6: parse error: expected type range vector in call to function "rate", got instant vector',
-      '1 == 1': '1:3: parse error: comparisons between scalars must use BOOL modifier',
-      '"a" + 1': '1:1: parse error: binary expression must contain only scalar and instant vector types',
-    };
-    for (const [query, text] of Object.entries(texts)) {
-      for (const path of ['/query', '/format_query', '/parse_query'])
-        expect(await error(path, { query })).to.deep.equal([400, 'bad_data', `invalid parameter "query": ${text}`]);
-      expect(await error('/query_exemplars', { query })).to.deep.equal([400, 'bad_data', text]);
-    }
-  });
-
-  it('says which parameter is wrong', async () => {
-    const stamp = (name: string, text: string): string => `invalid parameter "${name}": cannot parse "${text}" to a valid timestamp`;
-    const time = `invalid time value for 'time': cannot parse "abc" to a valid timestamp`;
-    const range = { ...RANGE, query: 'up' };
-    const tooMany =
-      'exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)';
-    const step = 'invalid parameter "step": ';
-    const cases: [string, Record<string, string>, string][] = [
-      ['/query', { query: 'up', time: 'abc' }, `invalid parameter "time": ${time}`],
-      ['/query', { query: 'up', timeout: 'abc' }, 'invalid parameter "timeout": cannot parse "abc" to a valid duration'],
-      ['/query', { query: 'up', lookback_delta: 'zz' }, 'error parsing lookback delta duration: cannot parse "zz" to a valid duration'],
-      ['/query', { query: 'up', lookback: 'zz' }, 'error parsing lookback delta duration: cannot parse "zz" to a valid duration'],
-      ['/query', { query: 'up', limit: 'abc' }, 'invalid parameter "limit": strconv.Atoi: parsing "abc": invalid syntax'],
-      ['/query', { query: 'up', limit: '-1' }, 'invalid parameter "limit": limit must be non-negative'],
-      ['/query_range', {}, stamp('start', '')],
-      ['/query_range', { ...range, end: 'x' }, stamp('end', 'x')],
-      ['/query_range', { ...range, end: '-1' }, 'invalid parameter "end": end timestamp must not be before start time'],
-      ['/query_range', { ...range, step: '0' }, `${step}zero or negative query resolution step widths are not accepted. Try a positive integer`],
-      ['/query_range', { ...range, step: 'abc' }, `${step}cannot parse "abc" to a valid duration`],
-      ['/query_range', { ...range, step: '1', end: '11001' }, tooMany],
-      ['/query_range', { ...range, query: 'up[5m]' }, 'invalid parameter "query": invalid expression type "range vector" for range query, must be Scalar or instant Vector'],
-      ['/labels', { start: 'abc' }, `invalid parameter "start": invalid time value for 'start': cannot parse "abc" to a valid timestamp`],
-      ['/labels', { 'match[]': '{a=""}' }, 'match[] must contain at least one non-empty matcher'],
-      ['/label/a/values', { 'match[]': '{}' }, 'match[] must contain at least one non-empty matcher'],
-      ['/label/U__/values', {}, 'invalid label name: ""'],
-      ['/series', {}, 'no match[] parameter provided'],
-      ['/series', { 'match[]': '{a=""}' }, 'invalid parameter "match[]": match[] must contain at least one non-empty matcher'],
-      ['/series', { 'match[]': 'up[5m]' }, 'invalid parameter "match[]": 1:3: parse error: unexpected "["'],
-      ['/metadata', { limit: 'x' }, 'limit must be a number'],
-      ['/rules', { type: 'x' }, 'invalid parameter "type": not supported value "x"'],
-      ['/query', { query: 'up{__database__!="x"}' }, `Invalid query: expected a non-empty equality matcher for '__database__'`],
-    ];
-    for (const [path, parameters, text] of cases)
-      expect(await error(path, parameters), path).to.deep.equal([400, 'bad_data', text]);
-    const most = await get('/query_range', { ...range, query: '1', step: '1', end: '11000' });
-    expect(most.status).to.equal(200);
-  });
-
-  it('says what failed in evaluation', async () => {
-    const [status, type, text] = await error('/query', { query: 'up * on (job) up' });
-    expect([status, type]).to.deep.equal([422, 'execution']);
-    expect(text).to.match(
-      /^found duplicate series for the match group \{job="a"\} on the right hand-side of the operation: \[\{.*\}, \{.*\}\];many-to-many matching not allowed: matching labels must be unique on one side$/,
-    );
-    const same = { query: 'label_replace(up, "instance", "", "", "")', time: '0' };
-    expect(await error('/query', same)).to.deep.equal([
-      ...[422, 'execution', 'vector cannot contain metrics with the same labelset'],
-    ]);
-    expect(await error('/query_range', { query: 'up', start: '0', end: '6000', step: '1' })).to.deep.equal([
-      ...[422, 'execution', 'query processing would load too many samples into memory in query execution'],
-    ]);
-    expect(await error('/query', { query: 'up', timeout: '0' })).to.deep.equal([
-      ...[503, 'timeout', 'query timed out in expression evaluation'],
-    ]);
-    const { json } = await get('/query', { query: 'sum(' });
-    expect(Object.keys(json)).to.deep.equal(['status', 'errorType', 'error', 'code']);
-  });
-
-  it('ends queries that wait for storage in time', async () => {
-    let open: () => void = () => undefined;
-    samples.gate = new Promise((resolve) => (open = resolve));
-    const asked = error('/query', { query: 'up', timeout: '50ms' });
-    // Storage ends its waits with the call; this one does when it is told.
-    const timer = setTimeout(open, 200);
-    expect(await asked).to.deep.equal([503, 'timeout', 'query timed out in expression evaluation']);
-    clearTimeout(timer);
-    samples.gate = Promise.resolve();
+    expect((await rig.get('/query', { query: 'up', stats: 'yes' })).json['warnings']).to.have.length(1);
   });
 
   it('lists labels, values and series', async () => {
     const data = async (path: string, parameters: Record<string, string | readonly string[]> = {}): Promise<unknown> =>
-      (await get(path, parameters)).json['data'];
+      (await rig.get(path, parameters)).json['data'];
     expect(await data('/labels')).to.deep.equal(['__name__', 'a.b', 'instance', 'job']);
     expect(await data('/labels', { 'match[]': 'up' })).to.deep.equal(['__name__', 'instance', 'job']);
     expect(await data('/labels', { 'match[]': 'nothing' })).to.deep.equal([]);
     expect(await data('/label/__name__/values')).to.deep.equal(['big', 'latency', 'other_total', 'up']);
-    expect(await data('/label/job/values', { 'match[]': ['up{instance="1"}', '{instance="3"}'] })).to.deep.equal(['a', 'b']);
+    expect(await data('/label/job/values', { 'match[]': ['up{instance="1"}', '{instance="3"}'] })).to.deep.equal([
+      'a',
+      'b',
+    ]);
     for (const name of ['a.b', 'a%2Eb', 'U__a_2e_b']) expect(await data(`/label/${name}/values`)).to.deep.equal(['c']);
     expect(await data('/label/nothing/values')).to.deep.equal([]);
     expect(await data('/series', { 'match[]': ['up{job="b"}', 'up{instance="3"}'] })).to.deep.equal([
       { __name__: 'up', instance: '3', job: 'b' },
     ]);
     expect(await data('/series', { 'match[]': 'up', start: '601', end: '700' })).to.deep.equal([]);
-    const cut = await get('/label/__name__/values', { limit: '1' });
+    const cut = await rig.get('/label/__name__/values', { limit: '1' });
     expect(cut.json).to.deep.equal({ status: 'success', data: ['big'], warnings: ['results truncated due to limit'] });
   });
 
   it('finds databases', async () => {
     const names = async (db: string, headers: Record<string, string> = {}): Promise<unknown> => {
-      const url = `${rig.url}/v1/prometheus/api/v1/label/__name__/values${db === '' ? '' : `?db=${db}`}`;
+      const url = `${rig.gateway.url}/v1/prometheus/api/v1/label/__name__/values${db === '' ? '' : `?db=${db}`}`;
       return (await read(await fetch(url, { headers }))).json['data'];
     };
     expect(await names('elsewhere')).to.deep.equal(['far']);
     expect(await names('', { 'x-greptime-db-name': 'elsewhere' })).to.deep.equal(['far']);
     expect(await names('elsewhere', { 'x-almanac-db-name': 'public' })).to.deep.equal(['far']);
     const form = new URLSearchParams({ query: 'far', time: '0', db: 'elsewhere' });
-    const posted = await read(await fetch(`${rig.url}/v1/prometheus/api/v1/query`, { method: 'POST', body: form }));
+    const posted = await read(
+      await fetch(`${rig.gateway.url}/v1/prometheus/api/v1/query`, { method: 'POST', body: form }),
+    );
     expect((posted.json['data'] as { result: unknown[] }).result).to.have.length(1);
-    expect(await result('{__database__="elsewhere",place="there"} + on () group_left () big')).to.have.length(1);
-    expect(await result('far{__schema__="elsewhere"}')).to.deep.equal([
+    expect(await rig.result('{__database__="elsewhere",place="there"} + on () group_left () big')).to.have.length(1);
+    expect(await rig.result('far{__schema__="elsewhere"}')).to.deep.equal([
       { metric: { __name__: 'far', place: 'there' }, value: [0, '0'] },
     ]);
-    const unknown = await get('/query', { query: 'up', db: 'nowhere' });
+    const unknown = await rig.get('/query', { query: 'up', db: 'nowhere' });
     expect(unknown.json).to.deep.equal({
       status: 'success',
       data: { resultType: 'vector', result: [] },
       warnings: ['Database not found: nowhere'],
     });
     for (const label of ['__database__', '__schema__', 'x_greptime_database']) {
-      expect((await get(`/label/${label}/values`)).json['data']).to.deep.equal(['elsewhere', 'public']);
-      expect((await get(`/label/${label}/values`, { 'match[]': 'far' })).json['data']).to.deep.equal(['elsewhere']);
+      expect((await rig.get(`/label/${label}/values`)).json['data']).to.deep.equal(['elsewhere', 'public']);
+      expect((await rig.get(`/label/${label}/values`, { 'match[]': 'far' })).json['data']).to.deep.equal(['elsewhere']);
     }
   });
 
   it('formats queries and shows their trees', async () => {
     const query = 'sum(rate(foo{b="1",a=~"x.*"}[5m] offset 1h @ 1609746000)) by(x)';
-    expect((await get('/format_query', { query })).json['data']).to.equal(
+    expect((await rig.get('/format_query', { query })).json['data']).to.equal(
       'sum by (x) (rate(foo{a=~"x.*",b="1"}[5m] @ 1609746000.000 offset 1h))',
     );
-    const tree = (await get('/parse_query', { query: 'x > 1' })).json['data'];
-    expect(tree).to.deep.include({ type: 'binaryExpr', op: '>', bool: false, rhs: { type: 'numberLiteral', val: '1' } });
+    const tree = (await rig.get('/parse_query', { query: 'x > 1' })).json['data'];
+    expect(tree).to.deep.include({
+      type: 'binaryExpr',
+      op: '>',
+      bool: false,
+      rhs: { type: 'numberLiteral', val: '1' },
+    });
   });
 
   it('tells metadata and exemplars', async () => {
     const up = [{ type: 'gauge', help: 'is it up', unit: '' }];
-    expect((await get('/metadata', { limit: '1' })).json).to.deep.equal({ status: 'success', data: { up } });
-    expect((await get('/metadata', { limit: '0' })).json['data']).to.deep.equal({});
-    const one = (await get('/metadata', { limit_per_metric: '1' })).json['data'] as Record<string, unknown[]>;
+    expect((await rig.get('/metadata', { limit: '1' })).json).to.deep.equal({ status: 'success', data: { up } });
+    expect((await rig.get('/metadata', { limit: '0' })).json['data']).to.deep.equal({});
+    const one = (await rig.get('/metadata', { limit_per_metric: '1' })).json['data'] as Record<string, unknown[]>;
     expect(one['x_total']).to.have.length(1);
-    const { json } = await get('/query_exemplars', { query: 'rate(up[5m])' });
+    const { json } = await rig.get('/query_exemplars', { query: 'rate(up[5m])' });
     const exemplars = [{ labels: { trace_id: 'x' }, value: '6', timestamp: 1600096945.479 }];
     expect(json['data']).to.deep.equal([{ seriesLabels: { __name__: 'up' }, exemplars }]);
-    expect((await get('/query_exemplars', { query: '1' })).json['data']).to.deep.equal([]);
+    expect((await rig.get('/query_exemplars', { query: '1' })).json['data']).to.deep.equal([]);
   });
 
   it('tells facts of the series', async () => {
-    const facts = (await get('/status/tsdb')).json['data'] as Record<string, unknown>;
+    const facts = (await rig.get('/status/tsdb')).json['data'] as Record<string, unknown>;
     expect(facts['headStats']).to.include({ numSeries: 6 });
     expect(facts['seriesCountByMetricName']).to.deep.equal([{ name: 'up', value: 6 }]);
-    expect(await error('/status/tsdb', { limit: '0' })).to.deep.equal([400, 'bad_data', 'limit must be a positive number']);
+    expect(await rig.error('/status/tsdb', { limit: '0' })).to.deep.equal([
+      400,
+      'bad_data',
+      'limit must be a positive number',
+    ]);
   });
 
   it('answers /v1/promql with a table', async () => {
-    const ask = async (parameters: Record<string, string>): Promise<Answer> =>
-      read(await fetch(`${rig.url}/v1/promql?${encoded(parameters)}`));
+    const ask = async (parameters: Record<string, string>): Promise<PromAnswerRead> =>
+      read(await fetch(`${rig.gateway.url}/v1/promql?${encoded(parameters)}`));
     const records = async (query: string): Promise<{ schema: { column_schemas: unknown[] }; rows: unknown[][] }> => {
       const { json } = await ask({ query, start: '0', end: '60', step: '1m' });
       return (json['output'] as { records: Awaited<ReturnType<typeof records>> }[])[0].records;
@@ -340,12 +226,20 @@ describe("Prometheus's HTTP API", () => {
       { name: 'time', data_type: 'TimestampMillisecond' },
       { name: 'value', data_type: 'Float64' },
     ]);
-    expect(scalar.rows).to.deep.equal([[0, 1], [60_000, 1]]);
+    expect(scalar.rows).to.deep.equal([
+      [0, 1],
+      [60_000, 1],
+    ]);
     const sums = await records('sum by (job) (up)');
     expect(sums.schema.column_schemas.map((column) => (column as { name: string }).name)).to.deep.equal([
       ...['job', 'almanac_timestamp', 'sum by (job) (up)'],
     ]);
-    expect(sums.rows).to.deep.equal([['a', 0, 0], ['a', 60_000, 2], ['b', 0, 0], ['b', 60_000, 1]]);
+    expect(sums.rows).to.deep.equal([
+      ['a', 0, 0],
+      ['a', 60_000, 2],
+      ['b', 0, 0],
+      ['b', 60_000, 1],
+    ]);
     const metric = await records('latency');
     expect(metric.schema.column_schemas.map((column) => (column as { name: string }).name)).to.deep.equal([
       ...['job', 'almanac_timestamp', 'almanac_value', 'almanac_native_histogram'],

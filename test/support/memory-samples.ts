@@ -7,6 +7,7 @@ import { compareBytes, type Labels } from '#services/querier/promql/labels';
 import type { SampleSeries } from '#services/querier/promql/samples';
 import type { DatabaseSamples, SampleSources, SeriesQuery } from '#services/querier/samples/sample-source';
 import { systemClock } from '#shared/clock/clock';
+import { callError, type Call } from '#shared/contracts/call';
 import type { Database } from '#shared/contracts/gen/common';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
@@ -21,23 +22,24 @@ export type MemoryDatabases = Readonly<Record<string, readonly SampleSeries[]>>;
 export class MemorySamples implements SampleSources {
   /** How many are open. */
   openCount = 0;
-  /** What reads of samples wait for. */
-  gate: Promise<void> = Promise.resolve();
+  /** Whether reads of samples wait until their call ends. */
+  isStuck = false;
   readonly #databases: MemoryDatabases;
 
   constructor(databases: MemoryDatabases) {
     this.#databases = databases;
   }
 
-  open(database: string): Promise<DatabaseSamples> {
+  open(database: string, call: Call): Promise<DatabaseSamples> {
     if (!(database in this.#databases)) return Promise.reject(unknown(database));
     const all = this.#databases[database];
     const source = memorySource(all);
-    const labelsOf = (query: SeriesQuery): Labels[] => all.filter((one) => fits(one, query)).map(({ labels }) => labels);
+    const labelsOf = (query: SeriesQuery): Labels[] =>
+      all.filter((one) => fits(one, query)).map(({ labels }) => labels);
     this.openCount++;
     return Promise.resolve({
       select: async (matchers, fromMs, toMs) => {
-        await this.gate;
+        if (this.isStuck) await ended(call);
         return source.select(matchers, fromMs, toMs);
       },
       labelNames: (query) => Promise.resolve(sorted(labelsOf(query).flatMap(({ names }) => names))),
@@ -52,6 +54,11 @@ export class MemorySamples implements SampleSources {
       close: () => void this.openCount--,
     });
   }
+}
+
+/** Rejects when the call is given up. */
+function ended({ signal }: Call): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(callError(signal))));
 }
 
 function fits({ labels, times }: SampleSeries, { matcherSets, fromMs, toMs }: SeriesQuery): boolean {
@@ -75,14 +82,24 @@ export interface MemoryQuerierOptions {
 }
 
 /** The PromQL part of a querier over series in memory. */
-export function memoryQuerier(sources: SampleSources, names: readonly string[], options: MemoryQuerierOptions = {}): QuerierService {
+export function memoryQuerier(
+  sources: SampleSources,
+  names: readonly string[],
+  options: MemoryQuerierOptions = {},
+): QuerierService {
   const clock = systemClock;
   const found = (name: string): Database => ({ databaseId: 1, name, options: {} });
   const catalog: Pick<Catalog, 'database' | 'databases'> = {
     database: (name) => (names.includes(name) ? Promise.resolve(found(name)) : Promise.reject(unknown(name))),
     databases: () => Promise.resolve(names.map(found)),
   };
-  const limits = { lookbackMs: 300_000, timeoutMs: 60_000, samplesMax: 50_000_000, isExperimental: true, columnPrefix: 'almanac' };
+  const limits = {
+    lookbackMs: 300_000,
+    timeoutMs: 60_000,
+    samplesMax: 50_000_000,
+    isExperimental: true,
+    columnPrefix: 'almanac',
+  };
   const methods = prom({
     sources,
     extras: options.extras ?? NO_EXTRAS,

@@ -1,4 +1,4 @@
-import { AlmanacError } from '#shared/errors/almanac-error';
+import { multipartFields } from './multipart.js';
 
 /** Parameters of a request from its body and its URL; in Prometheus's API the body wins. */
 export class PromForm {
@@ -36,17 +36,9 @@ export function isForm(contentType: string | undefined): boolean {
 }
 
 /** The parameters in a body. @throws `invalid_arguments` if it is not what its type says. */
-export async function bodyParameters(contentType: string | undefined, body: Buffer): Promise<URLSearchParams> {
+export function bodyParameters(contentType: string | undefined, body: Buffer): URLSearchParams {
   if (typeOf(contentType) === URL_ENCODED) return new URLSearchParams(body.toString());
-  const headers = { 'content-type': contentType ?? '' };
-  const parameters = new URLSearchParams();
-  try {
-    const form = await new Response(new Uint8Array(body), { headers }).formData();
-    for (const [name, value] of form) if (typeof value === 'string') parameters.append(name, value);
-  } catch (error) {
-    throw new AlmanacError('invalid_arguments', 'error parsing form values: malformed multipart body', { cause: error });
-  }
-  return parameters;
+  return new URLSearchParams(multipartFields(contentType ?? '', body));
 }
 
 function typeOf(contentType = ''): string {

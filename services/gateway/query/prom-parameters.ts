@@ -1,6 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type { PromQueryRequest, PromSeriesRequest, PromText } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ErrorCode } from '#shared/errors/codes';
 
 import type { PromForm } from './prom-form.js';
 import { MAX_TIME_MS, MIN_TIME_MS, parseDuration, parseLimit, parseTime } from './prom-times.js';
@@ -20,12 +21,16 @@ export function named<T>(parameter: string, read: () => T): T {
   }
 }
 
-/** Passes an answer on; if the parameter turns out to be wrong, that is said under its name. */
-export async function* namedAnswer(parameter: string, pieces: AsyncIterable<PromText>): AsyncIterable<PromText> {
+/** Passes an answer on; if the parameter turns out to be wrong, that is said under its name. @param codes that say so. */
+export async function* namedAnswer(
+  parameter: string,
+  pieces: AsyncIterable<PromText>,
+  codes: readonly ErrorCode[] = ['invalid_syntax'],
+): AsyncIterable<PromText> {
   try {
     yield* pieces;
   } catch (error) {
-    throw error instanceof AlmanacError && error.code === 'invalid_syntax' ? underName(parameter, error) : error;
+    throw error instanceof AlmanacError && codes.includes(error.code) ? underName(parameter, error) : error;
   }
 }
 

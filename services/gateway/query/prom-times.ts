@@ -61,7 +61,13 @@ export function parseLimit(text: string): number {
 export function durationText(durationMs: number): string {
   let rest = durationMs;
   let text = '';
-  for (const [unit, length] of [['d', DAY_MS], ['h', 3_600_000], ['m', 60_000], ['s', 1000], ['ms', 1]] as const) {
+  for (const [unit, length] of [
+    ['d', DAY_MS],
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1000],
+    ['ms', 1],
+  ] as const) {
     const count = Math.floor(rest / length);
     if (count > 0) text += `${count}${unit}`;
     rest -= count * length;

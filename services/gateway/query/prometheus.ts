@@ -68,7 +68,7 @@ export async function formOf(
   }
   const body = await readBody(context, call);
   try {
-    return new PromForm(await bodyParameters(contentType, body.bytes), query);
+    return new PromForm(bodyParameters(contentType, body.bytes), query);
   } finally {
     body.release();
   }

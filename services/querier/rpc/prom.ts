@@ -61,7 +61,9 @@ export function prom(deps: PromDeps): PromMethods {
     promSeries: (request, call) =>
       runner.during(request.database, call, async function* ({ databases, call: timed }) {
         const { catalog, extras } = deps;
-        yield* inPieces(await seriesAnswer(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }));
+        yield* inPieces(
+          await seriesAnswer(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
+        );
       }),
     async *promParse({ query, kind }) {
       await Promise.resolve();
@@ -151,7 +153,9 @@ class PromRunner {
   async #evaluate(request: PromQueryRequest, run: Run, source?: ReadStats): Promise<Evaluated> {
     const { clock, promLimits } = this.#deps;
     const { query, startMs, endMs, stepMs } = request;
-    const { lookbackMs, timeoutMs, samplesMax } = promLimits;
+    const { lookbackMs, samplesMax } = promLimits;
+    // Timers do not fire while the query is computed: it looks at the clock itself.
+    const timeoutMs = run.call.deadlineMs - clock.nowMs();
     const limits = new Limits({ samplesMax, timeoutMs, signal: run.call.signal, clock });
     const asked = {
       ...{ query, startMs, endMs, stepMs, defaultStepMs: SUBQUERY_STEP_MS, stepsMax: STEPS_MAX },

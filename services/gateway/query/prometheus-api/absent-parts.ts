@@ -13,9 +13,12 @@ const EMPTY: Readonly<Record<string, unknown>> = {
   '/notifications': [],
 };
 
-const empty = Object.entries(EMPTY).map(
-  ([path, data]): PromEndpoint => ({ methods: ['GET'], path, needsNoData: true, answer: () => ({ data }) }),
-);
+const empty = Object.entries(EMPTY).map(([path, data]): PromEndpoint => ({
+  methods: ['GET'],
+  path,
+  needsNoData: true,
+  answer: () => ({ data }),
+}));
 
 const rules: PromEndpoint = {
   methods: ['GET'],

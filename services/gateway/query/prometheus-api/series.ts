@@ -12,6 +12,7 @@ export const series: PromEndpoint = {
     if (matches.length === 0) throw new AlmanacError('invalid_arguments', 'no match[] parameter provided');
     const limit = limitParameter(form);
     const request = { kind: 'series', database, name: '', matches, limit, ...windowParameters(form) };
-    return { pieces: namedAnswer('match[]', querier.promSeries(request, call)) };
+    const pieces = querier.promSeries(request, call);
+    return { pieces: namedAnswer('match[]', pieces, ['invalid_syntax', 'invalid_arguments']) };
   },
 };

@@ -70,9 +70,14 @@ function resultOf({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value, 
     }
     case 'vector': {
       const { items, isCut } = cut(value.series.filter(hasSamples), limit);
-      if (isInstant) return { type: 'vector', elements: jsonArray(mapped(items, (it) => vectorElement(it, endMs))), isCut };
+      if (isInstant)
+        return { type: 'vector', elements: jsonArray(mapped(items, (it) => vectorElement(it, endMs))), isCut };
       const times = Array.from({ length: steps }, (_, step) => timeText(startMs + step * stepMs));
-      return { type: 'matrix', elements: jsonArray(mapped(items, (it) => matrixElement(it, (step) => times[step]))), isCut };
+      return {
+        type: 'matrix',
+        elements: jsonArray(mapped(items, (it) => matrixElement(it, (step) => times[step]))),
+        isCut,
+      };
     }
   }
 }

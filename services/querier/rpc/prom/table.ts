@@ -7,7 +7,7 @@ import type { Histogram } from '../../promql/histogram/histogram.js';
 import type { PromAnswer } from '../../promql/index.js';
 import { compareBytes, METRIC_NAME, type Labels } from '../../promql/labels.js';
 import { printExpr } from '../../promql/print.js';
-import { FLOAT, NONE } from '../../promql/samples.js';
+import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
 import { cut } from './envelope.js';
 import { histogramJson } from './json.js';
 
@@ -92,36 +92,40 @@ function withPrefix(prefix: string, name: string): string {
   return `${prefix}_${name}`;
 }
 
-function* samplesOf(request: PromQueryRequest, { value, steps }: PromAnswer): Iterable<Sample> {
-  const { endMs, stepMs, limit } = request;
-  const firstMs = stepMs === 0 ? endMs : request.startMs;
-  const none = { labels: undefined, histogram: undefined };
+function samplesOf(request: PromQueryRequest, { value, steps }: PromAnswer): Iterable<Sample> {
+  const { startMs, endMs, stepMs, limit } = request;
+  const timeAt = (step: number): number => (stepMs === 0 ? endMs : startMs + step * stepMs);
   switch (value.kind) {
     case 'string':
-      yield { ...none, timeMs: endMs, value: undefined };
-      return;
+      return [{ labels: undefined, histogram: undefined, timeMs: endMs, value: undefined }];
     case 'scalar':
-      for (let step = 0; step < steps; step++) {
-        yield { ...none, timeMs: firstMs + step * stepMs, value: value.values[step] };
-      }
-      return;
+      return Array.from({ length: steps }, (_, step) => {
+        return { labels: undefined, histogram: undefined, timeMs: timeAt(step), value: value.values[step] };
+      });
     case 'matrix':
-      for (const { labels, times, values, histograms } of cut(value.series, limit).items) {
-        for (let i = 0; i < times.length; i++) {
-          const histogram = histograms?.[i];
-          yield { labels, timeMs: times[i], value: histogram === undefined ? values[i] : undefined, histogram };
-        }
-      }
-      return;
+      return rangeSamples(cut(value.series, limit).items);
     case 'vector':
-      for (const { labels, kinds, values, histograms } of cut(value.series, limit).items) {
-        for (let step = 0; step < kinds.length; step++) {
-          if (kinds[step] === NONE) continue;
-          const isFloat = kinds[step] === FLOAT;
-          const timeMs = firstMs + step * stepMs;
-          yield { labels, timeMs, value: isFloat ? values[step] : undefined, histogram: isFloat ? undefined : histograms?.[step] };
-        }
-      }
+      return stepSamples(cut(value.series, limit).items, timeAt);
+  }
+}
+
+function* rangeSamples(all: readonly SampleSeries[]): Iterable<Sample> {
+  for (const { labels, times, values, histograms } of all) {
+    for (let i = 0; i < times.length; i++) {
+      const histogram = histograms?.[i];
+      yield { labels, timeMs: times[i], value: histogram === undefined ? values[i] : undefined, histogram };
+    }
+  }
+}
+
+function* stepSamples(all: readonly StepSeries[], timeAt: (step: number) => number): Iterable<Sample> {
+  for (const { labels, kinds, values, histograms } of all) {
+    for (let step = 0; step < kinds.length; step++) {
+      if (kinds[step] === NONE) continue;
+      const sample = { labels, timeMs: timeAt(step) };
+      if (kinds[step] === FLOAT) yield { ...sample, value: values[step], histogram: undefined };
+      else yield { ...sample, value: undefined, histogram: histograms?.[step] };
+    }
   }
 }
 

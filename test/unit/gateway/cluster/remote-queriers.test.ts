@@ -92,7 +92,16 @@ describe('queriers in other processes', () => {
     add('q1', lost);
     add('q2', lost);
     add('q3');
-    const asked = { database: 'public', query: 'up', startMs: 0, endMs: 0, stepMs: 0, lookbackMs: 0, limit: 0, stats: '' };
+    const asked = {
+      database: 'public',
+      query: 'up',
+      startMs: 0,
+      endMs: 0,
+      stepMs: 0,
+      lookbackMs: 0,
+      limit: 0,
+      stats: '',
+    };
     let answer = '';
     for await (const { text } of queriers.promQuery(asked, CALL)) answer += Buffer.from(text).toString();
     expect(answer).to.equal('q3');
