@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Config } from '#shared/config/schema';
-import { ownCall } from '#shared/contracts/call';
+import { ownCall, type Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -22,6 +22,7 @@ import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, dispatcher, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
 import { SQL_ENCODINGS } from './query/sql.js';
+import type { RequestContext } from './request-context.js';
 
 export type { Readiness } from './admin/endpoint.js';
 
@@ -120,6 +121,14 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     buffers: new BufferPool(Math.min(POOL_BYTES_MAX, cacheBytes * POOL_SHARE)),
     onRefused: () => metrics.bodyRefused(),
   });
+  const sql = {
+    config,
+    querier,
+    readBody: ({ request }: RequestContext, call: Call) => bodies.read(request, { encodings: SQL_ENCODINGS }, call),
+    metrics,
+    checkReady,
+    onFailure,
+  };
   return {
     config,
     cacheBytes: Math.min(KEY_CACHE_BYTES_MAX, cacheBytes * KEY_CACHE_SHARE),
@@ -135,14 +144,8 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
       checkReady,
       onFailure,
     },
-    sql: {
-      config,
-      querier,
-      readBody: ({ request }, call) => bodies.read(request, { encodings: SQL_ENCODINGS }, call),
-      metrics,
-      checkReady,
-      onFailure,
-    },
+    sql,
+    prom: { ...sql, admin, nowMs: () => clock.nowMs() },
     admin: {
       admin,
       readiness,

@@ -2,6 +2,7 @@ import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import { lateCatalog } from '#shared/discovery/late-catalog';
+import { lateQuerier } from '#shared/discovery/late-querier';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
@@ -45,7 +46,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     log,
     metrics,
     clock: systemClock,
-    querier: { sql: (request, call) => running().queriers.sql(request, call) },
+    querier: lateQuerier(() => running().queriers),
     writer: { write: (batches, writeOptions, call) => running().writer.write(batches, writeOptions, call) },
     catalog: lateCatalog(() => running().node.catalog),
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),

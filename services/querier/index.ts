@@ -13,7 +13,12 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
+import { NO_EXTRAS } from './rpc/prom/extras.js';
+import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
+import { Admission } from './run/admission.js';
+import { MemoryWatch } from './run/memory-watch.js';
+import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { RowSink } from './sql/statements/statement.js';
 
@@ -58,32 +63,43 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     confirmDataFolder: deps.confirmDataFolder ?? (() => Promise.resolve()),
   });
 
+  const sampling = await duckdb.connect();
+  const samples = new SampleStore({
+    catalog,
+    ingesters,
+    manifests,
+    files: snapshots.files,
+    connection: sampling,
+    clock,
+    cacheBytes: config.sampleCacheBytes,
+  });
   const unsubscribe = [
     catalog.onManifest((manifest) => manifests.apply(manifest)),
     catalog.onReset(() => manifests.clear()),
     catalog.onDropped((table) => {
-      snapshots.dropped(table).catch((error: unknown) => {
+      Promise.all([snapshots.dropped(table), samples.dropped(table)]).catch((error: unknown) => {
         log.error({ error }, 'rows of a dropped table could not be let go');
       });
     }),
   ];
+  const { concurrent, queue, processBytes } = config.runs;
+  const shared = {
+    ...deps,
+    metrics: querierMetrics(deps.metrics),
+    admission: new Admission({ concurrent, queue, clock }),
+    memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),
+  };
   return {
     service: {
-      sql: sql({
-        ...deps,
-        duckdb,
-        snapshots,
-        log,
-        metrics: querierMetrics(deps.metrics),
-        limits: config.limits,
-        names: { catalog: config.catalogName },
-      }),
+      sql: sql({ ...shared, duckdb, snapshots, log, limits: config.limits, names: { catalog: config.catalogName } }),
+      ...prom({ ...shared, sources: samples, extras: NO_EXTRAS, promLimits: config.promql }),
     },
     drain: () => Promise.resolve(),
     stop() {
       for (const end of unsubscribe.splice(0)) end();
       connection.closeSync();
       appending.closeSync();
+      sampling.closeSync();
       duckdb.closeSync();
       return Promise.resolve();
     },

@@ -5,6 +5,8 @@ export interface QuerierMetrics {
   /** A statement ended after so many seconds; `outcome` is `ok` or the name of an error code. */
   statementEnded(seconds: number, outcome: string): void;
   rowsSent(rows: number): void;
+  /** A PromQL query, or a question about series, ended; as `statementEnded`. */
+  promEnded(seconds: number, outcome: string): void;
 }
 
 export function querierMetrics(metrics: Metrics): QuerierMetrics {
@@ -14,9 +16,16 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
+  const promSeconds = metrics.histogram({
+    name: 'querier_promql_duration_seconds',
+    help: 'time from a PromQL query or a question about series to the last byte of its answer',
+    labelNames: ['outcome'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  });
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows of SQL results' });
   return {
     statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
     rowsSent: (count) => rows.inc(count),
+    promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
   };
 }

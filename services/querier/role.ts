@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { QuerierService } from '#shared/contracts/gen/querier';
+import { lateQuerier } from '#shared/discovery/late-querier';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { tryLockFolder } from '#shared/fs/folder-lock';
@@ -31,7 +32,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     role: 'querier',
     stage,
     nodeId: () => late.node?.nodeId ?? 0,
-    services: { Querier: lateQuerier(() => late.querier?.service) },
+    services: { Querier: lateQuerier(() => started(late.querier)) },
   });
 
   const folder = await DataFolder.open(dataFolder, { fs: nodeFileSystem, clock: systemClock, random: systemRandom });
@@ -99,13 +100,8 @@ async function claimSpillFolder(scratch: string): Promise<{ readonly folder: str
   throw new AlmanacError('illegal_state', `"${scratch}" has ${SPILL_FOLDERS_MAX} queriers already`);
 }
 
-/** The service of a querier that may not have started yet. */
-function lateQuerier(service: () => QuerierService | undefined): QuerierService {
-  return {
-    async *sql(request, call) {
-      const found = service();
-      if (found === undefined) throw new AlmanacError('external', 'the querier is starting', { retryAfterSeconds: 1 });
-      yield* found.sql(request, call);
-    },
-  };
+/** @throws `external` until the querier has started. */
+function started(querier: RunningQuerier | undefined): QuerierService {
+  if (querier !== undefined) return querier.service;
+  throw new AlmanacError('external', 'the querier is starting', { retryAfterSeconds: 1 });
 }

@@ -2,6 +2,7 @@ import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { shareOf } from '#shared/limits/share';
 
+import type { PromLimits } from './rpc/prom.js';
 import type { SqlLimits } from './rpc/sql.js';
 
 export interface QuerierConfig {
@@ -10,7 +11,17 @@ export interface QuerierConfig {
   readonly spillFolder: string;
   readonly threads: number;
   readonly memoryBytes: number;
+  /** What decoded samples may take. */
+  readonly sampleCacheBytes: number;
   readonly limits: SqlLimits;
+  readonly promql: PromLimits;
+  readonly runs: {
+    /** Queries that run at once, and that wait. */
+    readonly concurrent: number;
+    readonly queue: number;
+    /** Memory of the whole process at which queries are ended. */
+    readonly processBytes: number;
+  };
   /** Catalog name in messages. */
   readonly catalogName: string;
 }
@@ -26,17 +37,28 @@ export interface QuerierPlace {
 const PROCESS_SHARE = 1.1;
 
 /** What the configuration means for a querier at this place. */
-export function querierSettings({ query, memory, naming }: Config, place: QuerierPlace): QuerierConfig {
+export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
+  const { defaultColumnPrefix, memory, naming, promql, query } = config;
   return {
     storeFolder: `${place.dataFolder}/store`,
     spillFolder: place.spillFolder,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
     memoryBytes: shareOf(memory.limitBytes, memory.queryPercent),
+    sampleCacheBytes: shareOf(memory.limitBytes, memory.cachePercent),
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
+      planCacheEntries: query.planCacheEntries,
+    },
+    promql: {
+      lookbackMs: promql.lookbackMs,
+      timeoutMs: promql.timeoutMs,
+      samplesMax: promql.maxSamples,
+      isExperimental: promql.experimental,
+      columnPrefix: defaultColumnPrefix === '' ? naming : defaultColumnPrefix,
+    },
+    runs: {
       concurrent: query.maxConcurrent,
       queue: query.queue,
-      planCacheEntries: query.planCacheEntries,
       processBytes: memory.limitBytes * PROCESS_SHARE,
     },
     catalogName: naming,

@@ -5,6 +5,7 @@ import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { lateCatalog } from '#shared/discovery/late-catalog';
+import { lateQuerier } from '#shared/discovery/late-querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
@@ -32,7 +33,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     log,
     metrics,
     clock: systemClock,
-    querier: { sql: (request, call) => running().querier.sql(request, call) },
+    querier: lateQuerier(() => running().querier),
     writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
     catalog: lateCatalog(() => running().catalog),
     admin: adminService({

@@ -139,11 +139,12 @@ function settle(
 /** Rules between keys. */
 function contradictions(config: Config): string[] {
   const problems: string[] = [];
-  const { memory, query, storage, shutdown } = config;
+  const { memory, promql, query, storage, shutdown } = config;
   const shares =
     memory.memtablePercent + memory.queryPercent + memory.enginePercent + memory.cachePercent + memory.bodyPercent;
   if (shares > 100) problems.push(`the shares of memory.limit add up to ${shares} percent; allowed: at most 100`);
   if (query.timeoutMs > query.maxTimeoutMs) problems.push('query.timeout is longer than query.max_timeout');
+  if (promql.timeoutMs > query.maxTimeoutMs) problems.push('promql.timeout is longer than query.max_timeout');
   if (storage.gcGraceMs <= query.maxTimeoutMs) {
     problems.push('storage.gc_grace must be longer than query.max_timeout, or files could vanish under a query');
   }

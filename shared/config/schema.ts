@@ -215,6 +215,29 @@ export const SCHEMA = {
       doc: 'Query plans that are kept for reuse.',
     }),
   },
+  promql: {
+    lookback: duration({
+      default: '5m',
+      min: '1ms',
+      max: '1y',
+      doc: 'How far back a selector looks for the newest sample, in queries that do not say it.',
+    }),
+    timeout: duration({
+      default: '2m',
+      min: '1ms',
+      doc: 'Longest time for one query. A query may ask for less, never for more.',
+    }),
+    max_samples: integer({
+      default: 50_000_000,
+      min: 1,
+      max: 1_000_000_000,
+      doc: 'Samples that one query may hold at once: those that it reads, and each step of each series.',
+    }),
+    experimental: flag({
+      default: true,
+      doc: 'Allow functions, aggregations and modifiers that Prometheus calls experimental.',
+    }),
+  },
   memory: {
     limit: percentOrSize({
       default: defaultMemoryLimit,

@@ -3,7 +3,15 @@ import { systemClock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
-import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import type {
+  PromParseRequest,
+  PromQueryRequest,
+  PromSeriesRequest,
+  PromText,
+  QuerierService,
+  SqlEvent,
+  SqlRequest,
+} from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
@@ -96,6 +104,38 @@ export class ScriptedQuerier implements QuerierService {
   readonly requests: SqlRequest[] = [];
   /** Errors that calls ended with. */
   readonly ends: string[] = [];
+  readonly promRequests: (PromQueryRequest | PromSeriesRequest | PromParseRequest)[] = [];
+
+  /** Answers the text of the query as JSON, or as told: `fail CODE`, `wait`. */
+  async *promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
+    yield* this.#prom(request, request.query, call);
+  }
+
+  promTable(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
+    this.promRequests.push(request);
+    return this.sql({ sql: request.query, database: request.database, timezone: '', format: '', user: '' }, call);
+  }
+
+  promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText> {
+    return this.#prom(request, request.matches[0] ?? request.name, call);
+  }
+
+  promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText> {
+    return this.#prom(request, request.query, call);
+  }
+
+  async *#prom(
+    request: PromQueryRequest | PromSeriesRequest | PromParseRequest,
+    text: string,
+    call: Call,
+  ): AsyncIterable<PromText> {
+    this.promRequests.push(request);
+    const [word, argument] = text.split(' ');
+    if (word === 'wait') await this.#wait(call);
+    if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as asked');
+    yield { text: Buffer.from(`{"status":"success","data":`) };
+    yield { text: Buffer.from(`${JSON.stringify(text)}}`) };
+  }
 
   async *sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
     this.requests.push(request);
@@ -154,8 +194,14 @@ export interface GatewayRig {
   lack(...roles: string[]): void;
 }
 
-/** @param environment configuration, such as `ALMANAC_HTTP__TIMEOUT`. */
-export async function startGatewayRig(environment: Readonly<Record<string, string>> = {}): Promise<GatewayRig> {
+/**
+ * @param environment configuration, such as `ALMANAC_HTTP__TIMEOUT`.
+ * @param realQuerier asked instead of the scripted one.
+ */
+export async function startGatewayRig(
+  environment: Readonly<Record<string, string>> = {},
+  realQuerier?: QuerierService,
+): Promise<GatewayRig> {
   const { config } = loadConfig({
     role: 'standalone',
     flags: [],
@@ -182,7 +228,7 @@ export async function startGatewayRig(environment: Readonly<Record<string, strin
     log,
     metrics,
     clock: systemClock,
-    querier,
+    querier: realQuerier ?? querier,
     writer: tables,
     catalog: tables,
     admin: {

@@ -12,6 +12,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
 import { openLog } from '#shared/telemetry/log';
 import type { CellValue } from '#shared/write/cell-value';
+import { Admission } from '#services/querier/run/admission';
+import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { sql, type SqlDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
 import type { RowSink } from '#services/querier/sql/statements/statement';
@@ -54,8 +56,14 @@ export class SqlBench {
       duckdb: instance,
       clock: { ...systemClock, nowNs: () => this.nowNs },
       log: log.logger,
-      metrics: { statementEnded: () => undefined, rowsSent: () => undefined },
-      limits: { maxTimeoutMs: 60_000, concurrent: 4, queue: 8, planCacheEntries: 100, processBytes: 4 * 2 ** 30 },
+      metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
+      limits: { maxTimeoutMs: 60_000, planCacheEntries: 100 },
+      admission: new Admission({ concurrent: 4, queue: 8, clock: systemClock }),
+      memory: new MemoryWatch({
+        clock: systemClock,
+        limitBytes: 4 * 2 ** 30,
+        usedBytes: () => process.memoryUsage.rss(),
+      }),
       names: { catalog: 'almanac' },
     };
     this.#run = sql(deps);

@@ -12,6 +12,9 @@ export const healthText: AdminEndpoint = {
   handler: () => (context) => sendText(context, 200, 'Almanac is Healthy.\n'),
 };
 
+/** Where `promtool` asks. */
+export const healthTextForPrometheus: AdminEndpoint = { ...healthText, path: '/v1/prometheus/-/healthy' };
+
 function answer(context: RequestContext): void {
   context.request.resume();
   send(context, { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' });

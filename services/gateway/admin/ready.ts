@@ -22,6 +22,9 @@ export const readyText: AdminEndpoint = {
   },
 };
 
+/** Where `promtool` asks. */
+export const readyTextForPrometheus: AdminEndpoint = { ...readyText, path: '/v1/prometheus/-/ready' };
+
 interface NotReady {
   readonly status: 'starting' | 'waiting' | 'draining';
   readonly waiting: readonly string[];

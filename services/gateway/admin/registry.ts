@@ -1,9 +1,9 @@
 import { config } from './config.js';
 import type { AdminEndpoint } from './endpoint.js';
-import { health, healthText, healthUnderApi } from './health.js';
+import { health, healthText, healthTextForPrometheus, healthUnderApi } from './health.js';
 import { home } from './home.js';
 import { metrics } from './metrics.js';
-import { ready, readyText } from './ready.js';
+import { ready, readyText, readyTextForPrometheus } from './ready.js';
 import { status } from './status.js';
 
 export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
@@ -11,8 +11,10 @@ export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
   health,
   healthUnderApi,
   healthText,
+  healthTextForPrometheus,
   ready,
   readyText,
+  readyTextForPrometheus,
   status,
   metrics,
   config,

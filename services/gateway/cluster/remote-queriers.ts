@@ -1,6 +1,14 @@
 import type { Call } from '#shared/contracts/call';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
-import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import type {
+  PromParseRequest,
+  PromQueryRequest,
+  PromSeriesRequest,
+  PromText,
+  QuerierService,
+  SqlEvent,
+  SqlRequest,
+} from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /** A querier behind a connection. */
@@ -37,7 +45,33 @@ export class RemoteQueriers implements QuerierService {
     this.#options = options;
   }
 
-  async *sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+  sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+    return this.#ask((querier) => querier.sql(request, call), isRead(request.sql));
+  }
+
+  promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
+    return this.#ask((querier) => querier.promQuery(request, call));
+  }
+
+  promTable(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
+    return this.#ask((querier) => querier.promTable(request, call));
+  }
+
+  promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText> {
+    return this.#ask((querier) => querier.promSeries(request, call));
+  }
+
+  promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText> {
+    return this.#ask((querier) => querier.promParse(request, call));
+  }
+
+  close(): void {
+    for (const link of this.#links.values()) link.close();
+    this.#links.clear();
+  }
+
+  /** @param mayRepeat whether asking twice changes no more than asking once. */
+  async *#ask<T>(ask: (querier: QuerierService) => AsyncIterable<T>, mayRepeat = true): AsyncIterable<T> {
     const tried = new Set<string>();
     let failure: AlmanacError | undefined;
     for (;;) {
@@ -47,23 +81,18 @@ export class RemoteQueriers implements QuerierService {
       let isBegun = false;
       link.runningCount++;
       try {
-        for await (const event of link.service.sql(request, call)) {
+        for await (const event of ask(link.service)) {
           isBegun = true;
           yield event;
         }
         return;
       } catch (error) {
         failure = AlmanacError.from(error);
-        if (isBegun || failure.code !== 'external' || !isRead(request.sql)) throw failure;
+        if (isBegun || failure.code !== 'external' || !mayRepeat) throw failure;
       } finally {
         link.runningCount--;
       }
     }
-  }
-
-  close(): void {
-    for (const link of this.#links.values()) link.close();
-    this.#links.clear();
   }
 
   /** The idlest querier that was not tried; those that are known to be away come last. */

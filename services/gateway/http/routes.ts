@@ -14,6 +14,10 @@ import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
 import { send } from '../answer.js';
 import { protocols } from '../protocols/registry.js';
 import type { GatewayState } from '../protocols/protocol.js';
+import type { PromEndpoint } from '../query/prometheus-api/endpoint.js';
+import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
+import { promHandler, type PromDeps } from '../query/prometheus.js';
+import { promqlHandler } from '../query/promql.js';
 import { sqlHandler, type SqlDeps } from '../query/sql.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import { answerMethodNotAllowed } from './fallback.js';
@@ -36,6 +40,7 @@ export interface RouteDeps {
   readonly cacheBytes: number;
   readonly ingest: IngestDeps;
   readonly sql: SqlDeps;
+  readonly prom: PromDeps;
   readonly admin: AdminDeps;
   readonly dashboard: DashboardDeps;
   readonly state: () => GatewayState;
@@ -46,9 +51,19 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
   return [
     ...protocolRoutes(deps),
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.sql) },
+    { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.prom) },
+    ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps.prom)),
     ...ADMIN_ENDPOINTS.map(({ methods, path, handler }) => ({ methods, path, handler: handler(deps.admin) })),
     ...dashboardRoutes(deps.dashboard),
   ];
+}
+
+/** Where the base URL of Prometheus's clients leads. */
+const PROMETHEUS = '/v1/prometheus';
+
+function promRoute(endpoint: PromEndpoint, deps: PromDeps): Route {
+  const { methods, path } = endpoint;
+  return { methods, path: `${PROMETHEUS}/api/v1${path}`, handler: promHandler(endpoint, deps) };
 }
 
 function protocolRoutes({ config, cacheBytes, ingest, state }: RouteDeps): Route[] {

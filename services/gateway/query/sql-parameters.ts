@@ -85,7 +85,8 @@ function uniqueValues(parameters: URLSearchParams): Values {
   return values;
 }
 
-function formatOf(name: string | undefined): string {
+/** The format of this name; the default without one. @throws `invalid_arguments`. */
+export function formatOf(name: string | undefined): string {
   if (name === undefined || name === '') return JSON_FORMATS[0];
   const known = JSON_FORMATS.find((format) => format === name.toLowerCase());
   if (known === undefined) throw invalid(`unknown format "${name}": use one of ${JSON_FORMATS.join(', ')}`);

@@ -32,18 +32,27 @@ export function sqlHandler(deps: SqlDeps): Handler {
     try {
       await handle(context, deps);
     } catch (thrown) {
-      const failure = AlmanacError.from(thrown);
-      // Logged as what it is: as the client's 408 it would not be.
-      deps.onFailure(context, failure);
-      const error = asQueryError(failure);
-      context.request.resume();
-      // A half-sent answer cannot be taken back: the client sees that it is cut off.
-      if (context.response.headersSent) context.response.destroy();
-      else answerFailure(context, error);
+      answerQueryFailure(context, thrown, deps);
     } finally {
       deps.metrics.sql(context);
     }
   };
+}
+
+/** Ends a request for rows that failed. */
+export function answerQueryFailure(
+  context: RequestContext,
+  thrown: unknown,
+  { onFailure }: Pick<SqlDeps, 'onFailure'>,
+): void {
+  const failure = AlmanacError.from(thrown);
+  // Logged as what it is: as the client's 408 it would not be.
+  onFailure(context, failure);
+  const error = asQueryError(failure);
+  context.request.resume();
+  // A half-sent answer cannot be taken back: the client sees that it is cut off.
+  if (context.response.headersSent) context.response.destroy();
+  else answerFailure(context, error);
 }
 
 async function handle(context: RequestContext, deps: SqlDeps): Promise<void> {

@@ -62,6 +62,20 @@ export function parseQuery(query: string, dialect: Dialect): Expr {
   return expr;
 }
 
+/**
+ * Parses what `match[]` takes: a selector by itself, without range, offset or time.
+ *
+ * @returns its matchers, that of the name last; they may fit every series.
+ * @throws `invalid_syntax`, as `parseQuery`.
+ */
+export function parseSelector(text: string, dialect: Dialect): readonly LabelMatcher[] {
+  checkLength(text);
+  const tokens = lex(text);
+  const reader = new TokenReader(text, tokens);
+  const { matchers } = new Parser(reader, dialect).selectorAlone();
+  return matchers;
+}
+
 /** Recursive descent over the tokens, with precedence climbing for operators. */
 class Parser {
   readonly #reader: TokenReader;
@@ -80,6 +94,17 @@ class Parser {
     const expr = this.#binary(1);
     if (this.#reader.next.kind !== 'end') throw this.#reader.unexpected();
     return expr;
+  }
+
+  selectorAlone(): VectorSelector {
+    const reader = this.#reader;
+    const { kind, text, start, end } = reader.next;
+    const isName = kind === 'identifier' || kind === 'aggregator' || METRIC_WORDS.has(text);
+    if (!isName && !(kind === 'punctuation' && text === '{')) throw reader.unexpected();
+    if (isName) reader.take();
+    const selector = this.#selector(isName ? reader.query.slice(start, end) : '', start);
+    if (reader.next.kind !== 'end') throw reader.unexpected();
+    return selector;
   }
 
   #binary(levelMin: number): Expr {

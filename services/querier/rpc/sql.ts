@@ -12,9 +12,9 @@ import { parseZone } from '#shared/time/zone';
 
 import { formatNamed } from '../formats/registry.js';
 import type { QuerierMetrics } from '../metrics.js';
-import { Admission } from '../run/admission.js';
+import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
-import { MemoryWatch } from '../run/memory-watch.js';
+import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import { lex } from '../sql/lex.js';
 import { Planner } from '../sql/plan.js';
@@ -32,12 +32,7 @@ import { TableNames } from '../sql/table-names.js';
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */
   readonly maxTimeoutMs: number;
-  /** Queries that run at once, and that wait. */
-  readonly concurrent: number;
-  readonly queue: number;
   readonly planCacheEntries: number;
-  /** Memory of the whole process at which queries are ended. */
-  readonly processBytes: number;
 }
 
 export interface SqlDeps {
@@ -52,6 +47,9 @@ export interface SqlDeps {
   readonly log: Logger;
   readonly metrics: QuerierMetrics;
   readonly limits: SqlLimits;
+  /** Places and memory that all queries of the process share. */
+  readonly admission: Admission;
+  readonly memory: MemoryWatch;
   /** Names that Almanac makes up: the catalog, in messages. */
   readonly names: { readonly catalog: string };
 }
@@ -82,12 +80,8 @@ class SqlRunner {
     const { catalog, limits, clock } = deps;
     const names = new TableNames(catalog, deps.names.catalog);
     this.#deps = deps;
-    this.#admission = new Admission({ concurrent: limits.concurrent, queue: limits.queue, clock });
-    this.#memory = new MemoryWatch({
-      clock,
-      limitBytes: limits.processBytes,
-      usedBytes: () => process.memoryUsage.rss(),
-    });
+    this.#admission = deps.admission;
+    this.#memory = deps.memory;
     this.#statementDeps = {
       metadata: deps.metadata,
       catalog,

@@ -87,6 +87,11 @@ export class RegionSnapshots implements Snapshots {
     this.#rowsDeps = { ...deps, form, files: this.#files };
   }
 
+  /** What is known of files, for other readers of the same. */
+  get files(): SegmentFiles {
+    return this.#files;
+  }
+
   async take(requests: readonly BindRequest[], call: Call, guess?: Snapshot): Promise<Snapshot> {
     const guessed = guess instanceof TableSnapshot ? guess.tables : [];
     const views: EngineView[] = [];

@@ -8,6 +8,20 @@ export interface QuerierService {
    * Errors: any code of a statement; invalid_syntax before anything ran.
    */
   sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent>;
+  /**
+   * Evaluates a PromQL query: the JSON envelope of Prometheus's HTTP API, in pieces. An unknown database is empty.
+   * Errors: invalid_syntax in Prometheus's words, before anything is read; execute_query, deadline_exceeded, cancelled.
+   */
+  promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText>;
+  /** The same as one table, as `Sql` answers. Errors: as `PromQuery`, and database_not_found. */
+  promTable(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent>;
+  /**
+   * What there is to ask for: the envelope again.
+   * Errors: invalid_syntax for a malformed selector, invalid_arguments for one that all series fit.
+   */
+  promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText>;
+  /** What a query says, without asking it: the envelope again. Errors: invalid_syntax. */
+  promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText>;
 }
 
 export interface SqlRequest {
@@ -40,4 +54,47 @@ export interface ResultColumn {
   readonly name: string;
   /** Native type name. */
   readonly type: string;
+}
+
+export interface PromQueryRequest {
+  readonly database: string;
+  readonly query: string;
+  readonly startMs: number;
+  /** Of an instant query its time, as `start_ms`. */
+  readonly endMs: number;
+  /** 0: an instant query. */
+  readonly stepMs: number;
+  /** 0: as configured. */
+  readonly lookbackMs: number;
+  /** Series after which the result is cut; 0: none. */
+  readonly limit: number;
+  /** Statistics to add: none if empty, those of each step too if `all`. */
+  readonly stats: string;
+}
+
+export interface PromSeriesRequest {
+  /** `labels`, `label_values`, `series`, `facts`, `metadata` or `exemplars`. */
+  readonly kind: string;
+  readonly database: string;
+  /** Of `label_values` the label, of `metadata` the metric (empty: all), of `exemplars` the query. */
+  readonly name: string;
+  /** Selectors: what fits any of them is meant. None: everything. */
+  readonly matches: readonly string[];
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Entries after which the answer is cut; absent: none. */
+  readonly limit?: number | undefined;
+  /** Of `metadata`: entries of each metric. */
+  readonly limitPerMetric?: number | undefined;
+}
+
+export interface PromParseRequest {
+  readonly query: string;
+  /** `format` or `tree`. */
+  readonly kind: string;
+}
+
+export interface PromText {
+  /** Piece of a JSON text in UTF-8. */
+  readonly text: Uint8Array;
 }

@@ -6,6 +6,7 @@ import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failure } from '#test/support/failure';
+import { partialQuerier } from '#test/support/partial-querier';
 
 const CALL = ownCall('test');
 
@@ -38,7 +39,12 @@ describe('queriers in other processes', () => {
   const queriers = new RemoteQueriers({
     nodes: () => nodes,
     connect: (addr) => ({
-      service: { sql: (sql, call) => services[addr](sql, call) },
+      service: partialQuerier({
+        sql: (sql, call) => services[addr](sql, call),
+        async *promQuery({ query }, call) {
+          for await (const { text } of services[addr](request(query), call)) yield { text };
+        },
+      }),
       close: () => void closed.push(addr),
     }),
   });
@@ -80,6 +86,25 @@ describe('queriers in other processes', () => {
       'WITH a AS (SELECT 1) SELECT * FROM a',
     ];
     for (const sql of reads) expect(await ask(sql)).to.equal('q3');
+  });
+
+  it('replace each other for PromQL', async () => {
+    add('q1', lost);
+    add('q2', lost);
+    add('q3');
+    const asked = {
+      database: 'public',
+      query: 'up',
+      startMs: 0,
+      endMs: 0,
+      stepMs: 0,
+      lookbackMs: 0,
+      limit: 0,
+      stats: '',
+    };
+    let answer = '';
+    for await (const { text } of queriers.promQuery(asked, CALL)) answer += Buffer.from(text).toString();
+    expect(answer).to.equal('q3');
   });
 
   it('do not repeat what may have written', async () => {

@@ -1,0 +1,46 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { PromEndpoint } from './endpoint.js';
+
+/** Answers about what Prometheus does besides storing: there are no rules, and nothing is scraped. */
+const EMPTY: Readonly<Record<string, unknown>> = {
+  '/alerts': { alerts: [] },
+  '/alertmanagers': { activeAlertmanagers: [], droppedAlertmanagers: [] },
+  '/targets': { activeTargets: [], droppedTargets: [], droppedTargetCounts: {} },
+  '/targets/metadata': [],
+  '/scrape_pools': { scrapePools: [] },
+  '/features': {},
+  '/notifications': [],
+};
+
+const empty = Object.entries(EMPTY).map(([path, data]): PromEndpoint => ({
+  methods: ['GET'],
+  path,
+  needsNoData: true,
+  answer: () => ({ data }),
+}));
+
+const rules: PromEndpoint = {
+  methods: ['GET'],
+  path: '/rules',
+  needsNoData: true,
+  answer({ form }) {
+    const type = form.value('type').toLowerCase();
+    if (type === '' || type === 'alert' || type === 'record') return { data: { groups: [] } };
+    const text = `invalid parameter "type": not supported value ${JSON.stringify(form.value('type'))}`;
+    throw new AlmanacError('invalid_arguments', text);
+  },
+};
+
+const administration = ['/admin/tsdb/delete_series', '/admin/tsdb/clean_tombstones', '/admin/tsdb/snapshot'].map(
+  (path): PromEndpoint => ({
+    methods: ['POST'],
+    path,
+    needsNoData: true,
+    answer() {
+      throw new AlmanacError('unsupported', 'admin APIs disabled', { http: 503 });
+    },
+  }),
+);
+
+export const absentParts: readonly PromEndpoint[] = [rules, ...empty, ...administration];

@@ -1,0 +1,24 @@
+import { absentParts } from './absent-parts.js';
+import type { PromEndpoint } from './endpoint.js';
+import { exemplars } from './exemplars.js';
+import { labels, labelValues } from './labels.js';
+import { metadata } from './metadata.js';
+import { formatQuery, parseQuery } from './parse-query.js';
+import { query } from './query.js';
+import { queryRange } from './query-range.js';
+import { series } from './series.js';
+import { statusParts } from './status.js';
+
+export const PROM_ENDPOINTS: readonly PromEndpoint[] = [
+  query,
+  queryRange,
+  formatQuery,
+  parseQuery,
+  labels,
+  labelValues,
+  series,
+  metadata,
+  exemplars,
+  ...absentParts,
+  ...statusParts,
+];

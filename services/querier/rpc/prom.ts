@@ -1,0 +1,186 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
+import type { PromQueryRequest, PromText, QuerierService, SqlEvent } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { QuerierMetrics } from '../metrics.js';
+import { DIALECT, runQuery, type PromAnswer } from '../promql/index.js';
+import { Limits } from '../promql/limits.js';
+import { parseQuery, type Dialect } from '../promql/parse.js';
+import { prettyExpr } from '../promql/print.js';
+import { exprTree } from '../promql/tree.js';
+import type { Admission } from '../run/admission.js';
+import { withDeadline } from '../run/deadline.js';
+import type { MemoryWatch } from '../run/memory-watch.js';
+import type { SampleSources } from '../samples/sample-source.js';
+import { answerText, type AnswerStats } from './prom/answer.js';
+import { Databases } from './prom/databases.js';
+import { envelope, inPieces, NO_NOTES } from './prom/envelope.js';
+import type { PromExtras } from './prom/extras.js';
+import { selectorsOf } from './prom/selectors.js';
+import { seriesAnswer } from './prom/series.js';
+import { matchersKey, ReadStats } from './prom/stats.js';
+import { tableOf } from './prom/table.js';
+
+export interface PromLimits {
+  /** How far back a selector looks where the query does not say it. */
+  readonly lookbackMs: number;
+  /** Longest time that a query may take, whatever deadline it brings. */
+  readonly timeoutMs: number;
+  readonly samplesMax: number;
+  readonly isExperimental: boolean;
+  /** Of the names of columns of `PromTable`. */
+  readonly columnPrefix: string;
+}
+
+export interface PromDeps {
+  readonly sources: SampleSources;
+  readonly extras: PromExtras;
+  readonly catalog: Pick<Catalog, 'database' | 'databases'>;
+  readonly clock: Clock;
+  readonly metrics: QuerierMetrics;
+  readonly admission: Admission;
+  readonly memory: MemoryWatch;
+  readonly promLimits: PromLimits;
+}
+
+type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries' | 'promParse'>;
+
+/** Most steps of a query. */
+const STEPS_MAX = 11_000;
+/** Step of subqueries that name none. */
+const SUBQUERY_STEP_MS = 60_000;
+
+/** The methods of the querier that speak PromQL. */
+export function prom(deps: PromDeps): PromMethods {
+  const runner = new PromRunner(deps);
+  return {
+    promQuery: (request, call) => runner.query(request, call),
+    promTable: (request, call) => runner.table(request, call),
+    promSeries: (request, call) =>
+      runner.during(request.database, call, async function* ({ databases, call: timed }) {
+        const { catalog, extras } = deps;
+        yield* inPieces(
+          await seriesAnswer(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
+        );
+      }),
+    async *promParse({ query, kind }) {
+      await Promise.resolve();
+      const expr = parseQuery(query, runner.dialect);
+      const data = kind === 'format' ? prettyExpr(expr) : exprTree(expr);
+      yield* inPieces(envelope([JSON.stringify(data)], () => NO_NOTES));
+    },
+  };
+}
+
+/** What one request works with. */
+interface Run {
+  readonly databases: Databases;
+  readonly call: Call;
+  readonly startedMs: number;
+}
+
+class PromRunner {
+  readonly dialect: Dialect;
+  readonly #deps: PromDeps;
+
+  constructor(deps: PromDeps) {
+    this.#deps = deps;
+    this.dialect = { ...DIALECT, isExperimental: deps.promLimits.isExperimental };
+  }
+
+  query(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
+    const { dialect } = this;
+    const queuedMs = this.#deps.clock.monotonicMs();
+    const evaluate = (run: Run, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
+    return this.during(request.database, call, async function* (run) {
+      const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect);
+      const { answer, limits, elapsedMs } = await evaluate(run, stats);
+      const isPerStep = request.stats === 'all';
+      const timed: AnswerStats | undefined = stats && {
+        samples: stats.json(limits.peak, isPerStep),
+        queuedMs: run.startedMs - queuedMs,
+        elapsedMs,
+        isDeprecated: request.stats !== 'true' && !isPerStep,
+      };
+      yield* inPieces(answerText(request, answer, { stats: timed, warnings: run.databases.warnings }));
+    });
+  }
+
+  /** @throws `database_not_found` too: a table that is empty for want of its database would hide a slip. */
+  table(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
+    const { columnPrefix } = this.#deps.promLimits;
+    const { dialect } = this;
+    const { catalog } = this.#deps;
+    const evaluate = (run: Run): Promise<Evaluated> => this.#evaluate(request, run);
+    return this.during(request.database, call, async function* (run) {
+      await catalog.database(request.database, run.call);
+      const { answer } = await evaluate(run);
+      yield* tableOf(request, answer, parseQuery(request.query, dialect), columnPrefix);
+    });
+  }
+
+  /** Runs work in a place among the queries, within its time. */
+  async *during<T>(database: string, outer: Call, work: (run: Run) => AsyncIterable<T>): AsyncIterable<T> {
+    const { admission, clock, memory, metrics, promLimits, sources } = this.#deps;
+    const beganMs = clock.monotonicMs();
+    const timed = withDeadline(outer, clock, promLimits.timeoutMs);
+    const { call } = timed;
+    const leave = memory.enter((error) => timed.end(error));
+    let outcome = 'cancelled';
+    try {
+      yield* admission.hold(call, async function* (place) {
+        const databases = new Databases({ sources, session: database, call, place });
+        try {
+          yield* work({ databases, call, startedMs: clock.monotonicMs() });
+        } finally {
+          databases.close();
+        }
+      });
+      outcome = 'ok';
+    } catch (error) {
+      const known = endOf(call, error);
+      outcome = known.code;
+      throw known;
+    } finally {
+      leave();
+      timed.close();
+      metrics.promEnded((clock.monotonicMs() - beganMs) / 1000, outcome);
+    }
+  }
+
+  async #evaluate(request: PromQueryRequest, run: Run, source?: ReadStats): Promise<Evaluated> {
+    const { clock, promLimits } = this.#deps;
+    const { query, startMs, endMs, stepMs } = request;
+    const { lookbackMs, samplesMax } = promLimits;
+    // Timers do not fire while the query is computed: it looks at the clock itself.
+    const timeoutMs = run.call.deadlineMs - clock.nowMs();
+    const limits = new Limits({ samplesMax, timeoutMs, signal: run.call.signal, clock });
+    const asked = {
+      ...{ query, startMs, endMs, stepMs, defaultStepMs: SUBQUERY_STEP_MS, stepsMax: STEPS_MAX },
+      lookbackMs: request.lookbackMs > 0 ? request.lookbackMs : lookbackMs,
+    };
+    const answer = await runQuery(asked, source ?? run.databases, limits, this.dialect);
+    return { answer, limits, elapsedMs: clock.monotonicMs() - run.startedMs };
+  }
+}
+
+interface Evaluated {
+  readonly answer: PromAnswer;
+  readonly limits: Limits;
+  readonly elapsedMs: number;
+}
+
+function statsOf(request: PromQueryRequest, source: Databases, dialect: Dialect): ReadStats {
+  const selectors = selectorsOf(parseQuery(request.query, dialect)).filter(({ isRange }) => isRange);
+  const ranges = new Set(selectors.map(({ selector }) => matchersKey(selector.matchers)));
+  return new ReadStats(source, request, ranges);
+}
+
+/** The error of a call that was ended from outside says why that was. */
+function endOf({ signal }: Call, thrown: unknown): AlmanacError {
+  const error = AlmanacError.from(thrown);
+  const reason: unknown = signal.reason;
+  return error.code === 'cancelled' && reason instanceof AlmanacError ? reason : error;
+}

@@ -1,0 +1,87 @@
+import type { Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Place } from '#shared/limits/bounded-queue';
+
+import type { LabelMatcher } from '../../promql/ast.js';
+import type { SeriesSource } from '../../promql/env.js';
+import type { SampleSeries } from '../../promql/samples.js';
+import type { DatabaseSamples, SampleSources } from '../../samples/sample-source.js';
+
+export interface DatabasesOptions {
+  readonly sources: SampleSources;
+  /** The database of selectors that name none. */
+  readonly session: string;
+  readonly call: Call;
+  /** Reads are made aside of it. */
+  readonly place: Place;
+}
+
+/** Labels by which a selector names its database. */
+export const DATABASE_LABELS: ReadonlySet<string> = new Set(['__database__', '__schema__']);
+
+/** What a selector asks for, and where. */
+export interface Addressed {
+  readonly database: string;
+  readonly matchers: readonly LabelMatcher[];
+}
+
+/** The databases of one query: each is opened when it is first asked, so that all parts see the same rows of it. */
+export class Databases implements SeriesSource {
+  readonly #options: DatabasesOptions;
+  readonly #opened = new Map<string, DatabaseSamples | undefined>();
+  readonly #unknown = new Set<string>();
+
+  constructor(options: DatabasesOptions) {
+    this.#options = options;
+  }
+
+  /** Names of databases that do not exist. */
+  get warnings(): readonly string[] {
+    return Array.from(this.#unknown, (name) => `Database not found: ${name}`);
+  }
+
+  async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
+    const { database, matchers: others } = this.addressed(matchers);
+    return (await this.read(database, (samples) => samples.select(others, fromMs, toMs))) ?? [];
+  }
+
+  /** The matchers without those that name the database. @throws `invalid_arguments` if they name none in particular. */
+  addressed(matchers: readonly LabelMatcher[]): Addressed {
+    const naming = matchers.filter(({ name }) => DATABASE_LABELS.has(name));
+    if (naming.length === 0) return { database: this.#options.session, matchers };
+    for (const { name, op, value } of naming) {
+      if (op === '=' && value !== '') continue;
+      const text = `Invalid query: expected a non-empty equality matcher for '${name}'`;
+      throw new AlmanacError('invalid_arguments', text);
+    }
+    const database = naming.at(-1)?.value ?? this.#options.session;
+    return { database, matchers: matchers.filter((matcher) => !naming.includes(matcher)) };
+  }
+
+  /** Reads something of a database. @returns undefined if there is no such database. */
+  read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
+    return this.#options.place.aside(async () => {
+      const samples = await this.#open(database);
+      return samples === undefined ? undefined : read(samples);
+    });
+  }
+
+  close(): void {
+    for (const samples of this.#opened.values()) samples?.close();
+    this.#opened.clear();
+  }
+
+  async #open(database: string): Promise<DatabaseSamples | undefined> {
+    if (this.#opened.has(database)) return this.#opened.get(database);
+    try {
+      const samples = await this.#options.sources.open(database, this.#options.call);
+      this.#opened.set(database, samples);
+      return samples;
+    } catch (error) {
+      if (!(error instanceof AlmanacError) || error.code !== 'database_not_found') throw error;
+      this.#unknown.add(database);
+      this.#opened.set(database, undefined);
+      return undefined;
+    }
+  }
+}

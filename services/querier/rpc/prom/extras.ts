@@ -1,0 +1,44 @@
+import type { Call } from '#shared/contracts/call';
+
+import type { LabelMatcher } from '../../promql/ast.js';
+import type { Labels } from '../../promql/labels.js';
+
+/** What is told of a metric. */
+export interface MetricMetadata {
+  readonly type: string;
+  readonly help: string;
+  readonly unit: string;
+}
+
+export interface Exemplar {
+  readonly labels: Labels;
+  readonly value: number;
+  readonly timeMs: number;
+}
+
+export interface SeriesExemplars {
+  readonly series: Labels;
+  /** Ascending in time. */
+  readonly exemplars: readonly Exemplar[];
+}
+
+export interface ExemplarQuery {
+  readonly database: string;
+  /** Series that fit all matchers of one of the sets. */
+  readonly matcherSets: readonly (readonly LabelMatcher[])[];
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What databases keep besides samples. An unknown database has nothing. */
+export interface PromExtras {
+  /** By metric; several entries where sources disagree. @param metric the only one that is asked for; all if empty. */
+  metadata(database: string, metric: string, call: Call): Promise<ReadonlyMap<string, readonly MetricMetadata[]>>;
+  exemplars(query: ExemplarQuery, call: Call): Promise<readonly SeriesExemplars[]>;
+}
+
+/** Of databases that keep nothing. */
+export const NO_EXTRAS: PromExtras = {
+  metadata: () => Promise.resolve(new Map()),
+  exemplars: () => Promise.resolve([]),
+};

@@ -1,0 +1,96 @@
+import { numberText } from '../../promql/print.js';
+import { bucketsOf, type Bucket, type Histogram } from '../../promql/histogram/histogram.js';
+import type { Labels } from '../../promql/labels.js';
+import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
+
+/**
+ * Values in the JSON of Prometheus's HTTP API.
+ *
+ * @see https://prometheus.io/docs/prometheus/latest/querying/api/#expression-query-result-formats
+ */
+
+/** Seconds with no or three decimals. */
+export function timeText(timeMs: number): string {
+  const ms = Math.abs(timeMs) % 1000;
+  const seconds = Math.floor(Math.abs(timeMs) / 1000);
+  const sign = timeMs < 0 ? '-' : '';
+  return ms === 0 ? `${sign}${seconds}` : `${sign}${seconds}.${String(ms).padStart(3, '0')}`;
+}
+
+/** A float of a vector or matrix, without quotes: plain from 1e-6 up to 1e21, with an exponent beyond. */
+export function floatText(value: number): string {
+  if (value === Infinity) return '+Inf';
+  if (Object.is(value, -0)) return '-0';
+  const text = String(value);
+  // JavaScript changes to exponents at the same magnitudes, but writes one digit of them where it can.
+  return /e[+-]\d$/.test(text) ? `${text.slice(0, -1)}0${text.slice(-1)}` : text;
+}
+
+/** `{"name":"value"}`, by name. */
+export function labelsJson({ names, values }: Labels): string {
+  return `{${names.map((name, i) => `${JSON.stringify(name)}:${JSON.stringify(values[i])}`).join(',')}}`;
+}
+
+export function histogramJson(histogram: Histogram): string {
+  const buckets = bucketsOf(histogram).map(
+    (bucket) => `[${boundsRule(bucket)},${[bucket.lower, bucket.upper, bucket.count].map(quotedNumber).join(',')}]`,
+  );
+  const head = `{"count":${quotedNumber(histogram.count)},"sum":${quotedNumber(histogram.sum)}`;
+  return buckets.length === 0 ? `${head}}` : `${head},"buckets":[${buckets.join(',')}]}`;
+}
+
+/** Which bounds belong to the bucket: 0 the right one, 1 the left one, 2 none, 3 both. */
+function boundsRule({ lowerInclusive, upperInclusive }: Bucket): number {
+  if (lowerInclusive) return upperInclusive ? 3 : 1;
+  return upperInclusive ? 0 : 2;
+}
+
+function quotedNumber(value: number): string {
+  return `"${numberText(value)}"`;
+}
+
+/** A scalar at a time. */
+export function scalarJson(timeMs: number, value: number): string {
+  return `[${timeText(timeMs)},${quotedNumber(value)}]`;
+}
+
+/** One element of a vector: what the series has at the first step. */
+export function vectorElement(series: StepSeries, timeMs: number): string {
+  const metric = `{"metric":${labelsJson(series.labels)}`;
+  const time = timeText(timeMs);
+  if (series.kinds[0] === FLOAT) return `${metric},"value":[${time},"${floatText(series.values[0])}"]}`;
+  return `${metric},"histogram":[${time},${histogramJson(histogramAt(series, 0))}]}`;
+}
+
+/** One element of a matrix. @param timeAt of a step. */
+export function matrixElement(series: StepSeries, timeAt: (step: number) => string): string {
+  let values = '';
+  let histograms = '';
+  const { kinds } = series;
+  for (let step = 0; step < kinds.length; step++) {
+    if (kinds[step] === NONE) continue;
+    const time = timeAt(step);
+    if (kinds[step] === FLOAT) values += `,[${time},"${floatText(series.values[step])}"]`;
+    else histograms += `,[${time},${histogramJson(histogramAt(series, step))}]`;
+  }
+  return element(series.labels, values, histograms);
+}
+
+/** One element of the matrix that a range selector by itself gives. */
+export function rangeElement({ labels, times, values, histograms }: SampleSeries): string {
+  let floats = '';
+  let others = '';
+  for (let i = 0; i < times.length; i++) {
+    const histogram = histograms?.[i];
+    if (histogram === undefined) floats += `,[${timeText(times[i])},"${floatText(values[i])}"]`;
+    else others += `,[${timeText(times[i])},${histogramJson(histogram)}]`;
+  }
+  return element(labels, floats, others);
+}
+
+/** @param values with a comma in front of each, as `histograms`. */
+function element(labels: Labels, values: string, histograms: string): string {
+  const valuesPart = values === '' ? '' : `,"values":[${values.slice(1)}]`;
+  const histogramsPart = histograms === '' ? '' : `,"histograms":[${histograms.slice(1)}]`;
+  return `{"metric":${labelsJson(labels)}${valuesPart}${histogramsPart}}`;
+}

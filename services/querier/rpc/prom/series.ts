@@ -1,0 +1,159 @@
+import type { Call } from '#shared/contracts/call';
+import type { PromSeriesRequest } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { LabelMatcher } from '../../promql/ast.js';
+import { compareBytes, compareLabels, type Labels } from '../../promql/labels.js';
+import { parseQuery, type Dialect } from '../../promql/parse.js';
+import type { DatabaseSamples, SeriesFacts, SeriesQuery } from '../../samples/sample-source.js';
+import { DATABASE_LABELS, type Databases } from './databases.js';
+import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
+import type { PromExtras } from './extras.js';
+import { floatText, labelsJson, timeText } from './json.js';
+import { parseMatches, selectorsOf } from './selectors.js';
+
+/** What the answers are made of. */
+export interface SeriesContext {
+  readonly databases: Databases;
+  readonly catalog: Pick<Catalog, 'databases'>;
+  readonly extras: PromExtras;
+  readonly dialect: Dialect;
+  readonly call: Call;
+}
+
+type MatcherSets = readonly (readonly LabelMatcher[])[];
+
+/** Labels whose values are the names of databases. */
+const NAMING_LABELS: ReadonlySet<string> = new Set([...DATABASE_LABELS, 'x_greptime_database', 'x_almanac_database']);
+
+/** The whole answer to a question about series. @throws `invalid_arguments` for an unknown one. */
+export async function seriesAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+  switch (request.kind) {
+    case 'labels':
+      return textsAnswer(request, context, (samples, query) => samples.labelNames(query));
+    case 'label_values':
+      if (NAMING_LABELS.has(request.name)) return databasesAnswer(request, context);
+      return textsAnswer(request, context, (samples, query) => samples.labelValues(request.name, query));
+    case 'series':
+      return labelSetsAnswer(request, context);
+    case 'facts':
+      return factsAnswer(request, context);
+    case 'metadata':
+      return metadataAnswer(request, context);
+    case 'exemplars':
+      return exemplarsAnswer(request, context);
+    default:
+      throw new AlmanacError('invalid_arguments', `unknown kind of question "${request.kind}"`);
+  }
+}
+
+async function textsAnswer(
+  request: PromSeriesRequest,
+  context: SeriesContext,
+  read: (samples: DatabaseSamples, query: SeriesQuery) => Promise<readonly string[]>,
+): Promise<Iterable<string>> {
+  const sets = parseMatches(request.matches, context.dialect);
+  const found = await eachDatabase(request, sets, context, read);
+  const texts = found.length === 1 ? found[0] : [...new Set(found.flat())].sort(compareBytes);
+  return limited(texts, (text) => JSON.stringify(text), request, context);
+}
+
+async function labelSetsAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+  const sets = parseMatches(request.matches, context.dialect);
+  const found = await eachDatabase(request, sets, context, (samples, query) => samples.series(query));
+  const byKey = new Map<string, Labels>(found.flat().map((labels) => [labels.key, labels]));
+  return limited([...byKey.values()].sort(compareLabels), labelsJson, request, context);
+}
+
+/** Names of databases; with selectors, of those that have a series that fits. */
+async function databasesAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+  const { catalog, databases, dialect, call } = context;
+  const sets = parseMatches(request.matches, dialect).map((matchers) => databases.addressed(matchers).matchers);
+  const names = (await catalog.databases(call)).map(({ name }) => name).sort(compareBytes);
+  if (sets.length === 0) return limited(names, (name) => JSON.stringify(name), request, context);
+  const query = { matcherSets: sets, fromMs: request.fromMs, toMs: request.toMs };
+  const holding: string[] = [];
+  for (const name of names) {
+    const series = await databases.read(name, (samples) => samples.series(query));
+    if (series !== undefined && series.length > 0) holding.push(name);
+  }
+  return limited(holding, (name) => JSON.stringify(name), request, context);
+}
+
+/** Asks each database that the selectors name. */
+async function eachDatabase<T>(
+  { database, fromMs, toMs }: PromSeriesRequest,
+  sets: MatcherSets,
+  { databases }: SeriesContext,
+  read: (samples: DatabaseSamples, query: SeriesQuery) => Promise<T>,
+): Promise<T[]> {
+  const found: T[] = [];
+  for (const [name, matcherSets] of setsByDatabase(database, sets, databases)) {
+    const answer = await databases.read(name, (samples) => read(samples, { matcherSets, fromMs, toMs }));
+    if (answer !== undefined) found.push(answer);
+  }
+  return found;
+}
+
+function setsByDatabase(session: string, sets: MatcherSets, databases: Databases): Map<string, MatcherSets> {
+  if (sets.length === 0) return new Map([[session, []]]);
+  const byDatabase = new Map<string, (readonly LabelMatcher[])[]>();
+  for (const { database, matchers } of sets.map((matchers) => databases.addressed(matchers))) {
+    byDatabase.set(database, [...(byDatabase.get(database) ?? []), matchers]);
+  }
+  return byDatabase;
+}
+
+function limited<T>(
+  all: readonly T[],
+  text: (item: T) => string,
+  { limit }: PromSeriesRequest,
+  { databases }: SeriesContext,
+): Iterable<string> {
+  const { items, isCut } = cut(all, limit ?? 0);
+  const warnings = [...(isCut ? [TRUNCATED] : []), ...databases.warnings];
+  return envelope(jsonArray(items.map(text)), () => ({ warnings, infos: [] }));
+}
+
+const NO_FACTS: SeriesFacts = {
+  ...{ seriesCount: 0, labelPairCount: 0, seriesCountByMetricName: [], labelValueCountByLabelName: [] },
+  ...{ memoryInBytesByLabelName: [], seriesCountByLabelValuePair: [] },
+};
+
+async function factsAnswer(request: PromSeriesRequest, { databases }: SeriesContext): Promise<Iterable<string>> {
+  const read = (samples: DatabaseSamples): Promise<SeriesFacts> => samples.facts(request.limit ?? 10);
+  const { seriesCount, labelPairCount, ...lists } = (await databases.read(request.database, read)) ?? NO_FACTS;
+  const counts = { numSeries: seriesCount, numLabelPairs: labelPairCount, chunkCount: 0, minTime: 0, maxTime: 0 };
+  const data = JSON.stringify({ headStats: counts, ...lists });
+  return envelope([data], () => ({ warnings: databases.warnings, infos: [] }));
+}
+
+async function metadataAnswer(request: PromSeriesRequest, { extras, call }: SeriesContext): Promise<Iterable<string>> {
+  const { database, name, limit, limitPerMetric } = request;
+  const byMetric = await extras.metadata(database, name, call);
+  // Cut as `slice` cuts: no limit is all, zero is nothing.
+  const metrics = [...byMetric].slice(0, limit).map(([metric, entries]) => {
+    return [metric, limitPerMetric === undefined || limitPerMetric === 0 ? entries : entries.slice(0, limitPerMetric)];
+  });
+  return envelope([JSON.stringify(Object.fromEntries(metrics))], () => ({ warnings: [], infos: [] }));
+}
+
+async function exemplarsAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+  const { dialect, databases, extras, call } = context;
+  const selectors = selectorsOf(parseQuery(request.name, dialect)).map(({ selector }) => selector.matchers);
+  const { fromMs, toMs } = request;
+  const found = [];
+  if (selectors.length > 0) {
+    for (const [database, matcherSets] of setsByDatabase(request.database, selectors, databases)) {
+      found.push(...(await extras.exemplars({ database, matcherSets, fromMs, toMs }, call)));
+    }
+  }
+  const elements = found.map(({ series, exemplars }) => {
+    const texts = exemplars.map(({ labels, value, timeMs }) => {
+      return `{"labels":${labelsJson(labels)},"value":"${floatText(value)}","timestamp":${timeText(timeMs)}}`;
+    });
+    return `{"seriesLabels":${labelsJson(series)},"exemplars":[${texts.join(',')}]}`;
+  });
+  return envelope(jsonArray(elements), () => ({ warnings: [], infos: [] }));
+}

@@ -1,0 +1,114 @@
+import { Admission } from '#services/querier/run/admission';
+import { MemoryWatch } from '#services/querier/run/memory-watch';
+import { NO_EXTRAS, type PromExtras } from '#services/querier/rpc/prom/extras';
+import { prom, type PromLimits } from '#services/querier/rpc/prom';
+import { compileMatcher } from '#services/querier/promql/matcher';
+import { compareBytes, type Labels } from '#services/querier/promql/labels';
+import type { SampleSeries } from '#services/querier/promql/samples';
+import type { DatabaseSamples, SampleSources, SeriesQuery } from '#services/querier/samples/sample-source';
+import { systemClock } from '#shared/clock/clock';
+import { callError, type Call } from '#shared/contracts/call';
+import type { Database } from '#shared/contracts/gen/common';
+import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { partialQuerier } from './partial-querier.js';
+import { memorySource } from './promql-source.js';
+
+export type MemoryDatabases = Readonly<Record<string, readonly SampleSeries[]>>;
+
+/** Databases of series that are all in memory. */
+export class MemorySamples implements SampleSources {
+  /** How many are open. */
+  openCount = 0;
+  /** Whether reads of samples wait until their call ends. */
+  isStuck = false;
+  readonly #databases: MemoryDatabases;
+
+  constructor(databases: MemoryDatabases) {
+    this.#databases = databases;
+  }
+
+  open(database: string, call: Call): Promise<DatabaseSamples> {
+    if (!(database in this.#databases)) return Promise.reject(unknown(database));
+    const all = this.#databases[database];
+    const source = memorySource(all);
+    const labelsOf = (query: SeriesQuery): Labels[] =>
+      all.filter((one) => fits(one, query)).map(({ labels }) => labels);
+    this.openCount++;
+    return Promise.resolve({
+      select: async (matchers, fromMs, toMs) => {
+        if (this.isStuck) await ended(call);
+        return source.select(matchers, fromMs, toMs);
+      },
+      labelNames: (query) => Promise.resolve(sorted(labelsOf(query).flatMap(({ names }) => names))),
+      labelValues: (name, query) => Promise.resolve(sorted(labelsOf(query).map((labels) => labels.get(name)))),
+      series: (query) => Promise.resolve(labelsOf(query)),
+      facts: (limit) =>
+        Promise.resolve({
+          ...{ seriesCount: all.length, labelPairCount: 0 },
+          seriesCountByMetricName: [{ name: 'up', value: all.length }].slice(0, limit),
+          ...{ labelValueCountByLabelName: [], memoryInBytesByLabelName: [], seriesCountByLabelValuePair: [] },
+        }),
+      close: () => void this.openCount--,
+    });
+  }
+}
+
+/** Rejects when the call is given up. */
+function ended({ signal }: Call): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(callError(signal))));
+}
+
+function fits({ labels, times }: SampleSeries, { matcherSets, fromMs, toMs }: SeriesQuery): boolean {
+  if (times[0] > toMs || times[times.length - 1] < fromMs) return false;
+  if (matcherSets.length === 0) return true;
+  return matcherSets.some((set) => set.every((matcher) => compileMatcher(matcher)(labels.get(matcher.name))));
+}
+
+function sorted(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((text) => text !== '').sort(compareBytes);
+}
+
+function unknown(database: string): AlmanacError {
+  return new AlmanacError('database_not_found', `Database not found: ${database}`);
+}
+
+export interface MemoryQuerierOptions {
+  readonly extras?: PromExtras;
+  readonly limits?: Partial<PromLimits>;
+  readonly concurrent?: number;
+}
+
+/** The PromQL part of a querier over series in memory. */
+export function memoryQuerier(
+  sources: SampleSources,
+  names: readonly string[],
+  options: MemoryQuerierOptions = {},
+): QuerierService {
+  const clock = systemClock;
+  const found = (name: string): Database => ({ databaseId: 1, name, options: {} });
+  const catalog: Pick<Catalog, 'database' | 'databases'> = {
+    database: (name) => (names.includes(name) ? Promise.resolve(found(name)) : Promise.reject(unknown(name))),
+    databases: () => Promise.resolve(names.map(found)),
+  };
+  const limits = {
+    lookbackMs: 300_000,
+    timeoutMs: 60_000,
+    samplesMax: 50_000_000,
+    isExperimental: true,
+    columnPrefix: 'almanac',
+  };
+  const methods = prom({
+    sources,
+    extras: options.extras ?? NO_EXTRAS,
+    catalog,
+    clock,
+    metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
+    admission: new Admission({ concurrent: options.concurrent ?? 4, queue: 8, clock }),
+    memory: new MemoryWatch({ clock, limitBytes: 16 * 2 ** 30, usedBytes: () => process.memoryUsage.rss() }),
+    promLimits: { ...limits, ...options.limits },
+  });
+  return partialQuerier(methods);
+}

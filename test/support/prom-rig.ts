@@ -1,0 +1,101 @@
+import type { PromExtras } from '#services/querier/rpc/prom/extras';
+import { Labels } from '#services/querier/promql/labels';
+
+import { startGatewayRig, type GatewayRig } from './gateway-rig.js';
+import { memoryQuerier, MemorySamples } from './memory-samples.js';
+import { series } from './promql-source.js';
+
+const COUNT = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+const HISTOGRAM = {
+  ...{ schema: 0, count: 6, sum: 7.5, zeroThreshold: 0.001, zeroCount: 1, custom: [], hint: 'unknown' as const },
+  positive: { indexes: [0, 1], counts: [2, 1] },
+  negative: { indexes: [1], counts: [2] },
+};
+const DATABASES = {
+  public: [
+    series('up', { job: 'a', instance: '1' }, COUNT),
+    series('up', { job: 'a', instance: '2' }, COUNT),
+    series('up', { job: 'b', instance: '3' }, COUNT),
+    series('big', {}, [1e21, 1e-7, -0, Infinity, NaN, 0.5]),
+    series('latency', { job: 'a' }, [HISTOGRAM, HISTOGRAM]),
+    series('other_total', { 'a.b': 'c' }, COUNT),
+  ],
+  elsewhere: [series('far', { place: 'there' }, COUNT)],
+};
+const EXTRAS: PromExtras = {
+  metadata: () =>
+    Promise.resolve(
+      new Map([
+        ['up', [{ type: 'gauge', help: 'is it up', unit: '' }]],
+        ['x_total', [1, 2].map((n) => ({ type: 'counter', help: `help ${n}`, unit: '' }))],
+      ]),
+    ),
+  exemplars: ({ matcherSets }) =>
+    Promise.resolve([
+      {
+        series: Labels.of([['__name__', matcherSets[0].at(-1)?.value ?? '']]),
+        exemplars: [{ labels: Labels.of([['trace_id', 'x']]), value: 6, timeMs: 1_600_096_945_479 }],
+      },
+    ]),
+};
+
+/** An answer, read. */
+export interface PromAnswerRead {
+  readonly status: number;
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+export type Parameters = Readonly<Record<string, string | readonly string[]>>;
+
+/** A gateway before a real engine over a few series in memory: `public` and `elsewhere`. */
+export class PromRig {
+  readonly gateway: GatewayRig;
+  readonly samples: MemorySamples;
+
+  private constructor(gateway: GatewayRig, samples: MemorySamples) {
+    this.gateway = gateway;
+    this.samples = samples;
+  }
+
+  /** Queries may hold 20,000 samples. */
+  static async start(): Promise<PromRig> {
+    const samples = new MemorySamples(DATABASES);
+    const limits = { samplesMax: 20_000 };
+    const querier = memoryQuerier(samples, Object.keys(DATABASES), { extras: EXTRAS, limits });
+    return new PromRig(await startGatewayRig({}, querier), samples);
+  }
+
+  stop(): Promise<void> {
+    return this.gateway.gateway.stop();
+  }
+
+  /** Asks a path below the API's root. */
+  async get(path: string, parameters: Parameters = {}): Promise<PromAnswerRead> {
+    return read(await fetch(`${this.gateway.url}/v1/prometheus/api/v1${path}?${encoded(parameters)}`));
+  }
+
+  /** The member `result` of a query at a time. */
+  async result(query: string, time = '0'): Promise<unknown> {
+    const { json } = await this.get('/query', { query, time });
+    return (json['data'] as { readonly result: unknown }).result;
+  }
+
+  /** Status, type and text of an error. */
+  async error(path: string, parameters: Parameters = {}): Promise<unknown[]> {
+    const { status, json } = await this.get(path, parameters);
+    return [status, json['errorType'], json['error']];
+  }
+}
+
+export async function read(response: Response): Promise<PromAnswerRead> {
+  const text = await response.text();
+  return { status: response.status, text, json: JSON.parse(text) as PromAnswerRead['json'] };
+}
+
+export function encoded(parameters: Parameters): string {
+  const pairs = Object.entries(parameters).flatMap(([name, value]) =>
+    [value].flat().map((one) => [name, one] as [string, string]),
+  );
+  return new URLSearchParams(pairs).toString();
+}
