@@ -12,7 +12,7 @@ export interface Piece {
   /** Milliseconds. */
   readonly times: Float64Array;
   readonly values: Float64Array;
-  /** 1 where the row has no value; absent where all have one. */
+  /** 1 where the row has no value, but maybe a histogram; absent where all have one. */
   readonly missing: Uint8Array | undefined;
   /** By place; absent where there are none. */
   readonly histograms: readonly (Uint8Array | undefined)[] | undefined;
@@ -45,10 +45,10 @@ export function merged(pieces: readonly Piece[], keepsMissing: boolean): Piece {
 }
 
 function withoutMissing(piece: Piece): Piece {
-  const { missing } = piece;
+  const { missing, histograms } = piece;
   if (missing === undefined) return piece;
   const places: number[] = [];
-  for (let i = 0; i < missing.length; i++) if (missing[i] === 0) places.push(i);
+  for (let i = 0; i < missing.length; i++) if (missing[i] === 0 || histograms?.[i] !== undefined) places.push(i);
   if (places.length === missing.length) return { ...piece, missing: undefined };
   return { ...picked(piece, Int32Array.from(places)), missing: undefined, isAscending: piece.isAscending };
 }

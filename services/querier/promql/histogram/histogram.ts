@@ -46,14 +46,14 @@ export function isCustom({ schema }: Histogram): boolean {
   return schema === CUSTOM_SCHEMA;
 }
 
-/** Populated buckets from the least values to the greatest; the zero bucket among them if it has a count. */
+/** Populated buckets from the least values to the greatest; the zero bucket among them if its count is positive. */
 export function bucketsOf(histogram: Histogram): Bucket[] {
   const { negative, positive, zeroCount } = histogram;
   const buckets: Bucket[] = [];
   for (let i = negative.indexes.length - 1; i >= 0; i--) {
     if (negative.counts[i] !== 0) buckets.push(negativeBucket(histogram, negative.indexes[i], negative.counts[i]));
   }
-  if (zeroCount !== 0) buckets.push(zeroBucket(histogram));
+  if (zeroCount > 0) buckets.push(zeroBucket(histogram));
   for (let i = 0; i < positive.indexes.length; i++) {
     if (positive.counts[i] !== 0) buckets.push(positiveBucket(histogram, positive.indexes[i], positive.counts[i]));
   }
