@@ -23,7 +23,7 @@ export function floatText(value: number): string {
   if (Object.is(value, -0)) return '-0';
   const text = String(value);
   // JavaScript changes to exponents at the same magnitudes, but writes one digit of them where it can.
-  return /e[+-]\d$/.test(text) ? `${text.slice(0, -1)}0${text.slice(-1)}` : text;
+  return text.at(-3) === 'e' ? `${text.slice(0, -1)}0${text.slice(-1)}` : text;
 }
 
 /** `{"name":"value"}`, by name. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { DIALECT } from '#services/querier/promql/index';
-import { parseQuery } from '#services/querier/promql/parse';
+import { parseQuery, parseSelector } from '#services/querier/promql/parse';
 import { prettyExpr, printExpr } from '#services/querier/promql/print';
 import { exprTree } from '#services/querier/promql/tree';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -92,5 +92,30 @@ describe('parseQuery', () => {
     for (const pattern of ['(', 'a{1001}', '((a{100}){100}){100}', '(?=a)']) {
       expect(() => parseQuery(`m{a=~"${pattern}"}`, DIALECT), pattern).to.throw(AlmanacError, 'parse error');
     }
+  });
+});
+
+describe('parseSelector', () => {
+  const matchersOf = (text: string): string[] =>
+    parseSelector(text, DIALECT).map(({ name, op, value }) => `${name}${op}${value}`);
+
+  it('reads a selector by itself', () => {
+    expect(matchersOf('up')).to.deep.equal(['__name__=up']);
+    expect(matchersOf(' up{job!="x", "a.b"=~"y.*"} ')).to.deep.equal(['job!=x', 'a.b=~y.*', '__name__=up']);
+    expect(matchersOf('{"my.metric"}')).to.deep.equal(['__name__=my.metric']);
+    expect(matchersOf('{}')).to.deep.equal([]);
+    expect(matchersOf('sum')).to.deep.equal(['__name__=sum']);
+  });
+
+  it('takes nothing else', () => {
+    const texts = {
+      '': 'end of input',
+      'up[5m]': '"["',
+      'up offset 5m': '<offset>',
+      '1': 'number "1"',
+      'a + b': '<op:+>',
+    };
+    for (const [text, unexpected] of Object.entries(texts))
+      expect(() => matchersOf(text), text).to.throw(`parse error: unexpected ${unexpected}`);
   });
 });
