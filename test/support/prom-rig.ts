@@ -16,7 +16,7 @@ const DATABASES = {
     series('up', { job: 'a', instance: '1' }, COUNT),
     series('up', { job: 'a', instance: '2' }, COUNT),
     series('up', { job: 'b', instance: '3' }, COUNT),
-    series('big', {}, [1e21, 1e-7, -0, Infinity, NaN, 0.5]),
+    series('big', {}, [1e21, 1e-7, -0, Infinity, -Infinity, NaN, 1.5e-10]),
     series('latency', { job: 'a' }, [HISTOGRAM, HISTOGRAM]),
     series('other_total', { 'a.b': 'c' }, COUNT),
   ],

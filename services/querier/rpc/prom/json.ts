@@ -19,7 +19,7 @@ export function timeText(timeMs: number): string {
 
 /** A float of a vector or matrix, without quotes: plain from 1e-6 up to 1e21, with an exponent beyond. */
 export function floatText(value: number): string {
-  if (value === Infinity) return '+Inf';
+  if (Math.abs(value) === Infinity) return value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const text = String(value);
   // JavaScript changes to exponents at the same magnitudes, but writes one digit of them where it can.
