@@ -21,7 +21,7 @@ import { Lifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, dispatcher, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
-import { SQL_ENCODINGS } from './query/sql.js';
+import { QUERY_ENCODINGS } from './query/sql.js';
 import type { RequestContext } from './request-context.js';
 
 export type { Readiness } from './admin/endpoint.js';
@@ -124,7 +124,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   const sql = {
     config,
     querier,
-    readBody: ({ request }: RequestContext, call: Call) => bodies.read(request, { encodings: SQL_ENCODINGS }, call),
+    readBody: ({ request }: RequestContext, call: Call) => bodies.read(request, { encodings: QUERY_ENCODINGS }, call),
     metrics,
     checkReady,
     onFailure,

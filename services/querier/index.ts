@@ -13,7 +13,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
-import { NO_EXTRAS } from './rpc/prom/extras.js';
+import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
 import { Admission } from './run/admission.js';
@@ -89,10 +89,15 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),
   };
+  const sqlMethod = sql({
+    ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
+    names: { catalog: config.catalogName },
+  });
+  const extras = new TableExtras(sqlMethod, config.promql.names);
   return {
     service: {
-      sql: sql({ ...shared, duckdb, snapshots, log, limits: config.limits, names: { catalog: config.catalogName } }),
-      ...prom({ ...shared, sources: samples, extras: NO_EXTRAS, promLimits: config.promql }),
+      sql: sqlMethod,
+      ...prom({ ...shared, sources: samples, extras, promLimits: config.promql }),
     },
     drain: () => Promise.resolve(),
     stop() {

@@ -1,6 +1,7 @@
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { shareOf } from '#shared/limits/share';
+import { metricNames } from '#shared/schema/metric-table';
 
 import type { PromLimits } from './rpc/prom.js';
 import type { SqlLimits } from './rpc/sql.js';
@@ -38,7 +39,7 @@ const PROCESS_SHARE = 1.1;
 
 /** What the configuration means for a querier at this place. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
-  const { defaultColumnPrefix, memory, naming, promql, query } = config;
+  const { memory, naming, promql, query } = config;
   return {
     storeFolder: `${place.dataFolder}/store`,
     spillFolder: place.spillFolder,
@@ -54,7 +55,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       timeoutMs: promql.timeoutMs,
       samplesMax: promql.maxSamples,
       isExperimental: promql.experimental,
-      columnPrefix: defaultColumnPrefix === '' ? naming : defaultColumnPrefix,
+      names: metricNames(config),
     },
     runs: {
       concurrent: query.maxConcurrent,

@@ -1,6 +1,6 @@
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
-import { NO_EXTRAS, type PromExtras } from '#services/querier/rpc/prom/extras';
+import type { PromExtras } from '#services/querier/rpc/prom/extras';
 import { prom, type PromLimits } from '#services/querier/rpc/prom';
 import { compileMatcher } from '#services/querier/promql/matcher';
 import { compareBytes, type Labels } from '#services/querier/promql/labels';
@@ -12,6 +12,7 @@ import type { Database } from '#shared/contracts/gen/common';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { metricNames } from '#shared/schema/metric-table';
 
 import { partialQuerier } from './partial-querier.js';
 import { memorySource } from './promql-source.js';
@@ -75,6 +76,12 @@ function unknown(database: string): AlmanacError {
   return new AlmanacError('database_not_found', `Database not found: ${database}`);
 }
 
+/** Of databases that keep nothing but samples. */
+const NO_EXTRAS: PromExtras = {
+  metadata: () => Promise.resolve(new Map()),
+  exemplars: () => Promise.resolve([]),
+};
+
 export interface MemoryQuerierOptions {
   readonly extras?: PromExtras;
   readonly limits?: Partial<PromLimits>;
@@ -98,7 +105,7 @@ export function memoryQuerier(
     timeoutMs: 60_000,
     samplesMax: 50_000_000,
     isExperimental: true,
-    columnPrefix: 'almanac',
+    names: metricNames({ naming: 'almanac', defaultColumnPrefix: '' }),
   };
   const methods = prom({
     sources,

@@ -53,6 +53,13 @@ describe('Prometheus remote write to a process', function () {
     return almanac.post(PATH, packed(bodyV2(series)), V2_TYPE);
   }
 
+  /** The data of an answer of Prometheus's HTTP API. */
+  async function prom(path: string): Promise<unknown> {
+    const { status, text } = await almanac.get(`/v1/prometheus/api/v1/${path}`);
+    expect(status, text).to.equal(200);
+    return (JSON.parse(text) as { readonly data: unknown }).data;
+  }
+
   async function rows(sql: string, database = 'public'): Promise<unknown[][]> {
     const { status, text, rows: found } = await almanac.sql(sql, { db: database });
     expect(status, text).to.equal(200);
@@ -187,6 +194,7 @@ describe('Prometheus remote write to a process', function () {
       },
     ];
     const metadata = [{ type: 1, metric_family_name: 'm', help: 'Counts.', unit: 's' }];
+    expect([await prom('metadata'), await prom('query_exemplars?query=m')]).to.deep.equal([{}, []]);
     for (let time = 0; time < 2; time++) {
       const answer = await write(series, metadata);
       expect([answer.status, written(answer)]).to.deep.equal([204, '1 0 1']);
@@ -194,6 +202,17 @@ describe('Prometheus remote write to a process', function () {
     const kept = await rows('SELECT metric, series_labels, exemplar_labels, almanac_value FROM exemplars');
     expect(kept).to.have.length(2);
     expect(kept[0]).to.deep.equal(['m', { A: 'b', __name__: 'm' }, { trace_id: 'abc' }, 0.5]);
+    const seconds = T0 / 1000;
+    const exemplar = { labels: { trace_id: 'abc' }, value: '0.5', timestamp: seconds };
+    const shown = [{ seriesLabels: { A: 'b', __name__: 'm' }, exemplars: [exemplar] }];
+    expect(await prom(`query_exemplars?query=rate(m[5m])&start=${seconds}&end=${seconds}`)).to.deep.equal(shown);
+    expect(await prom('query_exemplars?query={A=~"b.*"}')).to.deep.equal(shown);
+    expect(await prom('query_exemplars?query=m{A="c"}')).to.deep.equal([]);
+    expect(await prom(`query_exemplars?query=m&start=${seconds + 1}`)).to.deep.equal([]);
+    const told = { m: [{ type: 'counter', help: 'Counts.', unit: 's' }] };
+    expect(await prom('metadata')).to.deep.equal(told);
+    expect(await prom('metadata?metric=m')).to.deep.equal(told);
+    expect(await prom('metadata?metric=x')).to.deep.equal({});
     await almanac.kill();
     almanac = await Almanac.start(folder);
     expect((await write(series, metadata)).status).to.equal(204);

@@ -23,8 +23,8 @@ export interface SqlDeps {
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
 }
 
-/** What a body of `/v1/sql` may be packed in. */
-export const SQL_ENCODINGS: readonly BodyEncoding[] = ['gzip', 'deflate', 'br'];
+/** What the body of a query may be packed in. */
+export const QUERY_ENCODINGS: readonly BodyEncoding[] = ['gzip', 'deflate', 'br', 'zstd'];
 
 /** `GET|POST /v1/sql`: parameters, statements, rows as they come. */
 export function sqlHandler(deps: SqlDeps): Handler {

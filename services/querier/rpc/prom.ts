@@ -3,6 +3,7 @@ import type { Call } from '#shared/contracts/call';
 import type { PromQueryRequest, PromText, QuerierService, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { QuerierMetrics } from '../metrics.js';
 import { DIALECT, runQuery, type PromAnswer } from '../promql/index.js';
@@ -30,8 +31,8 @@ export interface PromLimits {
   readonly timeoutMs: number;
   readonly samplesMax: number;
   readonly isExperimental: boolean;
-  /** Of the names of columns of `PromTable`. */
-  readonly columnPrefix: string;
+  /** Of the columns of `PromTable`. */
+  readonly names: MetricNames;
 }
 
 export interface PromDeps {
@@ -110,14 +111,14 @@ class PromRunner {
 
   /** @throws `database_not_found` too: a table that is empty for want of its database would hide a slip. */
   table(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
-    const { columnPrefix } = this.#deps.promLimits;
+    const { names } = this.#deps.promLimits;
     const { dialect } = this;
     const { catalog } = this.#deps;
     const evaluate = (run: Run): Promise<Evaluated> => this.#evaluate(request, run);
     return this.during(request.database, call, async function* (run) {
       await catalog.database(request.database, run.call);
       const { answer } = await evaluate(run);
-      yield* tableOf(request, answer, parseQuery(request.query, dialect), columnPrefix);
+      yield* tableOf(request, answer, parseQuery(request.query, dialect), names);
     });
   }
 

@@ -58,6 +58,11 @@ export class Databases implements SeriesSource {
     return { database, matchers: matchers.filter((matcher) => !naming.includes(matcher)) };
   }
 
+  /** Waits for what is read elsewhere. */
+  aside<T>(work: () => Promise<T>): Promise<T> {
+    return this.#options.place.aside(work);
+  }
+
   /** Reads something of a database. @returns undefined if there is no such database. */
   read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
     return this.#options.place.aside(async () => {

@@ -36,9 +36,3 @@ export interface PromExtras {
   metadata(database: string, metric: string, call: Call): Promise<ReadonlyMap<string, readonly MetricMetadata[]>>;
   exemplars(query: ExemplarQuery, call: Call): Promise<readonly SeriesExemplars[]>;
 }
-
-/** Of databases that keep nothing. */
-export const NO_EXTRAS: PromExtras = {
-  metadata: () => Promise.resolve(new Map()),
-  exemplars: () => Promise.resolve([]),
-};

@@ -129,9 +129,10 @@ async function factsAnswer(request: PromSeriesRequest, { databases }: SeriesCont
   return envelope([data], () => ({ warnings: databases.warnings, infos: [] }));
 }
 
-async function metadataAnswer(request: PromSeriesRequest, { extras, call }: SeriesContext): Promise<Iterable<string>> {
+async function metadataAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { database, name, limit, limitPerMetric } = request;
-  const byMetric = await extras.metadata(database, name, call);
+  const { databases, extras, call } = context;
+  const byMetric = await databases.aside(() => extras.metadata(database, name, call));
   // Cut as `slice` cuts: no limit is all, zero is nothing.
   const metrics = [...byMetric].slice(0, limit).map(([metric, entries]) => {
     return [metric, limitPerMetric === undefined || limitPerMetric === 0 ? entries : entries.slice(0, limitPerMetric)];
@@ -146,7 +147,8 @@ async function exemplarsAnswer(request: PromSeriesRequest, context: SeriesContex
   const found = [];
   if (selectors.length > 0) {
     for (const [database, matcherSets] of setsByDatabase(request.database, selectors, databases)) {
-      found.push(...(await extras.exemplars({ database, matcherSets, fromMs, toMs }, call)));
+      const query = { database, matcherSets, fromMs, toMs };
+      for (const one of await databases.aside(() => extras.exemplars(query, call))) found.push(one);
     }
   }
   const elements = found.map(({ series, exemplars }) => {

@@ -1,5 +1,6 @@
 import type { PromQueryRequest, ResultColumn, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import type { MetricNames } from '#shared/schema/metric-table';
 
 import { formatNamed } from '../../formats/registry.js';
 import { unwrapped, type Expr } from '../../promql/ast.js';
@@ -36,15 +37,15 @@ interface TableColumn {
 /**
  * The answer as a table: a column for each label, the time, the value; a row for each sample.
  *
- * @param columnPrefix of the columns that metrics are stored in.
+ * @param stored names of the columns that metrics are stored in.
  */
 export function* tableOf(
   request: PromQueryRequest,
   answer: PromAnswer,
   expr: Expr,
-  columnPrefix: string,
+  stored: MetricNames,
 ): Iterable<SqlEvent> {
-  const columns = columnsOf(answer, expr, columnPrefix);
+  const columns = columnsOf(answer, expr, stored);
   const schema = columns.map(({ name, type }): ResultColumn => ({ name, type: type.name }));
   yield { ...EVENT, kind: 'schema', schema };
   let rows = 0;
@@ -59,7 +60,7 @@ export function* tableOf(
 
 const EVENT: SqlEvent = { statement: 0, kind: '', schema: [], text: new Uint8Array(0), rows: 0, affectedRows: 0 };
 
-function columnsOf({ value }: PromAnswer, expr: Expr, prefix: string): TableColumn[] {
+function columnsOf({ value }: PromAnswer, expr: Expr, stored: MetricNames): TableColumn[] {
   const number = (sample: Sample): Cell => sample.value ?? null;
   const time = (sample: Sample): Cell => sample.timeMs;
   if (value.kind === 'scalar' || value.kind === 'string') {
@@ -76,20 +77,16 @@ function columnsOf({ value }: PromAnswer, expr: Expr, prefix: string): TableColu
   });
   const inner = unwrapped(expr).kind;
   const isMetric = inner === 'vectorSelector' || inner === 'matrixSelector';
-  const valueName = isMetric ? withPrefix(prefix, 'value') : printExpr(expr);
+  const valueName = isMetric ? stored.valueColumn : printExpr(expr);
   const columns = [
     ...labelColumns,
-    { name: withPrefix(prefix, 'timestamp'), type: TIME, cellOf: time },
+    { name: stored.timeColumn, type: TIME, cellOf: time },
     { name: valueName, type: NUMBER, cellOf: number },
   ];
   const hasHistograms = value.series.some(({ histograms }) => histograms !== undefined);
   if (!hasHistograms) return columns;
   const cellOf = ({ histogram }: Sample): Cell => (histogram === undefined ? null : histogramJson(histogram));
-  return [...columns, { name: withPrefix(prefix, 'native_histogram'), type: JSON_TEXT, cellOf }];
-}
-
-function withPrefix(prefix: string, name: string): string {
-  return `${prefix}_${name}`;
+  return [...columns, { name: stored.histogramColumn, type: JSON_TEXT, cellOf }];
 }
 
 function samplesOf(request: PromQueryRequest, { value, steps }: PromAnswer): Iterable<Sample> {

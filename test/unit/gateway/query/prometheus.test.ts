@@ -66,6 +66,10 @@ describe("paths of Prometheus's HTTP API", () => {
     expect((await queryOf(post('/query?query=url', multipart))).query).to.equal('c d');
     const packed = { ...FORM, 'content-encoding': 'gzip' };
     expect((await queryOf(post('/query', gzipSync('query=e'), packed))).query).to.equal('e');
+    const zstd = { ...FORM, 'content-encoding': 'zstd' };
+    // One raw block of "query=f".
+    const frame = Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, 7, (7 << 3) | 1, 0, 0, ...Buffer.from('query=f')]);
+    expect((await queryOf(post('/query', frame, zstd))).query).to.equal('f');
     const ignored = { 'content-type': 'application/json' };
     expect((await queryOf(post('/query?query=url', '{"query":"x"}', ignored))).query).to.equal('url');
     await post(

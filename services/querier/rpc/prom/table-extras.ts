@@ -1,0 +1,126 @@
+import type { Call } from '#shared/contracts/call';
+import type { QuerierService } from '#shared/contracts/gen/querier';
+import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, METRIC_NAME, type MetricNames } from '#shared/schema/metric-table';
+
+import type { LabelMatcher } from '../../promql/ast.js';
+import { compareLabels, Labels } from '../../promql/labels.js';
+import { compileMatcher } from '../../promql/matcher.js';
+import type { Exemplar, ExemplarQuery, MetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
+
+/** Rows that one answer is made of at most. */
+const ROWS_MAX = 100_000;
+/** Times that have a date of four digits; others are no bounds for what is stored. */
+const DATED_MS_MAX = Date.UTC(9999, 11, 31);
+const DATED_MS_MIN = Date.UTC(1, 0, 1);
+
+type Row = readonly unknown[];
+type LabelTest = (labels: Labels) => boolean;
+
+/** Metadata and exemplars as remote writes keep them, in two tables of each database. */
+export class TableExtras implements PromExtras {
+  readonly #sql: QuerierService['sql'];
+  readonly #names: MetricNames;
+
+  constructor(sql: QuerierService['sql'], names: MetricNames) {
+    this.#sql = sql;
+    this.#names = names;
+  }
+
+  async metadata(database: string, metric: string, call: Call): Promise<Map<string, MetricMetadata[]>> {
+    const { metric: metricColumn, type, help, unit, seen } = METADATA_COLUMNS;
+    const columns = [metricColumn, type, help, unit].map((name) => `coalesce(${quoteName(name)}, '')`);
+    const filter = metric === '' ? '' : ` WHERE ${quoteName(metricColumn)} = ${quoteText(metric)}`;
+    const order = `${quoteName(metricColumn)}, ${quoteName(seen)} DESC`;
+    const from = quoteName(this.#names.metadataTable);
+    const rows = await this.#rows(
+      `SELECT ${columns.join(', ')} FROM ${from}${filter} ORDER BY ${order}`,
+      database,
+      call,
+    );
+    const byMetric = new Map<string, MetricMetadata[]>();
+    for (const [name, ...entry] of rows as string[][]) {
+      const entries = byMetric.get(name) ?? [];
+      byMetric.set(name, entries);
+      entries.push({ type: entry[0], help: entry[1], unit: entry[2] });
+    }
+    return byMetric;
+  }
+
+  async exemplars({ database, matcherSets, fromMs, toMs }: ExemplarQuery, call: Call): Promise<SeriesExemplars[]> {
+    const { exemplarsTable, timeColumn, valueColumn } = this.#names;
+    const { seriesLabels, exemplarLabels } = EXEMPLAR_COLUMNS;
+    const time = quoteName(timeColumn);
+    const columns = [seriesLabels, exemplarLabels, valueColumn, timeColumn].map(quoteName).join(', ');
+    const conditions = [
+      ...(fromMs > DATED_MS_MIN ? [`${time} >= ${timestamp(fromMs)}`] : []),
+      ...(toMs < DATED_MS_MAX ? [`${time} <= ${timestamp(toMs)}`] : []),
+      ...metricCondition(matcherSets),
+    ];
+    const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
+    const sql = `SELECT ${columns} FROM ${quoteName(exemplarsTable)}${where} ORDER BY ${time}`;
+    return bySeries(await this.#rows(sql, database, call), testOf(matcherSets));
+  }
+
+  /** The rows of a query; none if the table does not exist yet. */
+  async #rows(sql: string, database: string, call: Call): Promise<Row[]> {
+    const request = { sql, database, timezone: 'UTC', format: '', limit: ROWS_MAX, user: '' };
+    const rows: Row[] = [];
+    try {
+      for await (const { kind, text } of this.#sql(request, call)) {
+        if (kind !== 'text' || text.length === 0) continue;
+        for (const row of JSON.parse(`[${Buffer.from(text).toString()}]`) as Row[]) rows.push(row);
+      }
+    } catch (error) {
+      const { code } = AlmanacError.from(error);
+      if (code !== 'table_not_found' && code !== 'database_not_found') throw error;
+    }
+    return rows;
+  }
+}
+
+function timestamp(timeMs: number): string {
+  return `TIMESTAMP '${new Date(timeMs).toISOString().replace('T', ' ').replace('Z', '')}'`;
+}
+
+/** The metrics that are meant, where every selector names one. */
+function metricCondition(sets: ExemplarQuery['matcherSets']): string[] {
+  const metrics = sets.map((matchers) => matchers.find(({ name, op }) => name === METRIC_NAME && op === '=')?.value);
+  if (metrics.includes(undefined)) return [];
+  return [`${quoteName(EXEMPLAR_COLUMNS.metric)} IN (${metrics.map((it) => quoteText(it ?? '')).join(', ')})`];
+}
+
+function testOf(sets: ExemplarQuery['matcherSets']): LabelTest {
+  const compiled = sets.map((matchers: readonly LabelMatcher[]) =>
+    matchers.map((matcher) => ({ name: matcher.name, test: compileMatcher(matcher) })),
+  );
+  return (labels) => compiled.some((tests) => tests.every(({ name, test }) => test(labels.get(name))));
+}
+
+/** Rows in order of time by their series, those that fit. */
+function bySeries(rows: readonly Row[], fits: LabelTest): SeriesExemplars[] {
+  const found = new Map<string, { readonly series: Labels; readonly exemplars: Exemplar[] } | undefined>();
+  for (const [seriesLabels, exemplarLabels, value, timeMs] of rows) {
+    const series = labelsOf(seriesLabels);
+    if (!found.has(series.key)) found.set(series.key, fits(series) ? { series, exemplars: [] } : undefined);
+    const exemplar = {
+      labels: labelsOf(exemplarLabels),
+      value: (value as number | null) ?? NaN,
+      timeMs: Number(timeMs),
+    };
+    const exemplars = found.get(series.key)?.exemplars;
+    if (!isSame(exemplars?.at(-1), exemplar)) exemplars?.push(exemplar);
+  }
+  return [...found.values()].filter((it) => it !== undefined).sort((a, b) => compareLabels(a.series, b.series));
+}
+
+/** Whether an exemplar was sent again: senders that had no answer do that. */
+function isSame(one: Exemplar | undefined, other: Exemplar): boolean {
+  if (one === undefined) return false;
+  return one.timeMs === other.timeMs && Object.is(one.value, other.value) && one.labels.key === other.labels.key;
+}
+
+function labelsOf(value: unknown): Labels {
+  return Labels.of(Object.entries((value ?? {}) as Readonly<Record<string, string>>));
+}
