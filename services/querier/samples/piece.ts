@@ -54,28 +54,33 @@ function withoutMissing(piece: Piece): Piece {
 }
 
 function join(pieces: readonly Piece[]): Piece {
-  let length = 0;
-  for (const { times } of pieces) length += times.length;
-  const times = new Float64Array(length);
-  const values = new Float64Array(length);
-  const missing = pieces.some((piece) => piece.missing !== undefined) ? new Uint8Array(length) : undefined;
-  const starts = pieces.some((piece) => piece.starts !== undefined) ? new Float64Array(length) : undefined;
-  const hasHistograms = pieces.some((piece) => piece.histograms !== undefined);
-  const histograms = hasHistograms ? new Array<Uint8Array | undefined>(length) : undefined;
+  const length = pieces.reduce((sum, { times }) => sum + times.length, 0);
+  const joined = {
+    times: new Float64Array(length),
+    values: new Float64Array(length),
+    missing: pieces.some(({ missing }) => missing !== undefined) ? new Uint8Array(length) : undefined,
+    histograms: pieces.some(({ histograms }) => histograms !== undefined)
+      ? new Array<Uint8Array | undefined>(length)
+      : undefined,
+    starts: pieces.some(({ starts }) => starts !== undefined) ? new Float64Array(length) : undefined,
+  };
   let at = 0;
   let isAscending = true;
   for (const piece of pieces) {
-    if (piece.times.length === 0) continue;
-    isAscending &&= piece.isAscending && (at === 0 || piece.times[0] > times[at - 1]);
-    times.set(piece.times, at);
-    values.set(piece.values, at);
-    if (piece.missing !== undefined) missing?.set(piece.missing, at);
-    if (piece.starts !== undefined) starts?.set(piece.starts, at);
-    for (const [i, histogram] of piece.histograms?.entries() ?? [])
-      if (histograms !== undefined) histograms[at + i] = histogram;
+    isAscending &&= piece.isAscending && (at === 0 || piece.times[0] > joined.times[at - 1]);
+    joined.times.set(piece.times, at);
+    joined.values.set(piece.values, at);
+    if (piece.missing !== undefined) joined.missing?.set(piece.missing, at);
+    if (piece.starts !== undefined) joined.starts?.set(piece.starts, at);
+    copyHistograms(piece, joined.histograms, at);
     at += piece.times.length;
   }
-  return { times, values, missing, histograms, starts, isAscending };
+  return { ...joined, isAscending };
+}
+
+function copyHistograms({ histograms }: Piece, target: (Uint8Array | undefined)[] | undefined, at: number): void {
+  if (histograms === undefined || target === undefined) return;
+  for (let i = 0; i < histograms.length; i++) target[at + i] = histograms[i];
 }
 
 function sliced({ times, values, missing, histograms, starts }: Piece, from: number, to: number): Piece {
