@@ -26,7 +26,14 @@ export function callError(signal: AbortSignal): AlmanacError {
   return reason instanceof AlmanacError ? reason : new AlmanacError('cancelled', 'the call was cancelled');
 }
 
+const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
+
 /** A call of this process itself, for background work. */
 export function ownCall(requestId: string, signal: AbortSignal = new AbortController().signal): Call {
-  return { deadlineMs: Number.MAX_SAFE_INTEGER, signal, requestId };
+  return { deadlineMs: NO_DEADLINE_MS, signal, requestId };
+}
+
+/** Whether somebody waits for the call: one of the process itself takes as long as it takes. */
+export function hasDeadline({ deadlineMs }: Call): boolean {
+  return deadlineMs < NO_DEADLINE_MS;
 }

@@ -88,7 +88,10 @@ export class BoundedQueue {
 
   async #aside<T>(work: () => Promise<T>, leave: () => void, comeBack: () => Promise<void>): Promise<T> {
     let isAside = false;
-    const timer = this.#options.clock.after(ASIDE_MS, () => {
+    const { clock, waitingMax } = this.#options;
+    const timer = clock.after(ASIDE_MS, () => {
+      // Each holds memory: beyond that it keeps its place, and those behind wait or are refused.
+      if (this.#asideCount >= waitingMax) return;
       isAside = true;
       this.#asideCount++;
       leave();

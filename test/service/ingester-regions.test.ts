@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { systemClock } from '#shared/clock/clock';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, SealRegionRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -245,6 +246,28 @@ function suite(transport: Transport): void {
       expect(await failureCode(second.metadata.service.sealRegion(late[0], CALL))).to.equal('illegal_state');
       expect(await second.rows(table)).to.deep.equal([ROW]);
       expect(await (await afterCrash(second)).rows(table)).to.deep.equal([ROW]);
+    });
+
+    it('are recovered however long metadata takes to open them, and refused meanwhile to who waits', async () => {
+      const rig = await start();
+      const table = await rig.table('t');
+      await rig.write(table, [ROW]);
+      const slow = {
+        metadata: (service: MetadataService): Partial<MetadataService> => ({
+          openRegion: async (request, call) => {
+            await new Promise<void>((done) => systemClock.after(3_500, done));
+            return service.openRegion(request, call);
+          },
+        }),
+      };
+      expect(await (await afterCrash(rig, slow)).rows(table)).to.deep.equal([ROW]);
+      const other = await start(slow);
+      const waiting = await other.table('t');
+      const write = other.ingester.service.write(other.request(waiting, [ROW]), {
+        ...CALL,
+        deadlineMs: systemClock.nowMs() + 30_000,
+      });
+      expect(await failureCode(write)).to.equal('region_not_ready');
     });
 
     it('are opened again if their opening is not known any more', async () => {

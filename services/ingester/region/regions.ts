@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import { checkCall, ownCall, type Call } from '#shared/contracts/call';
+import { checkCall, hasDeadline, ownCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
@@ -115,7 +115,9 @@ export class Regions {
 
   async #opened(address: RegionAddress, call: Call): Promise<Region> {
     try {
-      const region = await this.#soon(this.#underWay(address.regionId), address.regionId);
+      const opening = this.#underWay(address.regionId);
+      // Recovery takes as long as it takes.
+      const region = await (hasDeadline(call) ? this.#soon(opening, address.regionId) : opening);
       checkCall(call);
       return region;
     } catch (error) {

@@ -166,6 +166,21 @@ describe('BoundedQueue', () => {
     expect([running.runningCount, running.waitingCount]).to.deep.equal([0, 0]);
   });
 
+  it('lets no more go aside than may wait', async () => {
+    const running = queue(1, 1);
+    const other = held();
+    const first = running.run((place) => place.aside(other.work), { waitMs: LONG_MS });
+    await until(() => running.runningCount === 0);
+    const second = running.run((place) => place.aside(other.work), { waitMs: LONG_MS });
+    expect((await failure(running.run(other.work, { waitMs: 500 }))).code).to.equal('rate_limited');
+    // Longer than after which the first gave its place away.
+    await new Promise<void>((done) => systemClock.after(300, done));
+    expect(running.runningCount).to.equal(1);
+    other.end('');
+    await Promise.all([first, second]);
+    expect(running.runningCount).to.equal(0);
+  });
+
   it('keeps no place for work that fails aside, or comes back too late', async () => {
     const running = queue(1, 1);
     const other = held();
