@@ -46,6 +46,12 @@ export type ChunkColumn =
   | { readonly kind: 'u64'; readonly values: BigUint64Array<ArrayBuffer> }
   | { readonly kind: 'time'; readonly unit: string; readonly values: BigInt64Array<ArrayBuffer> }
   | { readonly kind: 'column'; readonly column: Column }
+  | {
+      readonly kind: 'texts';
+      readonly isBinary: boolean;
+      /** The bytes of a row; undefined is null. */
+      readonly textOf: (row: number) => Uint8Array<ArrayBuffer> | undefined;
+    }
   | { readonly kind: 'null' };
 
 /** Appends blocks of rows to one table. Its rows are visible after `flush`. */
@@ -112,6 +118,8 @@ function chunkType(column: ChunkColumn): DuckDBType {
       return BOOLEAN;
     case 'column':
       return columnType(column.column);
+    case 'texts':
+      return column.isBinary ? BLOB : VARCHAR;
   }
 }
 
@@ -133,6 +141,10 @@ function columnType(column: Column): DuckDBType {
 function writeVector(vector: duckdb.Vector, column: ChunkColumn, from: number, to: number): void {
   if (column.kind === 'null') {
     setValidity(vector, NO_VALUES, 0, to - from);
+    return;
+  }
+  if (column.kind === 'texts') {
+    assignTexts(vector, column.textOf, from, to);
     return;
   }
   if (column.kind !== 'column') {
@@ -169,6 +181,22 @@ function setValidity(vector: duckdb.Vector, validity: Uint8Array<ArrayBuffer>, f
   duckdb.vector_ensure_validity_writable(vector);
   const bytes = (count + 7) >> 3;
   duckdb.copy_data_to_vector_validity(vector, 0, validity.buffer, validity.byteOffset + (from >> 3), bytes);
+}
+
+function assignTexts(
+  vector: duckdb.Vector,
+  textOf: (row: number) => Uint8Array<ArrayBuffer> | undefined,
+  from: number,
+  to: number,
+): void {
+  const validity = new Uint8Array((to - from + 7) >> 3);
+  for (let row = from; row < to; row++) {
+    const text = textOf(row);
+    if (text === undefined) continue;
+    validity[(row - from) >> 3] |= 1 << ((row - from) & 7);
+    duckdb.vector_assign_string_element_len(vector, row - from, text);
+  }
+  setValidity(vector, validity, 0, to - from);
 }
 
 function assignBytes(vector: duckdb.Vector, column: Column & { kind: 'bytes' }, from: number, to: number): void {

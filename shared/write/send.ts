@@ -147,7 +147,8 @@ export class RegionSender {
       const response = await owner.write(request, call);
       const answered = link.tokenOf(response.incarnation);
       if (response.unknownSeries.length === 0) {
-        for (const series of part.series) series.knownBy = answered;
+        // Most are known: a test is cheaper than a write to an old object.
+        for (const series of part.series) if (series.knownBy !== answered) series.knownBy = answered;
         return;
       }
       this.#retries.inc({ cause: 'unknown_series' });

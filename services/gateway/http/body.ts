@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 import { callError, type Call } from '#shared/contracts/call';
+import { freeBuffer } from '#shared/bytes/free-buffer';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
@@ -73,12 +74,17 @@ export class BodyReader {
       const plain = await decompress(bytes, encoding, this.#limitBytes);
       // What is kept from now on is taken before the rest is given back, so that nobody gets in between.
       budget.charge(plain.length);
-      return { bytes: plain, release: () => budget.release(plain.length) };
+      return { bytes: plain, release: () => free(plain, budget) };
     } finally {
       budget.release(mostBytes);
       receipt.release();
     }
   }
+}
+
+function free(plain: Buffer, budget: MemoryBudget): void {
+  budget.release(plain.length);
+  freeBuffer(plain);
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,11 +1,10 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
-import { timeCondition, timeLiteral } from '#shared/duckdb/time-literal';
+import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { TimeBand } from '../memtable/generation.js';
-import type { TimeWindow } from './windows.js';
 
 /**
  * Parquet settings of segments (docs/formats/segment.md). Without dictionaries the engine keeps NaN payloads and the sign of zero,
@@ -45,19 +44,9 @@ export interface SegmentSource {
   readonly table: Table;
   /** Where the generation may hold several versions of a row. */
   readonly late: TimeBand | undefined;
-  /** Undefined: all times. */
-  readonly window: TimeWindow | undefined;
-  /** Undefined: all series. */
-  readonly series: SidRange | undefined;
 }
 
-/** Series numbers `[from, to)`; no end: all from `from` on. */
-export interface SidRange {
-  readonly from: number;
-  readonly to: number | undefined;
-}
-
-/** Writes the rows of a window, each once, sorted by series and time. */
+/** Writes the rows, each once, sorted by series and time: without late rows they are so already. */
 export function copySegment(source: SegmentSource, path: string): string {
   const { table } = source;
   const columns = [
@@ -68,9 +57,10 @@ export function copySegment(source: SegmentSource, path: string): string {
     }),
   ];
   const ids = [`${SID}: ${SID_FIELD_ID}`, ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId)];
+  const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY sid, time)`;
   return (
     // Sorted before it is widened, so that the sort moves fewer bytes.
-    `COPY (SELECT ${columns.join(', ')} FROM (SELECT * FROM (${versionedRows(source)}) ORDER BY sid, time)) ` +
+    `COPY (SELECT ${columns.join(', ')} FROM ${source.late === undefined ? source.relation : sorted}) ` +
     `TO ${quoteText(path)} (${PARQUET}, FIELD_IDS {${ids.join(', ')}})`
   );
 }
@@ -86,28 +76,13 @@ export function copySeries(relation: string, table: Table, path: string): string
   );
 }
 
-/** Number of rows and the ends of series numbers and times of a window, before versions are merged. */
-export function segmentBounds(source: SegmentSource): string {
-  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${source.relation} WHERE ${within(source)}`;
-}
-
-/** First series numbers of pieces that have about `rows` rows each; a series is never in two. */
-export function pieceStarts(source: SegmentSource, rows: number): string {
-  const counts = `SELECT sid, count(*) AS n FROM ${source.relation} WHERE ${within(source)} GROUP BY sid`;
-  const places = `SELECT sid, sum(n) OVER (ORDER BY sid) - n AS place FROM (${counts})`;
-  return `SELECT min(sid) AS first FROM (${places}) GROUP BY place // ${rows} ORDER BY first`;
-}
-
-function within({ table, window, series }: SegmentSource): string {
-  const conditions: string[] = [];
-  if (window !== undefined) conditions.push(timeCondition('time', unitOf(table), window));
-  if (series !== undefined) conditions.push(`sid >= ${series.from}`);
-  if (series?.to !== undefined) conditions.push(`sid < ${series.to}`);
-  return conditions.length === 0 ? 'true' : conditions.join(' AND ');
+/** Number of rows and the ends of series numbers and times, before versions are merged. */
+export function segmentBounds({ relation }: SegmentSource): string {
+  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${relation}`;
 }
 
 /**
- * The rows of a window, each key once. Versions are merged only in the late band: everywhere else keys are unique, and
+ * The rows, each key once. Versions are merged only in the late band: everywhere else keys are unique, and
  * plain rows cost a sixth.
  */
 function versionedRows(source: SegmentSource): string {
@@ -115,10 +90,10 @@ function versionedRows(source: SegmentSource): string {
   const unit = unitOf(table);
   const fields = fieldsOf(table).map(fieldName);
   const columns = ['sid', 'time', ...fields].join(', ');
-  if (late === undefined || isAppendOnly(table)) return `SELECT ${columns} FROM ${relation} WHERE ${within(source)}`;
+  if (late === undefined || isAppendOnly(table)) return `SELECT ${columns} FROM ${relation}`;
   const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
-  const plain = `SELECT ${columns} FROM ${relation} WHERE ${within(source)} AND NOT (${band})`;
-  const banded = `SELECT ${columns}, rowid AS version FROM ${relation} WHERE ${within(source)} AND ${band}`;
+  const plain = `SELECT ${columns} FROM ${relation} WHERE NOT (${band})`;
+  const banded = `SELECT ${columns}, rowid AS version FROM ${relation} WHERE ${band}`;
   return `${plain} UNION ALL ${mergeVersions(banded, fields, table)}`;
 }
 

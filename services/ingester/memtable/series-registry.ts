@@ -39,8 +39,14 @@ export class SeriesRegistry {
     return bytes;
   }
 
-  /** The number of a series, or -1. */
-  find(low: number, high: number): number {
+  /**
+   * The number of a series, or -1.
+   *
+   * @param guess looked at first. Senders repeat their order, in which numbers were given: mostly it is the one behind
+   *   the last found.
+   */
+  find(low: number, high: number, guess = 0): number {
+    if (guess < this.#count && this.#lows[guess] === low && this.#highs[guess] === high) return guess;
     const mask = this.#slots.length - 1;
     for (let slot = (low ^ Math.imul(high, 0x9e3779b1)) & mask; ; slot = (slot + 1) & mask) {
       const entry = this.#slots[slot];

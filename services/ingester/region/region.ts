@@ -133,10 +133,12 @@ export class Region {
     const sids = new Uint32Array(batch.tsids.length);
     const unknown: number[] = [];
     const fresh: number[] = [];
+    let next = 0;
     for (let i = 0; i < sids.length; i++) {
-      const sid = this.registry.find(halves[2 * i], halves[2 * i + 1]);
+      const sid = this.registry.find(halves[2 * i], halves[2 * i + 1], next);
       if (sid >= 0) {
         sids[i] = sid;
+        next = sid + 1;
       } else if (byTsid?.has(batch.tsids[i]) === true) {
         fresh.push(i);
       } else {

@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+
+import { ColumnArrays } from '#services/ingester/flush/column-arrays';
+import { piecesOf, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
+import { Generation } from '#services/ingester/memtable/generation';
+import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
+import type { Table } from '#shared/contracts/gen/common';
+import type { Column } from '#shared/rowbatch/column';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+
+const SERIES = 40;
+
+const table = {
+  tableId: 1,
+  name: 't',
+  columns: [
+    { id: 1, name: 'ts', type: 'TimestampMillisecond', kind: 'time' },
+    { id: 2, name: 'n', type: 'Int64', kind: 'field' },
+    { id: 3, name: 's', type: 'String', kind: 'field' },
+    { id: 4, name: 'x', type: 'Float64', kind: 'field' },
+    { id: 5, name: 'absent', type: 'Binary', kind: 'field' },
+  ],
+  options: {},
+} as unknown as Table;
+
+/** A row of each series at a time; some without fields. */
+function batchAt(time: number): RowBatch {
+  const rows = Array.from({ length: SERIES }, (_, i) => (i * 7 + time) % SERIES);
+  const isWide = time % 2 === 0;
+  const texts = rows.map((sid) => `s${sid}t${time}`);
+  const offsets = new Int32Array(rows.length + 1);
+  for (const [i, text] of texts.entries()) offsets[i + 1] = offsets[i] + text.length;
+  const validity = new Uint8Array(SERIES / 8);
+  for (const [i, sid] of rows.entries()) if (sid % 3 !== 0) validity[i >> 3] |= 1 << (i & 7);
+  const numbers = rows.map((sid) => -sid * time);
+  const columns: Column[] = [
+    {
+      kind: 'fixed',
+      columnId: 2,
+      type: 'Int64',
+      nullCount: 0,
+      validity,
+      values: isWide ? BigInt64Array.from(numbers, (n) => BigInt(n) - 2n ** 40n) : Int16Array.from(numbers),
+    },
+    {
+      kind: 'bytes',
+      columnId: 3,
+      type: 'String',
+      nullCount: 0,
+      validity: undefined,
+      offsets,
+      bytes: Uint8Array.from(Buffer.from(texts.join(''))),
+    },
+  ];
+  if (isWide) {
+    const values = Float64Array.from(rows, (sid) => sid / time);
+    columns.push({ kind: 'fixed', columnId: 4, type: 'Float64', nullCount: 0, validity: undefined, values });
+  }
+  return {
+    rowCount: SERIES,
+    tsids: BigUint64Array.from({ length: SERIES }, (_, i) => BigInt(i)),
+    seriesIndex: Uint32Array.from(rows),
+    times: BigInt64Array.from({ length: SERIES }, () => BigInt(time)),
+    columns,
+  };
+}
+
+function generationOf(times: readonly number[]): Generation {
+  const registry = new SeriesRegistry();
+  for (let i = 0; i < SERIES; i++) registry.define(i, 0, new Uint8Array(0));
+  const generation = new Generation(1, 0n, 0);
+  const sids = Uint32Array.from({ length: SERIES }, (_, i) => i);
+  for (const time of times) generation.put(batchAt(time), sids, generation.sequenceTo, registry);
+  return generation;
+}
+
+/** All rows as `sid time n s x`, in the order of the arrays. */
+async function sorted(generation: Generation, window: { from: bigint; to: bigint } | undefined): Promise<string[]> {
+  const rows = new WindowRows(generation, window, () => Promise.resolve());
+  const counts = await rows.counts();
+  const found: string[] = [];
+  for (const slice of slicesOf(piecesOf(counts, 25), 60)) {
+    const arrays = new ColumnArrays(table, generation, slice.length);
+    await rows.place(slice, counts, arrays);
+    const [sids, times, ...fields] = arrays.columns();
+    for (const { at, rowCount } of slice.pieces) {
+      for (let row = at; row < at + rowCount; row++) {
+        const key = [sids, times].map((it) => ('values' in it ? String(it.values[row]) : ''));
+        const cells = fields.map((field) => {
+          if (field.kind === 'texts') return String(Buffer.from(field.textOf(row) ?? []));
+          if (field.kind !== 'column' || field.column.kind !== 'fixed') return 'null';
+          const { validity, values } = field.column;
+          return validity === undefined || (validity[row >> 3] & (1 << (row & 7))) !== 0 ? String(values[row]) : 'null';
+        });
+        found.push([...key, ...cells].join(' '));
+      }
+    }
+  }
+  return found;
+}
+
+function expected(times: readonly number[]): string[] {
+  const rows: string[] = [];
+  for (let sid = 0; sid < SERIES; sid++) {
+    for (const time of times) {
+      const isWide = time % 2 === 0;
+      const n = BigInt(-sid * time) - (isWide ? 2n ** 40n : 0n);
+      const cells = [sid % 3 === 0 ? 'null' : n, `s${sid}t${time}`, isWide ? sid / time : 'null', 'null'];
+      rows.push([sid, time, ...cells].join(' '));
+    }
+  }
+  return rows;
+}
+
+describe('WindowRows', () => {
+  it('brings rows of many batches into the order of series and arrival, with their values and nulls', async () => {
+    const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    expect(await sorted(generationOf(times), undefined)).to.deep.equal(expected(times));
+  });
+
+  it('takes the rows of a window only', async () => {
+    const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    expect(await sorted(generationOf(times), { from: 3n, to: 6n })).to.deep.equal(expected([3, 4, 5]));
+  });
+});
+
+describe('piecesOf', () => {
+  it('cuts between series, has all rows, and leaves out series without rows at the ends of pieces', () => {
+    expect(piecesOf(Uint32Array.from([0, 3, 0, 4, 9, 0]), 7)).to.deep.equal([
+      { sidFrom: 0, sidTo: 4, rowCount: 7 },
+      { sidFrom: 4, sidTo: 5, rowCount: 9 },
+    ]);
+    expect(piecesOf(new Uint32Array(3), 7)).to.deep.equal([]);
+  });
+});
+
+describe('slicesOf', () => {
+  it('places pieces at multiples of eight, and a long one alone', () => {
+    const piece = (rowCount: number) => ({ sidFrom: 0, sidTo: 1, rowCount });
+    const slices = slicesOf([3, 9, 100, 1].map(piece), 20);
+    expect(slices.map(({ pieces }) => pieces.map(({ at }) => at))).to.deep.equal([[0, 8], [0], [0]]);
+    expect(slices.map(({ length }) => length)).to.deep.equal([24, 104, 8]);
+  });
+});
