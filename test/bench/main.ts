@@ -1,11 +1,20 @@
 import { parseArgs } from 'node:util';
 import { invariant } from '#shared/errors/invariant';
-import { measureIngest, runLoader, type IngestFigures } from './ingest.js';
+import { measureIngest, runLoader, runProgram, type IngestFigures } from './ingest.js';
 import { measureQueries, type QueryFigures } from './query.js';
 import { print, printIngest, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
-import { almanac, almanacMetrics, influxdb, victoriaMetrics, victoriaMetricsRemoteWrite } from './server-kinds.js';
-import { RunningServer, type ServerKind } from './server.js';
+import { measurePanels, type PromqlFigures } from './promql/measure.js';
+import { printPanels } from './promql/report.js';
+import {
+  almanac,
+  almanacMetrics,
+  influxdb,
+  prometheus,
+  victoriaMetrics,
+  victoriaMetricsRemoteWrite,
+} from './server-kinds.js';
+import { RunningServer, type MetricServerKind, type ServerKind, type TsbsServerKind } from './server.js';
 import { generate, rowCount, STEP_SECONDS, type TsbsShape } from './tsbs/generator.js';
 import { ensureLinesFile } from './tsbs/lines-file.js';
 
@@ -16,14 +25,15 @@ Scenarios (default: ingest query)
   small    the same rows in requests of 100 lines
   wide     4,000 hosts x 1 h in requests of 5,000 lines
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
+  promql   10 panels of a dashboard over 20 node exporters x 6.5 h
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
-  peers    runs the other scenarios on VictoriaMetrics and InfluxDB too
+  peers    runs the other scenarios on VictoriaMetrics, InfluxDB and Prometheus too, where they can
   all      everything
 
 Flags
   --hosts N --hours N --batch N --connections N   instead of the scenario's own (remote-write: hosts are exporters)
   --state flushed|mixed|fresh   what the queries read (default flushed)
-  --servers a,b                 of almanac, victoria-metrics, influxdb
+  --servers a,b                 of almanac, victoria-metrics, influxdb, prometheus
   --runs N                      repeats of each load; the median is shown (default 1)
   --port N                      first of two ports for the servers (default 4120)
   --name NAME                   of the results file (default: the scenarios)
@@ -42,19 +52,18 @@ const LOADS: Readonly<Record<string, Scenario>> = {
 };
 const REMOTE_WRITE: Scenario = { hosts: 20, hours: 3, batch: 2000 };
 const QUERY: Scenario = { hosts: 500, hours: 12, batch: 5000 };
-/** By the kind whose name and place in the list it shares. */
-const REMOTE_WRITE_SERVERS = new Map([
-  [almanac, almanacMetrics],
-  [victoriaMetrics, victoriaMetricsRemoteWrite],
-]);
-const SERVERS: readonly ServerKind[] = [almanac, victoriaMetrics, influxdb];
+const PROMQL: Scenario = { hosts: 20, hours: 6.5, batch: 2000 };
+const TSBS_SERVERS: readonly TsbsServerKind[] = [almanac, victoriaMetrics, influxdb];
+const METRIC_SERVERS: readonly MetricServerKind[] = [almanacMetrics, victoriaMetricsRemoteWrite, prometheus];
+const SERVER_NAMES = [...new Set([...TSBS_SERVERS, ...METRIC_SERVERS].map(({ name }) => name))];
 const STATES = ['flushed', 'mixed', 'fresh'] as const;
 type State = (typeof STATES)[number];
 const SEED = 1;
 
 interface Options {
   readonly scenarios: readonly string[];
-  readonly servers: readonly ServerKind[];
+  /** Names. */
+  readonly servers: readonly string[];
   readonly state: State;
   readonly runs: number;
   readonly port: number;
@@ -74,7 +83,7 @@ async function main(): Promise<void> {
   for (const name of options.scenarios.filter((scenario) => scenario in LOADS)) {
     const scenario = { ...LOADS[name], ...options.sizes };
     const figures: IngestFigures[] = [];
-    for (const kind of options.servers) figures.push(await medianLoad(kind, scenario, options));
+    for (const kind of chosen(TSBS_SERVERS, options)) figures.push(await medianLoad(kind, scenario, options));
     loads[name] = figures;
     printIngest(`${name}: ${title(scenario)}, ${options.connections} connections`, figures);
   }
@@ -82,9 +91,8 @@ async function main(): Promise<void> {
   if (options.scenarios.includes('remote-write')) {
     const scenario = { ...REMOTE_WRITE, ...options.sizes };
     const figures: IngestFigures[] = [];
-    for (const kind of options.servers) {
-      const loaded = REMOTE_WRITE_SERVERS.get(kind);
-      if (loaded !== undefined) figures.push(await medianRemoteWrite(loaded, { ...scenario, ...options, seed: SEED }));
+    for (const kind of chosen(METRIC_SERVERS, options)) {
+      figures.push(await medianRemoteWrite(kind, { ...scenario, ...options, seed: SEED }));
     }
     loads['remote-write'] = figures;
     printIngest(
@@ -93,15 +101,25 @@ async function main(): Promise<void> {
     );
   }
 
+  const panels: PromqlFigures[] = [];
+  if (options.scenarios.includes('promql')) {
+    const scenario = { ...PROMQL, ...options.sizes };
+    for (const kind of chosen(METRIC_SERVERS, options)) panels.push(await loadAndAskPanels(kind, scenario, options));
+    printPanels(`promql: ${scenario.hosts} targets x ${scenario.hours} h, ${options.state}`, panels);
+  }
+
   const queries = new Map<string, readonly QueryFigures[]>();
   if (options.scenarios.includes('query')) {
     const scenario = { ...QUERY, ...options.sizes };
-    for (const kind of options.servers) queries.set(kind.name, await loadAndQuery(kind, scenario, options));
+    for (const kind of chosen(TSBS_SERVERS, options))
+      queries.set(kind.name, await loadAndQuery(kind, scenario, options));
     printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
   }
-  const { servers, ...settings } = options;
-  const described = { ...settings, servers: servers.map((kind) => kind.name) };
-  writeResults(options.name, described, { loads, queries: Object.fromEntries(queries) });
+  writeResults(options.name, options, { loads, panels, queries: Object.fromEntries(queries) });
+}
+
+function chosen<K extends ServerKind>(kinds: readonly K[], { servers }: Options): readonly K[] {
+  return kinds.filter(({ name }) => servers.includes(name));
 }
 
 /** @returns nothing if the usage is to be shown. */
@@ -123,19 +141,19 @@ function readOptions(): Options | undefined {
     },
   });
   if (values.help === true) return undefined;
-  const known = [...Object.keys(LOADS), 'remote-write', 'query', 'peers', 'all'];
+  const known = [...Object.keys(LOADS), 'remote-write', 'promql', 'query', 'peers', 'all'];
   for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
   const scenarios = isAll
-    ? [...Object.keys(LOADS), 'remote-write', 'query']
+    ? [...Object.keys(LOADS), 'remote-write', 'promql', 'query']
     : named.length > 0
       ? named
       : ['ingest', 'query'];
   const wanted = values.servers?.split(',');
   const withPeers = isAll || positionals.includes('peers');
-  const servers = SERVERS.filter((kind) =>
-    wanted === undefined ? withPeers || kind === almanac : wanted.includes(kind.name),
+  const servers = SERVER_NAMES.filter((name) =>
+    wanted === undefined ? withPeers || name === almanac.name : wanted.includes(name),
   );
   const state = STATES.find((candidate) => candidate === (values.state ?? 'flushed'));
   invariant(servers.length > 0 && state !== undefined, 'unknown server or state, see --help');
@@ -163,7 +181,7 @@ function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Pro
   return median(kind, options, (server) => measureIngest(server, plan));
 }
 
-function medianRemoteWrite(kind: ServerKind, plan: RemoteWritePlan & Options): Promise<IngestFigures> {
+function medianRemoteWrite(kind: MetricServerKind, plan: RemoteWritePlan & Options): Promise<IngestFigures> {
   return median(kind, plan, (server) => measureRemoteWrite(server, plan));
 }
 
@@ -186,7 +204,26 @@ async function median(
   return figures[Math.floor(figures.length / 2)];
 }
 
-async function loadAndQuery(kind: ServerKind, scenario: Scenario, options: Options): Promise<readonly QueryFigures[]> {
+async function loadAndAskPanels(kind: MetricServerKind, scenario: Scenario, options: Options): Promise<PromqlFigures> {
+  const server = await RunningServer.start(kind, options.port);
+  const { port } = server;
+  const plan = { ...scenario, port, path: kind.writePath, connections: options.connections, seed: SEED };
+  try {
+    const { errors, firstError } = await runProgram('remote-write/loader.js', plan);
+    invariant(errors === 0, `samples were refused: ${firstError}`);
+    if (options.state === 'flushed') await server.flush();
+    const cpuSeconds = (): number => server.cpuSeconds();
+    return await measurePanels({ server: kind.name, port, prefix: kind.promPrefix, cpuSeconds }, scenario.hours);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function loadAndQuery(
+  kind: TsbsServerKind,
+  scenario: Scenario,
+  options: Options,
+): Promise<readonly QueryFigures[]> {
   const shape = shapeOf(scenario);
   const file = ensureLinesFile(shape);
   const data = generate(shape);

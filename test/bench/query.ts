@@ -1,6 +1,6 @@
 import { systemClock } from '#shared/clock/clock';
 import { HttpConnection } from './http-connection.js';
-import type { RunningServer } from './server.js';
+import type { RunningServer, TsbsServerKind } from './server.js';
 import type { TsbsData } from './tsbs/generator.js';
 import { drawQueries, QUERY_KIND_NAMES, type QueryKind } from './tsbs/queries.js';
 
@@ -25,7 +25,7 @@ const TIMED_COUNT_MAX = 100;
 const TIMED_MS_MAX = 4_000;
 
 /** Asks questions of all kinds over one connection, one after the other. Latency runs from the first byte sent to the last received. */
-export async function measureQueries(server: RunningServer, data: TsbsData): Promise<QueryFigures[]> {
+export async function measureQueries(server: RunningServer<TsbsServerKind>, data: TsbsData): Promise<QueryFigures[]> {
   const figures: QueryFigures[] = [];
   for (const kind of QUERY_KIND_NAMES) {
     figures.push(await measureKind(server, data, kind));
@@ -33,7 +33,11 @@ export async function measureQueries(server: RunningServer, data: TsbsData): Pro
   return figures;
 }
 
-async function measureKind(server: RunningServer, data: TsbsData, kind: QueryKind): Promise<QueryFigures> {
+async function measureKind(
+  server: RunningServer<TsbsServerKind>,
+  data: TsbsData,
+  kind: QueryKind,
+): Promise<QueryFigures> {
   const queries = drawQueries(kind, data.shape, CHECKED_COUNT + TIMED_COUNT_MAX, QUERY_SEED);
   const connection = new HttpConnection({ host: '127.0.0.1', port: server.port });
   const latenciesMs: number[] = [];

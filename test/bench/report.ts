@@ -86,7 +86,7 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function printTable(title: string, table: readonly (readonly string[])[]): void {
+export function printTable(title: string, table: readonly (readonly string[])[]): void {
   const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
   print(`\n${title}`);
   for (const row of table) {
@@ -102,10 +102,10 @@ function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-function ms(value: number): string {
+export function ms(value: number): string {
   return value.toFixed(value < 10 ? 2 : 0);
 }
 
-function ratio(own: number, peer: number): string {
+export function ratio(own: number, peer: number): string {
   return `${(own / peer).toFixed(2)}x`;
 }

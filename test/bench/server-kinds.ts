@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { invariant } from '#shared/errors/invariant';
 import type { HttpConnection } from './http-connection.js';
-import type { ServerKind } from './server.js';
+import type { MetricServerKind, TsbsServerKind } from './server.js';
 import { checkQuery } from './tsbs/check.js';
 import { checkInflux, checkMetrics, toInfluxQl, toMetricsQl } from './tsbs/peer-queries.js';
 import { toSql } from './tsbs/queries.js';
@@ -12,7 +12,7 @@ import { toSql } from './tsbs/queries.js';
 export const REPOSITORY_ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 /** Almanac as it ships: the program that `bin` names, in its default (durable) mode. */
-export const almanac: ServerKind = {
+export const almanac: TsbsServerKind = {
   name: 'almanac',
   command(dataFolder, port) {
     const manifest: unknown = JSON.parse(readFileSync(join(REPOSITORY_ROOT, 'package.json'), 'utf8'));
@@ -33,8 +33,9 @@ export const almanac: ServerKind = {
 };
 
 /** The same, loaded by Prometheus remote write. */
-export const almanacMetrics: ServerKind = {
+export const almanacMetrics: MetricServerKind = {
   ...almanac,
+  promPrefix: '/v1/prometheus',
   writePath: '/v1/prometheus/write',
   async flush(connection) {
     const sql = "ADMIN flush_table('almanac_physical_table')";
@@ -44,7 +45,7 @@ export const almanacMetrics: ServerKind = {
 };
 
 /** Debian's VictoriaMetrics. It does not sync what it acknowledges. */
-export const victoriaMetrics: ServerKind = {
+export const victoriaMetrics: TsbsServerKind = {
   name: 'victoria-metrics',
   command: (dataFolder, port) => [
     'victoria-metrics',
@@ -67,10 +68,38 @@ export const victoriaMetrics: ServerKind = {
 };
 
 /** The same, loaded by Prometheus remote write. */
-export const victoriaMetricsRemoteWrite: ServerKind = { ...victoriaMetrics, writePath: '/api/v1/write' };
+export const victoriaMetricsRemoteWrite: MetricServerKind = {
+  ...victoriaMetrics,
+  writePath: '/api/v1/write',
+  promPrefix: '',
+};
+
+/** Debian's Prometheus as a receiver of remote write. It does not sync what it acknowledges. */
+export const prometheus: MetricServerKind = {
+  name: 'prometheus',
+  command(dataFolder, port) {
+    const file = join(dataFolder, 'prometheus.yml');
+    writeFileSync(file, 'global: {}\n');
+    return [
+      'prometheus',
+      `--config.file=${file}`,
+      `--storage.tsdb.path=${join(dataFolder, 'data')}`,
+      // The data is of 2023; the default keeps two weeks.
+      '--storage.tsdb.retention.time=100y',
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--web.enable-remote-write-receiver',
+      '--log.level=warn',
+    ];
+  },
+  readyPath: '/-/ready',
+  writePath: '/api/v1/write',
+  storeFolders: ['data'],
+  settles: false,
+  promPrefix: '',
+};
 
 /** Debian's InfluxDB 1.x. It syncs its log before it acknowledges, as Almanac does. */
-export const influxdb: ServerKind = {
+export const influxdb: TsbsServerKind = {
   name: 'influxdb',
   command(dataFolder, port) {
     const folder = (name: string): string => {

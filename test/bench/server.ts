@@ -15,7 +15,7 @@ export interface ServerKind {
   command(dataFolder: string, port: number): readonly string[];
   /** Answers 2xx once the server takes requests. */
   readonly readyPath: string;
-  /** Takes line protocol with nanosecond times. */
+  /** Takes line protocol with nanosecond times, or remote write. */
   readonly writePath: string;
   /** Folders below the data folder that hold stored data: neither logs of unflushed rows nor scratch. */
   readonly storeFolders: readonly string[];
@@ -25,10 +25,20 @@ export interface ServerKind {
   flush?(connection: HttpConnection): Promise<void>;
   /** True if the size on disk has to come to rest after `flush`. */
   readonly settles: boolean;
+}
+
+/** One that answers the TSBS questions. */
+export interface TsbsServerKind extends ServerKind {
   /** The question in the server's own language. */
   question(query: TsbsQuery, shape: TsbsShape): Question;
   /** Looks at an answer; returns '' if it is right as far as can be told, else what is wrong. */
   check(query: TsbsQuery, data: TsbsData, answerText: string): string;
+}
+
+/** One that takes Prometheus remote write and answers PromQL. */
+export interface MetricServerKind extends ServerKind {
+  /** What goes before `/api/v1` of Prometheus's HTTP API. */
+  readonly promPrefix: string;
 }
 
 /** A form that is posted. */
@@ -50,8 +60,8 @@ const TICKS_PER_SECOND = 100;
 const BYTES_PER_BLOCK = 512;
 
 /** A started server with a fresh data folder, and what it used so far. */
-export class RunningServer {
-  readonly kind: ServerKind;
+export class RunningServer<K extends ServerKind = ServerKind> {
+  readonly kind: K;
   readonly port: number;
   readonly dataFolder: string;
   /** From the start of the process until it answered. */
@@ -59,7 +69,7 @@ export class RunningServer {
   readonly #process: ChildProcess;
   readonly #connection: HttpConnection;
 
-  private constructor(kind: ServerKind, port: number, dataFolder: string, child: ChildProcess, readyMs: number) {
+  private constructor(kind: K, port: number, dataFolder: string, child: ChildProcess, readyMs: number) {
     this.kind = kind;
     this.port = port;
     this.dataFolder = dataFolder;
@@ -68,7 +78,7 @@ export class RunningServer {
     this.#connection = new HttpConnection({ host: '127.0.0.1', port });
   }
 
-  static async start(kind: ServerKind, port: number): Promise<RunningServer> {
+  static async start<K extends ServerKind>(kind: K, port: number): Promise<RunningServer<K>> {
     const dataFolder = mkdtempSync(join(BENCH_FOLDER, `${kind.name}-`));
     const [program, ...args] = kind.command(dataFolder, port);
     const log = openSync(join(dataFolder, 'output.log'), 'w');

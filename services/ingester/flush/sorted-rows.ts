@@ -130,7 +130,7 @@ function choose(
   for (let row = 0; row < rowCount; row++) {
     const series = sids[seriesIndex[row]] - sidFrom;
     if (series < 0 || series >= next.length) continue;
-    if (isInside !== undefined && isInside[row] === 0) continue;
+    if (isInside?.[row] === 0) continue;
     rows[chosenCount] = row;
     places[chosenCount++] = next[series]++;
   }

@@ -1,5 +1,5 @@
 /**
- * What some node exporters of a data centre give a Prometheus, as bodies of remote write 1.0: about 940 series of 487
+ * What some node exporters of a data centre give a Prometheus, as bodies of remote write 1.0: about 950 series of 490
  * names each, most of which hardly change.
  */
 import { invariant } from '#shared/errors/invariant';
@@ -7,7 +7,7 @@ import { invariant } from '#shared/errors/invariant';
 import { SeededRandom } from '../tsbs/seeded-random.js';
 
 export const STEP_SECONDS = 15;
-const START_MS = 1_700_000_000_000;
+export const START_MS = 1_700_000_000_000;
 const CPUS = 16;
 const CPU_MODES = ['idle', 'iowait', 'irq', 'nice', 'softirq', 'steal', 'system', 'user'];
 const GUEST_MODES = ['nice', 'user'];
@@ -18,6 +18,7 @@ const NETWORK_METRICS = 38;
 const DISK_METRICS = 18;
 const FILESYSTEM_METRICS = 7;
 const SINGLE_METRICS = 422;
+const BOUNDS = ['0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1.0', '2.5', '5.0', '10.0', '+Inf'];
 const GROUPS = ['memory', 'netstat_Tcp', 'netstat_Ip', 'netstat_Udp', 'sockstat', 'vmstat', 'timex', 'procs', 'nf'];
 const WORDS = ['Active', 'Cached', 'InErrs', 'OutSegs', 'Dirty', 'Mapped', 'allocs', 'pgfault', 'entries', 'offset'];
 
@@ -31,12 +32,16 @@ type Course =
   /** Pages of memory that come and go. */
   | 'bytes'
   /** A float with two digits. */
-  | 'level';
+  | 'level'
+  /** Grows by the same number each time: the higher its bound, the more. */
+  | 'bucket';
 
 interface Shape {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly course: Course;
+  /** Of a bucket: what it grows by. */
+  readonly rate?: number;
 }
 
 /** The state of one series of one target. */
@@ -89,7 +94,7 @@ export class NodeExporters {
     if (samples > 0) yield { bytes: Buffer.from(bytes.subarray(0, at)), samples };
   }
 
-  #start({ name, labels, course }: Shape, target: number): Series {
+  #start({ name, labels, course, rate: fixedRate }: Shape, target: number): Series {
     const random = this.#random;
     const all = {
       __name__: name,
@@ -99,13 +104,14 @@ export class NodeExporters {
       job: 'node',
     };
     const sorted = Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
-    const rate = 10 ** (random.fraction() * 4);
+    const rate = fixedRate ?? 10 ** (random.fraction() * 4);
     const first = {
       constant: random.below(4),
       counter: random.below(1e8),
       seconds: random.below(1e6),
       bytes: 4096 * random.below(1e6),
       level: 1,
+      bucket: 0,
     };
     const encoded = Buffer.concat(sorted.map(([label, value]) => labelField(label, value)));
     invariant(encoded.length + SAMPLE_BYTES_MAX < SERIES_BYTES_MAX, 'labels are too long');
@@ -129,13 +135,16 @@ export class NodeExporters {
       case 'level':
         series.value = Math.max(0, Math.round(series.value * 100 + 10 * random.normal()) / 100);
         break;
+      case 'bucket':
+        series.value += series.rate;
+        break;
     }
   }
 }
 
 /** The series that each target has. */
 function shapesOf(random: SeededRandom): Shape[] {
-  return [...cpuShapes(), ...deviceShapes(), ...filesystemShapes(), ...singleShapes(random)];
+  return [...cpuShapes(), ...deviceShapes(), ...filesystemShapes(), ...histogramShapes(), ...singleShapes(random)];
 }
 
 function cpuShapes(): Shape[] {
@@ -170,6 +179,13 @@ function filesystemShapes(): Shape[] {
       return { name: `node_filesystem_${word.toLowerCase()}_bytes`, labels, course };
     }),
   );
+}
+
+function histogramShapes(): Shape[] {
+  const bounds = BOUNDS.map((le, i): Shape => {
+    return { name: 'node_scrape_duration_seconds_bucket', labels: { le }, course: 'bucket', rate: (i + 1) ** 2 };
+  });
+  return [...bounds, { name: 'node_scrape_duration_seconds_sum', labels: {}, course: 'seconds' }];
 }
 
 function singleShapes(random: SeededRandom): Shape[] {
