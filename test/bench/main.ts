@@ -92,7 +92,9 @@ async function main(): Promise<void> {
     const scenario = { ...REMOTE_WRITE, ...options.sizes };
     const figures: IngestFigures[] = [];
     for (const kind of chosen(METRIC_SERVERS, options)) {
-      figures.push(await medianRemoteWrite(kind, { ...scenario, ...options, seed: SEED }));
+      figures.push(
+        await medianRemoteWrite(kind, { ...scenario, ...options, ...connectionsTo(kind, options), seed: SEED }),
+      );
     }
     loads['remote-write'] = figures;
     printIngest(
@@ -116,6 +118,13 @@ async function main(): Promise<void> {
     printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
   }
   writeResults(options.name, options, { loads, panels, queries: Object.fromEntries(queries) });
+}
+
+function connectionsTo(
+  { connectionsMax = Infinity }: MetricServerKind,
+  { connections }: Options,
+): { connections: number } {
+  return { connections: Math.min(connections, connectionsMax) };
 }
 
 function chosen<K extends ServerKind>(kinds: readonly K[], { servers }: Options): readonly K[] {
@@ -207,7 +216,7 @@ async function median(
 async function loadAndAskPanels(kind: MetricServerKind, scenario: Scenario, options: Options): Promise<PromqlFigures> {
   const server = await RunningServer.start(kind, options.port);
   const { port } = server;
-  const plan = { ...scenario, port, path: kind.writePath, connections: options.connections, seed: SEED };
+  const plan = { ...scenario, port, path: kind.writePath, ...connectionsTo(kind, options), seed: SEED };
   try {
     const { errors, firstError } = await runProgram('remote-write/loader.js', plan);
     invariant(errors === 0, `samples were refused: ${firstError}`);

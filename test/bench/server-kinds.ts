@@ -96,6 +96,7 @@ export const prometheus: MetricServerKind = {
   storeFolders: ['data'],
   settles: false,
   promPrefix: '',
+  connectionsMax: 1,
 };
 
 /** Debian's InfluxDB 1.x. It syncs its log before it acknowledges, as Almanac does. */

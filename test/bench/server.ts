@@ -39,6 +39,8 @@ export interface TsbsServerKind extends ServerKind {
 export interface MetricServerKind extends ServerKind {
   /** What goes before `/api/v1` of Prometheus's HTTP API. */
   readonly promPrefix: string;
+  /** Fewer than asked for, where samples must come in order of time. */
+  readonly connectionsMax?: number;
 }
 
 /** A form that is posted. */
