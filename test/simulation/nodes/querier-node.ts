@@ -142,7 +142,7 @@ export class QuerierNode {
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     // As queries do: a guess that is taken for right must be.
     const guess = await snapshots.guess([request]);
-    const snapshot = await snapshots.take([request], call, guess).catch((error: unknown) => {
+    const snapshot = await snapshots.take([request], call, { guess }).catch((error: unknown) => {
       guess?.release();
       throw error;
     });
