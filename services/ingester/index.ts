@@ -83,6 +83,8 @@ const GARBAGE_MS = 60_000;
 
 /** What only exists later than the parts that need it. */
 interface Late {
+  /** Aborts when the ingester stops. */
+  readonly signal: AbortSignal;
   wal: Wal | undefined;
   onCommitted: () => void;
 }
@@ -94,7 +96,9 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const { engineThreads, engineBytes, scratchFolder } = config;
   const spill = { threads: engineThreads, memoryBytes: engineBytes, spillFolder: `${scratchFolder}/spill` };
   const engine = await (deps.openEngine ?? openEngine)({ ...spill, threads: config.recoveryThreads });
-  const late: Late = { wal: undefined, onCommitted: () => undefined };
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const late: Late = { wal: undefined, onCommitted: () => undefined, signal };
   const parts = openParts(deps, engine, late);
 
   const startedMs = clock.monotonicMs();
@@ -124,9 +128,8 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
   const loops = startLoops(ingester, deps, parts.store);
   late.onCommitted = () => loops[0].wake();
-  const stopping = new AbortController();
-  const opening = new GrantedRegions({ nodeId: config.nodeId, regions: parts.regions, log, signal: stopping.signal });
-  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal: stopping.signal };
+  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
+  const opening = new GrantedRegions(sealing);
 
   return {
     service: ingesterService(ingester),
@@ -139,6 +142,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
       stopping.abort();
+      await opening.ended();
       await Promise.all(loops.map((loop) => loop.stop()));
       await parts.flusher.stop();
       await wal.close();
@@ -163,6 +167,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     store,
     keys,
     clock,
+    signal: late.signal,
   });
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };

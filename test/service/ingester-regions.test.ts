@@ -5,6 +5,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, SealRegionRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failureCode, refusal } from '#test/support/failure';
+import { Gate } from '#test/support/gate';
 import { HeldFiles } from '#test/support/held-files';
 import { NO_FOLDER } from '#test/support/metadata-rig';
 import { CALL, StorageRig, type RigOptions, type RigRow, type Transport } from '#test/support/storage-rig';
@@ -379,21 +380,4 @@ function suite(transport: Transport): void {
 
 async function drop(service: MetadataService, name: string): Promise<void> {
   await service.dropTable({ database: 'public', name, ifExists: true }, CALL);
-}
-
-/** Holds up who passes it until it is opened, and tells that somebody came. */
-class Gate {
-  #tell: () => void = () => undefined;
-  #open: () => void = () => undefined;
-  readonly reached = new Promise<void>((resolve) => (this.#tell = resolve));
-  readonly #opened = new Promise<void>((resolve) => (this.#open = resolve));
-
-  pass(): Promise<void> {
-    this.#tell();
-    return this.#opened;
-  }
-
-  open(): void {
-    this.#open();
-  }
 }

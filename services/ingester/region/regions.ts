@@ -20,6 +20,8 @@ export interface RegionsOptions {
   readonly store: LocalStore;
   readonly keys: KeyMemory;
   readonly clock: Clock;
+  /** Aborts when the process ends. */
+  readonly signal: AbortSignal;
 }
 
 /** How long calls wait for a region that is being opened. */
@@ -151,8 +153,8 @@ export class Regions {
   }
 
   async #openRegion(regionId: number): Promise<Region> {
-    const { metadata, nodeId, keys, noteTable } = this.#options;
-    const call = ownCall(`open-region-${regionId}`);
+    const { metadata, nodeId, keys, noteTable, signal } = this.#options;
+    const call = ownCall(`open-region-${regionId}`, signal);
     const { table, manifest, appliedIds, opening } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
     // From here on its end is told, unless that is known already.
