@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import { checkCall, hasDeadline, ownCall, type Call } from '#shared/contracts/call';
+import { checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
@@ -37,6 +37,11 @@ export interface RegionAddress {
   readonly schemaVersion: number;
 }
 
+export interface ServingOptions {
+  /** A region that is not open yet is waited for as long as it takes: nobody else can take the rows. */
+  readonly isPatient?: boolean;
+}
+
 /** The regions that this node owns. They are opened at first use. */
 export class Regions {
   readonly #options: RegionsOptions;
@@ -66,8 +71,8 @@ export class Regions {
    *
    * @throws `region_not_ready` if its grant is not ours, or another epoch is open; `table_not_found` if it was dropped.
    */
-  async serving(address: RegionAddress, call: Call): Promise<Region> {
-    const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call));
+  async serving(address: RegionAddress, call: Call, { isPatient = false }: ServingOptions = {}): Promise<Region> {
+    const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call, isPatient));
     if (region.isEnded) throw region.refusal();
     if (region.table.tableId !== address.tableId) throw tableGone(address.tableId);
     if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
@@ -115,11 +120,10 @@ export class Regions {
     return dropped;
   }
 
-  async #opened(address: RegionAddress, call: Call): Promise<Region> {
+  async #opened(address: RegionAddress, call: Call, isPatient: boolean): Promise<Region> {
     try {
       const opening = this.#underWay(address.regionId);
-      // Recovery takes as long as it takes.
-      const region = await (hasDeadline(call) ? this.#soon(opening, address.regionId) : opening);
+      const region = await (isPatient ? opening : this.#soon(opening, address.regionId));
       checkCall(call);
       return region;
     } catch (error) {
