@@ -230,6 +230,23 @@ function suite(transport: Transport): void {
       expect(passedOver?.fields['rowCount']).to.equal(1);
     });
 
+    it('are let go if that happens while metadata is asked about a seal that it refused', async () => {
+      let asked = 0;
+      const rig: StorageRig = await start({
+        metadata: (service) => ({
+          sealRegion: () => Promise.reject(new AlmanacError('illegal_state', 'not yet')),
+          openRegion: async (request, call) => {
+            if (++asked > 1) await close(service, rig.nodeId);
+            return service.openRegion(request, call);
+          },
+        }),
+      });
+      const table = await rig.table('t');
+      await rig.write(table, [ROW]);
+      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      expect(await failureCode(rig.write(table, [ROW]))).to.equal('region_not_ready');
+    });
+
     async function close(service: MetadataService, nodeId: number): Promise<void> {
       await service.heartbeat({ nodeId, state: 'left' }, CALL);
       await service.abandonNode({ nodeId }, CALL);
