@@ -135,8 +135,9 @@ export class RegionSnapshots implements Snapshots {
   }): Promise<void> {
     const rows = this.#tables.get(tableId);
     this.#tables.delete(tableId);
-    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
     await rows?.close();
+    // Only now: a read that was under way may have brought another one.
+    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
   }
 
   /** The table with files that are there and whole; a missing file means that a manifest was too old. */
