@@ -80,6 +80,8 @@ const SHUTDOWN_REST_BYTES = 16 << 20;
 const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
+/** Of all of them the names of files are held at once. */
+const REGIONS_SEARCHED_AT_ONCE = 256;
 
 /** What only exists later than the parts that need it. */
 interface Late {
@@ -221,11 +223,12 @@ function showGauges({ metrics, memory, regions, wal }: Ingester): void {
 /** One turn of file collection: garbage always, and the orphans of regions that were not looked at in this life. */
 async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
   await collectGarbage(options);
-  for (const region of regions.open) {
-    if (region.isSearched || region.isEnded) continue;
-    const deleted = await collectOrphans(region, options);
-    region.isSearched = true;
-    if (deleted > 0) log.info({ regionId: region.regionId, files: deleted }, 'files without an owner were deleted');
+  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
+  while (unsearched.length > 0) {
+    const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
+    const deleted = await collectOrphans(some, options);
+    for (const region of some) region.isSearched = true;
+    if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
   }
 }
 

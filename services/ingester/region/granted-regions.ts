@@ -16,8 +16,9 @@ export interface GrantedRegionsDeps {
 
 /** At once, so that it takes little from those that are asked for. */
 const OPENED_AT_ONCE = 2;
-/** Regions that are open; more are opened at first use, because each takes memory. */
+/** Regions that are open, and their series; more are opened at first use, because each takes memory. */
 const OPEN_MAX = 4_096;
+const SERIES_MAX = 1_000_000;
 
 /** Rest after a region that could not be opened; doubled at each failure in a row. */
 const REST_MS = 1_000;
@@ -60,7 +61,7 @@ export class GrantedRegions {
     let restMs = REST_MS;
     for (const regionId of this.#waiting) {
       this.#waiting.delete(regionId);
-      if (signal.aborted || regions.count >= OPEN_MAX) continue;
+      if (signal.aborted || regions.count >= OPEN_MAX || regions.seriesCount >= SERIES_MAX) continue;
       if (await this.#tried(regionId)) {
         restMs = REST_MS;
         continue;

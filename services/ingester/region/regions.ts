@@ -62,6 +62,13 @@ export class Regions {
     return this.#regions.size;
   }
 
+  /** Series of all open regions. */
+  get seriesCount(): number {
+    let count = 0;
+    for (const { registry } of this.#regions.values()) count += registry.count;
+    return count;
+  }
+
   find(regionId: number): Region | undefined {
     return this.#regions.get(regionId);
   }
