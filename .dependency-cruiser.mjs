@@ -3,7 +3,8 @@
 const LAYERS = [
   'errors',
   'bytes|time|clock',
-  'config|fs|schema|telemetry',
+  'fs|schema|telemetry',
+  'config',
   'lifecycle|limits|rowbatch|segments|profiling',
   'duckdb|contracts',
   'grpc',

@@ -65,7 +65,6 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
   const { queriers, peers, ingesters } = (late.joined = join(options, node));
   await othersAreThere(node.catalog, stage);
   await node.ready();
-  node.membership.start(() => undefined);
   return {
     addresses: [serverAddress(config, server), ...httpAddresses(gateway, config)],
     async drain() {

@@ -80,9 +80,13 @@ const SHUTDOWN_REST_BYTES = 16 << 20;
 const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
+/** Of all of them the names of files are held at once. */
+const REGIONS_SEARCHED_AT_ONCE = 256;
 
 /** What only exists later than the parts that need it. */
 interface Late {
+  /** Aborts when the ingester stops. */
+  readonly signal: AbortSignal;
   wal: Wal | undefined;
   onCommitted: () => void;
 }
@@ -94,7 +98,9 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const { engineThreads, engineBytes, scratchFolder } = config;
   const spill = { threads: engineThreads, memoryBytes: engineBytes, spillFolder: `${scratchFolder}/spill` };
   const engine = await (deps.openEngine ?? openEngine)({ ...spill, threads: config.recoveryThreads });
-  const late: Late = { wal: undefined, onCommitted: () => undefined };
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const late: Late = { wal: undefined, onCommitted: () => undefined, signal };
   const parts = openParts(deps, engine, late);
 
   const startedMs = clock.monotonicMs();
@@ -124,9 +130,8 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
   const loops = startLoops(ingester, deps, parts.store);
   late.onCommitted = () => loops[0].wake();
-  const stopping = new AbortController();
-  const opening = new GrantedRegions({ nodeId: config.nodeId, regions: parts.regions, log, signal: stopping.signal });
-  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal: stopping.signal };
+  const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
+  const opening = new GrantedRegions(sealing);
 
   return {
     service: ingesterService(ingester),
@@ -139,6 +144,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
       stopping.abort();
+      await opening.ended();
       await Promise.all(loops.map((loop) => loop.stop()));
       await parts.flusher.stop();
       await wal.close();
@@ -163,6 +169,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     store,
     keys,
     clock,
+    signal: late.signal,
   });
   const log = deps.log.child({ component: 'ingester.flush' });
   const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
@@ -216,11 +223,12 @@ function showGauges({ metrics, memory, regions, wal }: Ingester): void {
 /** One turn of file collection: garbage always, and the orphans of regions that were not looked at in this life. */
 async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
   await collectGarbage(options);
-  for (const region of regions.open) {
-    if (region.isSearched || region.isEnded) continue;
-    const deleted = await collectOrphans(region, options);
-    region.isSearched = true;
-    if (deleted > 0) log.info({ regionId: region.regionId, files: deleted }, 'files without an owner were deleted');
+  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
+  while (unsearched.length > 0) {
+    const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
+    const deleted = await collectOrphans(some, options);
+    for (const region of some) region.isSearched = true;
+    if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
   }
 }
 

@@ -11,7 +11,7 @@ import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
 import { giveAllAway } from './give-all-away.js';
-import { startIngester, type IngesterDeps } from './index.js';
+import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
 import { LateIngester } from './late-ingester.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
 import { claimSlot, type Slot } from './slots.js';
@@ -28,7 +28,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const { config } = loaded;
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['data folder']);
-  const late: { node?: ClusterNode } = {};
+  const late: { node?: ClusterNode; running?: RunningIngester } = {};
   const ingester = new LateIngester(() => late.node?.metadata);
   const server = await openNodeServer(options, {
     role: 'ingester',
@@ -42,8 +42,14 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const slot = await claimSlot({ dataFolder, fs: nodeFileSystem, random: systemRandom });
   const scratchFolder = `${dataFolder}/scratch/ingester-${slot.number}`;
   const { signal } = new AbortController();
-  const start = { role: 'ingester', stage, slot: slot.identity, dataFolder: folder, signal } as const;
-  const node = await joinCluster(options, server, start);
+  const node = await joinCluster(options, server, {
+    role: 'ingester',
+    stage,
+    slot: slot.identity,
+    dataFolder: folder,
+    signal,
+    onMoves: (regionIds) => void late.running?.giveAway(regionIds, 0),
+  });
   const { nodeId, catalog, membership } = node;
   await folder.bind(membership.clusterId);
   log.info({ slot: slot.number }, 'slot is claimed');
@@ -54,7 +60,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
   const unsubscribe = [catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId))];
-  const running = await startIngester(deps);
+  const running = (late.running = await startIngester(deps));
   ingester.start(running);
   unsubscribe.push(catalog.onTable((table) => running.tableChanged(table)));
   // What was told while the log was replayed.
@@ -66,7 +72,6 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   );
   const stopping = new AbortController();
   await node.ready();
-  membership.start((regionIds) => void running.giveAway(regionIds, 0));
   adopting.start();
   return {
     addresses: [serverAddress(config, server)],

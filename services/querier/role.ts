@@ -65,7 +65,6 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   });
   late.querier = running;
   await node.ready();
-  node.membership.start(() => undefined);
   return {
     addresses: [serverAddress(config, server)],
     async drain() {

@@ -6,9 +6,9 @@ export interface Clock {
   nowNs(): bigint;
   /** Milliseconds that never go back; for durations. */
   monotonicMs(): number;
-  /** Calls `run` once after `delayMs`; the timer does not keep the process alive. */
+  /** Calls `run` once after `delayMs`, or 24.8 days if that is more; the timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
-  /** Resolves after `delayMs`, or at once when `signal` aborts. */
+  /** Resolves after `delayMs`, or 24.8 days if that is more, or at once when `signal` aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
   /** Resolves after the events that wait now were served, for one caller at a time: for long work in slices. */
   turn(): Promise<void>;
@@ -17,6 +17,9 @@ export interface Clock {
 export interface Timer {
   cancel(): void;
 }
+
+/** Longest delay of a timer, 24.8 days: one that is longer would be over at once. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
 
 const turns: (() => void)[] = [];
 
@@ -35,7 +38,7 @@ export const systemClock: Clock = {
   nowNs: () => BigInt(Date.now()) * 1_000_000n,
   monotonicMs: () => performance.now(),
   after(delayMs, run) {
-    const timer = setTimeout(run, delayMs);
+    const timer = setTimeout(run, Math.min(delayMs, DELAY_MS_MAX));
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },
@@ -43,7 +46,7 @@ export const systemClock: Clock = {
   sleep(delayMs, signal) {
     return new Promise((resolve) => {
       if (signal?.aborted === true) return resolve();
-      const timer = setTimeout(done, delayMs);
+      const timer = setTimeout(done, Math.min(delayMs, DELAY_MS_MAX));
       function done(): void {
         clearTimeout(timer);
         signal?.removeEventListener('abort', done);

@@ -1,3 +1,4 @@
+import { parseLogFilter } from '#shared/telemetry/log-filter';
 import { parseZone } from '#shared/time/zone';
 
 import {
@@ -18,10 +19,6 @@ import {
   type Machine,
   type RawValue,
 } from './key.js';
-
-const LOG_PART = '(?:[a-z][a-z0-9_.-]*(?:\\s*=\\s*(?:off|error|warn|info|debug|trace|[0-5]))?|[0-5])';
-/** As `parseLogFilter` reads it. */
-const LOG_FILTER = new RegExp(`^\\s*${LOG_PART}(?:\\s*,\\s*${LOG_PART})*\\s*$`, 'i');
 
 /**
  * Every configuration key, in the order in which they are printed. The section `top` stands for keys
@@ -253,9 +250,9 @@ export const SCHEMA = {
   logging: {
     level: text({
       default: 'info',
-      pattern: LOG_FILTER,
+      check: parseLogFilter,
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; and for parts of the program, `part=level`.',
+      doc: 'trace, debug, info, warn, error or off; and for parts of the program, `part=level`: catalog, gateway, grpc, ingester, main, membership, metadata, querier.',
     }),
     log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
   },

@@ -32,8 +32,3 @@ const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 export function ownCall(requestId: string, signal: AbortSignal = new AbortController().signal): Call {
   return { deadlineMs: NO_DEADLINE_MS, signal, requestId };
 }
-
-/** Whether somebody waits for the call: one of the process itself takes as long as it takes. */
-export function hasDeadline({ deadlineMs }: Call): boolean {
-  return deadlineMs < NO_DEADLINE_MS;
-}

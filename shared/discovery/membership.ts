@@ -41,7 +41,6 @@ export class Membership {
   #nodeId: number;
   #addr: string;
   #isFolderKnown: boolean;
-  #registrations = 1;
   #refusal: AlmanacError | undefined;
   #confirming: Promise<void> | undefined;
   /** Empty if metadata is of a release that does not tell. */
@@ -110,11 +109,11 @@ export class Membership {
   }
 
   async #confirm(): Promise<void> {
-    const registrations = this.#registrations;
-    const answer = await this.#beat(this.leaseMs / 2);
+    let isTaken = false;
+    const answer = await this.#beat(this.leaseMs / 2, () => (isTaken = true));
     if (this.#refusal !== undefined) throw this.#refusal;
-    // Whoever is taken in again has the right folder.
-    if (answer !== undefined || this.#registrations > registrations) return;
+    // Whoever is taken in again has the right folder; but another heartbeat may have asked before there was one.
+    if (answer !== undefined || isTaken || this.#isFolderKnown) return;
     const text = 'metadata, which has to tell whether this is the data folder of the cluster, does not answer';
     throw new AlmanacError('external', text, { retryAfterSeconds: 1 });
   }
@@ -140,8 +139,12 @@ export class Membership {
     }
   }
 
-  /** One heartbeat; undefined if it was not answered, which the next one may be. */
-  async #beat(timeoutMs: number): Promise<HeartbeatResponse | undefined> {
+  /**
+   * One heartbeat; undefined if it was not answered, which the next one may be.
+   *
+   * @param onTaken is told if the process was taken in again instead.
+   */
+  async #beat(timeoutMs: number, onTaken?: () => void): Promise<HeartbeatResponse | undefined> {
     const { metadata, clock, log } = this.#options;
     const call: Call = {
       deadlineMs: clock.nowMs() + timeoutMs,
@@ -155,7 +158,7 @@ export class Membership {
     } catch (error) {
       const failure = AlmanacError.from(error);
       log.warn({ reason: failure.message }, 'heartbeat failed');
-      if (failure.code === 'illegal_state' && this.#state !== 'left') await this.#registerAgain(call);
+      if (failure.code === 'illegal_state' && this.#state !== 'left' && (await this.#registerAgain(call))) onTaken?.();
       return undefined;
     }
   }
@@ -163,23 +166,27 @@ export class Membership {
   /**
    * Metadata does not know this node any more: it was away for long, metadata was restored from a copy, or has learnt that
    * the node's data folder is not the cluster's.
+   *
+   * @returns whether it is taken in again.
    */
-  async #registerAgain(call: Call): Promise<void> {
+  async #registerAgain(call: Call): Promise<boolean> {
     const { metadata, registration, onRefused, log } = this.#options;
     try {
       const request = await registration();
       const { nodeId, dataFolderKnown } = await metadata.registerNode(request, call);
-      this.#registrations++;
       this.#addr = request.addr;
       this.#isFolderKnown = dataFolderKnown;
       if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');
       this.#nodeId = nodeId;
+      return true;
     } catch (error) {
       const failure = AlmanacError.from(error);
       log.warn({ reason: failure.message }, 'registration failed');
-      if (failure.code !== 'illegal_state') return;
-      this.#refusal = failure;
-      onRefused(failure);
+      if (failure.code === 'illegal_state') {
+        this.#refusal = failure;
+        onRefused(failure);
+      }
+      return false;
     }
   }
 }

@@ -30,7 +30,7 @@ export class BoundedQueue {
   readonly #options: BoundedQueueOptions;
   readonly #waiters: Waiters;
   #runningCount = 0;
-  /** Pieces of work that gave their place away and will take it again. */
+  /** Pieces of work that gave their place away and do not want it again yet. */
   #asideCount = 0;
 
   constructor(options: BoundedQueueOptions) {
@@ -65,19 +65,27 @@ export class BoundedQueue {
       await this.#waiters.wait(take, { signal, waitMs, onTimeout: () => this.#late(waitMs) });
     }
     let isHeld = true;
-    const leave = (): void => {
-      if (!isHeld) return;
+    const leave = (): boolean => {
+      if (!isHeld) return false;
       isHeld = false;
       this.#runningCount--;
       this.#waiters.wakeFirst();
+      return true;
     };
-    const comeBack = async (): Promise<void> => {
+    const takeAgain = async (): Promise<void> => {
       if (!take()) {
         const leftMs = Math.max(0, untilMs - clock.monotonicMs());
         const onTimeout = (): AlmanacError => this.#late(waitMs);
         await this.#waiters.wait(take, { signal, waitMs: leftMs, onTimeout, isFirst: true });
       }
       isHeld = true;
+    };
+    let coming: Promise<void> | undefined;
+    // Two waits of one piece of work may end at once: it needs one place.
+    const comeBack = async (): Promise<void> => {
+      if (isHeld) return;
+      coming ??= takeAgain().finally(() => (coming = undefined));
+      await coming;
     };
     try {
       return await work({ aside: (other) => this.#aside(other, leave, comeBack) });
@@ -86,24 +94,25 @@ export class BoundedQueue {
     }
   }
 
-  async #aside<T>(work: () => Promise<T>, leave: () => void, comeBack: () => Promise<void>): Promise<T> {
+  async #aside<T>(work: () => Promise<T>, leave: () => boolean, comeBack: () => Promise<void>): Promise<T> {
     let isAside = false;
     const { clock, waitingMax } = this.#options;
     const timer = clock.after(ASIDE_MS, () => {
       // Each holds memory: beyond that it keeps its place, and those behind wait or are refused.
       if (this.#asideCount >= waitingMax) return;
-      isAside = true;
-      this.#asideCount++;
-      leave();
+      isAside = leave();
+      if (isAside) this.#asideCount++;
     });
+    let result: T;
     try {
-      const result = await work();
-      if (isAside) await comeBack();
-      return result;
+      result = await work();
     } finally {
       timer.cancel();
+      // From here on it counts among those that wait.
       if (isAside) this.#asideCount--;
     }
+    await comeBack();
+    return result;
   }
 
   #take(): boolean {

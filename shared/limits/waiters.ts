@@ -6,11 +6,12 @@ export interface WaitOptions {
   readonly waitMs: number;
   /** What is thrown when the time is over. */
   readonly onTimeout: () => AlmanacError;
-  /** Waits in front of all others: it was in before. */
+  /** Waits in front of all that were not in before, as it was, but behind those that wait so already. */
   readonly isFirst?: boolean;
 }
 
 interface Waiter {
+  readonly isFirst: boolean;
   readonly canGo: () => boolean;
   readonly go: () => void;
 }
@@ -37,7 +38,7 @@ export class Waiters {
   wait(canGo: () => boolean, { signal, waitMs, onTimeout, isFirst = false }: WaitOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(abortError(signal));
-      const waiter: Waiter = { canGo, go: () => settle(resolve) };
+      const waiter: Waiter = { isFirst, canGo, go: () => settle(resolve) };
       const onAbort = (): void => fail(() => abortError(signal));
       const timer = this.#clock.after(waitMs, () => fail(onTimeout));
       const settle = (finish: () => void): void => {
@@ -51,8 +52,8 @@ export class Waiters {
         this.wakeFirst(); // a smaller one behind may fit where this one did not
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      if (isFirst) this.#line.unshift(waiter);
-      else this.#line.push(waiter);
+      const behind = isFirst ? this.#line.findIndex((other) => !other.isFirst) : -1;
+      this.#line.splice(behind < 0 ? this.#line.length : behind, 0, waiter);
     });
   }
 

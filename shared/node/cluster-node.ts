@@ -32,6 +32,8 @@ export interface NodeStart {
   readonly dataFolder: DataFolder | undefined;
   /** Aborts when the process is told to end while it starts. */
   readonly signal: AbortSignal;
+  /** Of an ingester: is told which regions metadata wants elsewhere, again and again until they are given away. */
+  readonly onMoves?: (regionIds: readonly number[]) => void;
 }
 
 /** What every process of a cluster has, besides metadata itself: a listener, metadata, a place in the cluster, the catalog. */
@@ -78,10 +80,10 @@ export function serverAddress({ grpc }: Config, server: GrpcServer): RoleAddress
   return { message: 'gRPC listener is open', url: `grpc://${host}:${server.port}` };
 }
 
-/** Joins the cluster: resolves when metadata knows the node and the whole catalog is here, however long that takes. */
+/** Joins the cluster and says so from then on: resolves when metadata knows the node and the whole catalog is here, however long that takes. */
 export async function joinCluster(options: RoleOptions, server: GrpcServer, start: NodeStart): Promise<ClusterNode> {
   const { loaded, log, onNodeId } = options;
-  const { role, slot, stage, dataFolder, signal } = start;
+  const { role, slot, stage, dataFolder, signal, onMoves = () => undefined } = start;
   const { config } = loaded;
   const connection = connect(config.metadata.addr, {
     clock: systemClock,
@@ -112,6 +114,8 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
     signal,
   );
   onNodeId(membership.nodeId);
+  // A process that starts is alive, however long that takes: others must not take it for gone.
+  membership.start(onMoves);
   const catalog = new CatalogCache({ ...deps, metadata, log: log.child({ component: 'catalog' }) });
   catalog.start();
   await catalog.reached(1n, ownCall('start', signal));

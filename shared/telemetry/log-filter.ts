@@ -5,6 +5,18 @@ export const LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as cons
 export type Level = (typeof LEVELS)[number];
 export type LineLevel = Exclude<Level, 'off'>;
 
+/** The parts of the program that write lines, by the first word of their dotted names. */
+const PARTS: ReadonlySet<string> = new Set([
+  'catalog',
+  'gateway',
+  'grpc',
+  'ingester',
+  'main',
+  'membership',
+  'metadata',
+  'querier',
+]);
+
 /** Which lines are written: a level for all, and levels for parts of the program. */
 export interface LogFilter {
   /** As the user wrote it. */
@@ -14,8 +26,9 @@ export interface LogFilter {
 }
 
 /**
- * Parses `info,gateway=debug`: a level, `part=level`, or `part` alone for everything of that part. Levels in
- * any letter case, or as numbers from 0 (off) to 5 (trace). Without a level for all it is `info`.
+ * Parses `info,gateway=debug`: a level, `part=level`, or `part` alone for everything of that part, which
+ * has to be one that there is: a level with a wrong letter looks alike. Levels in any letter case, or as numbers from 0
+ * (off) to 5 (trace). Without a level for all it is `info`.
  *
  * @throws `invalid_arguments` if an item is none of these.
  */
@@ -26,12 +39,17 @@ export function parseLogFilter(text: string): LogFilter {
   for (const item of trimmed.split(',').map((piece) => piece.trim())) {
     const [name, levelName, ...more] = item.split('=').map((piece) => piece.trim());
     const bareLevel = levelName === undefined ? parseLevel(name) : undefined;
-    const level = levelName === undefined ? 'trace' : parseLevel(levelName);
+    const level = levelName === undefined ? levelOfAll(name) : parseLevel(levelName);
     if (bareLevel !== undefined) rest = bareLevel;
     else if (level === undefined || more.length > 0 || !/^[a-z][a-z0-9_.-]*$/i.test(name)) throw invalidFilter(trimmed);
     else parts.set(name, level);
   }
   return { text: trimmed, levelOf: (component) => longestPrefix(parts, component) ?? rest };
+}
+
+/** What a part alone means. */
+function levelOfAll(name: string): Level | undefined {
+  return PARTS.has(name.split('.', 1)[0]) ? 'trace' : undefined;
 }
 
 function parseLevel(text: string): Level | undefined {

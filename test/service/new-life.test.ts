@@ -10,8 +10,9 @@ import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import type { Place } from '#shared/limits/bounded-queue';
 import { LocalStore } from '#shared/segments/local-store';
-import { failureCode } from '#test/support/failure';
+import { failureCode, refusal } from '#test/support/failure';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -42,10 +43,11 @@ describe('a reader whose ingester starts again', () => {
       return { ...service, scan: (request, call) => (scans++, service.scan(request, call)) };
     };
     const owner = { service: asked(rig.ingester.service) };
+    const manifests = new ManifestCache(rig.metadata.service);
     const snapshots = new RegionSnapshots({
       catalog: { knownById: () => table },
       ingesters: { ownerOf: () => owner.service, isAway: () => false },
-      manifests: new ManifestCache(rig.metadata.service),
+      manifests,
       store,
       connection: await query.connect(),
       appending: await query.connect(),
@@ -55,6 +57,7 @@ describe('a reader whose ingester starts again', () => {
     return {
       query,
       snapshots,
+      manifests,
       scans: () => scans,
       ask: (service: IngesterService) => (owner.service = asked(service)),
     };
@@ -100,5 +103,59 @@ describe('a reader whose ingester starts again', () => {
     });
     expect(await failureCode(snapshots.take([request], CALL))).to.equal('table_not_found');
     await dropping;
+  });
+
+  it('keeps no manifest of a table that is dropped while it is read', async () => {
+    const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const table = await rig.table('t', {});
+    await rig.write(table, [ROW]);
+    await rig.flush(table);
+    const { snapshots, manifests, ask } = await reader(rig, table);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const regionIds = table.regions.map(({ regionId }) => regionId);
+    const knownIds = (): number[] => regionIds.filter((regionId) => manifests.known(regionId) !== undefined);
+    let dropping: Promise<void> | undefined;
+    let brought: number[] = [];
+    ask({
+      ...rig.ingester.service,
+      scan(scanned, call) {
+        brought = knownIds();
+        dropping ??= snapshots.dropped({ tableId: table.tableId, regionIds });
+        return rig.ingester.service.scan(scanned, call);
+      },
+    });
+    (await snapshots.take([request], CALL)).release();
+    // The first answer was the manifest.
+    expect(brought).to.not.deep.equal([]);
+    await dropping;
+    expect(knownIds()).to.deep.equal([]);
+  });
+
+  it('waits aside for its owner only, and lets go of all where no place is left to come back to', async () => {
+    const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const table = await rig.table('t', {});
+    await rig.write(table, [ROW]);
+    await rig.flush(table);
+    await rig.write(table, [ROW]);
+    const { query, snapshots, ask } = await reader(rig, table);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const events: string[] = [];
+    ask({
+      ...rig.ingester.service,
+      scan: (scanned, call) => (events.push('scan'), rig.ingester.service.scan(scanned, call)),
+    });
+    const full = new AlmanacError('deadline_exceeded', 'no place');
+    const place: Place = {
+      async aside(work) {
+        events.push('aside');
+        await work();
+        throw full;
+      },
+    };
+    expect(await refusal(snapshots.take([request], CALL, { place }))).to.equal(full);
+    expect(events.slice(0, 2)).to.deep.equal(['aside', 'scan']);
+    await snapshots.dropped({ tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) });
+    const left = await (await query.connect()).run('SELECT count(*) FROM duckdb_tables()');
+    expect(Number((await left.getRows())[0][0])).to.equal(0);
   });
 });

@@ -243,7 +243,7 @@ export class StorageRig {
     this.#known.set(table.tableId, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     const guess = await this.#snapshots.guess([request]);
-    const snapshot = await this.#snapshots.take([request], CALL, guess);
+    const snapshot = await this.#snapshots.take([request], CALL, { guess });
     snapshot.release();
     if (guess === undefined) return 'none';
     guess.release();

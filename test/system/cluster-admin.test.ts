@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { expect } from 'chai';
 
 import { ownCall } from '#shared/contracts/call';
@@ -7,6 +11,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const CALL = ownCall('test');
 const WITHIN_MS = 30_000;
+const LEASE_MS = 2_000;
 
 interface Entry {
   readonly role: string;
@@ -26,7 +31,7 @@ describe('administration of a cluster', function () {
 
   before(async () => {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
-    cluster = await Cluster.start(folder, { environment: { ALMANAC_CLUSTER__LEASE: '2s' } });
+    cluster = await Cluster.start(folder, { environment: { ALMANAC_CLUSTER__LEASE: `${LEASE_MS}ms` } });
     const lines = Array.from({ length: 1_000 }, (_, n) => `cpu,host=h${n % 50} n=${n}i ${n + 1}`).join('\n');
     expect((await cluster.write(lines)).status).to.equal(204);
   });
@@ -155,6 +160,29 @@ describe('administration of a cluster', function () {
       await write(table);
       expect((await cluster.sql(`SELECT count(*) FROM ${table}`)).rows).to.deep.equal([[50]]);
     }
+  });
+
+  it('an ingester that reads its log for long is starting, not gone, and cannot be abandoned', async () => {
+    const [ingester] = cluster.of('ingester');
+    const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${cluster.proxies[0].port}`)?.node_id;
+    const stateIs = async (state: string): Promise<boolean> => {
+      const { nodes } = await cluster.metadata.listNodes({}, CALL);
+      return nodes.some((node) => node.nodeId === nodeId && node.state === state);
+    };
+    await ingester.kill();
+    const slots = join(cluster.folder, 'slots');
+    // The first file of the log is one that nobody ever writes, so that reading it does not end.
+    const files = readdirSync(slots).map((slot) => join(slots, slot, 'wal/0000000000.wal'));
+    execFileSync('mkfifo', files);
+    ingester.start();
+    expect(await pollUntil(performance.now() + WITHIN_MS, () => stateIs('starting'))).to.equal(true);
+    expect(await pollUntil(performance.now() + 2 * LEASE_MS, () => stateIs('gone'))).to.equal(false);
+    const { text } = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
+    expect(text).to.contain(`node ${nodeId} is starting, only one that is gone can be abandoned`);
+    await ingester.kill();
+    for (const file of files) unlinkSync(file);
+    ingester.start();
+    await cluster.ready();
   });
 
   it('says which process does not answer, and ADMIN abandon_slot gives its regions to others', async () => {

@@ -31,22 +31,29 @@ export async function collectGarbage({ metadata, store, clock, graceMs }: Garbag
 }
 
 /**
- * Deletes files of a region that no manifest ever named: what a flush wrote that did not come to its commit.
+ * Deletes files of regions that no manifest ever named: what a flush wrote that did not come to its commit.
  *
- * The order of the three readings matters: a file that leaves the manifest meanwhile is found in the garbage.
+ * The order of the three readings matters: a file that leaves a manifest meanwhile is found in the garbage. That is listed
+ * once for all of the regions, since it is the whole cluster's.
  *
  * @returns how many were deleted.
  */
-export async function collectOrphans(region: Region, options: GarbageOptions): Promise<number> {
+export async function collectOrphans(regions: readonly Region[], options: GarbageOptions): Promise<number> {
   const { metadata, store, clock, graceMs } = options;
   const call = ownCall('collect-orphans');
-  const { databaseId, tableId } = region.table;
-  const files = await store.list(regionFolder(databaseId, tableId, region.regionId));
-  const manifest = await metadata.getManifest({ regionId: region.regionId }, call);
+  const files: string[][] = [];
+  for (const { table, regionId } of regions) {
+    files.push(await store.list(regionFolder(table.databaseId, table.tableId, regionId)));
+  }
+  const named = new Set<string>();
+  for (const { regionId } of regions) {
+    const manifest = await metadata.getManifest({ regionId }, call);
+    for (const { path } of [...manifest.segments, ...manifest.seriesFiles]) named.add(path);
+  }
   const garbage = await metadata.listGarbage({ removedBeforeMs: clock.nowMs(), limit: GARBAGE_MAX }, call);
-  const named = new Set([...manifest.segments, ...manifest.seriesFiles].map((file) => file.path).concat(garbage.paths));
+  for (const path of garbage.paths) named.add(path);
   let deleted = 0;
-  for (const path of files) {
+  for (const path of files.flat()) {
     if (named.has(path)) continue;
     const writtenMs = await store.modifiedMs(path);
     if (writtenMs === undefined || writtenMs > clock.nowMs() - graceMs) continue;

@@ -47,14 +47,14 @@ export interface Recovered {
  * Puts every row of the log back that no segment has.
  *
  * Memory stays within its budget: where the rows are more than that, they are flushed on the way. Rows of tables that
- * were dropped meanwhile are passed over.
+ * were dropped and of grants that were closed meanwhile are passed over.
  */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { metadata, nodeId } = options;
   const granted = await metadata.listGrants({ nodeId }, ownCall('recover'));
   const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
   let rowCount = 0;
-  let passedOver = 0;
+  const passedOver = new Map<PassedOver, number>();
   let bytes = 0;
   const files = await replayWal({
     ...options,
@@ -65,24 +65,28 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     },
     onRecord: async (record) => {
       const watermark = watermarks.get(record.regionId);
-      const put = watermark === undefined ? undefined : await restore(record, watermark, options);
-      rowCount += put ?? 0;
-      if (put !== undefined) return;
-      passedOver += record.rowCount;
-      watermarks.delete(record.regionId);
+      const put = watermark === undefined ? 'dropped tables' : await restore(record, watermark, options);
+      if (typeof put === 'number') {
+        rowCount += put;
+        return;
+      }
+      passedOver.set(put, (passedOver.get(put) ?? 0) + record.rowCount);
     },
   });
-  if (passedOver > 0) options.log.info({ rowCount: passedOver }, 'log rows of dropped tables passed over');
+  for (const [whose, count] of passedOver) options.log.info({ rowCount: count }, `log rows of ${whose} passed over`);
   return { files, rowCount, bytes };
 }
 
-/** @returns the rows that were put; undefined if the table was dropped. */
-async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | undefined> {
+/** Whose rows are not wanted any more. */
+type PassedOver = 'dropped tables' | 'closed grants';
+
+/** @returns the rows that were put, or why all of its region are passed over. */
+async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | PassedOver> {
   const { regions, triggers } = options;
   const { tableId, regionId, epoch, schemaVersion } = record;
   const address = { tableId, regionId, epoch: 0, schemaVersion };
-  const region = await regions.serving(address, ownCall('recover')).catch(unlessDropped);
-  if (region === undefined) return undefined;
+  const region = await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
+  if (typeof region === 'string') return region;
   // Ids of earlier grants came with the seal, unless the grant was closed without this log, and then the rows are lost.
   if (epoch !== region.epoch) return 0;
   region.applied.add(record.batchId);
@@ -97,9 +101,11 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   return batch.rowCount;
 }
 
-/** The table may be dropped while its log is read. */
-function unlessDropped(error: unknown): undefined {
-  if (error instanceof AlmanacError && error.code === 'table_not_found') return undefined;
+/** The table may be dropped while its log is read, and a seal of an earlier life, which comes late, closes the grant. */
+function unlessPassedOver(error: unknown): PassedOver {
+  const { code } = AlmanacError.from(error);
+  if (code === 'table_not_found') return 'dropped tables';
+  if (code === 'region_not_ready') return 'closed grants';
   throw error;
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import { checkCall, hasDeadline, ownCall, type Call } from '#shared/contracts/call';
+import { checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
@@ -20,6 +20,8 @@ export interface RegionsOptions {
   readonly store: LocalStore;
   readonly keys: KeyMemory;
   readonly clock: Clock;
+  /** Aborts when the process ends. */
+  readonly signal: AbortSignal;
 }
 
 /** How long calls wait for a region that is being opened. */
@@ -33,6 +35,11 @@ export interface RegionAddress {
   readonly epoch: number;
   /** Version that the caller knows; a newer one than ours is fetched. */
   readonly schemaVersion: number;
+}
+
+export interface ServingOptions {
+  /** A region that is not open yet is waited for as long as it takes: nobody else can take the rows. */
+  readonly isPatient?: boolean;
 }
 
 /** The regions that this node owns. They are opened at first use. */
@@ -55,6 +62,13 @@ export class Regions {
     return this.#regions.size;
   }
 
+  /** Series of all open regions. */
+  get seriesCount(): number {
+    let count = 0;
+    for (const { registry } of this.#regions.values()) count += registry.count;
+    return count;
+  }
+
   find(regionId: number): Region | undefined {
     return this.#regions.get(regionId);
   }
@@ -64,8 +78,8 @@ export class Regions {
    *
    * @throws `region_not_ready` if its grant is not ours, or another epoch is open; `table_not_found` if it was dropped.
    */
-  async serving(address: RegionAddress, call: Call): Promise<Region> {
-    const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call));
+  async serving(address: RegionAddress, call: Call, { isPatient = false }: ServingOptions = {}): Promise<Region> {
+    const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call, isPatient));
     if (region.isEnded) throw region.refusal();
     if (region.table.tableId !== address.tableId) throw tableGone(address.tableId);
     if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
@@ -113,11 +127,10 @@ export class Regions {
     return dropped;
   }
 
-  async #opened(address: RegionAddress, call: Call): Promise<Region> {
+  async #opened(address: RegionAddress, call: Call, isPatient: boolean): Promise<Region> {
     try {
       const opening = this.#underWay(address.regionId);
-      // Recovery takes as long as it takes.
-      const region = await (hasDeadline(call) ? this.#soon(opening, address.regionId) : opening);
+      const region = await (isPatient ? opening : this.#soon(opening, address.regionId));
       checkCall(call);
       return region;
     } catch (error) {
@@ -151,8 +164,8 @@ export class Regions {
   }
 
   async #openRegion(regionId: number): Promise<Region> {
-    const { metadata, nodeId, keys, noteTable } = this.#options;
-    const call = ownCall(`open-region-${regionId}`);
+    const { metadata, nodeId, keys, noteTable, signal } = this.#options;
+    const call = ownCall(`open-region-${regionId}`, signal);
     const { table, manifest, appliedIds, opening } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
     // From here on its end is told, unless that is known already.

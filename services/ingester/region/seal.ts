@@ -4,6 +4,7 @@ import { callError, ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, SealRegionResponse } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
@@ -93,9 +94,17 @@ async function afterRefusal(region: Region, failure: AlmanacError, deps: SealDep
   // Whoever dropped the table told the owner; a seal that came through before made that another node.
   if (failure.code === 'region_not_found') return dropTable(table.tableId, deps);
   const call = ownCall(`seal-outcome-${regionId}`, signal);
-  const { epoch } = await answered(deps, regionId, () => metadata.getManifest({ regionId }, call));
-  if (epoch !== region.epoch) return dropLost(regionId, epoch, deps);
-  const { opening } = await answered(deps, regionId, () => metadata.openRegion({ regionId, nodeId }, call));
+  const { opening, manifest } = await answered(deps, regionId, () =>
+    metadata.openRegion({ regionId, nodeId }, call),
+  ).catch(async (error: unknown) => {
+    if (AlmanacError.from(error).code !== 'region_not_ready') throw error;
+    // It is another node's, and the manifest tells since when.
+    const other = await answered(deps, regionId, () => metadata.getManifest({ regionId }, call));
+    return { opening: 0n, manifest: other };
+  });
+  invariant(manifest !== undefined, `region ${regionId} was opened without its manifest`);
+  // Of another grant, although it may be this node's as well.
+  if (manifest.epoch !== region.epoch) return dropLost(regionId, manifest.epoch, deps);
   region.opening = opening;
 }
 

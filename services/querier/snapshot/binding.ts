@@ -1,5 +1,6 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
+import type { Place } from '#shared/limits/bounded-queue';
 
 /** What a query needs of one table. Everything that narrows it is a hint: the query still filters by itself. */
 export interface BindRequest {
@@ -27,12 +28,16 @@ export interface Snapshot {
   release(): void;
 }
 
+export interface TakeOptions {
+  /** What `guess` gave for the same requests: it is the answer if it proves right, else it is let alone. */
+  readonly guess?: Snapshot | undefined;
+  /** Of the query: it is waited aside for others, while the work on what they answer keeps it. None: nobody counts it. */
+  readonly place?: Place;
+}
+
 export interface Snapshots {
-  /**
-   * @param guess what `guess` gave for the same requests: it is the answer if it proves right, else it is let alone.
-   * @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short.
-   */
-  take(requests: readonly BindRequest[], call: Call, guess?: Snapshot): Promise<Snapshot>;
+  /** @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short. */
+  take(requests: readonly BindRequest[], call: Call, options?: TakeOptions): Promise<Snapshot>;
   /**
    * The tables as they were last read, without asking anybody; undefined unless nothing was new then. It may have become
    * short: only `take` tells whether it is still right. It must be released.

@@ -6,12 +6,13 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode } from '#shared/fs/node-file-system';
+import type { Place } from '#shared/limits/bounded-queue';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type TimeBounds } from './bands.js';
 import { bindTable, type BoundRegion } from './bind.js';
-import type { BindRequest, Snapshot, Snapshots } from './binding.js';
+import type { BindRequest, Snapshot, Snapshots, TakeOptions } from './binding.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
 import { SegmentFiles } from './segment-files.js';
@@ -46,7 +47,11 @@ interface Taking {
   /** Gets the views that are held for it. */
   readonly views: EngineView[];
   readonly guessed: BoundTable | undefined;
+  readonly place: Place;
 }
+
+/** Of whoever is not counted. */
+const NO_PLACE: Place = { aside: (work) => work() };
 
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];
@@ -92,13 +97,14 @@ export class RegionSnapshots implements Snapshots {
     return this.#files;
   }
 
-  async take(requests: readonly BindRequest[], call: Call, guess?: Snapshot): Promise<Snapshot> {
+  async take(requests: readonly BindRequest[], call: Call, options: TakeOptions = {}): Promise<Snapshot> {
+    const { guess, place = NO_PLACE } = options;
     const guessed = guess instanceof TableSnapshot ? guess.tables : [];
     const views: EngineView[] = [];
     try {
       const tables: BoundTable[] = [];
       for (const [i, request] of requests.entries()) {
-        tables.push(await this.#boundTable(request, { views, guessed: guessed.at(i) }, call));
+        tables.push(await this.#boundTable(request, { views, guessed: guessed.at(i), place }, call));
       }
       if (guess === undefined || !tables.every((table, i) => table === guessed[i]))
         return new TableSnapshot(tables, views);
@@ -137,8 +143,9 @@ export class RegionSnapshots implements Snapshots {
   }): Promise<void> {
     const rows = this.#tables.get(tableId);
     this.#tables.delete(tableId);
-    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
     await rows?.close();
+    // Only now: a read that was under way may have brought another one.
+    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
   }
 
   /** The table with files that are there and whole; a missing file means that a manifest was too old. */
@@ -148,7 +155,9 @@ export class RegionSnapshots implements Snapshots {
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw error;
     }
-    await Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call)));
+    await taking.place.aside(() =>
+      Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call))),
+    );
     try {
       return await this.#boundOnce(request, taking, call);
     } catch (error) {
@@ -156,9 +165,13 @@ export class RegionSnapshots implements Snapshots {
     }
   }
 
-  async #boundOnce(request: BindRequest, { views, guessed }: Taking, call: Call): Promise<BoundTable> {
-    const taken = await this.#rows(request.table).view(request.table, call);
-    views.push(...taken);
+  async #boundOnce(request: BindRequest, { views, guessed, place }: Taking, call: Call): Promise<BoundTable> {
+    const taken = await place.aside(async () => {
+      const read = await this.#rows(request.table).view(request.table, call);
+      // At once: no place may be left to come back to.
+      views.push(...read);
+      return read;
+    });
     return guessed !== undefined && areAllEqual(taken, guessed.views) ? guessed : this.#bind(request, taken);
   }
 

@@ -1,5 +1,6 @@
 import type { Call } from '#shared/contracts/call';
 import type { QueryConnection, ResultSet } from '#shared/duckdb/query-connection';
+import type { Place } from '#shared/limits/bounded-queue';
 
 import type { BindRequest, Snapshot, Snapshots } from '../snapshot/binding.js';
 
@@ -45,6 +46,18 @@ export async function beginEarly(query: EarlyQuery): Promise<EarlyRun | undefine
       own.abort();
       await result.catch(() => undefined);
       guess.release();
+    },
+  };
+}
+
+/** The place, given away only once what runs early has ended: that is what it is for. */
+export function placeAfter(early: EarlyRun | undefined, place: Place): Place {
+  if (early === undefined) return place;
+  return {
+    async aside(work) {
+      const working = work();
+      await Promise.race([working, early.result.catch(() => undefined)]);
+      return place.aside(() => working);
     },
   };
 }

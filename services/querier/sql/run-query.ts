@@ -10,7 +10,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { OutputColumn } from '../formats/format.js';
 import type { Snapshot } from '../snapshot/binding.js';
-import { beginEarly, takenAfter } from './early-run.js';
+import { beginEarly, placeAfter, takenAfter } from './early-run.js';
 import type { RunValues } from './literals.js';
 import type { PlannedQuery } from './plan.js';
 import type { QueryText } from './query-text.js';
@@ -54,14 +54,8 @@ export async function* withBoundQuery<T>(
     const early = mayBeEarly(planned)
       ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
       : undefined;
-    const taking = takenAfter(early, deps.snapshots.take(requests, call, early?.guess));
-    const snapshot = await place
-      .aside(() => taking)
-      .catch(async (error: unknown) => {
-        // It may be there although no place is.
-        (await taking.catch(() => undefined))?.release();
-        throw error;
-      });
+    const waiting = { guess: early?.guess, place: placeAfter(early, place) };
+    const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, waiting));
     try {
       const result = snapshot === early?.guess ? await early.result : undefined;
       yield* use({ planned, sql: sqlOf(snapshot), connection, snapshot, result });

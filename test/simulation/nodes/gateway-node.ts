@@ -77,7 +77,6 @@ export class GatewayNode {
     const writer = new BatchWriter({ ...deps, metadata, sender });
     this.#running = { writer, joined, series: new Map() };
     await membership.tell('ready');
-    membership.start(() => undefined);
   }
 }
 

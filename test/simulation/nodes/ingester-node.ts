@@ -78,12 +78,16 @@ export class IngesterNode {
     const { clock, random } = life;
     const fs = disk.fileSystemOf(life);
     const log = nodeLog(life, scheduler);
-    const known: { metadata?: MetadataService } = {};
+    const known: { metadata?: MetadataService; running?: RunningIngester } = {};
     const late = new LateIngester(() => known.metadata);
     world.network.listen(this.name, life, { Ingester: late.service });
     const folder = await DataFolder.open(world.folder, { fs, clock, random });
     const slot = await claimSlot({ dataFolder: world.folder, fs, random });
-    const joined = await joinWorld(world, life, 'ingester', slot.identity, folder);
+    const joined = await joinWorld(world, life, 'ingester', {
+      slot: slot.identity,
+      dataFolder: folder,
+      onMoves: (regionIds) => void known.running?.giveAway(regionIds, 0),
+    });
     const { catalog, membership, metadata, nodeId } = joined;
     await folder.bind(membership.clusterId);
     known.metadata = metadata;
@@ -103,7 +107,7 @@ export class IngesterNode {
       openEngine: () => Promise.resolve(engineOf(world.engine, life, scheduler)),
     };
     catalog.onDropped(({ tableId }) => late.tableDropped(tableId));
-    const running = await startIngester(deps);
+    const running = (known.running = await startIngester(deps));
     this.#joined = joined;
     this.#running = running;
     late.start(running);
@@ -121,7 +125,6 @@ export class IngesterNode {
       () => adoption.look(),
     );
     await membership.tell('ready');
-    membership.start((regionIds) => void running.giveAway(regionIds, 0));
     adopting.start();
   }
 

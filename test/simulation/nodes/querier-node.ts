@@ -100,7 +100,7 @@ export class QuerierNode {
     const instance = engineOf(await scheduler.work(life, sandboxes.take()), life, scheduler);
     const fs = disk.fileSystemOf(life);
     const dataFolder = await DataFolder.open(folder, { fs, clock: life.clock, random: life.random });
-    const joined = await joinWorld(this.#world, life, 'querier', '', dataFolder);
+    const joined = await joinWorld(this.#world, life, 'querier', { dataFolder });
     const { catalog, ingesters, metadata, membership } = joined;
     const manifests = new ManifestCache(metadata);
     const snapshots = new RegionSnapshots({
@@ -118,7 +118,6 @@ export class QuerierNode {
     catalog.onDropped((dropped) => void snapshots.dropped(dropped));
     this.#running = { joined, snapshots, instance };
     await membership.tell('ready');
-    membership.start(() => undefined);
   }
 
   #parts(): Running {
@@ -142,7 +141,7 @@ export class QuerierNode {
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
     // As queries do: a guess that is taken for right must be.
     const guess = await snapshots.guess([request]);
-    const snapshot = await snapshots.take([request], call, guess).catch((error: unknown) => {
+    const snapshot = await snapshots.take([request], call, { guess }).catch((error: unknown) => {
       guess?.release();
       throw error;
     });

@@ -58,14 +58,16 @@ export function newLife(name: string, { scheduler }: World): Life {
   return new Life(name, scheduler, Math.floor((scheduler.random.fraction() - 0.5) * 2 * SKEW_MS));
 }
 
+/** How a process joins, besides its role. */
+export interface JoinOptions {
+  readonly slot?: string;
+  readonly dataFolder?: DataFolder;
+  readonly onMoves?: (regionIds: readonly number[]) => void;
+}
+
 /** Joins the cluster as `joinCluster` does for real processes. */
-export async function joinWorld(
-  world: World,
-  life: Life,
-  role: string,
-  slot = '',
-  dataFolder?: DataFolder,
-): Promise<Joined> {
+export async function joinWorld(world: World, life: Life, role: string, options: JoinOptions = {}): Promise<Joined> {
+  const { slot = '', dataFolder, onMoves = () => undefined } = options;
   const { network } = world;
   const { clock, random } = life;
   const log = nodeLog(life, world.scheduler);
@@ -90,6 +92,7 @@ export async function joinWorld(
     },
     new AbortController().signal,
   );
+  membership.start(onMoves);
   const catalog = new CatalogCache({ metadata, clock, random, log });
   catalog.start();
   await catalog.reached(1n, ownCall('start'));

@@ -1,10 +1,12 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'chai';
 
+import { systemClock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import { QueryConnections, type QueryConnection } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { beginEarly, takenAfter, type EarlyRun } from '#services/querier/sql/early-run';
+import type { Place } from '#shared/limits/bounded-queue';
+import { beginEarly, placeAfter, takenAfter, type EarlyRun } from '#services/querier/sql/early-run';
 import type { BindRequest, Snapshot, Snapshots } from '#services/querier/snapshot/binding';
 import { refusal } from '#test/support/failure';
 
@@ -80,6 +82,27 @@ describe('a query that begins early', () => {
     expect(await refusal(takenAfter(await begin(guess), Promise.reject(error)))).to.equal(error);
     expect(released).to.deep.equal([guess]);
     expect(await firstCell()).to.equal(42);
+  });
+
+  it('keeps its place while it runs, and waits aside then', async () => {
+    const early = await begin(snapshotOf(ENDLESS));
+    let isAside = false;
+    const place: Place = { aside: (work) => ((isAside = true), work()) };
+    let answer: (text: string) => void = () => undefined;
+    const answered = new Promise<string>((resolve) => (answer = resolve));
+    const waiting = placeAfter(early, place).aside(() => answered);
+    await systemClock.turn();
+    expect(isAside).to.equal(false);
+    await early?.end();
+    await systemClock.turn();
+    expect(isAside).to.equal(true);
+    answer('there');
+    expect(await waiting).to.equal('there');
+  });
+
+  it('waits aside from the first where nothing runs early', () => {
+    const place: Place = { aside: (work) => work() };
+    expect(placeAfter(undefined, place)).to.equal(place);
   });
 
   it("ends with its caller, for the caller's reason", async () => {

@@ -6,6 +6,7 @@ import type { MetadataService, RegisterNodeRequest } from '#shared/contracts/gen
 import { Membership } from '#shared/discovery/membership';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failure, failureCode } from '#test/support/failure';
+import { Gate } from '#test/support/gate';
 import { ManualClock } from '#test/support/manual-clock';
 import { metadataIn, testFolder, type TestFolder } from '#test/support/metadata';
 import { KeptLog } from '#test/support/quiet-log';
@@ -20,6 +21,9 @@ describe('membership', () => {
   let running: Running;
   /** While it is set, metadata does not answer. */
   let isAway = false;
+  /** Where heartbeats come by while it is away, and answers to registrations while it is set. */
+  let silence: Gate | undefined;
+  let registering: Gate | undefined;
   let beats = 0;
   let refusals: AlmanacError[] = [];
 
@@ -28,6 +32,8 @@ describe('membership', () => {
     folder = testFolder();
     running = await metadataIn(folder.path, 1, clock);
     isAway = false;
+    silence = undefined;
+    registering = undefined;
     beats = 0;
     refusals = [];
   });
@@ -41,8 +47,14 @@ describe('membership', () => {
     const { service } = running;
     return {
       ...service,
-      heartbeat(request, call) {
+      async registerNode(request, call) {
+        const answer = await service.registerNode(request, call);
+        await registering?.pass();
+        return answer;
+      },
+      async heartbeat(request, call) {
         beats++;
+        if (isAway) await silence?.pass();
         if (isAway) throw new AlmanacError('external', 'metadata cannot be reached');
         return service.heartbeat(request, call);
       },
@@ -107,6 +119,24 @@ describe('membership', () => {
     expect(await running.service.listNodes({}, ownCall('test')))
       .to.have.property('nodes')
       .with.length(1);
+  });
+
+  it('lets no file be read for an answer to what was asked before', async () => {
+    const querier = await join('querier', OTHER);
+    await running.service.heartbeat({ nodeId: querier.nodeId, state: 'left' }, ownCall('test'));
+    const early = (registering = new Gate());
+    const before = querier.tell('ready');
+    await early.reached;
+    registering = undefined;
+    await join('ingester', FOLDER, 'a');
+    isAway = true;
+    const away = (silence = new Gate());
+    const confirming = failureCode(querier.confirmDataFolder());
+    await away.reached;
+    early.open();
+    await before;
+    away.open();
+    expect(await confirming).to.equal('external');
   });
 
   it('is refused at once with another data folder', async () => {

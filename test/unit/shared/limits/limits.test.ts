@@ -181,6 +181,54 @@ describe('BoundedQueue', () => {
     expect(running.runningCount).to.equal(0);
   });
 
+  it('counts work that waits to come back once, and lets it back in the order in which it asks', async () => {
+    const running = queue(1, 3);
+    const [first, second, last] = [held(), held(), held()];
+    const order: string[] = [];
+    const goAside = async (other: typeof first): Promise<void> => {
+      await running.run(async (place) => order.push(await place.aside(other.work)), { waitMs: LONG_MS });
+    };
+    const one = goAside(first);
+    await until(() => running.runningCount === 0);
+    const two = goAside(second);
+    await until(() => running.runningCount === 0);
+    const holding = running.run(last.work, { waitMs: LONG_MS });
+    first.end('first');
+    await until(() => running.waitingCount === 1);
+    second.end('second');
+    await until(() => running.waitingCount === 2);
+    // Two of the three that may wait.
+    const three = running.run(() => Promise.resolve(order.push('third')), { waitMs: LONG_MS });
+    last.end('');
+    await Promise.all([one, two, three, holding]);
+    expect(order).to.deep.equal(['first', 'second', 'third']);
+  });
+
+  it('takes one place for work that waits aside for two others at once', async () => {
+    const running = queue(1, 2);
+    const [one, two, last] = [held(), held(), held()];
+    const both = running.run(
+      async (place) => {
+        await Promise.all([place.aside(one.work), place.aside(two.work)]);
+        return last.work();
+      },
+      { waitMs: LONG_MS },
+    );
+    await until(() => running.runningCount === 0);
+    const holding = held();
+    const next = running.run(holding.work, { waitMs: LONG_MS });
+    one.end('');
+    two.end('');
+    await until(() => running.waitingCount === 1);
+    holding.end('');
+    await next;
+    await until(() => running.waitingCount === 0);
+    expect(running.runningCount).to.equal(1);
+    last.end('');
+    await both;
+    expect(running.runningCount).to.equal(0);
+  });
+
   it('keeps no place for work that fails aside, or comes back too late', async () => {
     const running = queue(1, 1);
     const other = held();

@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { expect } from 'chai';
 
 import { systemClock, type Clock } from '#shared/clock/clock';
@@ -33,9 +36,23 @@ describe('parseLogFilter', () => {
   });
 
   it('refuses what is no filter', () => {
-    for (const text of ['', 'info,', 'a=b', 'a=info=x', '=info', 'a b', '6']) {
+    for (const text of ['', 'info,', 'a=b', 'a=info=x', '=info', 'a b', '6', 'warning', 'inf', 'info,gatway']) {
       expect(() => parseLogFilter(text), text).to.throw(AlmanacError, `Invalid filter "${text}"`);
     }
+  });
+});
+
+describe('the parts of the program', () => {
+  it('can each be named alone', () => {
+    const paths = ['services', 'shared'].flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    );
+    const sources = paths.filter((path) => path.endsWith('.ts'));
+    const parts = sources.flatMap((path) =>
+      Array.from(readFileSync(path, 'utf8').matchAll(/component: '([^']+)'/g), ([, part]) => part),
+    );
+    expect(parts).to.include('gateway.http');
+    for (const part of parts) expect(parseLogFilter(part).levelOf(part), part).to.equal('trace');
   });
 });
 

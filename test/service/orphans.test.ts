@@ -1,0 +1,60 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { collectOrphans } from '#services/ingester/region/garbage';
+import { Region } from '#services/ingester/region/region';
+import { systemClock } from '#shared/clock/clock';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+import { regionFolder } from '#shared/segments/segment-name';
+import { CALL, StorageRig } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const HOUR_MS = 3_600_000;
+
+describe('files without an owner', () => {
+  const cleanUps: (() => void | Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  it('are found in many regions with one look at the garbage, and the others stay', async () => {
+    const rig = await StorageRig.start(
+      tempFolder((cleanUp) => cleanUps.push(cleanUp)),
+      { regions: 3 },
+    );
+    cleanUps.push(() => rig.stop());
+    const table = await rig.table('t');
+    const row = { host: 'x', time: 1n, a: 1 };
+    for (const { regionId } of table.regions) {
+      await rig.ingester.service.write(rig.request(table, [row], { regionId }), CALL);
+    }
+    await rig.flush(table);
+    const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+    const folders = table.regions.map(({ regionId }) => regionFolder(table.databaseId, table.tableId, regionId));
+    const before = await Promise.all(folders.map((folder) => store.list(folder)));
+    for (const folder of folders) writeFileSync(store.absolute(`${folder}/stray.parquet`), '');
+    let looks = 0;
+    const { service } = rig.metadata;
+    const metadata: MetadataService = {
+      ...service,
+      listGarbage: (request, call) => (looks++, service.listGarbage(request, call)),
+    };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const regions = await Promise.all(
+      table.regions.map(
+        async ({ regionId }) => new Region(table, await service.getManifest({ regionId }, CALL), 0n, keys),
+      ),
+    );
+    const late = { ...systemClock, nowMs: () => systemClock.nowMs() + HOUR_MS };
+    const options = { metadata, store, clock: late, graceMs: HOUR_MS / 2 };
+    expect(await collectOrphans(regions, { ...options, graceMs: 2 * HOUR_MS })).to.equal(0);
+    looks = 0;
+    expect(await collectOrphans(regions, options)).to.equal(table.regions.length);
+    expect(looks).to.equal(1);
+    expect(await Promise.all(folders.map((folder) => store.list(folder)))).to.deep.equal(before);
+  });
+});
