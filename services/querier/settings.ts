@@ -55,6 +55,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       timeoutMs: promql.timeoutMs,
       samplesMax: promql.maxSamples,
       isExperimental: promql.experimental,
+      resultCacheBytes: promql.resultCacheBytes,
       names: metricNames(config),
     },
     runs: {

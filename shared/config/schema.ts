@@ -234,6 +234,11 @@ export const SCHEMA = {
       default: true,
       doc: 'Allow functions, aggregations and modifiers that Prometheus calls experimental.',
     }),
+    result_cache: size({
+      default: '64MiB',
+      min: '0B',
+      doc: 'Memory for answers of range queries, of which a later query recomputes only what is new or changed. 0B: none.',
+    }),
   },
   memory: {
     limit: percentOrSize({

@@ -6,10 +6,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { QuerierMetrics } from '../metrics.js';
-import { DIALECT, runQuery, type PromAnswer } from '../promql/index.js';
+import { DIALECT, runQuery, type PromAnswer, type PromQuery } from '../promql/index.js';
 import { Limits } from '../promql/limits.js';
 import { parseQuery, type Dialect } from '../promql/parse.js';
 import { prettyExpr } from '../promql/print.js';
+import { isStepwise } from '../promql/stepwise.js';
 import { exprTree } from '../promql/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
@@ -19,6 +20,7 @@ import { answerText, type AnswerStats } from './prom/answer.js';
 import { Databases } from './prom/databases.js';
 import { envelope, inPieces, NO_NOTES } from './prom/envelope.js';
 import type { PromExtras } from './prom/extras.js';
+import { RangeCache } from './prom/range-cache.js';
 import { selectorsOf } from './prom/selectors.js';
 import { seriesAnswer } from './prom/series.js';
 import { matchersKey, ReadStats } from './prom/stats.js';
@@ -31,6 +33,8 @@ export interface PromLimits {
   readonly timeoutMs: number;
   readonly samplesMax: number;
   readonly isExperimental: boolean;
+  /** What kept answers of ranges may take. */
+  readonly resultCacheBytes: number;
   /** Of the columns of `PromTable`. */
   readonly names: MetricNames;
 }
@@ -50,6 +54,8 @@ type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries'
 
 /** Most steps of a query. */
 const STEPS_MAX = 11_000;
+/** Ranges of fewer steps are computed faster than they are kept. */
+const KEPT_STEPS_MIN = 8;
 /** Step of subqueries that name none. */
 const SUBQUERY_STEP_MS = 60_000;
 
@@ -85,9 +91,11 @@ interface Run {
 class PromRunner {
   readonly dialect: Dialect;
   readonly #deps: PromDeps;
+  readonly #ranges: RangeCache;
 
   constructor(deps: PromDeps) {
     this.#deps = deps;
+    this.#ranges = new RangeCache(deps.promLimits.resultCacheBytes);
     this.dialect = { ...DIALECT, isExperimental: deps.promLimits.isExperimental };
   }
 
@@ -162,8 +170,28 @@ class PromRunner {
       ...{ query, startMs, endMs, stepMs, defaultStepMs: SUBQUERY_STEP_MS, stepsMax: STEPS_MAX },
       lookbackMs: request.lookbackMs > 0 ? request.lookbackMs : lookbackMs,
     };
-    const answer = await runQuery(asked, source ?? run.databases, limits, this.dialect);
+    const answer =
+      source === undefined
+        ? await this.#kept(request.database, asked, run.databases, limits)
+        : await runQuery(asked, source, limits, this.dialect);
     return { answer, limits, elapsedMs: clock.monotonicMs() - run.startedMs };
+  }
+
+  /** Answers a query with what is kept of its range, as far as that is still true. */
+  async #kept(session: string, asked: PromQuery, databases: Databases, limits: Limits): Promise<PromAnswer> {
+    const { query, startMs, endMs, stepMs, lookbackMs } = asked;
+    const evaluate = (part: PromQuery): Promise<PromAnswer> => runQuery(part, databases, limits, this.dialect);
+    const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;
+    if (steps < KEPT_STEPS_MIN || steps > STEPS_MAX) return evaluate(asked);
+    const expr = parseQuery(query, this.dialect);
+    const selectors = selectorsOf(expr).map(({ selector }) => selector);
+    if (selectors.length === 0 || !isStepwise(expr)) return evaluate(asked);
+    const states = await databases.states(selectors);
+    if (states === undefined) return evaluate(asked);
+    const key = JSON.stringify([session, query, stepMs, ((startMs % stepMs) + stepMs) % stepMs, lookbackMs]);
+    return this.#ranges.answer({ key, startMs, stepMs, steps, states }, (fromMs, count) => {
+      return evaluate({ ...asked, startMs: fromMs, endMs: fromMs + (count - 1) * stepMs });
+    });
   }
 }
 

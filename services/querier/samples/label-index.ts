@@ -6,12 +6,14 @@ import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
 import { dataType } from '#shared/schema/data-type';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
-import { tagsOf } from '#shared/schema/table-schema';
+import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Labels } from '../promql/labels.js';
 import type { SeriesRows } from '../snapshot/rows-form.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
+import { ArrivalLog } from './arrival-log.js';
 import { Integers } from './growing.js';
+import { MS_PER } from './millis.js';
 
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
@@ -63,6 +65,8 @@ export class LabelIndex implements SeriesRows {
   count = 0;
   pins = 0;
   isObsolete = false;
+  /** Of rows that came since the index was made. Whoever forgets rows makes a new index. */
+  readonly arrivals = new ArrivalLog();
   readonly #deps: LabelIndexDeps;
   readonly #labels = new Map<string, LabelValues>();
   readonly #byTagId = new Map<number, LabelValues>();
@@ -124,6 +128,7 @@ export class LabelIndex implements SeriesRows {
   }
 
   append(part: ScanPart): Promise<void> {
+    this.#noteArrivals(part);
     if (part.seriesTo <= this.count) return Promise.resolve();
     invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
     const names = new Map(tagsOf(this.#table).map((tag) => [tag.id, tag.name]));
@@ -138,6 +143,14 @@ export class LabelIndex implements SeriesRows {
       this.count++;
     }
     return Promise.resolve();
+  }
+
+  #noteArrivals({ batches }: ScanPart): void {
+    const factor = MS_PER[dataType(timeIndexOf(this.#table).type).timeUnit ?? 'ns'];
+    for (const { sequenceFrom, sequenceTo, timeFirst } of batches) {
+      // One less than it is, for what doubles cannot tell.
+      this.arrivals.note(sequenceFrom, sequenceTo, Math.floor(Number(timeFirst) * factor) - 1);
+    }
   }
 
   /** The series that pass all tests, ascending. @param tests at least one. */

@@ -1,5 +1,8 @@
 import type { TimeUnit } from '#shared/schema/data-type';
 
+/** Milliseconds of one unit. */
+export const MS_PER: Readonly<Record<TimeUnit, number>> = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 };
+
 const TWO_32 = 4_294_967_296;
 const NANOS_PER_MS = 1_000_000;
 const MICROS_PER_MS = 1_000;

@@ -3,6 +3,7 @@ import type { Call } from '#shared/contracts/call';
 import type { LabelMatcher } from '../promql/ast.js';
 import type { SeriesSource } from '../promql/env.js';
 import type { Labels } from '../promql/labels.js';
+import type { DatabaseState } from './database-state.js';
 
 /** Which series are meant: those that fit all matchers of one of the sets; no set: all. */
 export interface SeriesQuery {
@@ -30,6 +31,8 @@ export interface SeriesFacts {
 
 /** What a database has, as of one moment: every part of a query sees the same rows. Must be closed. */
 export interface DatabaseSamples extends SeriesSource {
+  /** What it has of the tables that the matchers mean. */
+  state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState>;
   /** Ascending. */
   labelNames(query: SeriesQuery): Promise<readonly string[]>;
   /** Ascending. */

@@ -15,6 +15,7 @@ import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
+import type { DatabaseState, TableState } from './database-state.js';
 import type { LabelIndex } from './label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { SampleForm } from './sample-form.js';
@@ -113,6 +114,14 @@ class OpenDatabase implements DatabaseSamples {
       for (const one of series) found.push(one);
     }
     return found;
+  }
+
+  async state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState> {
+    const states = new Map<number, TableState>();
+    for (const table of new Set(matcherSets.flatMap((matchers) => this.#meant(matchers)))) {
+      states.set(table.tableId, (await this.#samples(table)).state);
+    }
+    return states;
   }
 
   async labelNames(query: SeriesQuery): Promise<readonly string[]> {

@@ -8,7 +8,9 @@ import { Labels, METRIC_NAME } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
+import type { TableState } from './database-state.js';
 import type { LabelIndex, LabelTest } from './label-index.js';
+import { MS_PER } from './millis.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
 import { between, merged, type Piece } from './piece.js';
 import type { SampleView } from './sample-form.js';
@@ -16,7 +18,6 @@ import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 
 const FIELD = '__field__';
-const MS_PER: Readonly<Record<TimeUnit, number>> = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 };
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
 
@@ -37,6 +38,14 @@ export class TableSamples {
     this.#views = views;
     this.#deps = deps;
     this.#fields = sampleFields(table);
+  }
+
+  /** What it sees, to be compared with what a later query sees. */
+  get state(): TableState {
+    const regions = this.#views.map(({ series, sequenceTo, manifest }) => {
+      return { arrivals: series?.arrivals, sequenceTo, manifest };
+    });
+    return { table: this.table, regions };
   }
 
   release(): void {

@@ -30,6 +30,8 @@ export interface RegionView<P extends RowsPart, S extends SeriesRows> {
   readonly series: S | undefined;
   /** How many series it had. */
   readonly seriesCount: number;
+  /** The last row that is in it. */
+  readonly sequenceTo: bigint;
   /** The same view once more, to be released by itself. */
   again(): RegionView<P, S>;
   release(): void;
@@ -137,7 +139,9 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   /** The region as it is after a whole answer. */
   pinned(manifest: RegionManifest): RegionView<P, S> {
     const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
-    return this.#view({ manifest, parts, series: this.#series, seriesCount: this.#series?.count ?? 0 });
+    const series = this.#series;
+    const sequenceTo = this.#parts.at(-1)?.sequenceTo ?? manifest.watermark;
+    return this.#view({ manifest, parts, series, seriesCount: series?.count ?? 0, sequenceTo });
   }
 
   #view(of: Omit<RegionView<P, S>, 'again' | 'release'>): RegionView<P, S> {

@@ -2,10 +2,12 @@ import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Place } from '#shared/limits/bounded-queue';
 
-import type { LabelMatcher } from '../../promql/ast.js';
+import type { LabelMatcher, VectorSelector } from '../../promql/ast.js';
 import type { SeriesSource } from '../../promql/env.js';
 import type { SampleSeries } from '../../promql/samples.js';
+import type { DatabaseState } from '../../samples/database-state.js';
 import type { DatabaseSamples, SampleSources } from '../../samples/sample-source.js';
+import type { States } from './range-cache.js';
 
 export interface DatabasesOptions {
   readonly sources: SampleSources;
@@ -56,6 +58,24 @@ export class Databases implements SeriesSource {
     }
     const database = naming.at(-1)?.value ?? this.#options.session;
     return { database, matchers: matchers.filter((matcher) => !naming.includes(matcher)) };
+  }
+
+  /** What the databases have of the tables that the selectors mean; undefined if one does not exist. */
+  async states(selectors: readonly VectorSelector[]): Promise<States | undefined> {
+    const byDatabase = new Map<string, (readonly LabelMatcher[])[]>();
+    for (const { matchers } of selectors) {
+      const addressed = this.addressed(matchers);
+      const others = byDatabase.get(addressed.database);
+      if (others === undefined) byDatabase.set(addressed.database, [addressed.matchers]);
+      else others.push(addressed.matchers);
+    }
+    const states = new Map<string, DatabaseState>();
+    for (const [database, matcherSets] of byDatabase) {
+      const state = await this.read(database, (samples) => samples.state(matcherSets));
+      if (state === undefined) return undefined;
+      states.set(database, state);
+    }
+    return states;
   }
 
   /** Waits for what is read elsewhere. */

@@ -1,0 +1,40 @@
+import type { Expr, TimeShift, VectorSelector } from './ast.js';
+
+/** Functions of the query's own range, and one that chooses series by what the whole range has. */
+const OF_RANGE: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step', 'info']);
+const BY_ORDER: ReadonlySet<string> = new Set(['limitk', 'limit_ratio']);
+
+/**
+ * Whether the value of an expression at a time follows from samples up to that time and nothing else: neither from the
+ * range of the query nor from later samples.
+ */
+export function isStepwise(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'number':
+    case 'string':
+      return true;
+    case 'vectorSelector':
+      return isPlain(expr);
+    case 'matrixSelector':
+      return isPlain(expr.selector) && expr.rangeExpr === undefined;
+    case 'subquery':
+      return looksBack(expr) && expr.rangeExpr === undefined && expr.stepExpr === undefined && isStepwise(expr.expr);
+    case 'paren':
+    case 'unary':
+      return isStepwise(expr.expr);
+    case 'binary':
+      return isStepwise(expr.lhs) && isStepwise(expr.rhs);
+    case 'call':
+      return !OF_RANGE.has(expr.func.name) && expr.args.every(isStepwise);
+    case 'aggregation':
+      return !BY_ORDER.has(expr.op) && isStepwise(expr.expr) && (expr.param === undefined || isStepwise(expr.param));
+  }
+}
+
+function isPlain(selector: VectorSelector): boolean {
+  return looksBack(selector) && !selector.isAnchored && !selector.isSmoothed;
+}
+
+function looksBack({ offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift): boolean {
+  return offsetMs >= 0 && offsetExpr === undefined && atMs === undefined && startOrEnd === undefined;
+}

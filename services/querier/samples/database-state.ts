@@ -1,0 +1,52 @@
+import type { RegionManifest, Table } from '#shared/contracts/gen/common';
+
+import type { ArrivalLog } from './arrival-log.js';
+
+/** What a read saw of a region. */
+export interface RegionState {
+  readonly arrivals: ArrivalLog | undefined;
+  /** The last row that it saw. */
+  readonly sequenceTo: bigint;
+  readonly manifest: RegionManifest;
+}
+
+/** What a read saw of a table. */
+export interface TableState {
+  readonly table: Table;
+  readonly regions: readonly RegionState[];
+}
+
+/** What a query saw of the tables that its selectors mean, by table id. */
+export type DatabaseState = ReadonlyMap<number, TableState>;
+
+/**
+ * The least time, in milliseconds, of what `now` has and `before` has not: what follows from earlier samples alone is
+ * still true. Infinity if nothing changed; -Infinity if that cannot be told.
+ */
+export function changedFrom(before: DatabaseState, now: DatabaseState): number {
+  if (before.size !== now.size) return -Infinity;
+  let fromMs = Infinity;
+  for (const [tableId, state] of now) fromMs = Math.min(fromMs, tableChangedFrom(before.get(tableId), state));
+  return fromMs;
+}
+
+function tableChangedFrom(before: TableState | undefined, now: TableState): number {
+  if (before === undefined || before.table.schemaVersion !== now.table.schemaVersion) return -Infinity;
+  if (before.regions.length !== now.regions.length) return -Infinity;
+  return Math.min(Infinity, ...now.regions.map((region, i) => regionChangedFrom(before.regions[i], region)));
+}
+
+function regionChangedFrom(before: RegionState, now: RegionState): number {
+  // Another log: rows were fetched anew, because the owner or its life is another.
+  if (now.arrivals === undefined || before.arrivals !== now.arrivals) return -Infinity;
+  if (!hasAllOf(before.manifest, now.manifest)) return -Infinity;
+  return now.arrivals.firstTimeOf(before.sequenceTo, now.sequenceTo);
+}
+
+/** Whether a manifest still has all segments of an earlier one. */
+function hasAllOf(before: RegionManifest, now: RegionManifest): boolean {
+  if (before === now) return true;
+  if (before.regionId !== now.regionId || before.truncatedSequence !== now.truncatedSequence) return false;
+  const paths = new Set(now.segments.map(({ path }) => path));
+  return before.segments.every(({ path }) => paths.has(path));
+}
