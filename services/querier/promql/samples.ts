@@ -32,6 +32,15 @@ export interface StepSeries {
   readonly histograms?: (Histogram | undefined)[];
   /** Whether the metric name is dropped when the query ends. */
   readonly isNameDropped: boolean;
+  /** Values as they were written before; absent where they are not kept. */
+  readonly texts?: KeptTexts | undefined;
+}
+
+/** Texts of the values of steps, each made when it is first written. */
+export interface KeptTexts {
+  readonly all: (string | undefined)[];
+  /** Where the first step's is. */
+  readonly from: number;
 }
 
 /** A series that is being made. */

@@ -1,4 +1,4 @@
-import type { Expr, TimeShift, VectorSelector } from './ast.js';
+import type { Aggregation, Call, Expr, MatrixSelector, Subquery, TimeShift, VectorSelector } from './ast.js';
 
 /** Functions of the query's own range, and one that chooses series by what the whole range has. */
 const OF_RANGE: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step', 'info']);
@@ -10,25 +10,30 @@ const BY_ORDER: ReadonlySet<string> = new Set(['limitk', 'limit_ratio']);
  */
 export function isStepwise(expr: Expr): boolean {
   switch (expr.kind) {
-    case 'number':
-    case 'string':
-      return true;
     case 'vectorSelector':
       return isPlain(expr);
     case 'matrixSelector':
       return isPlain(expr.selector) && expr.rangeExpr === undefined;
     case 'subquery':
-      return looksBack(expr) && expr.rangeExpr === undefined && expr.stepExpr === undefined && isStepwise(expr.expr);
-    case 'paren':
-    case 'unary':
-      return isStepwise(expr.expr);
-    case 'binary':
-      return isStepwise(expr.lhs) && isStepwise(expr.rhs);
+      return looksBack(expr) && isFixed(expr) && isStepwise(expr.expr);
     case 'call':
       return !OF_RANGE.has(expr.func.name) && expr.args.every(isStepwise);
     case 'aggregation':
-      return !BY_ORDER.has(expr.op) && isStepwise(expr.expr) && (expr.param === undefined || isStepwise(expr.param));
+      return !BY_ORDER.has(expr.op) && [expr.expr, expr.param].every((part) => part === undefined || isStepwise(part));
+    default:
+      return partsOf(expr).every(isStepwise);
   }
+}
+
+function partsOf(
+  expr: Exclude<Expr, VectorSelector | MatrixSelector | Subquery | Call | Aggregation>,
+): readonly Expr[] {
+  if (expr.kind === 'binary') return [expr.lhs, expr.rhs];
+  return expr.kind === 'paren' || expr.kind === 'unary' ? [expr.expr] : [];
+}
+
+function isFixed({ rangeExpr, stepExpr }: Subquery): boolean {
+  return rangeExpr === undefined && stepExpr === undefined;
 }
 
 function isPlain(selector: VectorSelector): boolean {

@@ -31,16 +31,17 @@ export function changedFrom(before: DatabaseState, now: DatabaseState): number {
 }
 
 function tableChangedFrom(before: TableState | undefined, now: TableState): number {
-  if (before === undefined || before.table.schemaVersion !== now.table.schemaVersion) return -Infinity;
+  if (before?.table.schemaVersion !== now.table.schemaVersion) return -Infinity;
   if (before.regions.length !== now.regions.length) return -Infinity;
   return Math.min(Infinity, ...now.regions.map((region, i) => regionChangedFrom(before.regions[i], region)));
 }
 
 function regionChangedFrom(before: RegionState, now: RegionState): number {
   // Another log: rows were fetched anew, because the owner or its life is another.
-  if (now.arrivals === undefined || before.arrivals !== now.arrivals) return -Infinity;
+  const { arrivals } = now;
+  if (arrivals === undefined || before.arrivals !== arrivals) return -Infinity;
   if (!hasAllOf(before.manifest, now.manifest)) return -Infinity;
-  return now.arrivals.firstTimeOf(before.sequenceTo, now.sequenceTo);
+  return arrivals.firstTimeOf(before.sequenceTo, now.sequenceTo);
 }
 
 /** Whether a manifest still has all segments of an earlier one. */

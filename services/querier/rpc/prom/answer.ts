@@ -3,7 +3,7 @@ import type { PromQueryRequest } from '#shared/contracts/gen/querier';
 import type { PromAnswer } from '../../promql/index.js';
 import { hasSamples } from '../../promql/samples.js';
 import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
-import { matrixElement, rangeElement, scalarJson, timeText, vectorElement, floatText } from './json.js';
+import { floatHead, matrixElement, rangeElement, scalarJson, timeText, vectorElement, floatText } from './json.js';
 
 /** What is told of how a query was answered. */
 export interface AnswerStats {
@@ -72,10 +72,10 @@ function resultOf({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value, 
       const { items, isCut } = cut(value.series.filter(hasSamples), limit);
       if (isInstant)
         return { type: 'vector', elements: jsonArray(mapped(items, (it) => vectorElement(it, endMs))), isCut };
-      const times = Array.from({ length: steps }, (_, step) => timeText(startMs + step * stepMs));
+      const heads = Array.from({ length: steps }, (_, step) => floatHead(startMs + step * stepMs));
       return {
         type: 'matrix',
-        elements: jsonArray(mapped(items, (it) => matrixElement(it, (step) => times[step]))),
+        elements: jsonArray(mapped(items, (it) => matrixElement(it, heads))),
         isCut,
       };
     }

@@ -17,11 +17,16 @@ export function timeText(timeMs: number): string {
   return ms === 0 ? `${sign}${seconds}` : `${sign}${seconds}.${String(ms).padStart(3, '0')}`;
 }
 
+const EXPONENT = 'e'.charCodeAt(0);
+
 /** A float of a vector or matrix, without quotes: plain from 1e-6 up to 1e21, with an exponent beyond. */
 export function floatText(value: number): string {
+  const plain = `${value}`;
+  // Nearly all numbers: neither an exponent nor 0, which may be -0.
+  if (value !== 0 && Math.abs(value) < 1e21 && plain.charCodeAt(plain.length - 3) !== EXPONENT) return plain;
   if (Math.abs(value) === Infinity) return value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
-  const text = String(value);
+  const text = plain;
   // JavaScript changes to exponents at the same magnitudes, but writes one digit of them where it can.
   return text.at(-3) === 'e' ? `${text.slice(0, -1)}0${text.slice(-1)}` : text;
 }
@@ -62,18 +67,27 @@ export function vectorElement(series: StepSeries, timeMs: number): string {
   return `${metric},"histogram":[${time},${histogramJson(histogramAt(series, 0))}]}`;
 }
 
-/** One element of a matrix. @param timeAt of a step. */
-export function matrixElement(series: StepSeries, timeAt: (step: number) => string): string {
-  let values = '';
+/** What stands in a matrix in front of a float at a step, the end of the one before included. */
+export function floatHead(timeMs: number): string {
+  return `"],[${timeText(timeMs)},"`;
+}
+
+/** One element of a matrix. @param heads `floatHead` of each step. */
+export function matrixElement(series: StepSeries, heads: readonly string[]): string {
+  const { kinds, values, texts } = series;
+  // Joining is twice as fast as adding to a text.
+  const floats: string[] = [];
   let histograms = '';
-  const { kinds } = series;
   for (let step = 0; step < kinds.length; step++) {
-    if (kinds[step] === NONE) continue;
-    const time = timeAt(step);
-    if (kinds[step] === FLOAT) values += `,[${time},"${floatText(series.values[step])}"]`;
-    else histograms += `,[${time},${histogramJson(histogramAt(series, step))}]`;
+    if (kinds[step] === FLOAT) {
+      const text =
+        texts === undefined ? floatText(values[step]) : (texts.all[texts.from + step] ??= floatText(values[step]));
+      floats.push(heads[step], text);
+    } else if (kinds[step] !== NONE) {
+      histograms += `${heads[step].slice(2, -1)}${histogramJson(histogramAt(series, step))}]`;
+    }
   }
-  return element(series.labels, values, histograms);
+  return element(series.labels, floats.length === 0 ? '' : `${floats.join('').slice(2)}"]`, histograms);
 }
 
 /** One element of the matrix that a range selector by itself gives. */

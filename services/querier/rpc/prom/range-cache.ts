@@ -4,7 +4,7 @@
  */
 import type { PromAnswer } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../promql/labels.js';
-import type { StepSeries } from '../../promql/samples.js';
+import type { KeptTexts, StepSeries } from '../../promql/samples.js';
 import { changedFrom, type DatabaseState } from '../../samples/database-state.js';
 
 /** What the databases of a query had, by name. */
@@ -33,7 +33,8 @@ interface Entry extends Steps {
 }
 
 const SERIES_BYTES = 300;
-const STEP_BYTES = 9;
+/** A step's kind, value and text. */
+const STEP_BYTES = 70;
 /** An answer may take this share of all. */
 const ENTRY_SHARE = 0.25;
 /** Steps beyond the last query's own are kept as long as they are not more than its own. */
@@ -60,13 +61,17 @@ export class RangeCache {
       const series = sliced(joined, range);
       const isKeptWhole = joined.steps <= KEPT_FACTOR * range.steps;
       this.#keep(range, isKeptWhole ? joined : { startMs: range.startMs, steps: range.steps, series });
-      return { value: { kind: 'vector', series }, steps: range.steps, warnings: [], infos: [] };
+      return answerOf(range, series);
     }
     const whole = await evaluate(range.startMs, range.steps);
     const series = plainSeries(whole);
-    if (series === undefined) this.#forget(range.key);
-    else this.#keep(range, { startMs: range.startMs, steps: range.steps, series });
-    return whole;
+    if (series === undefined) {
+      this.#forget(range.key);
+      return whole;
+    }
+    const withTexts = series.map((one) => ({ ...one, texts: { all: noTexts(range.steps), from: 0 } }));
+    this.#keep(range, { startMs: range.startMs, steps: range.steps, series: withTexts });
+    return answerOf(range, withTexts);
   }
 
   /** The steps that are still true and overlap with the range. */
@@ -99,6 +104,14 @@ export class RangeCache {
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
   }
+}
+
+function answerOf({ steps }: CachedRange, series: readonly StepSeries[]): PromAnswer {
+  return { value: { kind: 'vector', series }, steps, warnings: [], infos: [] };
+}
+
+function noTexts(steps: number): (string | undefined)[] {
+  return new Array<string | undefined>(steps).fill(undefined);
 }
 
 function statesChangedFrom(before: States, now: States): number {
@@ -151,12 +164,8 @@ function joinedSteps(parts: readonly Steps[], startMs: number, stepMs: number): 
   let at = 0;
   for (const [key, labels] of labelsByKey) {
     const [from, to] = [at, at + steps];
-    byKey.set(key, {
-      labels,
-      kinds: kinds.subarray(from, to),
-      values: values.subarray(from, to),
-      isNameDropped: false,
-    });
+    const arrays = { kinds: kinds.subarray(from, to), values: values.subarray(from, to) };
+    byKey.set(key, { labels, ...arrays, isNameDropped: false, texts: { all: noTexts(steps), from: 0 } });
     at = to;
   }
   for (const part of parts) {
@@ -165,6 +174,7 @@ function joinedSteps(parts: readonly Steps[], startMs: number, stepMs: number): 
       const target = byKey.get(one.labels.key);
       target?.kinds.set(one.kinds.subarray(0, part.steps), offset);
       target?.values.set(one.values.subarray(0, part.steps), offset);
+      copyTexts(one.texts, target?.texts, part.steps, offset);
     }
   }
   const isMore = labelsByKey.size > parts[0].series.length;
@@ -175,8 +185,15 @@ function joinedSteps(parts: readonly Steps[], startMs: number, stepMs: number): 
 /** The steps of the range. */
 function sliced(from: Steps, { startMs, stepMs, steps }: CachedRange): StepSeries[] {
   const offset = Math.round((startMs - from.startMs) / stepMs);
-  return from.series.map(({ labels, kinds, values }) => {
+  return from.series.map(({ labels, kinds, values, texts }) => {
     const [first, last] = [offset, offset + steps];
-    return { labels, kinds: kinds.subarray(first, last), values: values.subarray(first, last), isNameDropped: false };
+    const arrays = { kinds: kinds.subarray(first, last), values: values.subarray(first, last) };
+    const shifted = texts && { all: texts.all, from: texts.from + offset };
+    return { labels, ...arrays, isNameDropped: false, texts: shifted };
   });
+}
+
+function copyTexts(from: KeptTexts | undefined, to: KeptTexts | undefined, steps: number, offset: number): void {
+  if (from === undefined || to === undefined) return;
+  for (let step = 0; step < steps; step++) to.all[offset + step] = from.all[from.from + step];
 }
