@@ -31,7 +31,9 @@ describe('repository', () => {
   });
 
   it('has files of known kinds only', () => {
-    expect(files.filter((path) => !KNOWN_ENDING.test(path))).to.deep.equal([]);
+    // Cases of other suites stay as their authors named them.
+    const own = files.filter((path) => !/^test\/conformance\/[^/]+\/cases\//.test(path));
+    expect(own.filter((path) => !KNOWN_ENDING.test(path))).to.deep.equal([]);
   });
 
   it('has no page longer than 600 lines', () => {
