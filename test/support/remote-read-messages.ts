@@ -107,6 +107,7 @@ export interface ChunkRead {
   readonly type: number;
   readonly reset: string;
   readonly data: Uint8Array;
+  readonly count: number;
   readonly samples: readonly ChunkSample[];
 }
 
@@ -142,7 +143,16 @@ export function framesOf(body: Uint8Array): FrameRead[] {
       const read = chunks.map((chunk): ChunkRead => {
         const { data } = chunk as unknown as { data: Uint8Array };
         const { min_time_ms: min, max_time_ms: max, type } = chunk;
-        return { min, max, type, data, ...decodeChunk(type, data) };
+        return {
+          ...{ min, max, type, data, count: data[0] * 256 + data[1] },
+          // Many are only counted.
+          get reset() {
+            return decodeChunk(type, data).reset;
+          },
+          get samples() {
+            return decodeChunk(type, data).samples;
+          },
+        };
       });
       frames.push({ query, bytes: length, labels: labelText(labels), chunks: read });
     }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
 import { Almanac } from '#test/support/almanac';
+import { Cluster } from '#test/support/cluster';
 import {
   CHUNKS,
   framesOf,
@@ -219,14 +220,50 @@ describe('remote read from a process', function () {
     const [read, health] = await Promise.all([frames(['__name__=~many_.*']), longestHealth(almanac)]);
     const elapsed = performance.now() - started;
     expect(new Set(read.map(({ labels }) => labels)).size).to.equal(series);
-    const count = read.reduce(
-      (sum, { chunks }) => sum + chunks.reduce((all, chunk) => all + chunk.samples.length, 0),
-      0,
-    );
+    const count = read.flatMap(({ chunks }) => chunks).reduce((sum, chunk) => sum + chunk.count, 0);
     expect(count).to.equal(series * 600);
     const order = read.map(({ labels }) => labels);
     expect(order).to.deep.equal([...order].sort());
     expect(health, `${Math.round(elapsed)} ms in all`).to.be.below(1000);
+  });
+});
+
+describe('remote read from a cluster', function () {
+  this.timeout(240_000);
+
+  it('has the series of all ingesters, fresh and flushed', async () => {
+    let cleanUp: () => void = () => undefined;
+    const cluster = await Cluster.start(
+      tempFolder((after) => (cleanUp = after)),
+      { ingesters: 2 },
+    );
+    try {
+      const count = 200;
+      for (let half = 0; half < 2; half++) {
+        const series = Array.from({ length: count }, (_, i) => {
+          const samples = Array.from({ length: 200 }, (__, n) => ({ value: i, timestamp: T0 + half * 200 + n }));
+          return labelled({ __name__: 'm', i: String(i) }, { samples });
+        });
+        const { status, text } = await cluster.post(
+          '/v1/prometheus/write',
+          Uint8Array.from(compressSync(bodyV1(series))),
+        );
+        expect(status, text).to.equal(204);
+        if (half === 0) await cluster.sql(`ADMIN flush_table('${TABLE}')`);
+      }
+      const query = { from: 0, to: 1e15, matchers: ['__name__=m'] };
+      const whole = wholeSeries((await remoteRead(cluster, readBody([query]))).body)[0];
+      const frames = framesOf((await remoteRead(cluster, readBody([query], [CHUNKS]))).body);
+      expect(whole).to.have.length(count);
+      for (const [i, { labels, samples }] of whole.entries()) {
+        expect(samples.map(({ time }) => time - T0)).to.deep.equal(Array.from({ length: 400 }, (_, n) => n));
+        expect(frames[i].labels).to.equal(labels);
+        expect(frames[i].chunks.flatMap((chunk) => chunk.samples)).to.deep.equal(samples);
+      }
+    } finally {
+      await cluster.killAll();
+      cleanUp();
+    }
   });
 });
 
