@@ -44,6 +44,7 @@ describe('SampleStore', () => {
       connection,
       clock: systemClock,
       cacheBytes: 1 << 20,
+      metadataTable: 'metadata',
     });
   });
 

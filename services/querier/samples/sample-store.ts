@@ -42,6 +42,8 @@ export interface SampleStoreDeps {
   readonly clock: Clock;
   /** What decoded samples of segments may take. */
   readonly cacheBytes: number;
+  /** What is told of metrics is no metric. */
+  readonly metadataTable: string;
 }
 
 /** Samples of all tables for PromQL: fresh rows and decoded segments in arrays, kept from query to query. */
@@ -59,10 +61,11 @@ export class SampleStore implements SampleSources {
   }
 
   async open(database: string, call: Call): Promise<DatabaseSamples> {
-    const { catalog } = this.#deps;
+    const { catalog, metadataTable } = this.#deps;
     await catalog.database(database, call);
     const tables = await catalog.tables(database, call);
-    return new OpenDatabase(tables.filter(isRead), this, call);
+    const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
+    return new OpenDatabase(read, this, call);
   }
 
   get clock(): Clock {
