@@ -1,8 +1,13 @@
+import { randomBytes } from 'node:crypto';
+import { request, type IncomingMessage } from 'node:http';
+
 import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
+import { pollUntil } from '#test/support/almanac';
 import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
 import { memoryQuerier, MemorySamples } from '#test/support/memory-samples';
+import { partialQuerier } from '#test/support/partial-querier';
 import { series } from '#test/support/promql-source';
 import {
   CHUNKS,
@@ -149,4 +154,46 @@ describe('remote read over HTTP', () => {
     samples.isStuck = false;
     expect([answer.status, await answer.text()]).to.deep.equal([503, 'query timed out in expression evaluation\n']);
   });
+});
+
+describe('streamed remote reads', () => {
+  it('are made no faster than they are taken, and end when the client goes', async () => {
+    const part = randomBytes(256 * 1024);
+    const state = { given: 0, isEnded: false };
+    const rig = await startGatewayRig(
+      {},
+      partialQuerier({
+        async *promRead() {
+          try {
+            for (; state.given < 4000; state.given++) yield await Promise.resolve({ query: 0, data: part });
+          } finally {
+            state.isEnded = true;
+          }
+        },
+      }),
+    );
+    try {
+      const sent = request(`${rig.url}/v1/prometheus/read`, { method: 'POST' });
+      sent.end(compressSync(readBody([{ ...EVER, matchers: [] }], [CHUNKS])));
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        sent.once('response', resolve).once('error', reject);
+      });
+      response.pause();
+      let quiet = 0;
+      let before = -1;
+      const isQuiet = await pollUntil(performance.now() + 10_000, () => {
+        quiet = state.given === before ? quiet + 1 : 0;
+        before = state.given;
+        return Promise.resolve(quiet > 20);
+      });
+      expect(isQuiet).to.equal(true);
+      // What the sockets of both sides hold is far below a GiB.
+      expect(state.given).to.be.within(1, 200);
+      expect(state.isEnded).to.equal(false);
+      sent.on('error', () => undefined).destroy();
+      expect(await pollUntil(performance.now() + 10_000, () => Promise.resolve(state.isEnded))).to.equal(true);
+    } finally {
+      await rig.gateway.stop();
+    }
+  }).timeout(30_000);
 });
