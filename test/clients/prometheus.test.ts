@@ -67,19 +67,26 @@ describe('a real Prometheus', function () {
             { job_name: 'self', static_configs: [{ targets: [own] }] },
             { job_name: 'node', static_configs: [{ targets: [node.url.slice('http://'.length)] }] },
           ],
-          remote_write: [{ url: `${almanac.url}${BASE}/write`, queue_config: { batch_send_deadline: '1s' } }],
+          remote_write: [
+            { url: `${almanac.url}${BASE}/write`, queue_config: { batch_send_deadline: '1s', max_shards: 1 } },
+          ],
           remote_read: [{ url: `${almanac.url}${BASE}/read`, read_recent: true }],
         }),
       }),
     );
     const begin = Date.now() / 1000;
-    const seen = async (): Promise<number> => {
-      const { result } = await query(almanac, BASE, 'query', { query: 'min(count_over_time(up[5m]))' });
+    const number = async (text: string): Promise<number> => {
+      const { result } = await query(almanac, BASE, 'query', { query: text });
       return Number((result[0] as { value: [number, string] } | undefined)?.value[1] ?? 0);
     };
-    expect(await pollUntil(performance.now() + WITHIN_MS, async () => (await seen()) >= 15)).to.equal(true);
-    const seconds = Math.floor(Date.now() / 1000) - 3;
-    const range = { start: String(Math.ceil(begin) + 0.4637), end: String(seconds + 0.4637), step: '1' };
+    const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+      expect(await pollUntil(performance.now() + WITHIN_MS, isSo)).to.equal(true);
+    };
+    await until(async () => (await number('min(count_over_time(up[5m]))')) >= 15);
+    const end = Math.floor(Date.now() / 1000);
+    // What was scraped before this has come too: it is sent in order.
+    await until(async () => (await number('min(timestamp(up))')) > end + 1);
+    const range = { start: String(Math.ceil(begin) + 0.4637), end: String(end + 0.4637), step: '1' };
     // A database without data of its own, and one that has both.
     const reading = await started(
       startPrometheus(folder(), {
