@@ -21,6 +21,7 @@ import { Lifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, dispatcher, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
+import { READ_ENCODING } from './query/remote-read/handler.js';
 import { QUERY_ENCODINGS } from './query/sql.js';
 import type { RequestContext } from './request-context.js';
 
@@ -129,6 +130,8 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     checkReady,
     onFailure,
   };
+  const readPacked = ({ request }: RequestContext, call: Call): ReturnType<BodyReader['read']> =>
+    bodies.read(request, { encodings: [READ_ENCODING], impliedEncoding: READ_ENCODING }, call);
   return {
     config,
     cacheBytes: Math.min(KEY_CACHE_BYTES_MAX, cacheBytes * KEY_CACHE_SHARE),
@@ -146,6 +149,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     },
     sql,
     prom: { ...sql, admin, nowMs: () => clock.nowMs() },
+    remoteRead: { ...sql, readBody: readPacked, budget },
     admin: {
       admin,
       readiness,

@@ -72,6 +72,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     connection: sampling,
     clock,
     cacheBytes: config.sampleCacheBytes,
+    metadataTable: config.promql.names.metadataTable,
   });
   const unsubscribe = [
     catalog.onManifest((manifest) => manifests.apply(manifest)),

@@ -18,5 +18,8 @@ export function lateQuerier(querier: () => QuerierService): QuerierService {
     async *promParse(request, call) {
       yield* querier().promParse(request, call);
     },
+    async *promRead(request, call) {
+      yield* querier().promRead(request, call);
+    },
   };
 }

@@ -2,12 +2,13 @@ import { expect } from 'chai';
 
 import { MAX_TIME_MS, MIN_TIME_MS } from '#services/gateway/query/prom-times';
 import { RemoteQueriers } from '#services/gateway/cluster/remote-queriers';
-import type { PromQueryRequest, PromText } from '#shared/contracts/gen/querier';
+import type { PromQueryRequest, PromReadPart, PromText } from '#shared/contracts/gen/querier';
 import { failure } from '#test/support/failure';
 import { callFor, GrpcRig } from '#test/support/grpc-rig';
 import { memoryQuerier, MemorySamples } from '#test/support/memory-samples';
 import { overGrpc, type OverGrpc } from '#test/support/over-grpc';
 import { series } from '#test/support/promql-source';
+import { framesOf } from '#test/support/remote-read-messages';
 
 const QUERY: PromQueryRequest = {
   ...{ database: 'public', query: 'up', startMs: -60_000, endMs: 0, stepMs: 60_000 },
@@ -45,6 +46,33 @@ describe('PromQL between processes', () => {
     const kinds: string[] = [];
     for await (const { kind } of service.promTable(QUERY, callFor(5_000))) kinds.push(kind);
     expect(kinds).to.deep.equal(['schema', 'text', 'end']);
+  });
+
+  it('carries samples as they are stored', async () => {
+    const { service } = remote;
+    const matchers = [{ op: '=', name: '__name__', value: 'up' }];
+    const queries = [0, 1].map((i) => ({ startMs: i * 60_000, endMs: 120_000, matchers }));
+    const read = async (format: string): Promise<PromReadPart[]> => {
+      const parts: PromReadPart[] = [];
+      for await (const part of service.promRead({ database: 'public', queries, format }, callFor(5_000))) {
+        parts.push(part);
+      }
+      return parts;
+    };
+    expect((await read('samples')).map(({ query }) => query)).to.deep.equal([0, 1]);
+    const frames = framesOf(Buffer.concat((await read('chunks')).map(({ data }) => data)));
+    expect(frames.map(({ query, chunks }) => [query, chunks[0].samples.map(({ time }) => time)])).to.deep.equal([
+      [0, [0, 60_000, 120_000]],
+      [1, [60_000, 120_000]],
+    ]);
+    const bad = [{ ...queries[0], matchers: [{ op: '=~', name: 'a', value: '(' }] }];
+    const refused = await failure(
+      (async () => {
+        const parts = service.promRead({ database: 'public', queries: bad, format: 'samples' }, callFor(5_000));
+        for await (const part of parts) expect(part).to.equal(undefined);
+      })(),
+    );
+    expect(refused.code).to.equal('invalid_syntax');
   });
 
   it('carries errors with their words', async () => {

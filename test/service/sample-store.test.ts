@@ -44,6 +44,7 @@ describe('SampleStore', () => {
       connection,
       clock: systemClock,
       cacheBytes: 1 << 20,
+      metadataTable: 'metadata',
     });
   });
 
@@ -168,5 +169,42 @@ describe('SampleStore', () => {
     expect(second.map(({ times }) => [...times])).to.deep.equal(first.map(({ times }) => [...times]));
     open.close();
     expect(await select(['__name__=m'])).to.have.length(2);
+  });
+
+  it('reads what is stored in the order of labels, some series at a time', async () => {
+    const table = await rig.table('m');
+    // More than are sorted or read at once, in an order of their own.
+    const hosts = Array.from({ length: 5000 }, (_, i) => `h${(i * 7919) % 5000}`);
+    await rig.write(
+      table,
+      hosts.map((host, i) => row(host, 1, i)),
+    );
+    await rig.flush(table);
+    await rig.write(
+      table,
+      hosts.slice(0, 100).map((host) => row(host, 2, -1)),
+    );
+    const read = async (texts: readonly string[], [fromMs, toMs]: readonly [number, number]): Promise<string[]> => {
+      const open = await store.open('public', CALL);
+      const found: string[] = [];
+      try {
+        for await (const { labels, piece } of open.stored(texts.map(matcher), fromMs, toMs)) {
+          expect(piece.isAscending).to.equal(true);
+          found.push(
+            `${labels.get('host')} ${Array.from(piece.times, (time, i) => `${time}:${piece.values[i]}`).join(' ')}`,
+          );
+        }
+      } finally {
+        open.close();
+      }
+      return found;
+    };
+    const expected = hosts.map((host, i) => `${host} 1000:${i}${i < 100 ? ' 2000:-1' : ''}`);
+    const byHost = (a: string, b: string): number => (a.split(' ')[0] < b.split(' ')[0] ? -1 : 1);
+    expect(await read(['__name__=m'], FOREVER)).to.deep.equal(expected.sort(byHost));
+    const later = hosts.slice(0, 100).map((host) => `${host} 2000:-1`);
+    expect(await read(['__name__=m'], [1000, 2000])).to.deep.equal(later.sort(byHost));
+    expect(await read(['__name__=m', 'host=h7'], FOREVER)).to.have.length(1);
+    expect(await read(['__name__=other'], FOREVER)).to.deep.equal([]);
   });
 });

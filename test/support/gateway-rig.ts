@@ -6,6 +6,8 @@ import type { Database, Table } from '#shared/contracts/gen/common';
 import type {
   PromParseRequest,
   PromQueryRequest,
+  PromReadPart,
+  PromReadRequest,
   PromSeriesRequest,
   PromText,
   QuerierService,
@@ -122,6 +124,14 @@ export class ScriptedQuerier implements QuerierService {
 
   promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText> {
     return this.#prom(request, request.query, call);
+  }
+
+  /** Answers one part, the database's name; or as told by the value of the first matcher. */
+  async *promRead({ database, queries }: PromReadRequest, call: Call): AsyncIterable<PromReadPart> {
+    const [word, argument] = (queries[0]?.matchers[0]?.value ?? '').split(' ');
+    if (word === 'wait') await this.#wait(call);
+    if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as asked');
+    yield { query: 0, data: Buffer.from(database) };
   }
 
   async *#prom(

@@ -6,7 +6,12 @@ import { prom, type PromLimits } from '#services/querier/rpc/prom';
 import { compileMatcher } from '#services/querier/promql/matcher';
 import { compareBytes, type Labels } from '#services/querier/promql/labels';
 import type { SampleSeries } from '#services/querier/promql/samples';
-import type { DatabaseSamples, SampleSources, SeriesQuery } from '#services/querier/samples/sample-source';
+import type {
+  DatabaseSamples,
+  SampleSources,
+  SeriesQuery,
+  StoredSeries,
+} from '#services/querier/samples/sample-source';
 import { systemClock } from '#shared/clock/clock';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Database } from '#shared/contracts/gen/common';
@@ -39,12 +44,14 @@ export class MemorySamples implements SampleSources {
     const source = memorySource(all);
     const labelsOf = (query: SeriesQuery): Labels[] =>
       all.filter((one) => fits(one, query)).map(({ labels }) => labels);
+    const select: DatabaseSamples['select'] = async (matchers, fromMs, toMs) => {
+      if (this.isStuck) await ended(call);
+      return source.select(matchers, fromMs, toMs);
+    };
     this.openCount++;
     return Promise.resolve({
-      select: async (matchers, fromMs, toMs) => {
-        if (this.isStuck) await ended(call);
-        return source.select(matchers, fromMs, toMs);
-      },
+      select,
+      stored: (matchers, fromMs, toMs) => storedOf(select(matchers, fromMs, toMs)),
       // Never twice the same: nothing is kept of what is asked here.
       state: () => Promise.resolve(new Map([[this.#stateCount++, { table: {} as Table, regions: [] }]])),
       labelNames: (query) => Promise.resolve(sorted(labelsOf(query).flatMap(({ names }) => names))),
@@ -58,6 +65,14 @@ export class MemorySamples implements SampleSources {
         }),
       close: () => void this.openCount--,
     });
+  }
+}
+
+/** Without histograms. */
+async function* storedOf(selected: Promise<readonly SampleSeries[]>): AsyncIterable<StoredSeries> {
+  for (const { labels, times, values } of await selected) {
+    const piece = { times, values, missing: undefined, histograms: undefined, starts: undefined, isAscending: true };
+    if (times.length > 0) yield { labels, piece };
   }
 }
 

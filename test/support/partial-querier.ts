@@ -13,6 +13,7 @@ export function partialQuerier(methods: Partial<QuerierService>): QuerierService
     promTable: unsupported,
     promSeries: unsupported,
     promParse: unsupported,
+    promRead: unsupported,
     ...methods,
   };
 }

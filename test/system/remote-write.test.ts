@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -9,13 +9,13 @@ import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import { Almanac, pollUntil } from '#test/support/almanac';
 import { freePort } from '#test/support/free-port';
 import { bodyV1, bodyV2, type MetadataMessage, type Series } from '#test/support/remote-write-messages';
+import { needProgram } from '#test/support/prometheus';
 import { tempFolder } from '#test/support/temp-folder';
 
 const PATH = '/v1/prometheus/write';
 const V2_TYPE = { 'content-type': 'application/x-protobuf;proto=io.prometheus.write.v2.Request' };
 const TABLE = 'almanac_physical_table';
 const T0 = 1_700_000_000_000;
-const HAS_PROMETHEUS = spawnSync('prometheus', ['--version']).status === 0;
 
 type Answer = Awaited<ReturnType<Almanac['post']>>;
 
@@ -251,9 +251,10 @@ describe('Prometheus remote write to a process', function () {
     for (const n of acknowledged) expect(counts.get(n), String(n)).to.equal(50);
   });
 
-  if (HAS_PROMETHEUS) it('takes what a real Prometheus scrapes from itself', scrapedByPrometheus);
+  it('takes what a real Prometheus scrapes from itself', scrapedByPrometheus);
 
   async function scrapedByPrometheus(): Promise<void> {
+    needProgram('prometheus');
     const port = await freePort();
     const config = {
       global: { scrape_interval: '1s', scrape_timeout: '1s' },

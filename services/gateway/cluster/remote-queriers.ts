@@ -3,6 +3,8 @@ import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import type {
   PromParseRequest,
   PromQueryRequest,
+  PromReadPart,
+  PromReadRequest,
   PromSeriesRequest,
   PromText,
   QuerierService,
@@ -63,6 +65,10 @@ export class RemoteQueriers implements QuerierService {
 
   promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText> {
     return this.#ask((querier) => querier.promParse(request, call));
+  }
+
+  promRead(request: PromReadRequest, call: Call): AsyncIterable<PromReadPart> {
+    return this.#ask((querier) => querier.promRead(request, call));
   }
 
   close(): void {

@@ -18,6 +18,7 @@ import type { PromEndpoint } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler, type PromDeps } from '../query/prometheus.js';
 import { promqlHandler } from '../query/promql.js';
+import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
 import { sqlHandler, type SqlDeps } from '../query/sql.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import { answerMethodNotAllowed } from './fallback.js';
@@ -41,6 +42,7 @@ export interface RouteDeps {
   readonly ingest: IngestDeps;
   readonly sql: SqlDeps;
   readonly prom: PromDeps;
+  readonly remoteRead: RemoteReadDeps;
   readonly admin: AdminDeps;
   readonly dashboard: DashboardDeps;
   readonly state: () => GatewayState;
@@ -53,6 +55,9 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.sql) },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.prom) },
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps.prom)),
+    ...['/read', '/api/v1/read'].map((path): Route => {
+      return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead) };
+    }),
     ...ADMIN_ENDPOINTS.map(({ methods, path, handler }) => ({ methods, path, handler: handler(deps.admin) })),
     ...dashboardRoutes(deps.dashboard),
   ];

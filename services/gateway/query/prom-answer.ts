@@ -31,7 +31,7 @@ const ENDS: Readonly<Partial<Record<AlmanacError['code'], string>>> = {
 /** Sends an error in the envelope of Prometheus's HTTP API. */
 export function sendPromError(context: RequestContext, error: AlmanacError): void {
   const { type, status } = kindOf(error);
-  const text = ENDS[error.code] ?? error.publicMessage;
+  const text = promErrorText(error);
   const isLocked = status === 401 || status === 403;
   const body = {
     ...{ status: 'error', errorType: type, error: text, code: error.number },
@@ -44,6 +44,15 @@ export function sendPromError(context: RequestContext, error: AlmanacError): voi
     ...inBothNames('err-msg', visibleAscii(text)),
     'x-almanac-query-id': context.requestId,
   });
+}
+
+/** The text of an error as Prometheus's clients know it. */
+export function promErrorText(error: AlmanacError): string {
+  return ENDS[error.code] ?? error.publicMessage;
+}
+
+export function promErrorStatus(error: AlmanacError): number {
+  return kindOf(error).status;
 }
 
 function kindOf(error: AlmanacError): Kind {

@@ -16,6 +16,14 @@ export interface StreamedAnswer {
   /** Asked when the first byte is sent. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly bytesMax: number;
+  /** Whether it is compressed already, and so is sent as it is. */
+  readonly isPacked?: boolean;
+}
+
+/** An answer that is all there, packed, in parts. */
+export interface AnswerParts {
+  readonly parts: readonly Uint8Array[];
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
@@ -37,15 +45,34 @@ export async function streamAnswer(context: RequestContext, call: Call, answer: 
     }
     held.push(chunk);
     if (byteCount <= HELD_BYTES_MAX) continue;
-    out = open(context, answer.headers());
+    out = open(context, answer);
     await write(out, Buffer.concat(held), call.signal);
   }
-  if (out === undefined) return send(context, { status: 200, headers: answer.headers(), body: Buffer.concat(held) });
-  out.end();
+  if (out !== undefined) {
+    out.end();
+    return;
+  }
+  const headers = answer.headers();
+  if (answer.isPacked === true) return sendParts(context, call, { headers, parts: held });
+  send(context, { status: 200, headers, body: Buffer.concat(held) });
 }
 
-function open(context: RequestContext, headers: Readonly<Record<string, string>>): Writable {
+/** Sends parts as they are, no faster than the client takes them. */
+export async function sendParts(context: RequestContext, call: Call, { parts, headers }: AnswerParts): Promise<void> {
   const { response, commonHeaders } = context;
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  response.writeHead(200, { ...commonHeaders, ...headers, 'content-length': length });
+  for (const part of parts) await write(response, part, call.signal);
+  response.end();
+}
+
+function open(context: RequestContext, answer: StreamedAnswer): Writable {
+  const { response, commonHeaders } = context;
+  const headers = answer.headers();
+  if (answer.isPacked === true) {
+    response.writeHead(200, { ...commonHeaders, ...headers });
+    return response;
+  }
   const encoding = acceptedEncoding(context);
   const all = { ...commonHeaders, ...headers, vary: withEncoding(commonHeaders['vary']) };
   if (encoding === undefined) {

@@ -21,6 +21,7 @@ import { Databases } from './prom/databases.js';
 import { envelope, inPieces, NO_NOTES } from './prom/envelope.js';
 import type { PromExtras } from './prom/extras.js';
 import { RangeCache } from './prom/range-cache.js';
+import { readAnswer } from './prom/read.js';
 import { selectorsOf } from './prom/selectors.js';
 import { seriesAnswer } from './prom/series.js';
 import { matchersKey, ReadStats } from './prom/stats.js';
@@ -50,7 +51,7 @@ export interface PromDeps {
   readonly promLimits: PromLimits;
 }
 
-type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries' | 'promParse'>;
+type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries' | 'promParse' | 'promRead'>;
 
 /** Most steps of a query. */
 const STEPS_MAX = 11_000;
@@ -72,6 +73,12 @@ export function prom(deps: PromDeps): PromMethods {
           await seriesAnswer(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
         );
       }),
+    promRead: (request, call) => {
+      const { clock, promLimits } = deps;
+      return runner.during(request.database, call, ({ databases, call: timed }) =>
+        readAnswer(request, { databases, samplesMax: promLimits.samplesMax, clock, call: timed }),
+      );
+    },
     async *promParse({ query, kind }) {
       await Promise.resolve();
       const expr = parseQuery(query, runner.dialect);

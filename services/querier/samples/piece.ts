@@ -33,8 +33,8 @@ export function between(piece: Piece, fromMs: number, toMs: number): Piece {
 
 /** One piece of all, ascending: of equal times the last row stays. */
 export function merged(pieces: readonly Piece[], keepsMissing: boolean): Piece {
-  const joined = pieces.length === 1 ? pieces[0] : join(pieces);
-  const whole = keepsMissing ? joined : withoutMissing(joined);
+  const all = pieces.length === 1 ? pieces[0] : joined(pieces);
+  const whole = keepsMissing ? all : withoutMissing(all);
   if (whole.isAscending) return keepsMissing ? withoutMissing(whole) : whole;
   const order = Int32Array.from(whole.times, (_, i) => i);
   // Equal times stay in the order in which they count.
@@ -53,9 +53,10 @@ function withoutMissing(piece: Piece): Piece {
   return { ...picked(piece, Int32Array.from(places)), missing: undefined, isAscending: piece.isAscending };
 }
 
-function join(pieces: readonly Piece[]): Piece {
+/** One piece after the other. */
+export function joined(pieces: readonly Piece[]): Piece {
   const length = pieces.reduce((sum, { times }) => sum + times.length, 0);
-  const joined = {
+  const whole = {
     times: new Float64Array(length),
     values: new Float64Array(length),
     missing: pieces.some(({ missing }) => missing !== undefined) ? new Uint8Array(length) : undefined,
@@ -67,15 +68,15 @@ function join(pieces: readonly Piece[]): Piece {
   let at = 0;
   let isAscending = true;
   for (const piece of pieces) {
-    isAscending &&= piece.isAscending && (at === 0 || piece.times[0] > joined.times[at - 1]);
-    joined.times.set(piece.times, at);
-    joined.values.set(piece.values, at);
-    if (piece.missing !== undefined) joined.missing?.set(piece.missing, at);
-    if (piece.starts !== undefined) joined.starts?.set(piece.starts, at);
-    copyHistograms(piece, joined.histograms, at);
+    isAscending &&= piece.isAscending && (at === 0 || piece.times[0] > whole.times[at - 1]);
+    whole.times.set(piece.times, at);
+    whole.values.set(piece.values, at);
+    if (piece.missing !== undefined) whole.missing?.set(piece.missing, at);
+    if (piece.starts !== undefined) whole.starts?.set(piece.starts, at);
+    copyHistograms(piece, whole.histograms, at);
     at += piece.times.length;
   }
-  return { ...joined, isAscending };
+  return { ...whole, isAscending };
 }
 
 function copyHistograms({ histograms }: Piece, target: (Uint8Array | undefined)[] | undefined, at: number): void {

@@ -4,6 +4,7 @@ import type { LabelMatcher } from '../promql/ast.js';
 import type { SeriesSource } from '../promql/env.js';
 import type { Labels } from '../promql/labels.js';
 import type { DatabaseState } from './database-state.js';
+import type { Piece } from './piece.js';
 
 /** Which series are meant: those that fit all matchers of one of the sets; no set: all. */
 export interface SeriesQuery {
@@ -29,6 +30,12 @@ export interface SeriesFacts {
   readonly seriesCountByLabelValuePair: readonly Counted[];
 }
 
+/** A series with its samples as they are stored: ascending, no row without a sample, histograms as bytes. */
+export interface StoredSeries {
+  readonly labels: Labels;
+  readonly piece: Piece;
+}
+
 /** What a database has, as of one moment: every part of a query sees the same rows. Must be closed. */
 export interface DatabaseSamples extends SeriesSource {
   /** What it has of the tables that the matchers mean. */
@@ -38,6 +45,11 @@ export interface DatabaseSamples extends SeriesSource {
   /** Ascending. */
   labelValues(name: string, query: SeriesQuery): Promise<readonly string[]>;
   series(query: SeriesQuery): Promise<readonly Labels[]>;
+  /**
+   * Series that fit all matchers, with their samples in `(fromMs, toMs]`, in the order of their labels. They are read as
+   * they are taken, so that they need not be in memory together.
+   */
+  stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries>;
   /** @param limit entries of each list, the greatest first. */
   facts(limit: number): Promise<SeriesFacts>;
   close(): void;

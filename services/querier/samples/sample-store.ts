@@ -20,9 +20,17 @@ import type { LabelIndex } from './label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
-import type { Counted, DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery } from './sample-source.js';
+import type {
+  Counted,
+  DatabaseSamples,
+  SampleSources,
+  SeriesFacts,
+  SeriesQuery,
+  StoredSeries,
+} from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
-import { TableSamples } from './table-samples.js';
+import { storedSeries } from './stored-series.js';
+import { TableSamples, type SeriesPlace } from './table-samples.js';
 
 export interface SampleStoreDeps {
   readonly catalog: Catalog & KnownTables;
@@ -34,6 +42,8 @@ export interface SampleStoreDeps {
   readonly clock: Clock;
   /** What decoded samples of segments may take. */
   readonly cacheBytes: number;
+  /** What is told of metrics is no metric. */
+  readonly metadataTable: string;
 }
 
 /** Samples of all tables for PromQL: fresh rows and decoded segments in arrays, kept from query to query. */
@@ -51,10 +61,15 @@ export class SampleStore implements SampleSources {
   }
 
   async open(database: string, call: Call): Promise<DatabaseSamples> {
-    const { catalog } = this.#deps;
+    const { catalog, metadataTable } = this.#deps;
     await catalog.database(database, call);
     const tables = await catalog.tables(database, call);
-    return new OpenDatabase(tables.filter(isRead), this, call);
+    const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
+    return new OpenDatabase(read, this, call);
+  }
+
+  get clock(): Clock {
+    return this.#deps.clock;
   }
 
   /** Forgets a dropped table. */
@@ -122,6 +137,21 @@ class OpenDatabase implements DatabaseSamples {
       states.set(table.tableId, (await this.#samples(table)).state);
     }
     return states;
+  }
+
+  stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
+    const { clock } = this.#store;
+    const places = async (): Promise<SeriesPlace[]> => {
+      const found: SeriesPlace[] = [];
+      for (const table of this.#meant(matchers)) {
+        for (const place of (await this.#samples(table)).places(matchers)) found.push(place);
+      }
+      return found;
+    };
+    const refresh = async (): Promise<void> => {
+      for (const table of this.#meant(matchers)) await this.#renewed(table);
+    };
+    return storedSeries({ places, refresh, range: { fromMs, toMs }, clock, call: this.#call });
   }
 
   async labelNames(query: SeriesQuery): Promise<readonly string[]> {
@@ -220,11 +250,16 @@ class OpenDatabase implements DatabaseSamples {
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw error;
     }
+    return work(await this.#renewed(table));
+  }
+
+  /** The table as of now. */
+  async #renewed(table: Table): Promise<TableSamples> {
     const old = this.#opened.get(table.tableId);
     this.#opened.delete(table.tableId);
     (await old)?.release();
     await this.#store.refresh(table, this.#call);
-    return work(await this.#samples(table));
+    return this.#samples(table);
   }
 
   async #samples(table: Table): Promise<TableSamples> {

@@ -2,7 +2,7 @@ import type { DuckDBDataChunk } from '@duckdb/node-api';
 
 import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk';
 
-import type { Piece } from './piece.js';
+import { joined, type Piece } from './piece.js';
 import type { SegmentQuery } from './segment-query.js';
 
 /** Rows of a segment, by series. */
@@ -76,15 +76,24 @@ export function decodeRows(chunks: readonly DuckDBDataChunk[], query: SegmentQue
   const count = filled.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const rows = new Rows(count, query);
   for (const chunk of filled) rows.add(chunk, query);
-  const bySid = new Map<number, Piece>();
+  const runs = new Map<number, Piece[]>();
   for (let from = 0; from < count;) {
     const sid = rows.sids[from];
     let to = from + 1;
     while (to < count && rows.sids[to] === sid) to++;
-    bySid.set(sid, rows.piece(from, to));
+    const own = runs.get(sid);
+    if (own === undefined) runs.set(sid, [rows.piece(from, to)]);
+    else own.push(rows.piece(from, to));
     from = to;
   }
+  const bySid = new Map<number, Piece>();
+  // A long list of series is joined by the engine, which then gives blocks of rows in any order.
+  for (const [sid, own] of runs) bySid.set(sid, own.length === 1 ? own[0] : joined(inTime(own)));
   return { bySid, bytes: rows.bytes + seriesCount * BYTES_PER_SERIES };
+}
+
+function inTime(pieces: Piece[]): Piece[] {
+  return pieces.sort((a, b) => a.times[0] - b.times[0]);
 }
 
 function blobOf(cell: unknown): Uint8Array | undefined {

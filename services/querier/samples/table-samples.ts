@@ -68,15 +68,28 @@ export class TableSamples {
       const sids = this.#matching(view, index, matchers);
       if (sids.length === 0) continue;
       for (const field of fields) {
-        await this.#selectField(
-          { view, index, sids, field, isNamed: fields.length > 1 },
-          { fromMs, toMs },
-          found,
-          call,
-        );
+        const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
+        const name = fields.length > 1 ? field.name : undefined;
+        for (const [sid, piece] of pieces) found.push(sampleSeries(this.#labelsOf(index, sid, name), piece));
       }
     }
     return found;
+  }
+
+  /** The series that fit all matchers, whether they have samples or not. */
+  *places(matchers: readonly LabelMatcher[]): Iterable<SeriesPlace> {
+    const fields = this.#fieldsOf(matchers);
+    if (fields.length === 0) return;
+    for (const view of this.#views) {
+      const index = view.series;
+      if (index === undefined) continue;
+      const sids = this.#matching(view, index, matchers);
+      for (const field of fields) {
+        const group = { view, field, samples: this };
+        const name = fields.length > 1 ? field.name : undefined;
+        for (const sid of sids) yield { labels: this.#labelsOf(index, sid, name), sid, group };
+      }
+    }
   }
 
   /** The labels of the series that fit all matchers, and may have a sample in the range. */
@@ -121,12 +134,13 @@ export class TableSamples {
     return index.matching(tests, seriesCount);
   }
 
-  async #selectField(
-    { view, index, sids, field, isNamed }: FieldQuery,
+  /** Samples in the range by series, in their order; those without any are left out. @param sids ascending. */
+  async pieces(
+    { view, field }: Omit<SeriesGroup, 'samples'>,
+    sids: Int32Array,
     range: TimeRange,
-    found: SampleSeries[],
     call: Call,
-  ): Promise<void> {
+  ): Promise<ReadonlyMap<number, Piece>> {
     const bySeries = new Map<number, Piece[]>();
     const add = (sid: number, piece: Piece | undefined): void => {
       if (piece === undefined) return;
@@ -149,13 +163,14 @@ export class TableSamples {
       for (const sid of sids) add(sid, part.piece(sid, rowCount, field.columns));
     }
     const keepsMissing = mergeModeOf(this.table) === 'last_row';
+    const found = new Map<number, Piece>();
     for (const sid of sids) {
       const pieces = bySeries.get(sid);
       if (pieces === undefined) continue;
       const piece = merged(pieces, keepsMissing);
-      if (piece.times.length > 0)
-        found.push(sampleSeries(this.#labelsOf(index, sid, isNamed ? field.name : undefined), piece));
+      if (piece.times.length > 0) found.set(sid, piece);
     }
+    return found;
   }
 
   /** Kept at the index: the same series has the same object in every query. */
@@ -172,17 +187,24 @@ export class TableSamples {
 
 const NOTHING = new Int32Array(0);
 
-interface TimeRange {
+/** Milliseconds, open on the left. */
+export interface TimeRange {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-interface FieldQuery {
+/** Series that are read together: those of one region and one field of a table. */
+export interface SeriesGroup {
   readonly view: SampleView;
-  readonly index: LabelIndex;
-  readonly sids: Int32Array;
   readonly field: SampleField;
-  readonly isNamed: boolean;
+  readonly samples: TableSamples;
+}
+
+/** Where the samples of a series are. */
+export interface SeriesPlace {
+  readonly labels: Labels;
+  readonly sid: number;
+  readonly group: SeriesGroup;
 }
 
 function unitOf(table: Table): TimeUnit {

@@ -22,6 +22,11 @@ export interface QuerierService {
   promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText>;
   /** What a query says, without asking it: the envelope again. Errors: invalid_syntax. */
   promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText>;
+  /**
+   * Samples as they are stored, in the messages of Prometheus's remote read. An unknown database has none.
+   * Errors: invalid_syntax for a regular expression that is none; invalid_arguments for too many samples.
+   */
+  promRead(request: PromReadRequest, call: Call): AsyncIterable<PromReadPart>;
 }
 
 export interface SqlRequest {
@@ -97,4 +102,33 @@ export interface PromParseRequest {
 export interface PromText {
   /** Piece of a JSON text in UTF-8. */
   readonly text: Uint8Array;
+}
+
+export interface PromReadRequest {
+  readonly database: string;
+  readonly queries: readonly PromReadQuery[];
+  /** `samples`: fields of each query's QueryResult; `chunks`: whole frames of ChunkedReadResponse. */
+  readonly format: string;
+}
+
+export interface PromReadQuery {
+  /** Milliseconds, both ends included. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly matchers: readonly PromMatcher[];
+}
+
+export interface PromMatcher {
+  /** `=`, `!=`, `=~` or `!~`. */
+  readonly op: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The parts of one query come one after the other, queries in their order; one without samples has no part. */
+export interface PromReadPart {
+  /** Which query it answers. */
+  readonly query: number;
+  /** Messages, or pieces of them that are to be joined. */
+  readonly data: Uint8Array;
 }

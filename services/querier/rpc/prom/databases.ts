@@ -6,7 +6,7 @@ import type { LabelMatcher, VectorSelector } from '../../promql/ast.js';
 import type { SeriesSource } from '../../promql/env.js';
 import type { SampleSeries } from '../../promql/samples.js';
 import type { DatabaseState } from '../../samples/database-state.js';
-import type { DatabaseSamples, SampleSources } from '../../samples/sample-source.js';
+import type { DatabaseSamples, SampleSources, StoredSeries } from '../../samples/sample-source.js';
 import type { States } from './range-cache.js';
 
 export interface DatabasesOptions {
@@ -45,6 +45,21 @@ export class Databases implements SeriesSource {
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
     const { database, matchers: others } = this.addressed(matchers);
     return (await this.read(database, (samples) => samples.select(others, fromMs, toMs))) ?? [];
+  }
+
+  /** Series with what is stored of them, as they are taken. */
+  async *stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
+    const { database, matchers: others } = this.addressed(matchers);
+    const samples = await this.aside(() => this.#open(database));
+    if (samples === undefined) return;
+    const series = samples.stored(others, fromMs, toMs)[Symbol.asyncIterator]();
+    try {
+      // Only the first may wait for other processes.
+      let next = await this.aside(() => series.next());
+      for (; next.done !== true; next = await series.next()) yield next.value;
+    } finally {
+      await series.return?.();
+    }
   }
 
   /** The matchers without those that name the database. @throws `invalid_arguments` if they name none in particular. */

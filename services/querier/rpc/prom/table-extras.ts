@@ -16,6 +16,11 @@ const DATED_MS_MAX = Date.UTC(9999, 11, 31);
 const DATED_MS_MIN = Date.UTC(1, 0, 1);
 
 type Row = readonly unknown[];
+interface Answer {
+  readonly columns: readonly string[];
+  readonly rows: readonly Row[];
+}
+
 type LabelTest = (labels: Labels) => boolean;
 
 /** Metadata and exemplars as remote writes keep them, in two tables of each database. */
@@ -30,17 +35,15 @@ export class TableExtras implements PromExtras {
 
   async metadata(database: string, metric: string, call: Call): Promise<Map<string, MetricMetadata[]>> {
     const { metric: metricColumn, type, help, unit, seen } = METADATA_COLUMNS;
-    const columns = [metricColumn, type, help, unit].map((name) => `coalesce(${quoteName(name)}, '')`);
     const filter = metric === '' ? '' : ` WHERE ${quoteName(metricColumn)} = ${quoteText(metric)}`;
     const order = `${quoteName(metricColumn)}, ${quoteName(seen)} DESC`;
-    const from = quoteName(this.#names.metadataTable);
-    const rows = await this.#rows(
-      `SELECT ${columns.join(', ')} FROM ${from}${filter} ORDER BY ${order}`,
-      database,
-      call,
-    );
+    // All columns: one that no metric has a value of is not there.
+    const sql = `SELECT * FROM ${quoteName(this.#names.metadataTable)}${filter} ORDER BY ${order}`;
+    const { columns, rows } = await this.#answer(sql, database, call);
+    const places = [metricColumn, type, help, unit].map((name) => columns.indexOf(name));
     const byMetric = new Map<string, MetricMetadata[]>();
-    for (const [name, ...entry] of rows as string[][]) {
+    for (const row of rows) {
+      const [name, ...entry] = places.map((at) => (row[at] as string | null | undefined) ?? '');
       const entries = byMetric.get(name) ?? [];
       byMetric.set(name, entries);
       entries.push({ type: entry[0], help: entry[1], unit: entry[2] });
@@ -60,15 +63,17 @@ export class TableExtras implements PromExtras {
     ];
     const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
     const sql = `SELECT ${columns} FROM ${quoteName(exemplarsTable)}${where} ORDER BY ${time}`;
-    return bySeries(await this.#rows(sql, database, call), testOf(matcherSets));
+    return bySeries((await this.#answer(sql, database, call)).rows, testOf(matcherSets));
   }
 
-  /** The rows of a query; none if the table does not exist yet. */
-  async #rows(sql: string, database: string, call: Call): Promise<Row[]> {
+  /** The answer of a query; no rows if the table does not exist yet. */
+  async #answer(sql: string, database: string, call: Call): Promise<Answer> {
     const request = { sql, database, timezone: 'UTC', format: '', limit: ROWS_MAX, user: '' };
     const rows: Row[] = [];
+    let columns: string[] = [];
     try {
-      for await (const { kind, text } of this.#sql(request, call)) {
+      for await (const { kind, text, schema } of this.#sql(request, call)) {
+        if (kind === 'schema') columns = schema.map(({ name }) => name);
         if (kind !== 'text' || text.length === 0) continue;
         for (const row of JSON.parse(`[${Buffer.from(text).toString()}]`) as Row[]) rows.push(row);
       }
@@ -76,7 +81,7 @@ export class TableExtras implements PromExtras {
       const { code } = AlmanacError.from(error);
       if (code !== 'table_not_found' && code !== 'database_not_found') throw error;
     }
-    return rows;
+    return { columns, rows };
   }
 }
 

@@ -1,0 +1,137 @@
+import type { Clock } from '#shared/clock/clock';
+import { checkCall, type Call } from '#shared/contracts/call';
+import { errorCode } from '#shared/fs/node-file-system';
+
+import { compareLabels, type Labels } from '../promql/labels.js';
+import { merged, type Piece } from './piece.js';
+import type { StoredSeries } from './sample-source.js';
+import type { SeriesGroup, SeriesPlace, TimeRange } from './table-samples.js';
+
+export interface StoredRead {
+  /** Finds the series. */
+  readonly places: () => Promise<SeriesPlace[]>;
+  /** Called when a file is not there any more; then the series are looked for anew. */
+  readonly refresh: () => Promise<void>;
+  readonly range: TimeRange;
+  readonly clock: Clock;
+  readonly call: Call;
+}
+
+/** Series that are read together: first so many, then as many as have about so many rows. */
+const FIRST_SERIES = 64;
+const MOST_SERIES = 8192;
+const BATCH_ROWS = 512 * 1024;
+/** Series that are sorted without a rest. */
+const RUN_LENGTH = 4096;
+
+/** Reads series in the order of their labels, some at a time; equal label sets are one series. */
+export async function* storedSeries(read: StoredRead): AsyncIterable<StoredSeries> {
+  let last: Labels | undefined;
+  for (let isRenewed = false; ; isRenewed = true) {
+    try {
+      for await (const series of readAll(read, last)) {
+        last = series.labels;
+        yield series;
+      }
+      return;
+    } catch (error) {
+      if (isRenewed || errorCode(error) !== 'ENOENT') throw error;
+    }
+    await read.refresh();
+  }
+}
+
+/** @param after the series from which on; undefined: all. */
+async function* readAll(read: StoredRead, after: Labels | undefined): AsyncIterable<StoredSeries> {
+  const { clock, call } = read;
+  const places = await sorted(await read.places(), read);
+  let at = after === undefined ? 0 : places.findIndex(({ labels }) => compareLabels(labels, after) > 0);
+  if (at < 0) return;
+  for (let count = FIRST_SERIES; at < places.length;) {
+    checkCall(call);
+    let end = Math.min(at + count, places.length);
+    while (end < places.length && places[end].labels.key === places[end - 1].labels.key) end++;
+    const batch = places.slice(at, end);
+    const { pieces, rowCount } = await piecesOf(batch, read);
+    yield* joined(batch, pieces);
+    await clock.turn();
+    const perSeries = rowCount / batch.length;
+    count = Math.max(1, Math.min(MOST_SERIES, 4 * count, Math.floor(BATCH_ROWS / Math.max(perSeries, 1))));
+    at = end;
+  }
+}
+
+/** What was read of some series, by place. */
+interface BatchPieces {
+  readonly pieces: readonly (Piece | undefined)[];
+  readonly rowCount: number;
+}
+
+async function piecesOf(batch: readonly SeriesPlace[], { range, call }: StoredRead): Promise<BatchPieces> {
+  const groups = new Map<SeriesGroup, number[]>();
+  for (const [i, { group }] of batch.entries()) {
+    const own = groups.get(group);
+    if (own === undefined) groups.set(group, [i]);
+    else own.push(i);
+  }
+  const pieces = new Array<Piece | undefined>(batch.length);
+  let rowCount = 0;
+  for (const [group, own] of groups) {
+    const sids = Int32Array.from(own, (i) => batch[i].sid).sort();
+    const found = await group.samples.pieces(group, sids, range, call);
+    for (const i of own) {
+      pieces[i] = found.get(batch[i].sid);
+      rowCount += pieces[i]?.times.length ?? 0;
+    }
+  }
+  return { pieces, rowCount };
+}
+
+/** Places with samples; neighbours of the same labels become one. */
+function* joined(batch: readonly SeriesPlace[], pieces: BatchPieces['pieces']): Iterable<StoredSeries> {
+  for (let at = 0; at < batch.length;) {
+    const { labels } = batch[at];
+    const own: Piece[] = [];
+    for (; at < batch.length && batch[at].labels.key === labels.key; at++) {
+      const piece = pieces[at];
+      if (piece !== undefined) own.push(piece);
+    }
+    if (own.length > 0) yield { labels, piece: own.length === 1 ? own[0] : merged(own, false) };
+  }
+}
+
+/** Sorts by labels, in runs that are merged then, with rests between. */
+async function sorted(places: SeriesPlace[], { clock, call }: StoredRead): Promise<SeriesPlace[]> {
+  const order = (one: SeriesPlace, other: SeriesPlace): number => compareLabels(one.labels, other.labels);
+  if (places.length <= RUN_LENGTH) return places.sort(order);
+  let runs: SeriesPlace[][] = [];
+  for (let at = 0; at < places.length; at += RUN_LENGTH) {
+    runs.push(places.slice(at, at + RUN_LENGTH).sort(order));
+    await clock.turn();
+  }
+  while (runs.length > 1) {
+    const next: SeriesPlace[][] = [];
+    for (let i = 0; i < runs.length; i += 2) {
+      checkCall(call);
+      next.push(i + 1 < runs.length ? await mergedRuns(runs[i], runs[i + 1], clock) : runs[i]);
+    }
+    runs = next;
+  }
+  return runs[0];
+}
+
+async function mergedRuns(
+  one: readonly SeriesPlace[],
+  other: readonly SeriesPlace[],
+  clock: Clock,
+): Promise<SeriesPlace[]> {
+  const all: SeriesPlace[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < one.length || j < other.length) {
+    const isFirst = j >= other.length || (i < one.length && compareLabels(one[i].labels, other[j].labels) <= 0);
+    all.push(isFirst ? one[i++] : other[j++]);
+    if (all.length % RUN_LENGTH === 0) await clock.turn();
+  }
+  return all;
+}
