@@ -18,6 +18,7 @@ import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch } from './run/memory-watch.js';
+import { MetricTables } from './samples/metric-tables.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { RowSink } from './sql/statements/statement.js';
@@ -91,6 +92,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   };
   const sqlMethod = sql({
     ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
+    logicalTables: new MetricTables({ catalog, samples }),
     names: { catalog: config.catalogName },
   });
   const extras = new TableExtras(sqlMethod, config.promql.names);

@@ -16,7 +16,11 @@ import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { sql, type SqlDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
+import type { LogicalTables } from '#services/querier/sql/logical-table';
 import type { RowSink } from '#services/querier/sql/statements/statement';
+
+/** Of databases without metrics. */
+export const NO_METRICS: LogicalTables = { find: () => Promise.resolve(undefined), names: () => Promise.resolve([]) };
 
 /** What one statement answered. */
 export interface Answer {
@@ -52,6 +56,7 @@ export class SqlBench {
         take: (requests) => Promise.resolve(this.#snapshot(requests)),
         guess: () => Promise.resolve(undefined),
       },
+      logicalTables: NO_METRICS,
       insert: this.#sink(),
       duckdb: instance,
       clock: { ...systemClock, nowNs: () => this.nowNs },

@@ -17,6 +17,7 @@ import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import { lex } from '../sql/lex.js';
+import type { LogicalTables } from '../sql/logical-table.js';
 import { Planner } from '../sql/plan.js';
 import { splitStatements } from '../sql/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
@@ -40,6 +41,8 @@ export interface SqlDeps {
   readonly catalog: Catalog;
   readonly ingesters: Ingesters;
   readonly snapshots: Snapshots;
+  /** Metrics, which are tables too. */
+  readonly logicalTables: LogicalTables;
   readonly insert: RowSink;
   /** The query instance: sandboxed and locked. */
   readonly duckdb: EngineInstance;
@@ -78,7 +81,7 @@ class SqlRunner {
 
   constructor(deps: SqlDeps) {
     const { catalog, limits, clock } = deps;
-    const names = new TableNames(catalog, deps.names.catalog);
+    const names = new TableNames(catalog, deps.names.catalog, deps.logicalTables);
     this.#deps = deps;
     this.#admission = deps.admission;
     this.#memory = deps.memory;

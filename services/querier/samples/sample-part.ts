@@ -106,6 +106,21 @@ export class SamplePart implements RowsPart {
     };
   }
 
+  /** Whether a row of one of the series below `rowCount` has a value of the column. */
+  has(sids: Int32Array, rowCount: number, columnId: number): boolean {
+    const field = this.#fields.get(columnId);
+    if (field === undefined) return false;
+    const { bytes, missing, numbers } = field;
+    if (bytes.size === 0 && numbers.length === 0) return false;
+    const isThere = (row: number): boolean => bytes.has(row) || (row < numbers.length && missing?.array[row] !== 1);
+    for (const sid of sids) {
+      for (let row = this.#newest[sid] ?? NO_ROW; row !== NO_ROW; row = this.#before.array[row]) {
+        if (row < rowCount && isThere(row)) return true;
+      }
+    }
+    return false;
+  }
+
   #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {
     const words = new Int32Array(batch.times.buffer, batch.times.byteOffset, batch.rowCount * 2);
     const times = this.#times.array;

@@ -21,6 +21,7 @@ import { isMetricTable, sampleFields } from './metric-table.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
 import type { Counted, DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery } from './sample-source.js';
+import { PresentFields } from './present-fields.js';
 import { SegmentSamples } from './segment-samples.js';
 import { TableSamples } from './table-samples.js';
 
@@ -41,6 +42,7 @@ export class SampleStore implements SampleSources {
   readonly #deps: SampleStoreDeps;
   readonly #rowsDeps: TableRowsDeps<SamplePart, LabelIndex>;
   readonly #segments: SegmentSamples;
+  readonly #present: PresentFields;
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
 
   constructor(deps: SampleStoreDeps) {
@@ -48,6 +50,7 @@ export class SampleStore implements SampleSources {
     this.#deps = deps;
     this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files }) };
     this.#segments = new SegmentSamples({ files, connection, limitBytes: cacheBytes });
+    this.#present = new PresentFields({ files, connection });
   }
 
   async open(database: string, call: Call): Promise<DatabaseSamples> {
@@ -67,7 +70,8 @@ export class SampleStore implements SampleSources {
   /** The table as of now. It must be released. */
   async table(table: Table, call: Call): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
-    return new TableSamples(table, views, { files: this.#deps.files, segments: this.#segments });
+    const deps = { files: this.#deps.files, segments: this.#segments, present: this.#present };
+    return new TableSamples(table, views, deps);
   }
 
   /** Asks for manifests anew: a file that one names is not there any more. */

@@ -1,7 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
+import { fieldsOf, mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
 import { Labels, METRIC_NAME } from '../promql/labels.js';
@@ -14,6 +14,7 @@ import { MS_PER } from './millis.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
 import { between, merged, type Piece } from './piece.js';
 import type { SampleView } from './sample-form.js';
+import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 
@@ -24,6 +25,7 @@ const SLICE_MS = 2 * 3_600_000;
 export interface TableSamplesDeps {
   readonly files: SegmentFiles;
   readonly segments: SegmentSamples;
+  readonly present: PresentFields;
 }
 
 /** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
@@ -95,6 +97,31 @@ export class TableSamples {
     for (const { series } of this.#views) {
       for (const name of series?.names ?? []) for (const it of series?.valuesOf(name) ?? []) yield { name, ...it };
     }
+  }
+
+  /** Labels of the series that have a value of a label; undefined if there are none. */
+  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
+    const all = this.#views.flatMap(({ series }) => series?.labelsUnder(name, value) ?? []);
+    return all.length === 0 ? undefined : new Set(all.flatMap((names) => [...names]));
+  }
+
+  /** Ids of the columns of which a metric has values; that of the value if it has none at all. */
+  async fieldsOf(metric: string): Promise<ReadonlySet<number>> {
+    const matcher = { name: METRIC_NAME, op: '=', value: metric } as const;
+    const found = new Set<number>();
+    for (const { id } of fieldsOf(this.table)) {
+      for (const view of this.#views) {
+        if (view.series === undefined) continue;
+        const sids = this.#matching(view, view.series, [matcher]);
+        const isFresh = view.parts.some(({ part, rowCount }) => part.has(sids, rowCount, id));
+        if (isFresh || (await this.#deps.present.has(view.manifest.segments, sids, metric, id))) {
+          found.add(id);
+          break;
+        }
+      }
+    }
+    if (found.size === 0) for (const { columns } of this.#fields) found.add(columns.value);
+    return found;
   }
 
   get seriesCount(): number {

@@ -10,6 +10,7 @@ import type { Ast } from './ast.js';
 import { AGGREGATE_FUNCTIONS } from './functions/native.js';
 import { itemTexts } from './item-names.js';
 import { Kind, lex } from './lex.js';
+import { areSameTables, sourceOf } from './logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from './literals.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from './query-text.js';
@@ -116,11 +117,12 @@ export class Planner {
   /** Looks again whether the plan's tables are the same, if anything changed since; takes over their present state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
-    if (entry.version === version) return true;
+    const isKnown = entry.version === version;
     for (const plan of entry.plan.tables) {
+      // A metric gets labels without a change of the catalog.
+      if (isKnown && sourceOf(plan.table) === undefined) continue;
       const table = await this.#names.current(plan.table, call);
-      const isSame = table?.tableId === plan.table.tableId && table.schemaVersion === plan.table.schemaVersion;
-      if (!isSame) return false;
+      if (table === undefined || !areSameTables(table, plan.table)) return false;
       plan.table = table;
     }
     entry.version = version;

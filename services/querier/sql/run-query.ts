@@ -14,7 +14,7 @@ import { beginEarly, placeAfter, takenAfter } from './early-run.js';
 import type { RunValues } from './literals.js';
 import type { PlannedQuery } from './plan.js';
 import type { QueryText } from './query-text.js';
-import { bindRequest } from './plan-table.js';
+import { bindingOf } from './plan-table.js';
 import type { StatementContext, StatementEvent } from './statements/statement.js';
 
 /** Rows that are folded into one text by the engine: 344 ms where streaming rows took 1,000 (580,000 rows). */
@@ -49,8 +49,12 @@ export async function* withBoundQuery<T>(
   try {
     const planned = await place.aside(() => deps.planner.plan(query, session.database, connection, call));
     const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
-    const requests = planned.plan.tables.map((table) => bindRequest(table, run));
-    const sqlOf = ({ relations }: Snapshot): string => planned.plan.sql(run, relations, planned.itemNames);
+    const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
+    const requests = bindings.map(({ request }) => request);
+    const sqlOf = ({ relations }: Snapshot): string => {
+      const read = bindings.map((binding, i) => binding.relation(relations[i]));
+      return planned.plan.sql(run, read, planned.itemNames);
+    };
     const early = mayBeEarly(planned)
       ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
       : undefined;

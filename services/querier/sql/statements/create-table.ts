@@ -3,6 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { columnSpec, parseColumn, type ColumnDefinition } from '../column-definition.js';
 import type { Cursor, ObjectName } from '../cursor.js';
+import { sourceOf } from '../logical-table.js';
 import { checkTableName, parseOptions, tableOption } from '../options.js';
 import { command, type Statement, type StatementContext, type StatementKind } from './statement.js';
 
@@ -44,19 +45,30 @@ async function create(context: StatementContext, name: ObjectName, definition: D
   const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
   if (database === 'information_schema')
     throw new AlmanacError('unsupported', 'Schema `information_schema` is read-only');
+  const metric = await deps.names.find(database, name.name, call);
+  if (metric !== undefined && sourceOf(metric) !== undefined) {
+    if (definition.ifNotExists) return 0;
+    throw alreadyExists(context, database, name);
+  }
   // Types are bound here already, so that what does not fit is refused whether or not the table exists.
   try {
     const answer = await deps.metadata.createTable({ ...definition, database, name: name.name }, call);
     await deps.catalog.reached(answer.catalogVersion, call);
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code !== 'table_already_exists') throw error;
-    throw new AlmanacError(
-      'table_already_exists',
-      `Table already exists: \`${deps.names.fullName(database, name.name)}\``,
-      { cause: error },
-    );
+    throw alreadyExists(context, database, name, error);
   }
   return 0;
+}
+
+function alreadyExists(
+  { deps }: StatementContext,
+  database: string,
+  { name }: ObjectName,
+  cause?: unknown,
+): AlmanacError {
+  const text = `Table already exists: \`${deps.names.fullName(database, name)}\``;
+  return new AlmanacError('table_already_exists', text, { cause });
 }
 
 function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Statement {
@@ -64,11 +76,8 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
   cursor.expectEnd();
   return command(async (context) => {
     const { deps, call, session } = context;
-    const table = await deps.names.get(
-      deps.names.databaseOf(source.catalog, source.schema, session.database),
-      source.name,
-      call,
-    );
+    const database = deps.names.databaseOf(source.catalog, source.schema, session.database);
+    const table = await deps.names.getStored(database, source.name, 'CREATE TABLE LIKE', call);
     const columns = table.columns.map(({ name: column, type, kind, nullable, defaultSql, comment }) => ({
       name: column,
       type,

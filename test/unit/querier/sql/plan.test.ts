@@ -7,7 +7,7 @@ import { lex } from '#services/querier/sql/lex';
 import { Planner } from '#services/querier/sql/plan';
 import { TableNames } from '#services/querier/sql/table-names';
 import { UTC } from '#shared/time/zone';
-import { SqlBench } from '#test/support/sql-bench';
+import { NO_METRICS, SqlBench } from '#test/support/sql-bench';
 
 const CALL: Call = {
   deadlineMs: systemClock.nowMs() + 60_000,
@@ -22,7 +22,8 @@ describe('Planner', () => {
   beforeEach(async () => {
     bench = await SqlBench.open();
     await bench.all('CREATE TABLE cpu (host STRING, v DOUBLE, ts TIMESTAMP TIME INDEX, PRIMARY KEY (host))');
-    planner = new Planner({ catalog: bench.catalog, names: new TableNames(bench.catalog, 'almanac'), entries: 2 });
+    const names = new TableNames(bench.catalog, 'almanac', NO_METRICS);
+    planner = new Planner({ catalog: bench.catalog, names, entries: 2 });
     connections = new QueryConnections(bench.instance);
   });
   afterEach(() => {
