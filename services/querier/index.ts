@@ -13,6 +13,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
+import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
@@ -90,8 +91,10 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),
   };
+  const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlMethod = sql({
     ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
+    promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples }),
     names: { catalog: config.catalogName },
   });
@@ -99,7 +102,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   return {
     service: {
       sql: sqlMethod,
-      ...prom({ ...shared, sources: samples, extras, promLimits: config.promql }),
+      ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
     drain: () => Promise.resolve(),
     stop() {

@@ -29,6 +29,7 @@ import type {
   StatementEvent,
 } from '../sql/statements/statement.js';
 import { TableNames } from '../sql/table-names.js';
+import type { PromEngine } from '../sql/tql/engine.js';
 
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */
@@ -44,6 +45,7 @@ export interface SqlDeps {
   /** Metrics, which are tables too. */
   readonly logicalTables: LogicalTables;
   readonly insert: RowSink;
+  readonly promql: PromEngine;
   /** The query instance: sandboxed and locked. */
   readonly duckdb: EngineInstance;
   readonly clock: Clock;
@@ -92,6 +94,7 @@ class SqlRunner {
       ingesters: deps.ingesters,
       snapshots: deps.snapshots,
       insert: deps.insert,
+      promql: deps.promql,
       names,
       connections: new QueryConnections(deps.duckdb),
       planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),

@@ -4,6 +4,7 @@ import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf, mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
+import { FIELD_LABEL, fieldTest } from '../promql/field-matchers.js';
 import { Labels, METRIC_NAME } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
@@ -18,7 +19,6 @@ import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 
-const FIELD = '__field__';
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
 
@@ -129,15 +129,15 @@ export class TableSamples {
   }
 
   #fieldsOf(matchers: readonly LabelMatcher[]): readonly SampleField[] {
-    const tests = matchers.filter(({ name }) => name === FIELD).map((matcher) => compileMatcher(matcher));
-    return tests.length === 0 ? this.#fields : this.#fields.filter(({ name }) => tests.every((test) => test(name)));
+    const isMeant = fieldTest(matchers);
+    return this.#fields.filter(({ name }) => isMeant(name));
   }
 
   #matching({ seriesCount }: SampleView, index: LabelIndex, matchers: readonly LabelMatcher[]): Int32Array {
     const isMetric = isMetricTable(this.table);
     const tests: LabelTest[] = [];
     for (const matcher of matchers) {
-      if (matcher.name === FIELD) continue;
+      if (matcher.name === FIELD_LABEL) continue;
       const passes = compileMatcher(matcher);
       if (matcher.name === METRIC_NAME && !isMetric) {
         if (!passes(this.table.name)) return NOTHING;
@@ -191,7 +191,7 @@ export class TableSamples {
       const pairs: [string, string][] = [];
       if (!isMetricTable(this.table)) pairs.push([METRIC_NAME, this.table.name]);
       index.labelsOf(sid, (name, value) => pairs.push([name, value]));
-      if (field !== undefined) pairs.push([FIELD, field]);
+      if (field !== undefined) pairs.push([FIELD_LABEL, field]);
       return Labels.of(pairs);
     });
   }

@@ -5,6 +5,7 @@ import { dataType } from '#shared/schema/data-type';
 
 import type { BindRequest } from '../snapshot/binding.js';
 import type { TimeConstant } from './functions/function.js';
+import { givenRelation } from './given-table.js';
 import { ceilDivide, floorDivide, type RunValues } from './literals.js';
 import { logicalRelation, physicalRequest, sourceOf } from './logical-table.js';
 
@@ -30,12 +31,15 @@ export interface PlanTable {
 
 /** What a run asks of the snapshot for a table, and what the query reads then. */
 export interface TableBinding {
-  readonly request: BindRequest;
+  /** Undefined if the snapshot is not needed. */
+  readonly request: BindRequest | undefined;
   /** @param relation what the snapshot gives for the request. */
   relation(relation: string): string;
 }
 
 export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
+  const given = givenRelation(plan.table);
+  if (given !== undefined) return { request: undefined, relation: () => given };
   const own = bindRequest(plan, run);
   const source = sourceOf(plan.table);
   if (source === undefined) return { request: own, relation: (relation) => relation };

@@ -36,7 +36,7 @@ describe('Planner', () => {
       const tokens = lex(text);
       const { plan, literals, itemNames } = await planner.plan(
         { tokens, from: 0, to: tokens.count },
-        database,
+        { database, given: new Map() },
         connection,
         CALL,
       );
@@ -83,7 +83,12 @@ describe('Planner', () => {
       await connections
         .use((connection) => {
           const tokens = lex('SELECT * FROM cpu');
-          return planner.plan({ tokens, from: 0, to: tokens.count }, 'public', connection, CALL);
+          return planner.plan(
+            { tokens, from: 0, to: tokens.count },
+            { database: 'public', given: new Map() },
+            connection,
+            CALL,
+          );
         })
         .then(({ plan }) => plan.tables[0].table.columns[0].name),
     ).to.equal('w');
