@@ -10,6 +10,7 @@ import { errorCode } from '#shared/fs/node-file-system';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
+import { FIELD_LABEL } from '../promql/field-matchers.js';
 import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
@@ -138,6 +139,14 @@ class OpenDatabase implements DatabaseSamples {
 
   async labelValues(name: string, query: SeriesQuery): Promise<readonly string[]> {
     const values = new Set<string>();
+    if (name === FIELD_LABEL) {
+      // Series show it only where there are several.
+      const add = (field: string): unknown => values.add(field);
+      await this.#eachTable(query, (samples, matchers) => {
+        samples.fieldNames(matchers, query.fromMs, query.toMs).forEach(add);
+      });
+      return [...values].sort(compareBytes);
+    }
     await this.#each(query, (labels) => {
       const value = labels.get(name);
       if (value !== '') values.add(value);
@@ -208,12 +217,18 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
+    await this.#eachTable(query, (samples, matchers) => {
+      for (const labels of samples.labels(matchers, query.fromMs, query.toMs)) visit(labels);
+    });
+  }
+
+  async #eachTable(
+    query: SeriesQuery,
+    visit: (samples: TableSamples, matchers: readonly LabelMatcher[]) => void,
+  ): Promise<void> {
     const sets = query.matcherSets.length === 0 ? [[]] : query.matcherSets;
     for (const matchers of sets) {
-      for (const table of this.#meant(matchers)) {
-        const samples = await this.#samples(table);
-        for (const labels of samples.labels(matchers, query.fromMs, query.toMs)) visit(labels);
-      }
+      for (const table of this.#meant(matchers)) visit(await this.#samples(table), matchers);
     }
   }
 

@@ -92,6 +92,15 @@ export class TableSamples {
     }
   }
 
+  /** Names of the fields that are meant, if a series fits all matchers and may have a sample in the range. */
+  fieldNames(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): readonly string[] {
+    const isThere = this.#views.some((view) => {
+      if (view.series === undefined || !mayHave(view, this.table, fromMs, toMs)) return false;
+      return this.#matching(view, view.series, matchers).length > 0;
+    });
+    return isThere ? this.#fieldsOf(matchers).map(({ name }) => name) : [];
+  }
+
   /** Each label of the table with its values and how many series have them. */
   *values(): Iterable<{ readonly name: string; readonly value: string; readonly count: number }> {
     for (const { series } of this.#views) {

@@ -125,12 +125,14 @@ function valueColumns(
   const fields = kept === undefined ? undefined : subjects.get(kept)?.fields;
   return parts.flatMap((part, i): TqlColumn[] => {
     const own = subject === undefined ? 'value' : (fields?.[Math.min(i, fields.length - 1)] ?? printExpr(part));
-    const name = alias !== undefined && parts.length === 1 ? alias : own;
-    const value: TqlColumn = { kind: 'value', name, part: i };
+    const value: TqlColumn = { kind: 'value', name: alias !== undefined && parts.length === 1 ? alias : own, part: i };
     const hasHistograms = series[i].some(({ histograms }) => histograms !== undefined);
     if (!hasHistograms) return [value];
-    const histogram = parts.length === 1 ? histogramColumn : `${histogramColumn} ${i + 1}`;
-    return [value, { kind: 'histogram', name: histogram, part: i }];
+    const name = parts.length === 1 ? histogramColumn : `${histogramColumn} ${i + 1}`;
+    const histogram: TqlColumn = { kind: 'histogram', name, part: i };
+    // A metric of histograms alone has no column of numbers.
+    const isStored = fields === undefined || subject?.table.columns.some((column) => column.name === own) === true;
+    return isStored ? [value, histogram] : [histogram];
   });
 }
 
