@@ -177,6 +177,26 @@ describe('Metrics as tables of SQL', function () {
     expect((await rows('SHOW INDEX FROM listed')).length).to.equal(2);
   });
 
+  it('take rows of INSERT as those of remote write', async () => {
+    await write([one({ __name__: 'filled', job: 'a', Zone: 'x' }), one({ __name__: 'filled', job: 'b' }, 2)]);
+    await rows(`INSERT INTO filled VALUES (${T0}, 3, 'x', 'a'), (${T0 + 1}, 4, '', 'b')`);
+    await rows(`INSERT INTO filled (job, ${VALUE}, ${TIME}) VALUES ('c', 5, ${T0})`);
+    await rows(`INSERT INTO filled SELECT ${TIME}, ${VALUE}, job, "Zone" FROM filled WHERE job = 'a'`);
+    await twice(async () => {
+      expect(await rows(`SELECT * FROM filled ORDER BY job, ${TIME}`)).to.deep.equal([
+        [T0, 3, 'x', 'a'],
+        [T0, 2, null, 'b'],
+        [T0 + 1, 4, null, 'b'],
+        [T0, 5, null, 'c'],
+        [T0, 3, 'a', 'x'],
+      ]);
+    });
+    const seconds = T0 / 1000 + 1;
+    expect((await rows(`TQL EVAL (${seconds}, ${seconds}, 1) count(filled) AS n`))[0][0]).to.equal(4);
+    expect((await fails(`INSERT INTO filled (job, ${VALUE}) VALUES ('a', 1)`))[0]).to.equal(1004);
+    expect((await fails(`INSERT INTO filled (nothing) VALUES ('a')`))[0]).to.equal(4002);
+  });
+
   it('cannot be changed by themselves', async () => {
     await write([one({ __name__: 'kept' })]);
     const physical = `almanac.public.${PHYSICAL}`;
@@ -186,7 +206,9 @@ describe('Metrics as tables of SQL', function () {
     expect(await fails('DROP TABLE kept')).to.deep.equal(refused('DROP TABLE'));
     expect(await fails('DROP TABLE IF EXISTS kept')).to.deep.equal(refused('DROP TABLE'));
     expect(await fails('TRUNCATE kept')).to.deep.equal(refused('TRUNCATE'));
-    expect(await fails(`INSERT INTO kept VALUES (1, 2)`)).to.deep.equal(refused('INSERT'));
+    expect(await fails(`INSERT INTO ${PHYSICAL} (${TIME}, __name__) VALUES (1, 'kept')`)).to.deep.equal([
+      ...[1001, 'Write request to physical region is forbidden'],
+    ]);
     expect(await fails(`CREATE TABLE other_kept LIKE kept`)).to.deep.equal(refused('CREATE TABLE LIKE'));
     expect(await fails('CREATE TABLE kept (ts TIMESTAMP TIME INDEX)')).to.deep.equal([
       ...[4000, 'Table already exists: `almanac.public.kept`'],

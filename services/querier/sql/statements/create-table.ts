@@ -1,5 +1,6 @@
 import type { CreateTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
 
 import { columnSpec, parseColumn, type ColumnDefinition } from '../column-definition.js';
 import type { Cursor, ObjectName } from '../cursor.js';
@@ -28,7 +29,7 @@ export const createTable: StatementKind = {
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
       );
       return create(context, name, {
-        columns: specs,
+        columns: ON_PHYSICAL_TABLE in kept ? metricOrder(specs) : specs,
         primaryKey: columns.primaryKey,
         options: kept,
         regions: Number(regions),
@@ -37,6 +38,13 @@ export const createTable: StatementKind = {
     });
   },
 };
+
+const PLACES: Readonly<Record<string, number>> = { tag: 0, time: 1, field: 2 };
+
+/** The columns of a logical table: tags, time and value, each by name. */
+function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
+  return [...columns].sort((a, b) => PLACES[a.kind] - PLACES[b.kind] || (a.name < b.name ? -1 : 1));
+}
 
 type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 
