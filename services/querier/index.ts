@@ -95,7 +95,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const sqlMethod = sql({
     ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
     promql: evaluation,
-    logicalTables: new MetricTables({ catalog, samples }),
+    logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   });
   const extras = new TableExtras(sqlMethod, config.promql.names);

@@ -248,6 +248,12 @@ describe('TQL', function () {
     fails(`TQL EVAL (${'('.repeat(300)}1${')'.repeat(300)}, 1, 1) 1`, 2000, /nested deeper than 256/);
     fails('TQL EVAL (0, 1, 1) max_over_time(vector(1)[104w:1s])', 3001, /would load too many samples into memory/);
 
+    it('is read before other statements of the request run', async () => {
+      const { text } = await almanac.sql('CREATE TABLE early (ts TIMESTAMP TIME INDEX); TQL EVAL (0, 0, 1) sum(');
+      expect(JSON.parse(text)).to.include({ code: 2000, statement_index: 1 });
+      expect((await almanac.sql('DESC early')).text).to.contain('Table not found');
+    });
+
     it('ends at its deadline', async () => {
       const startedMs = Date.now();
       const query = 'TQL EVAL (0, 10000, 1) quantile_over_time(0.5, vector(1)[1h:1s])';

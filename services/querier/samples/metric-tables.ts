@@ -1,6 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode } from '#shared/fs/node-file-system';
 import { labelOfColumn } from '#shared/schema/label-column';
 import { METRIC_NAME, ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
@@ -11,7 +12,9 @@ import { isMetricTable } from './metric-table.js';
 import type { SampleStore } from './sample-store.js';
 
 export interface MetricTablesDeps {
-  readonly catalog: Pick<Catalog, 'tables'>;
+  readonly catalog: Pick<Catalog, 'table' | 'tables'>;
+  /** Name of the physical table that is used when writes name none. */
+  readonly defaultTable: string;
   readonly samples: Pick<SampleStore, 'table' | 'refresh'>;
 }
 
@@ -24,7 +27,8 @@ export class MetricTables implements LogicalTables {
   }
 
   async find(database: string, name: string, call: Call): Promise<LogicalTable | undefined> {
-    for (const physical of await this.#physicalTables(database, call)) {
+    const known = await this.#physicalTables(database, call);
+    for (const physical of known.length > 0 ? known : await this.#firstTable(database, call)) {
       const found = await this.#findIn(physical, name, call).catch(async (error: unknown) => {
         // A missing file means that a manifest was too old.
         if (errorCode(error) !== 'ENOENT') throw error;
@@ -56,6 +60,17 @@ export class MetricTables implements LogicalTables {
       samples.release();
     }
     return [...names].sort((a, b) => (a < b ? -1 : 1));
+  }
+
+  /** The first write of a database may have made a table that the catalog has not heard of. */
+  async #firstTable(database: string, call: Call): Promise<Table[]> {
+    const { catalog, defaultTable } = this.#deps;
+    try {
+      return [await catalog.table(database, defaultTable, call)].filter(isMetricTable);
+    } catch (error) {
+      if (error instanceof AlmanacError && error.code === 'table_not_found') return [];
+      throw error;
+    }
   }
 
   /** In the order in which they were made: a metric that is in several is that of the first. */

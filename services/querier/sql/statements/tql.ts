@@ -26,6 +26,10 @@ export const tql: StatementKind = {
     const text = parseTql(cursor);
     return {
       isQuery: true,
+      async check({ deps }) {
+        await Promise.resolve();
+        parseQuery(text.query, deps.promql.dialect);
+      },
       run: (context) => runs[text.verb](text, context),
     };
   },
