@@ -143,13 +143,20 @@ describe('Metrics as tables of SQL', function () {
         ...{ positive_spans: [{ offset: 0, length: 1 }], positive_deltas: [3] },
       },
     ];
-    await write([{ labels: [['__name__', 'latency']], histograms }, one({ __name__: 'plain' })]);
+    await write([
+      { labels: [['__name__', 'latency']], histograms },
+      one({ __name__: 'plain' }),
+      one({ __name__: 'late' }),
+    ]);
     await write([one({ __name__: 'both' }), { labels: [['__name__', 'both']], histograms }]);
     const samples = [{ value: 1, timestamp: T0, start_timestamp: T0 - 9 }];
     const body = bodyV2([{ labels: [['__name__', 'started']], samples }]);
     expect((await almanac.post(PATH, Uint8Array.from(compressSync(body)), V2_TYPE)).status).to.equal(204);
     await write([one({ __name__: 'both', n: '1' })]);
+    expect(await columns('late')).to.deep.equal([TIME, VALUE]);
+    await write([{ labels: [['__name__', 'late']], histograms: [{ ...histograms[0], timestamp: T0 + 1 }] }]);
     await twice(async () => {
+      expect(await columns('late')).to.deep.equal([TIME, VALUE, 'almanac_native_histogram']);
       expect(await columns('latency')).to.deep.equal([TIME, 'almanac_native_histogram']);
       expect(await columns('plain')).to.deep.equal([TIME, VALUE]);
       expect(await columns('both')).to.deep.equal([TIME, VALUE, 'almanac_native_histogram', 'n']);

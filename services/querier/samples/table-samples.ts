@@ -122,7 +122,7 @@ export class TableSamples {
       for (const view of this.#views) {
         if (view.series === undefined) continue;
         const sids = this.#matching(view, view.series, [matcher]);
-        const isFresh = view.parts.some(({ part, rowCount }) => part.has(sids, rowCount, id));
+        const isFresh = view.parts.some(({ part, rowCount }) => part.has(metric, sids, rowCount, id));
         if (isFresh || (await this.#deps.present.has(view.manifest.segments, sids, metric, id))) {
           found.add(id);
           break;
