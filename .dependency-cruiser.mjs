@@ -117,7 +117,7 @@ export default {
     notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql|formats)/'),
     notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/rpc/'),
     notTo('promql-knows-no-sql', '^services/querier/promql/', '^services/querier/(rpc|sql)/'),
-    notTo('tql-is-the-bridge', '^services/querier/sql/(?!statements/tql\\.ts$)', '^services/querier/promql/'),
+    notTo('tql-is-the-bridge', '^services/querier/sql/(?!(?:statements/tql\\.ts$|tql/))', '^services/querier/promql/'),
 
     door('express', ['^services/gateway/']),
     door('http-proxy-middleware', ['^services/gateway/']),

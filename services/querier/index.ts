@@ -13,11 +13,13 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
+import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch } from './run/memory-watch.js';
+import { MetricTables } from './samples/metric-tables.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { RowSink } from './sql/statements/statement.js';
@@ -90,15 +92,18 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),
   };
+  const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlMethod = sql({
     ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
+    promql: evaluation,
+    logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   });
   const extras = new TableExtras(sqlMethod, config.promql.names);
   return {
     service: {
       sql: sqlMethod,
-      ...prom({ ...shared, sources: samples, extras, promLimits: config.promql }),
+      ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
     drain: () => Promise.resolve(),
     stop() {

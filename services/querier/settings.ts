@@ -3,7 +3,7 @@ import type { Config } from '#shared/config/schema';
 import { shareOf } from '#shared/limits/share';
 import { metricNames } from '#shared/schema/metric-table';
 
-import type { PromLimits } from './rpc/prom.js';
+import type { PromLimits } from './rpc/prom/evaluation.js';
 import type { SqlLimits } from './rpc/sql.js';
 
 export interface QuerierConfig {

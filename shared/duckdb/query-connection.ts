@@ -1,7 +1,12 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBMaterializedResult } from '@duckdb/node-api';
 
+import { dataType } from '#shared/schema/data-type';
+
+import { chunkColumn, type FilledColumn } from './cell-columns.js';
 import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
+import { ChunkWriter } from './chunk-writer.js';
 import { fromDuckDb } from './errors.js';
+import { quoteName } from './quote.js';
 import { interruptOnAbort, streamRows, throwIfAborted } from './stream.js';
 
 /** An instance of the engine, for those that only pass it on. */
@@ -104,6 +109,41 @@ export class QueryConnection {
     } finally {
       release();
     }
+  }
+
+  /**
+   * Makes a table of this connection alone, `temp.name`, and fills it, until `dropFilled`.
+   *
+   * @param blocks cells by column, then row: times as numbers in the column's unit, texts and floats as they are.
+   * @param rest is awaited after each block; throws to end it.
+   */
+  async fill(
+    name: string,
+    columns: readonly FilledColumn[],
+    blocks: Iterable<readonly (readonly Cell[])[]>,
+    rest: () => Promise<void>,
+  ): Promise<void> {
+    const columnSql = columns.map((column) => `${quoteName(column.name)} ${dataType(column.type).duckdb}`);
+    await this.#connection.run(`CREATE OR REPLACE TEMP TABLE ${quoteName(name)} (${columnSql.join(', ')})`);
+    const writer = await ChunkWriter.open(this.#connection, name);
+    try {
+      for (const cells of blocks) {
+        const rows = cells[0].length;
+        writer.append(
+          columns.map((column, i) => chunkColumn(column, cells[i])),
+          0,
+          rows,
+        );
+        await rest();
+      }
+    } finally {
+      writer.close();
+    }
+  }
+
+  /** Drops what `fill` made. @param relation its name with `temp`. */
+  async dropFilled(relation: string): Promise<void> {
+    await this.#connection.run(`DROP TABLE IF EXISTS ${relation}`);
   }
 
   /** Drops what `hold` keeps. */

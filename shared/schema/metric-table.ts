@@ -7,6 +7,8 @@
 
 /** Option of a physical metric table; its value is `true`. */
 export const PHYSICAL_METRIC_TABLE = 'physical_metric_table';
+/** Option of a logical table, which shows one metric: its physical metric table. */
+export const ON_PHYSICAL_TABLE = 'on_physical_table';
 /** Tag and label of the metric's name. */
 export const METRIC_NAME = '__name__';
 

@@ -13,6 +13,17 @@ export async function failure(work: Promise<unknown>): Promise<AlmanacError> {
   return expect.fail('it did not fail');
 }
 
+/** The error that `work` throws; fails the test if it does not, or throws another kind. */
+export function thrown(work: () => unknown): AlmanacError {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof AlmanacError)) throw error;
+    return error;
+  }
+  return expect.fail('it did not fail');
+}
+
 /** The code of the error that `work` ends with. */
 export async function failureCode(work: Promise<unknown>): Promise<string> {
   return (await failure(work)).code;

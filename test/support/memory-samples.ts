@@ -2,7 +2,8 @@ import type { Table } from '#shared/contracts/gen/common';
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
 import type { PromExtras } from '#services/querier/rpc/prom/extras';
-import { prom, type PromLimits } from '#services/querier/rpc/prom';
+import { prom } from '#services/querier/rpc/prom';
+import { Evaluation, type PromLimits } from '#services/querier/rpc/prom/evaluation';
 import { compileMatcher } from '#services/querier/promql/matcher';
 import { compareBytes, type Labels } from '#services/querier/promql/labels';
 import type { SampleSeries } from '#services/querier/promql/samples';
@@ -127,15 +128,16 @@ export function memoryQuerier(
     resultCacheBytes: 0,
     names: metricNames({ naming: 'almanac', defaultColumnPrefix: '' }),
   };
+  const promLimits = { ...limits, ...options.limits };
   const methods = prom({
-    sources,
+    evaluation: new Evaluation({ sources, clock, promLimits }),
     extras: options.extras ?? NO_EXTRAS,
     catalog,
     clock,
     metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
     admission: new Admission({ concurrent: options.concurrent ?? 4, queue: 8, clock }),
     memory: new MemoryWatch({ clock, limitBytes: 16 * 2 ** 30, usedBytes: () => process.memoryUsage.rss() }),
-    promLimits: { ...limits, ...options.limits },
+    promLimits,
   });
   return partialQuerier(methods);
 }

@@ -10,13 +10,27 @@ import type { Catalog } from '#shared/discovery/catalog';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
+import { metricNames } from '#shared/schema/metric-table';
 import { openLog } from '#shared/telemetry/log';
 import type { CellValue } from '#shared/write/cell-value';
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
+import { Evaluation } from '#services/querier/rpc/prom/evaluation';
 import { sql, type SqlDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
+import type { LogicalTables } from '#services/querier/sql/logical-table';
 import type { RowSink } from '#services/querier/sql/statements/statement';
+
+import { MemorySamples } from './memory-samples.js';
+
+const PROM_LIMITS = {
+  ...{ lookbackMs: 300_000, timeoutMs: 60_000, samplesMax: 1_000_000, isExperimental: true },
+  resultCacheBytes: 0,
+  names: metricNames({ naming: 'almanac', defaultColumnPrefix: '' }),
+};
+
+/** Of databases without metrics. */
+export const NO_METRICS: LogicalTables = { find: () => Promise.resolve(undefined), names: () => Promise.resolve([]) };
 
 /** What one statement answered. */
 export interface Answer {
@@ -34,6 +48,8 @@ export interface Answer {
 export class SqlBench {
   readonly requests: BindRequest[][] = [];
   readonly flushed: number[] = [];
+  /** What PromQL reads: nothing of the tables. */
+  readonly samples = new MemorySamples({ public: [] });
   readonly catalog = new PlainCatalog();
   released = 0;
   nowNs = 1_700_000_000_123_000_000n;
@@ -52,6 +68,8 @@ export class SqlBench {
         take: (requests) => Promise.resolve(this.#snapshot(requests)),
         guess: () => Promise.resolve(undefined),
       },
+      logicalTables: NO_METRICS,
+      promql: new Evaluation({ sources: this.samples, clock: systemClock, promLimits: PROM_LIMITS }),
       insert: this.#sink(),
       duckdb: instance,
       clock: { ...systemClock, nowNs: () => this.nowNs },

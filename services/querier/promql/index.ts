@@ -87,6 +87,12 @@ function stepsOf({ startMs, endMs, stepMs, stepsMax }: PromQuery, expr: Expr): n
     const text = `invalid expression type "${TYPE_NAMES[type]}" for range query, must be Scalar or instant Vector`;
     throw new AlmanacError('invalid_syntax', text);
   }
+  return stepCount({ startMs, endMs, stepMs, stepsMax });
+}
+
+/** How many steps there are. @throws `invalid_syntax` if that is too many. */
+export function stepCount(of: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' | 'stepsMax'>): number {
+  const { startMs, endMs, stepMs, stepsMax } = of;
   const steps = Math.floor((endMs - startMs) / stepMs) + 1;
   if (steps - 1 <= stepsMax) return Math.max(steps, 0);
   const most = stepsMax.toLocaleString('en-US');

@@ -113,7 +113,8 @@ function labelList(names: readonly string[]): string {
   return names.map((name) => (LABEL_NAME.test(name) ? name : quoted(name))).join(', ');
 }
 
-function selectorText({ name, matchers }: VectorSelector): string {
+/** The name and matchers of a selector. */
+export function selectorText({ name, matchers }: Pick<VectorSelector, 'name' | 'matchers'>): string {
   const isPlain = name === '' || METRIC_NAME.test(name);
   const texts = matchers
     .filter((it) => !(it.name === '__name__' && it.value === name && name !== ''))

@@ -3,45 +3,28 @@ import type { Call } from '#shared/contracts/call';
 import type { PromQueryRequest, PromText, QuerierService, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { QuerierMetrics } from '../metrics.js';
-import { DIALECT, runQuery, type PromAnswer, type PromQuery } from '../promql/index.js';
-import { Limits } from '../promql/limits.js';
 import { parseQuery, type Dialect } from '../promql/parse.js';
 import { prettyExpr } from '../promql/print.js';
-import { isStepwise } from '../promql/stepwise.js';
+import { selectorsOf } from '../promql/selectors.js';
 import { exprTree } from '../promql/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
-import type { SampleSources } from '../samples/sample-source.js';
+import type { PromOutcome, PromSession } from '../sql/tql/engine.js';
 import { answerText, type AnswerStats } from './prom/answer.js';
-import { Databases } from './prom/databases.js';
+import type { Databases } from './prom/databases.js';
 import { envelope, inPieces, NO_NOTES } from './prom/envelope.js';
+import type { Evaluation, PromLimits } from './prom/evaluation.js';
 import type { PromExtras } from './prom/extras.js';
-import { RangeCache } from './prom/range-cache.js';
 import { readAnswer } from './prom/read.js';
-import { selectorsOf } from './prom/selectors.js';
 import { seriesAnswer } from './prom/series.js';
 import { matchersKey, ReadStats } from './prom/stats.js';
 import { tableOf } from './prom/table.js';
 
-export interface PromLimits {
-  /** How far back a selector looks where the query does not say it. */
-  readonly lookbackMs: number;
-  /** Longest time that a query may take, whatever deadline it brings. */
-  readonly timeoutMs: number;
-  readonly samplesMax: number;
-  readonly isExperimental: boolean;
-  /** What kept answers of ranges may take. */
-  readonly resultCacheBytes: number;
-  /** Of the columns of `PromTable`. */
-  readonly names: MetricNames;
-}
-
 export interface PromDeps {
-  readonly sources: SampleSources;
+  readonly evaluation: Evaluation;
   readonly extras: PromExtras;
   readonly catalog: Pick<Catalog, 'database' | 'databases'>;
   readonly clock: Clock;
@@ -52,13 +35,6 @@ export interface PromDeps {
 }
 
 type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries' | 'promParse' | 'promRead'>;
-
-/** Most steps of a query. */
-const STEPS_MAX = 11_000;
-/** Ranges of fewer steps are computed faster than they are kept. */
-const KEPT_STEPS_MIN = 8;
-/** Step of subqueries that name none. */
-const SUBQUERY_STEP_MS = 60_000;
 
 /** The methods of the querier that speak PromQL. */
 export function prom(deps: PromDeps): PromMethods {
@@ -90,7 +66,7 @@ export function prom(deps: PromDeps): PromMethods {
 
 /** What one request works with. */
 interface Run {
-  readonly databases: Databases;
+  readonly databases: PromSession & Databases;
   readonly call: Call;
   readonly startedMs: number;
 }
@@ -98,12 +74,10 @@ interface Run {
 class PromRunner {
   readonly dialect: Dialect;
   readonly #deps: PromDeps;
-  readonly #ranges: RangeCache;
 
   constructor(deps: PromDeps) {
     this.#deps = deps;
-    this.#ranges = new RangeCache(deps.promLimits.resultCacheBytes);
-    this.dialect = { ...DIALECT, isExperimental: deps.promLimits.isExperimental };
+    this.dialect = deps.evaluation.dialect;
   }
 
   query(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
@@ -112,10 +86,10 @@ class PromRunner {
     const evaluate = (run: Run, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
     return this.during(request.database, call, async function* (run) {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect);
-      const { answer, limits, elapsedMs } = await evaluate(run, stats);
+      const { answer, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
       const timed: AnswerStats | undefined = stats && {
-        samples: stats.json(limits.peak, isPerStep),
+        samples: stats.json(peakSamples, isPerStep),
         queuedMs: run.startedMs - queuedMs,
         elapsedMs,
         isDeprecated: request.stats !== 'true' && !isPerStep,
@@ -139,7 +113,7 @@ class PromRunner {
 
   /** Runs work in a place among the queries, within its time. */
   async *during<T>(database: string, outer: Call, work: (run: Run) => AsyncIterable<T>): AsyncIterable<T> {
-    const { admission, clock, memory, metrics, promLimits, sources } = this.#deps;
+    const { admission, clock, evaluation, memory, metrics, promLimits } = this.#deps;
     const beganMs = clock.monotonicMs();
     const timed = withDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
@@ -147,7 +121,7 @@ class PromRunner {
     let outcome = 'cancelled';
     try {
       yield* admission.hold(call, async function* (place) {
-        const databases = new Databases({ sources, session: database, call, place });
+        const databases = evaluation.open(database, call, place);
         try {
           yield* work({ databases, call, startedMs: clock.monotonicMs() });
         } finally {
@@ -167,44 +141,12 @@ class PromRunner {
   }
 
   async #evaluate(request: PromQueryRequest, run: Run, source?: ReadStats): Promise<Evaluated> {
-    const { clock, promLimits } = this.#deps;
-    const { query, startMs, endMs, stepMs } = request;
-    const { lookbackMs, samplesMax } = promLimits;
-    // Timers do not fire while the query is computed: it looks at the clock itself.
-    const timeoutMs = run.call.deadlineMs - clock.nowMs();
-    const limits = new Limits({ samplesMax, timeoutMs, signal: run.call.signal, clock });
-    const asked = {
-      ...{ query, startMs, endMs, stepMs, defaultStepMs: SUBQUERY_STEP_MS, stepsMax: STEPS_MAX },
-      lookbackMs: request.lookbackMs > 0 ? request.lookbackMs : lookbackMs,
-    };
-    const answer =
-      source === undefined
-        ? await this.#kept(request.database, asked, run.databases, limits)
-        : await runQuery(asked, source, limits, this.dialect);
-    return { answer, limits, elapsedMs: clock.monotonicMs() - run.startedMs };
-  }
-
-  /** Answers a query with what is kept of its range, as far as that is still true. */
-  async #kept(session: string, asked: PromQuery, databases: Databases, limits: Limits): Promise<PromAnswer> {
-    const { query, startMs, endMs, stepMs, lookbackMs } = asked;
-    const evaluate = (part: PromQuery): Promise<PromAnswer> => runQuery(part, databases, limits, this.dialect);
-    const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;
-    if (steps < KEPT_STEPS_MIN || steps > STEPS_MAX) return evaluate(asked);
-    const expr = parseQuery(query, this.dialect);
-    const selectors = selectorsOf(expr).map(({ selector }) => selector);
-    if (selectors.length === 0 || !isStepwise(expr)) return evaluate(asked);
-    const states = await databases.states(selectors);
-    if (states === undefined) return evaluate(asked);
-    const key = JSON.stringify([session, query, stepMs, ((startMs % stepMs) + stepMs) % stepMs, lookbackMs]);
-    return this.#ranges.answer({ key, startMs, stepMs, steps, states }, (fromMs, count) => {
-      return evaluate({ ...asked, startMs: fromMs, endMs: fromMs + (count - 1) * stepMs });
-    });
+    const outcome = await run.databases.evaluate(request, source);
+    return { ...outcome, elapsedMs: this.#deps.clock.monotonicMs() - run.startedMs };
   }
 }
 
-interface Evaluated {
-  readonly answer: PromAnswer;
-  readonly limits: Limits;
+interface Evaluated extends PromOutcome {
   readonly elapsedMs: number;
 }
 

@@ -17,6 +17,7 @@ import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import { lex } from '../sql/lex.js';
+import type { LogicalTables } from '../sql/logical-table.js';
 import { Planner } from '../sql/plan.js';
 import { splitStatements } from '../sql/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
@@ -28,6 +29,7 @@ import type {
   StatementEvent,
 } from '../sql/statements/statement.js';
 import { TableNames } from '../sql/table-names.js';
+import type { PromEngine } from '../sql/tql/engine.js';
 
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */
@@ -40,7 +42,10 @@ export interface SqlDeps {
   readonly catalog: Catalog;
   readonly ingesters: Ingesters;
   readonly snapshots: Snapshots;
+  /** Metrics, which are tables too. */
+  readonly logicalTables: LogicalTables;
   readonly insert: RowSink;
+  readonly promql: PromEngine;
   /** The query instance: sandboxed and locked. */
   readonly duckdb: EngineInstance;
   readonly clock: Clock;
@@ -78,7 +83,7 @@ class SqlRunner {
 
   constructor(deps: SqlDeps) {
     const { catalog, limits, clock } = deps;
-    const names = new TableNames(catalog, deps.names.catalog);
+    const names = new TableNames(catalog, deps.names.catalog, deps.logicalTables);
     this.#deps = deps;
     this.#admission = deps.admission;
     this.#memory = deps.memory;
@@ -89,6 +94,7 @@ class SqlRunner {
       ingesters: deps.ingesters,
       snapshots: deps.snapshots,
       insert: deps.insert,
+      promql: deps.promql,
       names,
       connections: new QueryConnections(deps.duckdb),
       planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),

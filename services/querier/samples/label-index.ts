@@ -79,6 +79,8 @@ export class LabelIndex implements SeriesRows {
   readonly #order: LabelValues[] = [];
   readonly #made = new Map<string, Labels[]>();
   readonly #positions = new Map<LabelValues, number>();
+  /** By label and value, as far as it was asked: names of labels of the first `seen` series. */
+  readonly #under = new Map<string, { readonly names: Set<string>; seen: number }>();
 
   /** @param nameOf the label that a tag column is. */
   constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
@@ -193,6 +195,25 @@ export class LabelIndex implements SeriesRows {
     const label = this.#labels.get(name);
     if (label === undefined) return;
     for (const [number, value] of label.values.entries()) yield { value, count: label.series[number].length };
+  }
+
+  /** Names of the labels of the series that have a value of a label; undefined if there are none. */
+  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
+    const label = this.#labels.get(name);
+    const number = label?.numberOf(value);
+    if (label === undefined || number === undefined) return undefined;
+    const series = label.series[number];
+    const key = `${name}\0${value}`;
+    let under = this.#under.get(key);
+    if (under === undefined) this.#under.set(key, (under = { names: new Set(), seen: 0 }));
+    // Numbers of series only grow.
+    for (; under.seen < series.length; under.seen++) {
+      const sid = series.array[under.seen];
+      if (sid >= this.count) break;
+      const { names } = under;
+      this.labelsOf(sid, (found) => names.add(found));
+    }
+    return under.names;
   }
 
   #passing(test: LabelTest, count: number): Int32Array {

@@ -48,6 +48,8 @@ export class SamplePart implements RowsPart {
   #newest = new Int32Array(0);
   readonly #fields = new Map<number, Field>();
   readonly #runs = new Map<number, SeriesRun>();
+  /** By column and name of series: rows below have no value. */
+  readonly #without = new Map<string, number>();
 
   constructor(table: Table, first: ScanBatch) {
     this.generation = first.generation;
@@ -104,6 +106,28 @@ export class SamplePart implements RowsPart {
           : this.#numbers(run, columns.start).subarray(0, count),
       isAscending: run.isAscending,
     };
+  }
+
+  /**
+   * Whether a row of one of the series below `rowCount` has a value of the column.
+   *
+   * @param name of the series: the same stands for the same series, or for more of them later.
+   */
+  has(name: string, sids: Int32Array, rowCount: number, columnId: number): boolean {
+    const field = this.#fields.get(columnId);
+    if (field === undefined) return false;
+    const { bytes, missing, numbers } = field;
+    if (bytes.size === 0 && numbers.length === 0) return false;
+    const isThere = (row: number): boolean => bytes.has(row) || (row < numbers.length && missing?.array[row] !== 1);
+    const key = `${columnId} ${name}`;
+    const from = this.#without.get(key) ?? 0;
+    for (const sid of sids) {
+      for (let row = this.#newest[sid] ?? NO_ROW; row >= from; row = this.#before.array[row]) {
+        if (row < rowCount && isThere(row)) return true;
+      }
+    }
+    this.#without.set(key, rowCount);
+    return false;
   }
 
   #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {

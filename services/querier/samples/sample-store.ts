@@ -10,6 +10,7 @@ import { errorCode } from '#shared/fs/node-file-system';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
+import { FIELD_LABEL } from '../promql/field-matchers.js';
 import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
@@ -20,6 +21,7 @@ import type { LabelIndex } from './label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
+import { PresentFields } from './present-fields.js';
 import type {
   Counted,
   DatabaseSamples,
@@ -51,6 +53,7 @@ export class SampleStore implements SampleSources {
   readonly #deps: SampleStoreDeps;
   readonly #rowsDeps: TableRowsDeps<SamplePart, LabelIndex>;
   readonly #segments: SegmentSamples;
+  readonly #present: PresentFields;
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
 
   constructor(deps: SampleStoreDeps) {
@@ -58,6 +61,7 @@ export class SampleStore implements SampleSources {
     this.#deps = deps;
     this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files }) };
     this.#segments = new SegmentSamples({ files, connection, limitBytes: cacheBytes });
+    this.#present = new PresentFields({ files, connection });
   }
 
   async open(database: string, call: Call): Promise<DatabaseSamples> {
@@ -82,7 +86,8 @@ export class SampleStore implements SampleSources {
   /** The table as of now. It must be released. */
   async table(table: Table, call: Call): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
-    return new TableSamples(table, views, { files: this.#deps.files, segments: this.#segments });
+    const deps = { files: this.#deps.files, segments: this.#segments, present: this.#present };
+    return new TableSamples(table, views, deps);
   }
 
   /** Asks for manifests anew: a file that one names is not there any more. */
@@ -164,6 +169,14 @@ class OpenDatabase implements DatabaseSamples {
 
   async labelValues(name: string, query: SeriesQuery): Promise<readonly string[]> {
     const values = new Set<string>();
+    if (name === FIELD_LABEL) {
+      // Series show it only where there are several.
+      const add = (field: string): unknown => values.add(field);
+      await this.#eachTable(query, (samples, matchers) => {
+        samples.fieldNames(matchers, query.fromMs, query.toMs).forEach(add);
+      });
+      return [...values].sort(compareBytes);
+    }
     await this.#each(query, (labels) => {
       const value = labels.get(name);
       if (value !== '') values.add(value);
@@ -234,12 +247,18 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
+    await this.#eachTable(query, (samples, matchers) => {
+      for (const labels of samples.labels(matchers, query.fromMs, query.toMs)) visit(labels);
+    });
+  }
+
+  async #eachTable(
+    query: SeriesQuery,
+    visit: (samples: TableSamples, matchers: readonly LabelMatcher[]) => void,
+  ): Promise<void> {
     const sets = query.matcherSets.length === 0 ? [[]] : query.matcherSets;
     for (const matchers of sets) {
-      for (const table of this.#meant(matchers)) {
-        const samples = await this.#samples(table);
-        for (const labels of samples.labels(matchers, query.fromMs, query.toMs)) visit(labels);
-      }
+      for (const table of this.#meant(matchers)) visit(await this.#samples(table), matchers);
     }
   }
 

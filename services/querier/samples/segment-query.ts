@@ -61,8 +61,8 @@ function timeConditions({ fromMs, toMs }: MillisRange): string[] {
   ];
 }
 
-/** Runs of numbers as ranges where that is shorter. */
-function sidCondition(sids: readonly number[]): string {
+/** A condition that names series; runs of numbers are ranges where that is shorter. @param sids ascending. */
+export function sidCondition(sids: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const sid of sids) {
     const last = ranges.at(-1);

@@ -1,9 +1,10 @@
 import type { Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
+import { fieldsOf, mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
+import { FIELD_LABEL, fieldTest } from '../promql/field-matchers.js';
 import { Labels, METRIC_NAME } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
@@ -14,16 +15,17 @@ import { MS_PER } from './millis.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
 import { between, merged, type Piece } from './piece.js';
 import type { SampleView } from './sample-form.js';
+import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 
-const FIELD = '__field__';
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
 
 export interface TableSamplesDeps {
   readonly files: SegmentFiles;
   readonly segments: SegmentSamples;
+  readonly present: PresentFields;
 }
 
 /** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
@@ -103,6 +105,15 @@ export class TableSamples {
     }
   }
 
+  /** Names of the fields that are meant, if a series fits all matchers and may have a sample in the range. */
+  fieldNames(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): readonly string[] {
+    const isThere = this.#views.some((view) => {
+      if (view.series === undefined || !mayHave(view, this.table, fromMs, toMs)) return false;
+      return this.#matching(view, view.series, matchers).length > 0;
+    });
+    return isThere ? this.#fieldsOf(matchers).map(({ name }) => name) : [];
+  }
+
   /** Each label of the table with its values and how many series have them. */
   *values(): Iterable<{ readonly name: string; readonly value: string; readonly count: number }> {
     for (const { series } of this.#views) {
@@ -110,20 +121,45 @@ export class TableSamples {
     }
   }
 
+  /** Labels of the series that have a value of a label; undefined if there are none. */
+  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
+    const all = this.#views.flatMap(({ series }) => series?.labelsUnder(name, value) ?? []);
+    return all.length === 0 ? undefined : new Set(all.flatMap((names) => [...names]));
+  }
+
+  /** Ids of the columns of which a metric has values; that of the value if it has none at all. */
+  async fieldsOf(metric: string): Promise<ReadonlySet<number>> {
+    const matcher = { name: METRIC_NAME, op: '=', value: metric } as const;
+    const found = new Set<number>();
+    for (const { id } of fieldsOf(this.table)) {
+      for (const view of this.#views) {
+        if (view.series === undefined) continue;
+        const sids = this.#matching(view, view.series, [matcher]);
+        const isFresh = view.parts.some(({ part, rowCount }) => part.has(metric, sids, rowCount, id));
+        if (isFresh || (await this.#deps.present.has(view.manifest.segments, sids, metric, id))) {
+          found.add(id);
+          break;
+        }
+      }
+    }
+    if (found.size === 0) for (const { columns } of this.#fields) found.add(columns.value);
+    return found;
+  }
+
   get seriesCount(): number {
     return this.#views.reduce((sum, { seriesCount }) => sum + seriesCount, 0);
   }
 
   #fieldsOf(matchers: readonly LabelMatcher[]): readonly SampleField[] {
-    const tests = matchers.filter(({ name }) => name === FIELD).map((matcher) => compileMatcher(matcher));
-    return tests.length === 0 ? this.#fields : this.#fields.filter(({ name }) => tests.every((test) => test(name)));
+    const isMeant = fieldTest(matchers);
+    return this.#fields.filter(({ name }) => isMeant(name));
   }
 
   #matching({ seriesCount }: SampleView, index: LabelIndex, matchers: readonly LabelMatcher[]): Int32Array {
     const isMetric = isMetricTable(this.table);
     const tests: LabelTest[] = [];
     for (const matcher of matchers) {
-      if (matcher.name === FIELD) continue;
+      if (matcher.name === FIELD_LABEL) continue;
       const passes = compileMatcher(matcher);
       if (matcher.name === METRIC_NAME && !isMetric) {
         if (!passes(this.table.name)) return NOTHING;
@@ -179,7 +215,7 @@ export class TableSamples {
       const pairs: [string, string][] = [];
       if (!isMetricTable(this.table)) pairs.push([METRIC_NAME, this.table.name]);
       index.labelsOf(sid, (name, value) => pairs.push([name, value]));
-      if (field !== undefined) pairs.push([FIELD, field]);
+      if (field !== undefined) pairs.push([FIELD_LABEL, field]);
       return Labels.of(pairs);
     });
   }

@@ -9,6 +9,10 @@ export interface ObjectName {
   readonly name: string;
 }
 
+export function emptyName(): AlmanacError {
+  return new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: empty quoted identifier');
+}
+
 /** Reads the tokens of one statement from left to right. */
 export class Cursor {
   readonly tokens: Tokens;
@@ -69,7 +73,10 @@ export class Cursor {
   name(what: string): string {
     const kind = this.done ? 0 : this.tokens.kind(this.at);
     if (kind !== Kind.word && kind !== Kind.quoted) throw this.unexpected(what);
-    return this.tokens.name(this.at++);
+    const name = this.tokens.name(this.at);
+    if (name === '') throw emptyName();
+    this.at++;
+    return name;
   }
 
   objectName(what: string): ObjectName {

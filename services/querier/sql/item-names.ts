@@ -23,12 +23,14 @@ const NAME_CHARS_MAX = 200;
  */
 export function itemTexts({ tokens, from, to }: QueryText): string[] {
   const names: string[] = [];
+  // The first SELECT behind WITH is that of a common table expression.
+  const isWith = tokens.isWord(from, 'WITH');
   let depth = 0;
   let start = -1;
   for (let i = from; i < to; i++) {
     depth += depthChange(tokens, i);
     if (start === -1) {
-      if (!tokens.isWord(i, 'SELECT')) continue;
+      if (!tokens.isWord(i, 'SELECT') || (isWith && depth > 0)) continue;
       depth = 0;
       start = skipDistinct({ tokens, from: i + 1, to });
       i = start - 1;

@@ -11,6 +11,8 @@ export const Kind = {
   decimal: 7,
   parameter: 8,
   symbol: 9,
+  /** The query of a TQL statement, as it stands. */
+  promql: 10,
 } as const;
 export type TokenKind = (typeof Kind)[keyof typeof Kind];
 
@@ -126,9 +128,59 @@ export function lex(source: string): Tokens {
     const c = source[at];
     if (c === '(' || c === '[' || c === '{') depth = deeper(depth);
     if (c === ')' || c === ']' || c === '}') depth--;
+    const token = tokens.count;
     at = lexToken(source, at, tokens);
+    if ((c === 't' || c === 'T') && beginsTql(tokens, token, at)) at = lexTql(source, at, tokens);
   }
   return tokens;
+}
+
+const TQL_OPTION = /VERBOSE\b|FORMAT\s+\w+/iy;
+const TQL_VERB = /\s+(?:EVAL|EVALUATE|EXPLAIN|ANALYZE)\b/iy;
+
+/** Whether the last token is the first word of a TQL statement, which is in another language from some point on. */
+function beginsTql(tokens: Tokens, token: number, end: number): boolean {
+  if (!tokens.isWord(token, 'TQL')) return false;
+  if (token > 0 && !tokens.isSymbol(token - 1, ';') && !tokens.isSymbol(token - 1, '(')) return false;
+  TQL_VERB.lastIndex = end;
+  return TQL_VERB.test(tokens.source);
+}
+
+/**
+ * Adds the tokens of a TQL statement behind its first word: verb, options and parameters as of SQL, then the query as
+ * one token. Gives the position after it.
+ */
+function lexTql(source: string, start: number, tokens: Tokens): number {
+  const isNested = tokens.isSymbol(tokens.count - 2, '(');
+  let at = skipAllBlank(source, lexToken(source, skipAllBlank(source, start), tokens));
+  for (TQL_OPTION.lastIndex = at; TQL_OPTION.test(source); TQL_OPTION.lastIndex = at) {
+    const end = TQL_OPTION.lastIndex;
+    while (at < end) at = skipAllBlank(source, lexToken(source, at, tokens));
+  }
+  if (source[at] === '(') at = lexParameters(source, at, tokens);
+  const end = promqlEnd(source, at, isNested);
+  const query = source.slice(at, end);
+  if (query.trim() !== '') tokens.add(Kind.promql, at, at + query.trimEnd().length);
+  return end;
+}
+
+function skipAllBlank(source: string, start: number): number {
+  let at = start;
+  for (let next = skipBlank(source, at); next !== at; next = skipBlank(source, at)) at = next;
+  return at;
+}
+
+/** Adds the tokens of `( .. )`, and of a comma behind it; gives the position of what follows. */
+function lexParameters(source: string, start: number, tokens: Tokens): number {
+  let at = start;
+  let depth = 0;
+  while (at < source.length) {
+    const token = tokens.count;
+    at = skipAllBlank(source, lexToken(source, at, tokens));
+    if (tokens.isSymbol(token, '(')) depth = deeper(depth);
+    if (tokens.isSymbol(token, ')') && --depth === 0) break;
+  }
+  return source[at] === ',' ? skipAllBlank(source, at + 1) : at;
 }
 
 function deeper(depth: number): number {
@@ -192,11 +244,8 @@ function endOf(kind: TokenKind, source: string, at: number): number {
   switch (kind) {
     case Kind.text:
       return closingQuote(source, at, "'");
-    case Kind.quoted: {
-      const end = closingQuote(source, at, source[at]);
-      if (end === at + 2) throw syntax('empty quoted identifier');
-      return end;
-    }
+    case Kind.quoted:
+      return closingQuote(source, at, source[at]);
     case Kind.escapeText:
       return closingEscapeQuote(source, at + 1);
     case Kind.binary: {
@@ -299,6 +348,37 @@ function isWordStart(c: string | undefined): boolean {
       c === '_' ||
       (c > '\u007f' && c !== '\u00a0' && c !== '\ufeff'))
   );
+}
+
+const QUOTES = new Set(['"', "'", '`']);
+
+/** Position of the `;` behind a PromQL query, or of the bracket that closes what it stands in. */
+function promqlEnd(source: string, start: number, isNested: boolean): number {
+  let depth = 0;
+  let at = start;
+  while (at < source.length) {
+    const c = source[at];
+    if (c === ';') return at;
+    if (QUOTES.has(c)) {
+      at = promqlQuoteEnd(source, at, c);
+      continue;
+    }
+    if (c === '#') {
+      const end = source.indexOf('\n', at);
+      if (end === -1) return source.length;
+      at = end;
+    }
+    if (c === '(') depth++;
+    if (c === ')' && --depth < 0 && isNested) return at;
+    at++;
+  }
+  return at;
+}
+
+function promqlQuoteEnd(source: string, start: number, quote: string): number {
+  let at = start + 1;
+  while (at < source.length && source[at] !== quote) at += source[at] === '\\' && quote !== '`' ? 2 : 1;
+  return Math.min(at + 1, source.length);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };

@@ -41,7 +41,7 @@ function parseValue(cursor: Cursor): string {
   const { tokens } = cursor;
   const sign = cursor.acceptSymbol('-') ? '-' : '';
   const kind = cursor.done ? 0 : tokens.kind(cursor.at);
-  if (kind === Kind.text || kind === Kind.escapeText) return cursor.text('value');
+  if (kind === Kind.text || kind === Kind.escapeText || kind === Kind.quoted) return cursor.text('value', true);
   if (kind === Kind.integer || kind === Kind.decimal) return sign + tokens.raw(cursor.at++);
   if (cursor.accept('NULL')) return '';
   return cursor.name('value');

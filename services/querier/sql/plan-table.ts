@@ -5,7 +5,9 @@ import { dataType } from '#shared/schema/data-type';
 
 import type { BindRequest } from '../snapshot/binding.js';
 import type { TimeConstant } from './functions/function.js';
+import { givenRelation } from './given-table.js';
 import { ceilDivide, floorDivide, type RunValues } from './literals.js';
+import { logicalRelation, physicalRequest, sourceOf } from './logical-table.js';
 
 /** One end of the time that a query needs of a table. */
 export interface Bound {
@@ -27,8 +29,27 @@ export interface PlanTable {
   readonly tagValues: Map<string, (run: RunValues) => string[]>;
 }
 
-/** What a run asks of the snapshot for this table. */
-export function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
+/** What a run asks of the snapshot for a table, and what the query reads then. */
+export interface TableBinding {
+  /** Undefined if the snapshot is not needed. */
+  readonly request: BindRequest | undefined;
+  /** @param relation what the snapshot gives for the request. */
+  relation(relation: string): string;
+}
+
+export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
+  const given = givenRelation(plan.table);
+  if (given !== undefined) return { request: undefined, relation: () => given };
+  const own = bindRequest(plan, run);
+  const source = sourceOf(plan.table);
+  if (source === undefined) return { request: own, relation: (relation) => relation };
+  return {
+    request: physicalRequest(own, source),
+    relation: (relation) => logicalRelation(relation, own, source),
+  };
+}
+
+function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
   const unitNs = UNIT_NS[dataType(timeIndexOf(plan.table).type).timeUnit ?? 'ns'];
   let timeFrom: bigint | undefined;
   let timeTo: bigint | undefined;

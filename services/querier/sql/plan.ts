@@ -10,13 +10,16 @@ import type { Ast } from './ast.js';
 import { AGGREGATE_FUNCTIONS } from './functions/native.js';
 import { itemTexts } from './item-names.js';
 import { Kind, lex } from './lex.js';
+import { areSameTables, sourceOf } from './logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from './literals.js';
+import type { GivenTable } from './given-table.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from './query-text.js';
 import { resolveQuery, type TableLookup } from './resolve.js';
 import { lift, type Lifted } from './rewrite/lift.js';
 import { checkSandbox } from './sandbox.js';
 import { findTables, type TableNames } from './table-names.js';
+import { inlineTql } from './tql/inline-text.js';
 
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
@@ -54,6 +57,14 @@ export interface PlanOptions {
   readonly entries: number;
 }
 
+/** Where a query's names are looked up. */
+export interface NameScope {
+  /** Of unqualified names. */
+  readonly database: string;
+  /** Tables that the statement brings along, which go before others. */
+  readonly given: ReadonlyMap<string, GivenTable>;
+}
+
 interface CacheEntry {
   readonly plan: QueryPlan;
   version: bigint;
@@ -77,10 +88,11 @@ export class Planner {
   }
 
   /**
-   * @param database where unqualified table names are looked up.
+   * @param names where unqualified table names are looked up.
    * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
    */
-  async plan(query: QueryText, database: string, connection: QueryConnection, call: Call): Promise<PlannedQuery> {
+  async plan(query: QueryText, names: NameScope, connection: QueryConnection, call: Call): Promise<PlannedQuery> {
+    const { database, given } = names;
     checkSize(query);
     const lifted = lift(query.tokens, query.from, query.to, false);
     const key = `${database}\0${shapeOf(lifted)}`;
@@ -93,14 +105,15 @@ export class Planner {
     const version = this.#catalog.version;
     const parsed = await parseQuery(query, lifted, connection);
     checkSandbox(parsed.ast);
-    const plan = await this.#build(parsed, database, connection, call);
-    // With its literals inside, the text is no shape that other queries share.
-    if (!parsed.keepsLiterals) this.#cache.set(key, { plan, version });
+    const plan = await this.#build(parsed, names, connection, call);
+    // With its literals inside, the text is no shape that other queries share; a given table is there once.
+    if (!parsed.keepsLiterals && given.size === 0) this.#cache.set(key, { plan, version });
     return { plan, literals: parsed.lifted.literals, itemNames: itemTexts(query) };
   }
 
   /** Checks the grammar alone. @throws `invalid_syntax`. */
-  async check(query: QueryText, database: string, connection: QueryConnection): Promise<void> {
+  async check(text: QueryText, database: string, connection: QueryConnection): Promise<void> {
+    const { query } = inlineTql(text);
     checkSize(query);
     const lifted = lift(query.tokens, query.from, query.to, false);
     if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
@@ -116,21 +129,25 @@ export class Planner {
   /** Looks again whether the plan's tables are the same, if anything changed since; takes over their present state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
-    if (entry.version === version) return true;
+    const isKnown = entry.version === version;
     for (const plan of entry.plan.tables) {
+      // A metric gets labels without a change of the catalog.
+      if (isKnown && sourceOf(plan.table) === undefined) continue;
       const table = await this.#names.current(plan.table, call);
-      const isSame = table?.tableId === plan.table.tableId && table.schemaVersion === plan.table.schemaVersion;
-      if (!isSame) return false;
+      if (table === undefined || !areSameTables(table, plan.table)) return false;
       plan.table = table;
     }
     entry.version = version;
     return true;
   }
 
-  async #build(parsed: ParsedQuery, database: string, connection: QueryConnection, call: Call): Promise<QueryPlan> {
+  async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<QueryPlan> {
     const { ast, lifted } = parsed;
-    const found = await findTables(ast, database, this.#names, call);
-    const lookup: TableLookup = (catalogName, schema, name) => found(catalogName, schema, name);
+    const found = await findTables(ast, names.database, this.#names, call);
+    const lookup: TableLookup = (catalogName, schema, name) => {
+      const given = catalogName === '' && schema === '' ? names.given.get(name) : undefined;
+      return given ?? found(catalogName, schema, name);
+    };
     const markerPrefix = unusedPrefix(lifted.sql);
     const isSmall = smallResult(ast);
     const resolved = resolveQuery(ast, { lookup, literals: lifted.literals, markerPrefix });

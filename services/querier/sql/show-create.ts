@@ -1,6 +1,7 @@
 import type { Database, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
+import { ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 /** The statement that makes a table like this one; it is accepted back. */
@@ -12,7 +13,11 @@ export function createTableSql(table: Table): string {
   });
   lines.push(`  TIME INDEX (${quoteName(timeIndexOf(table).name)})`);
   if (table.primaryKey.length > 0) lines.push(`  PRIMARY KEY (${table.primaryKey.map(quoteName).join(', ')})`);
-  return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=mito\n${withBlock(table.options)}`;
+  return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=${engineOf(table)}\n${withBlock(table.options)}`;
+}
+
+function engineOf({ options }: Table): string {
+  return PHYSICAL_METRIC_TABLE in options || ON_PHYSICAL_TABLE in options ? 'metric' : 'mito';
 }
 
 export function createDatabaseSql(database: Database): string {

@@ -4,6 +4,7 @@ import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from './ast.js';
+import { sourceOf, type LogicalTables } from './logical-table.js';
 import type { TableLookup } from './resolve.js';
 
 /** Catalog names that are understood, whatever the one in messages is. */
@@ -13,10 +14,12 @@ const CATALOGS = new Set(['almanac', 'greptime']);
 export class TableNames {
   readonly #catalog: Catalog;
   readonly #catalogName: string;
+  readonly #metrics: LogicalTables;
 
-  constructor(catalog: Catalog, catalogName: string) {
+  constructor(catalog: Catalog, catalogName: string, metrics: LogicalTables) {
     this.#catalog = catalog;
     this.#catalogName = catalogName;
+    this.#metrics = metrics;
   }
 
   /** `almanac.public.cpu`, as messages name a table. */
@@ -31,15 +34,37 @@ export class TableNames {
     return schema === '' ? sessionDatabase : schema;
   }
 
-  /** Undefined if the table, or its database, is not there. */
+  /** Undefined if the table, or its database, is not there. A table goes before a metric of the same name. */
   async find(database: string, name: string, call: Call): Promise<Table | undefined> {
-    try {
-      return await this.#catalog.table(database, name, call);
-    } catch (error) {
-      if (error instanceof AlmanacError && (error.code === 'table_not_found' || error.code === 'database_not_found'))
-        return undefined;
-      throw error;
-    }
+    return unlessMissing(async () => {
+      const table = await unlessMissing(() => this.#catalog.table(database, name, call));
+      return table ?? (await this.#metrics.find(database, name, call));
+    });
+  }
+
+  /** As `find`. @param action what is to be done with it. @throws `unsupported` for a metric: it has no rows of its own. */
+  async findStored(database: string, name: string, action: string, call: Call): Promise<Table | undefined> {
+    const table = await this.find(database, name, call);
+    const source = table === undefined ? undefined : sourceOf(table);
+    if (source === undefined) return table;
+    const where = this.fullName(database, source.physical.name);
+    const text = `Not supported: ${action} on metric "${name}", which is a part of the physical table ${where}`;
+    throw new AlmanacError('unsupported', text);
+  }
+
+  /** As `findStored`. @throws `table_not_found` too. */
+  async getStored(database: string, name: string, action: string, call: Call): Promise<Table> {
+    const table = await this.findStored(database, name, action, call);
+    if (table === undefined) throw this.notFound(database, name);
+    return table;
+  }
+
+  /** Names of all tables and metrics of a database, ascending. @throws `database_not_found`. */
+  async all(database: string, call: Call): Promise<string[]> {
+    const tables = await this.#catalog.tables(database, call);
+    const names = new Set(tables.map(({ name }) => name));
+    for (const name of await this.#metrics.names(database, call)) names.add(name);
+    return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
   /** @param prefix what the message begins with. @throws `table_not_found`. */
@@ -55,6 +80,16 @@ export class TableNames {
 
   notFound(database: string, name: string, prefix = ''): AlmanacError {
     return new AlmanacError('table_not_found', `${prefix}Table not found: ${this.fullName(database, name)}`);
+  }
+}
+
+async function unlessMissing<T>(find: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    const code = error instanceof AlmanacError ? error.code : undefined;
+    if (code === 'table_not_found' || code === 'database_not_found') return undefined;
+    throw error;
   }
 }
 

@@ -56,7 +56,24 @@ async function filterRows(
   filter: RowFilter,
   filterColumns: readonly string[],
 ): Promise<TableOutput['rows']> {
-  if (filter === undefined || output.rows.length === 0) return output.rows;
+  if (filter === undefined) return output.rows;
+  const kept: TableOutput['rows'][] = [];
+  for (let at = 0; at < output.rows.length; at += FILTERED_ROWS) {
+    const rows = output.rows.slice(at, at + FILTERED_ROWS);
+    kept.push(await filterBlock(context, { ...output, rows }, filter, filterColumns));
+  }
+  return kept.flat();
+}
+
+/** Rows that are filtered by one statement: its text has a limit. */
+const FILTERED_ROWS = 1000;
+
+async function filterBlock(
+  context: StatementContext,
+  output: TableOutput,
+  filter: NonNullable<RowFilter>,
+  filterColumns: readonly string[],
+): Promise<TableOutput['rows']> {
   const values = output.rows.map(
     (row, i) => `(${[i, ...row, ...filterColumns.map((_, k) => row[k])].map(valueSql).join(', ')})`,
   );

@@ -1,5 +1,5 @@
 import { numberText } from '../../promql/print.js';
-import { bucketsOf, type Bucket, type Histogram } from '../../promql/histogram/histogram.js';
+import { histogramJson } from '../../promql/histogram/histogram-json.js';
 import type { Labels } from '../../promql/labels.js';
 import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
 
@@ -34,20 +34,6 @@ export function floatText(value: number): string {
 /** `{"name":"value"}`, by name. */
 export function labelsJson({ names, values }: Labels): string {
   return `{${names.map((name, i) => `${JSON.stringify(name)}:${JSON.stringify(values[i])}`).join(',')}}`;
-}
-
-export function histogramJson(histogram: Histogram): string {
-  const buckets = bucketsOf(histogram).map(
-    (bucket) => `[${boundsRule(bucket)},${[bucket.lower, bucket.upper, bucket.count].map(quotedNumber).join(',')}]`,
-  );
-  const head = `{"count":${quotedNumber(histogram.count)},"sum":${quotedNumber(histogram.sum)}`;
-  return buckets.length === 0 ? `${head}}` : `${head},"buckets":[${buckets.join(',')}]}`;
-}
-
-/** Which bounds belong to the bucket: 0 the right one, 1 the left one, 2 none, 3 both. */
-function boundsRule({ lowerInclusive, upperInclusive }: Bucket): number {
-  if (lowerInclusive) return upperInclusive ? 3 : 1;
-  return upperInclusive ? 0 : 2;
 }
 
 function quotedNumber(value: number): string {

@@ -11,7 +11,8 @@ import { DATABASE_LABELS, type Databases } from './databases.js';
 import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
 import type { PromExtras } from './extras.js';
 import { floatText, labelsJson, timeText } from './json.js';
-import { parseMatches, selectorsOf } from './selectors.js';
+import { selectorsOf } from '../../promql/selectors.js';
+import { parseMatches } from './selectors.js';
 
 /** What the answers are made of. */
 export interface SeriesContext {

@@ -5,12 +5,12 @@ import type { MetricNames } from '#shared/schema/metric-table';
 import { formatNamed } from '../../formats/registry.js';
 import { unwrapped, type Expr } from '../../promql/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
+import { histogramJson } from '../../promql/histogram/histogram-json.js';
 import type { PromAnswer } from '../../promql/index.js';
 import { compareBytes, METRIC_NAME, type Labels } from '../../promql/labels.js';
 import { printExpr } from '../../promql/print.js';
 import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
 import { cut } from './envelope.js';
-import { histogramJson } from './json.js';
 
 const TEXT: ValueType = { name: 'String', kind: 'text' };
 const TIME: ValueType = { name: 'TimestampMillisecond', kind: 'int' };

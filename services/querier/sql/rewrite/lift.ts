@@ -1,6 +1,7 @@
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { emptyName } from '../cursor.js';
 import { Kind, type Tokens } from '../lex.js';
 import { doubleSql, literalSql, type Literal } from '../literals.js';
 
@@ -85,7 +86,7 @@ class Lifter {
       case Kind.word:
         return this.#word(i);
       case Kind.quoted:
-        this.parts.push(quoteName(this.#tokens.name(i)));
+        this.parts.push(quoteName(nameOf(this.#tokens, i)));
         return i + 1;
       case Kind.parameter:
         throw noParameters(this.#tokens.raw(i));
@@ -250,6 +251,12 @@ class Lifter {
         return { kind: 'text', value: tokens.textValue(i) };
     }
   }
+}
+
+function nameOf(tokens: Tokens, i: number): string {
+  const name = tokens.name(i);
+  if (name === '') throw emptyName();
+  return name;
 }
 
 function noParameters(found: string): AlmanacError {

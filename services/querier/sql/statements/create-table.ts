@@ -1,8 +1,10 @@
 import type { CreateTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
 
 import { columnSpec, parseColumn, type ColumnDefinition } from '../column-definition.js';
 import type { Cursor, ObjectName } from '../cursor.js';
+import { sourceOf } from '../logical-table.js';
 import { checkTableName, parseOptions, tableOption } from '../options.js';
 import { command, type Statement, type StatementContext, type StatementKind } from './statement.js';
 
@@ -27,7 +29,7 @@ export const createTable: StatementKind = {
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
       );
       return create(context, name, {
-        columns: specs,
+        columns: ON_PHYSICAL_TABLE in kept ? metricOrder(specs) : specs,
         primaryKey: columns.primaryKey,
         options: kept,
         regions: Number(regions),
@@ -37,6 +39,13 @@ export const createTable: StatementKind = {
   },
 };
 
+const PLACES: Readonly<Record<string, number>> = { tag: 0, time: 1, field: 2 };
+
+/** The columns of a logical table: tags, time and value, each by name. */
+function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
+  return [...columns].sort((a, b) => PLACES[a.kind] - PLACES[b.kind] || (a.name < b.name ? -1 : 1));
+}
+
 type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 
 async function create(context: StatementContext, name: ObjectName, definition: Definition): Promise<number> {
@@ -44,19 +53,30 @@ async function create(context: StatementContext, name: ObjectName, definition: D
   const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
   if (database === 'information_schema')
     throw new AlmanacError('unsupported', 'Schema `information_schema` is read-only');
+  const metric = await deps.names.find(database, name.name, call);
+  if (metric !== undefined && sourceOf(metric) !== undefined) {
+    if (definition.ifNotExists) return 0;
+    throw alreadyExists(context, database, name);
+  }
   // Types are bound here already, so that what does not fit is refused whether or not the table exists.
   try {
     const answer = await deps.metadata.createTable({ ...definition, database, name: name.name }, call);
     await deps.catalog.reached(answer.catalogVersion, call);
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code !== 'table_already_exists') throw error;
-    throw new AlmanacError(
-      'table_already_exists',
-      `Table already exists: \`${deps.names.fullName(database, name.name)}\``,
-      { cause: error },
-    );
+    throw alreadyExists(context, database, name, error);
   }
   return 0;
+}
+
+function alreadyExists(
+  { deps }: StatementContext,
+  database: string,
+  { name }: ObjectName,
+  cause?: unknown,
+): AlmanacError {
+  const text = `Table already exists: \`${deps.names.fullName(database, name)}\``;
+  return new AlmanacError('table_already_exists', text, { cause });
 }
 
 function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Statement {
@@ -64,11 +84,8 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
   cursor.expectEnd();
   return command(async (context) => {
     const { deps, call, session } = context;
-    const table = await deps.names.get(
-      deps.names.databaseOf(source.catalog, source.schema, session.database),
-      source.name,
-      call,
-    );
+    const database = deps.names.databaseOf(source.catalog, source.schema, session.database);
+    const table = await deps.names.getStored(database, source.name, 'CREATE TABLE LIKE', call);
     const columns = table.columns.map(({ name: column, type, kind, nullable, defaultSql, comment }) => ({
       name: column,
       type,

@@ -20,7 +20,8 @@ export const dropTable: StatementKind = {
       const found: { database: string; name: string }[] = [];
       for (const { catalog, schema, name } of tables) {
         const database = deps.names.databaseOf(catalog, schema, session.database);
-        if ((await deps.names.find(database, name, call)) !== undefined) found.push({ database, name });
+        if ((await deps.names.findStored(database, name, 'DROP TABLE', call)) !== undefined)
+          found.push({ database, name });
         else if (!ifExists) throw deps.names.notFound(database, name);
       }
       const dropped: DroppedTable[] = [];

@@ -1,3 +1,4 @@
+import { givenRelation } from '../given-table.js';
 import { withBoundQuery } from '../run-query.js';
 import { outputTable, type TableOutput } from '../table-output.js';
 import type { StatementKind } from './statement.js';
@@ -29,7 +30,7 @@ export const explain: StatementKind = {
       isQuery: true,
       run: (context) =>
         withBoundQuery(context, query, async function* ({ connection, sql, planned, snapshot }) {
-          const { tables } = planned.plan;
+          const tables = planned.plan.tables.filter(({ table }) => givenRelation(table) === undefined);
           const scans = tables.map(
             ({ table }, i) =>
               `scan ${table.database}.${table.name}: ${snapshot.segmentsRead[i]} of ${snapshot.segmentsConsidered[i]} segments`,
@@ -62,7 +63,8 @@ export const explain: StatementKind = {
   },
 };
 
-const INTERNAL = /[^\s│]*(?:\.parquet|__t\d+|memory\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*/g;
+const INTERNAL =
+  /[^\s│]*(?:\.parquet|__t\d+|memory\.main|"temp"\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*|__tql_+\d+/g;
 
 /** The engine's plan names files and internal tables; those lines say nothing to users. */
 function scrub(plan: string): string {

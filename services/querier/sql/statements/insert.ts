@@ -1,11 +1,14 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import { METRIC_NAME, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf } from '../cells.js';
 import type { Cursor, ObjectName } from '../cursor.js';
 import { defaultCell } from '../defaults.js';
 import { readTuples, type ValueRange } from '../insert-values.js';
+import { sourceOf, type MetricSource } from '../logical-table.js';
 import { queryBlocks, rowsOf } from '../run-query.js';
 import type { Statement, StatementContext, StatementKind } from './statement.js';
 
@@ -106,33 +109,64 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
   const { deps, session, call, nowNs } = context;
   const database = deps.names.databaseOf(target.name.catalog, target.name.schema, session.database);
   const table = await deps.names.get(database, target.name.name, call);
+  if (PHYSICAL_METRIC_TABLE in table.options && sourceOf(table) === undefined) throw physical();
   const given =
     target.columns === undefined ? [...table.columns] : target.columns.map((name) => columnNamed(table, name));
   if (new Set(given).size !== given.length)
     throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: a column is named twice');
-  const filled: { column: Column; value: CellValue }[] = [];
+  const filled: Filled[] = [];
   for (const column of table.columns) {
     if (given.includes(column)) continue;
     const value = defaultCell(column, nowNs);
     if (value !== undefined) filled.push({ column, value });
     else if (!column.nullable) throw noDefault(column);
   }
-  const stored = [...given, ...filled.map(({ column }) => column)];
-  const required = stored.map((column) => (column.nullable ? undefined : column));
+  return shapeOf(table, given, filled);
+}
+
+interface Filled {
+  readonly column: Column;
+  readonly value: CellValue;
+}
+
+/** The rows of a metric go to its physical table. */
+function shapeOf(table: Table, given: readonly Column[], filled: readonly Filled[]): InsertShape {
+  const source = sourceOf(table);
+  const added = source === undefined ? filled : [...filled, metricName(source)];
+  const columns = [...given, ...added.map(({ column }) => column)];
+  const required = columns.map((column) => (column.nullable ? undefined : column));
   return {
-    table,
+    table: source?.physical ?? table,
     given,
-    stored,
+    stored: source === undefined ? columns : columns.map((column) => storedColumn(source, column)),
     complete(row) {
-      for (const { value } of filled) row.push(value);
-      for (let i = 0; i < required.length; i++) {
+      for (const { value } of added) row.push(value);
+      for (let i = 0; i < columns.length; i++) {
         const column = required[i];
         if (column !== undefined && row[i] === null)
           throw new AlmanacError('invalid_arguments', `column ${column.name} is not null but input has null`);
+        // A label without a value is no label.
+        if (source !== undefined && columns[i].kind === 'tag' && row[i] === '') row[i] = null;
       }
       return row;
     },
   };
+}
+
+function metricName({ physical: { columns }, metric }: MetricSource): Filled {
+  const column = columns.find(({ name }) => name === METRIC_NAME);
+  invariant(column !== undefined, 'a metric without a column for names of metrics');
+  return { column, value: metric };
+}
+
+function storedColumn({ physical: { columns } }: MetricSource, { id }: Column): Column {
+  const column = columns.find((candidate) => candidate.id === id);
+  invariant(column !== undefined, 'a column of a metric that its table does not have');
+  return column;
+}
+
+function physical(): AlmanacError {
+  return new AlmanacError('unsupported', 'Write request to physical region is forbidden');
 }
 
 function columnNamed(table: Table, name: string): Column {

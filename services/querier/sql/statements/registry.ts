@@ -20,6 +20,7 @@ import { showRegions } from './show-regions.js';
 import { showTables } from './show-tables.js';
 import { showVariables } from './show-variables.js';
 import type { Statement, StatementKind } from './statement.js';
+import { tql } from './tql.js';
 import { truncate } from './truncate.js';
 import { use } from './use.js';
 
@@ -33,6 +34,7 @@ export const STATEMENT_KINDS: readonly StatementKind[] = [
   truncate,
   describe,
   explain,
+  tql,
   admin,
   use,
   set,

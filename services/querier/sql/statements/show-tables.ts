@@ -1,7 +1,7 @@
 import { outputTable, parseFilter } from '../table-output.js';
 import type { StatementKind } from './statement.js';
 
-/** `SHOW [FULL] TABLES [FROM|IN db]`. */
+/** `SHOW [FULL] TABLES [FROM|IN db]`: stored tables, and metrics. */
 export const showTables: StatementKind = {
   name: 'SHOW TABLES',
 
@@ -17,12 +17,11 @@ export const showTables: StatementKind = {
       isQuery: false,
       async *run(context) {
         const database = given ?? context.session.database;
-        const tables = await context.deps.catalog.tables(database, context.call);
+        const names = await context.deps.names.all(database, context.call);
         const columns = [
           { name: `Tables_in_${database}`, type: 'String' as const },
           { name: 'Table_type', type: 'String' as const },
         ].slice(0, isFull ? 2 : 1);
-        const names = tables.map((table) => table.name).sort((a, b) => (a < b ? -1 : 1));
         yield* outputTable(
           context,
           { columns, rows: names.map((name) => (isFull ? [name, 'BASE TABLE'] : [name])) },

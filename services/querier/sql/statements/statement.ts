@@ -15,6 +15,7 @@ import type { Cursor } from '../cursor.js';
 import type { Planner } from '../plan.js';
 import type { Session } from '../session.js';
 import type { TableNames } from '../table-names.js';
+import type { PromEngine } from '../tql/engine.js';
 
 /** Where INSERT hands its rows to. */
 export interface RowSink {
@@ -40,6 +41,7 @@ export interface StatementDeps {
   readonly connections: QueryConnections;
   readonly planner: Planner;
   readonly names: TableNames;
+  readonly promql: PromEngine;
 }
 
 /** One run of a statement. */

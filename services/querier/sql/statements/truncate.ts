@@ -13,7 +13,8 @@ export const truncate: StatementKind = {
     const { catalog, schema, name } = cursor.objectName('table name');
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
-      const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
+      const database = deps.names.databaseOf(catalog, schema, session.database);
+      const table = await deps.names.getStored(database, name, 'TRUNCATE', call);
       const { tableId } = table;
       await atAllOwners(deps, table, call, (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call));
       return 0;

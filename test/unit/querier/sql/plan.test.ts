@@ -7,7 +7,7 @@ import { lex } from '#services/querier/sql/lex';
 import { Planner } from '#services/querier/sql/plan';
 import { TableNames } from '#services/querier/sql/table-names';
 import { UTC } from '#shared/time/zone';
-import { SqlBench } from '#test/support/sql-bench';
+import { NO_METRICS, SqlBench } from '#test/support/sql-bench';
 
 const CALL: Call = {
   deadlineMs: systemClock.nowMs() + 60_000,
@@ -22,7 +22,8 @@ describe('Planner', () => {
   beforeEach(async () => {
     bench = await SqlBench.open();
     await bench.all('CREATE TABLE cpu (host STRING, v DOUBLE, ts TIMESTAMP TIME INDEX, PRIMARY KEY (host))');
-    planner = new Planner({ catalog: bench.catalog, names: new TableNames(bench.catalog, 'almanac'), entries: 2 });
+    const names = new TableNames(bench.catalog, 'almanac', NO_METRICS);
+    planner = new Planner({ catalog: bench.catalog, names, entries: 2 });
     connections = new QueryConnections(bench.instance);
   });
   afterEach(() => {
@@ -35,7 +36,7 @@ describe('Planner', () => {
       const tokens = lex(text);
       const { plan, literals, itemNames } = await planner.plan(
         { tokens, from: 0, to: tokens.count },
-        database,
+        { database, given: new Map() },
         connection,
         CALL,
       );
@@ -82,7 +83,12 @@ describe('Planner', () => {
       await connections
         .use((connection) => {
           const tokens = lex('SELECT * FROM cpu');
-          return planner.plan({ tokens, from: 0, to: tokens.count }, 'public', connection, CALL);
+          return planner.plan(
+            { tokens, from: 0, to: tokens.count },
+            { database: 'public', given: new Map() },
+            connection,
+            CALL,
+          );
         })
         .then(({ plan }) => plan.tables[0].table.columns[0].name),
     ).to.equal('w');

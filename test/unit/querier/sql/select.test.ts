@@ -97,6 +97,7 @@ describe('SELECT', () => {
   });
 
   describe('names', () => {
+    names('WITH x AS (SELECT 1 AS a), y AS (SELECT 2) SELECT count(*), 1 + 1 FROM x', ['count(*)', '1 + 1']);
     names('SELECT count(*), MAX(usage_user), host, 1+ 1, n AS N, usage_user u FROM cpu GROUP BY ALL', [
       'count(*)',
       'max(usage_user)',

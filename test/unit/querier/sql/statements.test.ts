@@ -31,6 +31,14 @@ describe('statements', () => {
         ['ts', 'TimestampMillisecond', 'PRI', 'NO', 'current_timestamp()', 'TIMESTAMP'],
       ]);
     });
+    it('orders the columns of logical tables', async () => {
+      const columns = 'ts TIMESTAMP TIME INDEX, val DOUBLE, k STRING, host STRING, PRIMARY KEY (k, host)';
+      await bench.all(`CREATE TABLE phy (ts TIMESTAMP TIME INDEX) ENGINE=metric WITH ("physical_metric_table" = "")`);
+      await bench.all(`CREATE TABLE t (${columns}) ENGINE=metric WITH ("on_physical_table" = "phy")`);
+      expect((await bench.rows('DESC t')).map(([name]) => name)).to.deep.equal(['host', 'k', 'ts', 'val']);
+      await fails('INSERT INTO phy VALUES (1)', 1001, 'Write request to physical region is forbidden');
+      await fails('SELECT 1 AS ""', 2000, 'Invalid SQL syntax: sql parser error: empty quoted identifier');
+    });
     it('shows what makes the same table again', async () => {
       await bench.all(`CREATE TABLE "We""ird Täble".x (a INT, ts TIMESTAMP TIME INDEX)`).catch(() => undefined);
       const text = `CREATE TABLE IF NOT EXISTS "t-1" (

@@ -1,0 +1,67 @@
+import { checkCall } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { QueryConnection } from '#shared/duckdb/query-connection';
+import { quoteName } from '#shared/duckdb/quote';
+import { dataType } from '#shared/schema/data-type';
+import { columnOfLabel } from '#shared/schema/label-column';
+
+import type { GivenTable } from '../given-table.js';
+import type { StatementContext } from '../statements/statement.js';
+import type { PromSession } from './engine.js';
+import type { InlinedQuery } from './inline-text.js';
+import type { TqlResult } from './result.js';
+import { runTql } from './run.js';
+import type { TqlText } from './statement-text.js';
+
+/** Evaluates the parts of a query and keeps what they give in tables of a connection, until `letGo`. */
+export class InlinedTables {
+  readonly given = new Map<string, GivenTable>();
+  readonly #connection: QueryConnection;
+
+  constructor(connection: QueryConnection) {
+    this.#connection = connection;
+  }
+
+  async fill(parts: InlinedQuery['parts'], context: StatementContext): Promise<void> {
+    if (parts.length === 0) return;
+    const { deps, session, call, place } = context;
+    const samples = deps.promql.open(session.database, call, place);
+    try {
+      for (const { name, text } of parts) await this.#fillOne(name, text, context, samples);
+    } finally {
+      samples.close();
+    }
+  }
+
+  async letGo(): Promise<void> {
+    for (const { relation } of this.given.values()) await this.#connection.dropFilled(relation);
+  }
+
+  async #fillOne(name: string, text: TqlText, context: StatementContext, samples: PromSession): Promise<void> {
+    const { result } = await runTql(text, context, samples);
+    const table = tableOf(name, result);
+    const relation = `temp.${quoteName(name)}`;
+    this.given.set(name, { ...table, relation });
+    await this.#connection.fill(name, table.columns, result.blocks(), async () => {
+      await context.deps.clock.turn();
+      checkCall(context.call);
+    });
+  }
+}
+
+/** The result as a table of SQL; names that differ only by case are told apart as labels are in columns. */
+function tableOf(name: string, { columns }: TqlResult): Table {
+  const folded = columns.map((column) => column.name.toLowerCase());
+  const isUnique = (i: number): boolean => folded.indexOf(folded[i]) === folded.lastIndexOf(folded[i]);
+  return {
+    ...{ tableId: 0, databaseId: 0, database: '', name, schemaVersion: 0, options: {}, regions: [], createdMs: 0 },
+    primaryKey: [],
+    columns: columns.map(({ name: column, type }, i) => ({
+      id: i + 1,
+      name: isUnique(i) ? column : columnOfLabel(column),
+      type: type.name,
+      kind: dataType(type.name).timeUnit === undefined ? 'field' : 'time',
+      ...{ nullable: true, defaultSql: '', comment: '' },
+    })),
+  };
+}

@@ -1,0 +1,90 @@
+import type { Expr } from '../../promql/ast.js';
+import { durationText } from '../../promql/number-text.js';
+import { printExpr, selectorText } from '../../promql/print.js';
+import { selectorsOf } from '../../promql/selectors.js';
+import { exprTree } from '../../promql/tree.js';
+import type { TableOutput } from '../table-output.js';
+import type { TqlTimes } from './parameters.js';
+import type { TqlText } from './statement-text.js';
+
+export const EXPLAINED: TableOutput['columns'] = [
+  { name: 'plan_type', type: 'String' },
+  { name: 'plan', type: 'String' },
+];
+
+interface PlanNode {
+  readonly text: string;
+  readonly inner: readonly PlanNode[];
+}
+
+/** What is to be computed, and what is to be read for it, in the format that the statement wants. */
+export function planText(
+  expr: Expr,
+  times: TqlTimes,
+  { format, isVerbose }: TqlText,
+): [logical: string, physical: string] {
+  const logical: PlanNode = { text: `Evaluate: ${timesText(times)}`, inner: [nodeOf(expr)] };
+  const reads: PlanNode = {
+    text: 'Read',
+    inner: selectorsOf(expr).map(({ selector }) => ({ text: `Select: ${selectorText(selector)}`, inner: [] })),
+  };
+  switch (format) {
+    case 'json':
+      return [
+        JSON.stringify({ ...times, query: printExpr(expr), ...(isVerbose ? { tree: exprTree(expr) } : {}) }),
+        JSON.stringify(reads.inner.map(({ text }) => text)),
+      ];
+    case 'graphviz':
+      return [graphText(logical), graphText(reads)];
+    case 'text':
+      return [treeText(logical, 0), treeText(reads, 0)];
+  }
+}
+
+function timesText({ startMs, endMs, stepMs, lookbackMs }: TqlTimes): string {
+  const lookback = lookbackMs === 0 ? '' : `, lookback=${durationText(lookbackMs)}`;
+  return `range=[${startMs}..${endMs}], interval=[${stepMs}]${lookback}`;
+}
+
+function nodeOf(expr: Expr): PlanNode {
+  switch (expr.kind) {
+    case 'paren':
+      return nodeOf(expr.expr);
+    case 'unary':
+      return { text: `Unary: ${expr.op}`, inner: [nodeOf(expr.expr)] };
+    case 'binary':
+      return { text: `Binary: ${expr.op}`, inner: [nodeOf(expr.lhs), nodeOf(expr.rhs)] };
+    case 'call':
+      return { text: `Call: ${expr.func.name}`, inner: expr.args.map(nodeOf) };
+    case 'aggregation': {
+      const by = expr.grouping.join(', ');
+      const inner = [...(expr.param === undefined ? [] : [nodeOf(expr.param)]), nodeOf(expr.expr)];
+      return { text: `Aggregate: ${expr.op} ${expr.isWithout ? 'without' : 'by'} (${by})`, inner };
+    }
+    case 'subquery':
+      return { text: `Subquery: ${printExpr(expr)}`, inner: [nodeOf(expr.expr)] };
+    case 'matrixSelector':
+      return { text: `Range: ${printExpr(expr)}`, inner: [] };
+    case 'vectorSelector':
+      return { text: `Instant: ${printExpr(expr)}`, inner: [] };
+    default:
+      return { text: `Literal: ${printExpr(expr)}`, inner: [] };
+  }
+}
+
+function treeText({ text, inner }: PlanNode, depth: number): string {
+  return [`${'  '.repeat(depth)}${text}`, ...inner.map((node) => treeText(node, depth + 1))].join('\n');
+}
+
+function graphText(root: PlanNode): string {
+  const lines: string[] = [];
+  const edges: string[] = [];
+  const add = ({ text, inner }: PlanNode): number => {
+    const own = lines.length;
+    lines.push(`  n${own} [label=${JSON.stringify(text)}]`);
+    for (const node of inner) edges.push(`  n${own} -> n${add(node)}`);
+    return own;
+  };
+  add(root);
+  return ['digraph {', ...lines, ...edges, '}'].join('\n');
+}

@@ -1,0 +1,75 @@
+import { typeOf, type Expr } from '../../promql/ast.js';
+import { stepCount } from '../../promql/index.js';
+import { hasSamples, type StepSeries } from '../../promql/samples.js';
+import { parseQuery } from '../../promql/parse.js';
+import { printExpr } from '../../promql/print.js';
+import type { StatementContext } from '../statements/statement.js';
+import { scalarColumns, textColumns, vectorColumns } from './columns.js';
+import type { PromSession } from './engine.js';
+import { timesOf, type TqlTimes } from './parameters.js';
+import { scalarResult, vectorResult, type TqlResult } from './result.js';
+import type { TqlText } from './statement-text.js';
+import { fieldQueries, subjectsOf, type FieldQuery } from './subjects.js';
+
+/** What a statement asked, and what it was answered. */
+export interface TqlRun {
+  readonly expr: Expr;
+  readonly times: TqlTimes;
+  readonly result: TqlResult;
+  readonly peakSamples: number;
+}
+
+/** A question that is ready to be evaluated. */
+interface Asked {
+  readonly text: TqlText;
+  readonly expr: Expr;
+  readonly times: TqlTimes;
+  readonly session: PromSession;
+}
+
+/** Evaluates the query of a statement. @param session what is read. @throws PromQL's errors, and those of parameters. */
+export async function runTql(text: TqlText, context: StatementContext, session: PromSession): Promise<TqlRun> {
+  const times = await timesOf(text.parameters, context);
+  const expr = parseQuery(text.query, context.deps.promql.dialect);
+  const asked = { text, expr, times, session };
+  const type = typeOf(expr);
+  if (type === 'string') return instantText(asked, context.deps.promql.stepsMax);
+  const subjects = await context.place.aside(() => subjectsOf(expr, session, context.deps.names, context.call));
+  const queries = type === 'vector' ? fieldQueries(expr, subjects) : [{ expr, isPart: false }];
+  const series: (readonly StepSeries[])[] = [];
+  const { startMs, stepMs } = times;
+  let peakSamples = 0;
+  let count = 0;
+  for (const query of queries) {
+    const { answer, peakSamples: peak } = await session.evaluate({ ...times, query: queryOf(text, query) });
+    peakSamples = Math.max(peakSamples, peak);
+    count = answer.steps;
+    const steps = { startMs, stepMs, count };
+    if (answer.value.kind === 'scalar') {
+      const columns = scalarColumns(subjects, text.alias);
+      return { expr, times, result: scalarResult(columns, answer.value.values, steps), peakSamples };
+    }
+    series.push(answer.value.kind === 'vector' ? answer.value.series.filter(hasSamples) : []);
+  }
+  const columns = vectorColumns({
+    ...{ expr, subjects, series, alias: text.alias },
+    parts: queries.map((query) => query.expr),
+    histogramColumn: context.deps.promql.names.histogramColumn,
+  });
+  return { expr, times, result: vectorResult(columns, series, { startMs, stepMs, count }), peakSamples };
+}
+
+/** A text is the same at every step. */
+async function instantText({ text, expr, times, session }: Asked, stepsMax: number): Promise<TqlRun> {
+  const { startMs, endMs, stepMs } = times;
+  const { answer, peakSamples } = await session.evaluate({ ...times, endMs: startMs, stepMs: 0, query: text.query });
+  const value = answer.value.kind === 'string' ? answer.value.value : '';
+  const count = stepCount({ startMs, endMs, stepMs, stepsMax });
+  const columns = textColumns(text.alias);
+  return { expr, times, result: scalarResult(columns, value, { startMs, stepMs, count }), peakSamples };
+}
+
+/** Errors of a query point into the text as it was written, where that is what is asked. */
+function queryOf({ query }: TqlText, { expr, isPart }: FieldQuery): string {
+  return isPart ? printExpr(expr) : query;
+}

@@ -1,0 +1,118 @@
+import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { labelOfColumn } from '#shared/schema/label-column';
+import { tagsOf } from '#shared/schema/table-schema';
+
+import type { Expr, VectorSelector } from '../../promql/ast.js';
+import { FIELD_LABEL, fieldTest } from '../../promql/field-matchers.js';
+import { METRIC_NAME } from '../../promql/labels.js';
+import { mapSelectors, selectorsOf } from '../../promql/selectors.js';
+import { sampleFields } from '../../samples/metric-table.js';
+import { sourceOf } from '../logical-table.js';
+import type { TableNames } from '../table-names.js';
+import type { PromSession } from './engine.js';
+
+/** A table, or metric, that a query names. */
+export interface Subject {
+  readonly table: Table;
+  /** Names of the fields that the selector means; at least one. */
+  readonly fields: readonly string[];
+}
+
+/** The selectors of a query and what they name; undefined where there is nothing of that name. */
+export type Subjects = ReadonlyMap<VectorSelector, Subject | undefined>;
+
+/** Fields that one statement evaluates side by side. */
+const FIELDS_MAX = 256;
+
+/** @throws `invalid_arguments` for a selector that does not name its metric, or a field that is not there. */
+export async function subjectsOf(expr: Expr, session: PromSession, names: TableNames, call: Call): Promise<Subjects> {
+  const subjects = new Map<VectorSelector, Subject | undefined>();
+  for (const { selector } of selectorsOf(expr)) {
+    const metric = metricOf(selector);
+    const { database } = session.addressed(selector.matchers);
+    const table = metric === undefined ? undefined : await names.find(database, metric, call);
+    subjects.set(selector, table === undefined ? undefined : subjectOf(table, selector));
+  }
+  return subjects;
+}
+
+function metricOf({ matchers }: VectorSelector): string | undefined {
+  const naming = matchers.filter(({ name }) => name === METRIC_NAME);
+  const other = naming.find(({ op }) => op !== '=');
+  if (other === undefined) return naming.at(-1)?.value;
+  throw new AlmanacError('invalid_arguments', `Matcher operator ${other.op} is not supported for ${METRIC_NAME}`);
+}
+
+function subjectOf(table: Table, { matchers }: VectorSelector): Subject | undefined {
+  const all = sampleFields(sourceOf(table)?.physical ?? table).map(({ name }) => name);
+  for (const { name, op, value } of matchers) {
+    if (name !== FIELD_LABEL || op !== '=' || all.includes(value)) continue;
+    throw new AlmanacError('invalid_arguments', `Cannot find column ${value}`);
+  }
+  const fields = all.filter(fieldTest(matchers));
+  return fields.length === 0 ? undefined : { table, fields };
+}
+
+/** The labels that tags of a table are, in the table's order. */
+export function labelsOf(table: Table): string[] {
+  const source = sourceOf(table);
+  if (source === undefined) return tagsOf(table).map(({ name }) => name);
+  return tagsOf(table).map(({ name }) => labelOfColumn(source.columns.get(name) ?? name));
+}
+
+/** A query of one field of each of its tables. */
+export interface FieldQuery {
+  readonly expr: Expr;
+  /** Whether it is a part of the query that was asked. */
+  readonly isPart: boolean;
+}
+
+/**
+ * The query, once for each field of its tables: the first fields together, then the second ones, where a table with
+ * fewer goes on with its last. @throws `invalid_arguments` for what cannot be asked of several fields.
+ */
+export function fieldQueries(expr: Expr, subjects: Subjects): FieldQuery[] {
+  const counts = Array.from(subjects.values(), (subject) => subject?.fields.length ?? 0);
+  const count = Math.max(1, ...counts);
+  if (count === 1) return [{ expr, isPart: false }];
+  if (ranksValues(expr)) {
+    const text = 'Unsupported expr type: topk, bottomk or count_values on multi-value input';
+    throw new AlmanacError('invalid_arguments', text);
+  }
+  if (count > FIELDS_MAX) {
+    const text = `query is of ${count} fields, at most ${FIELDS_MAX} can be asked at once: name some with __field__`;
+    throw new AlmanacError('invalid_arguments', text);
+  }
+  return Array.from({ length: count }, (_, i) => ({ expr: ofField(expr, subjects, i), isPart: true }));
+}
+
+function ofField(expr: Expr, subjects: Subjects, i: number): Expr {
+  return mapSelectors(expr, (selector) => {
+    const fields = subjects.get(selector)?.fields ?? [];
+    if (fields.length < 2) return selector;
+    const field = fields[Math.min(i, fields.length - 1)];
+    const others = selector.matchers.filter(({ name }) => name !== FIELD_LABEL);
+    // The matcher of the name is the last.
+    return { ...selector, matchers: [{ name: FIELD_LABEL, op: '=', value: field }, ...others] };
+  });
+}
+
+/** Whether somewhere series are compared with each other, which those of different fields are not to be. */
+function ranksValues(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'aggregation':
+      return expr.op === 'topk' || expr.op === 'bottomk' || expr.op === 'count_values' || ranksValues(expr.expr);
+    case 'paren':
+    case 'unary':
+    case 'subquery':
+      return ranksValues(expr.expr);
+    case 'binary':
+      return ranksValues(expr.lhs) || ranksValues(expr.rhs);
+    case 'call':
+      return expr.args.some(ranksValues);
+    default:
+      return false;
+  }
+}
