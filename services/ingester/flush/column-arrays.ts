@@ -6,9 +6,16 @@ import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Generation } from '../memtable/generation.js';
-import type { Chosen } from './sorted-rows.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
+
+/** Rows of a batch and where they go. */
+export interface Chosen {
+  rows: Uint32Array;
+  places: Uint32Array;
+  /** How many entries of both count. */
+  count: number;
+}
 
 /** Rows that are taken together from many batches: `(sid, time, fields ..)`, the columns of `generationColumns`. */
 export class ColumnArrays {

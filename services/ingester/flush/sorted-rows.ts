@@ -6,7 +6,7 @@
  * each row, and reading it series by series misses the processor's caches at each.
  */
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
-import type { ColumnArrays } from './column-arrays.js';
+import type { Chosen, ColumnArrays } from './column-arrays.js';
 import type { TimeWindow } from './windows.js';
 
 /** Series that become one segment. */
@@ -81,14 +81,6 @@ export class WindowRows {
     this.#sinceRest = 0;
     await this.#rest();
   }
-}
-
-/** Rows of a batch and where they go. */
-export interface Chosen {
-  rows: Uint32Array;
-  places: Uint32Array;
-  /** How many entries of both count. */
-  count: number;
 }
 
 const NONE = 'none';

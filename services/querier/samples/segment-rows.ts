@@ -1,4 +1,4 @@
-import type { DuckDBDataChunk } from '@duckdb/node-api';
+import type { DuckDBDataChunk } from '#shared/duckdb/engine';
 
 import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk';
 
