@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
 import { Almanac, pollUntil, type HttpApi } from '#test/support/almanac';
-import { startNodeExporter, startPrometheus, type Served } from '#test/support/prometheus';
+import { needPrograms, startNodeExporter, startPrometheus, type Served } from '#test/support/prometheus';
 import { compareAnswers, type PromResult } from '#test/support/prom-results';
 import { CHUNKS, framesOf, readBody, remoteRead, wholeSeries } from '#test/support/remote-read-messages';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
@@ -48,6 +48,7 @@ describe('a real Prometheus', function () {
     return running;
   };
 
+  before(needPrograms('prometheus', 'prometheus-node-exporter', 'promtool'));
   before(async () => {
     almanac = await Almanac.start(folder());
     cleanUps.push(() => almanac.kill());

@@ -4,7 +4,7 @@ import { compressSync } from 'snappy';
 import { Almanac, type HttpApi } from '#test/support/almanac';
 import { COMPARED_QUERIES, COMPARED_START_MS, comparedBatches } from '#test/support/compared-queries';
 import { compareAnswers, type PromResult } from '#test/support/prom-results';
-import { startPrometheus, type Served } from '#test/support/prometheus';
+import { needPrograms, startPrometheus, type Served } from '#test/support/prometheus';
 import { bodyV1 } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -27,6 +27,7 @@ describe('Prometheus and Almanac over the same samples', function () {
 
   const folder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
 
+  before(needPrograms('prometheus'));
   before(async () => {
     almanac = await Almanac.start(folder());
     cleanUps.push(() => almanac.kill());

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
-import { needProgram } from '#test/support/prometheus';
+import { needPrograms } from '#test/support/prometheus';
 import { tempFolder } from '#test/support/temp-folder';
 
 const T0 = 1_700_000_000;
@@ -37,8 +37,8 @@ describe('promtool and Grafana against a process', function () {
     return `${stdout.toString()}${stderr.toString()}`;
   }
 
-  it('get their queries answered', () => {
-    needProgram('promtool');
+  it('get their queries answered', function () {
+    needPrograms('promtool').call(this);
     const at = `--time=${T0 + 60}`;
     expect(promtool('instant', at, 'sum(up)')).to.equal(`{} => 120 @[${T0 + 60}]\n`);
     expect(promtool('instant', at, 'sum(')).to.contain('bad_data: invalid parameter "query": 1:5: parse error');

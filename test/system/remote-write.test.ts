@@ -3,13 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
+import type { Context } from 'mocha';
 import { compressSync } from 'snappy';
 
 import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import { Almanac, pollUntil } from '#test/support/almanac';
 import { freePort } from '#test/support/free-port';
 import { bodyV1, bodyV2, type MetadataMessage, type Series } from '#test/support/remote-write-messages';
-import { needProgram } from '#test/support/prometheus';
+import { needPrograms } from '#test/support/prometheus';
 import { tempFolder } from '#test/support/temp-folder';
 
 const PATH = '/v1/prometheus/write';
@@ -253,8 +254,8 @@ describe('Prometheus remote write to a process', function () {
 
   it('takes what a real Prometheus scrapes from itself', scrapedByPrometheus);
 
-  async function scrapedByPrometheus(): Promise<void> {
-    needProgram('prometheus');
+  async function scrapedByPrometheus(this: Context): Promise<void> {
+    needPrograms('prometheus').call(this);
     const port = await freePort();
     const config = {
       global: { scrape_interval: '1s', scrape_timeout: '1s' },
