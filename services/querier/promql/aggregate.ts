@@ -15,7 +15,11 @@ const REDUCERS: Readonly<Record<string, GroupReducer>> = {
 const PICKERS: Readonly<Record<string, GroupPicker>> = { topk, bottomk, limitk, limit_ratio: limitRatio };
 
 /** Aggregates a vector; `label` is the parameter of `count_values`. */
-export function aggregate(vector: readonly StepSeries[], call: AggregationCall, label: string): StepSeries[] {
+export async function aggregate(
+  vector: readonly StepSeries[],
+  call: AggregationCall,
+  label: string,
+): Promise<StepSeries[]> {
   const { expr, env, param } = call;
   if (expr.op === 'count_values')
     return countValues(vector, label, grouping(expr, label), env).map((one) => ({
@@ -28,12 +32,22 @@ export function aggregate(vector: readonly StepSeries[], call: AggregationCall, 
   if (picker !== undefined && vector.length === 0)
     picker({ labels: NO_LABELS, series: [], isNameDropped: false }, call);
   const groups = groupsOf(vector, grouping(expr));
-  if (picker !== undefined) return groups.flatMap((one) => picker(one, call));
-  return groups.flatMap((one) => {
+  if (picker !== undefined) {
+    const picked: StepSeries[] = [];
+    for (const one of groups) {
+      if (env.limits.isDue) await env.limits.turn();
+      picked.push(...picker(one, call));
+    }
+    return picked;
+  }
+  const found: StepSeries[] = [];
+  for (const one of groups) {
     const result = newSeries(one.labels, env, one.isNameDropped);
-    REDUCERS[expr.op](one, result, call);
-    return hasSamples(result) ? [result] : [];
-  });
+    await REDUCERS[expr.op](one, result, call);
+    if (env.limits.isDue) await env.limits.turn();
+    if (hasSamples(result)) found.push(result);
+  }
+  return found;
 }
 
 /** The labels of the group that a series is in. @param added label that `count_values` makes. */

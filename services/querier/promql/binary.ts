@@ -58,19 +58,22 @@ function applyEach(...[expr, series, scalar, isSwapped, result, env]: [...Parame
 }
 
 /** Two vectors, by the labels that their series have in common. */
-export function vectorBinary(
+export async function vectorBinary(
   expr: BinaryExpr,
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
   env: Env,
-): StepSeries[] {
+): Promise<StepSeries[]> {
   const groups = matchGroups(lhs, rhs, matchingLabels(expr.matching));
   if (isSetOperator(expr.op)) return setBinary(expr, lhs, rhs, groups, env);
   const results = new MatchResults(expr, env);
   const { fillLeft, fillRight } = expr.matching;
   const areBothThere = bothPresent(presence(lhs, env.steps), presence(rhs, env.steps));
   const isFilled = fillLeft !== undefined || fillRight !== undefined;
-  for (const group of groups) new GroupMatch(expr, group, results, env).run(isFilled ? undefined : areBothThere);
+  for (const group of groups) {
+    if (env.limits.isDue) await env.limits.turn();
+    new GroupMatch(expr, group, results, env).run(isFilled ? undefined : areBothThere);
+  }
   return results.all();
 }
 

@@ -87,7 +87,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
       return evaluateCall(expr, env);
     case 'vectorSelector': {
       if (expr.isSmoothed) return { kind: 'vector', series: await smoothedInstant(expr, env) };
-      return { kind: 'vector', series: instantVector(await loadInstant(expr, env), expr, env) };
+      return { kind: 'vector', series: await instantVector(await loadInstant(expr, env), expr, env) };
     }
     case 'matrixSelector':
     case 'subquery':
@@ -107,14 +107,14 @@ async function evaluateBinary(expr: BinaryExpr, env: Env): Promise<Value> {
   if (rhs.kind === 'scalar') {
     return { kind: 'vector', series: vectorScalarBinary(expr, vectorOf(lhs), rhs.values, false, env) };
   }
-  return { kind: 'vector', series: vectorBinary(expr, vectorOf(lhs), vectorOf(rhs), env) };
+  return { kind: 'vector', series: await vectorBinary(expr, vectorOf(lhs), vectorOf(rhs), env) };
 }
 
 async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> {
   const param = expr.param === undefined ? undefined : await evaluate(expr.param, env);
   const vector = vectorOf(await evaluate(expr.expr, env));
   const params = param?.kind === 'scalar' ? param.values : undefined;
-  return { kind: 'vector', series: aggregate(vector, { expr, env, param: params }, stringOf(param)) };
+  return { kind: 'vector', series: await aggregate(vector, { expr, env, param: params }, stringOf(param)) };
 }
 
 async function evaluateCall(expr: Call, env: Env): Promise<Value> {
@@ -141,7 +141,9 @@ async function evaluateCall(expr: Call, env: Env): Promise<Value> {
 /** When the samples of a selector were taken, or when their counters began. */
 async function sampleTimes(name: string, selector: VectorSelector, env: Env): Promise<Value> {
   const samples = await loadInstant(selector, env);
-  const series = instantSeconds(samples, selector, env, (one) => (name === 'timestamp' ? one.times : one.startTimes));
+  const series = await instantSeconds(samples, selector, env, (one) =>
+    name === 'timestamp' ? one.times : one.startTimes,
+  );
   return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
 }
 
@@ -159,21 +161,25 @@ async function evaluateRange(expr: Call, func: RangeFunction, env: Env): Promise
   for (const param of paramExprs) params.push(scalarsOf(await evaluate(param, env), env.steps));
   const { samples, shift, rangeMs } = await rangeOf(arg, env);
   const context = { env, arg, rangeMs, params, paramExprs };
-  return { kind: 'vector', series: overWindows(samples, windowsAt(shift, rangeMs, env), func, context) };
+  return { kind: 'vector', series: await overWindows(samples, windowsAt(shift, rangeMs, env), func, context) };
 }
 
-function overWindows(
+async function overWindows(
   samples: readonly SampleSeries[],
   windows: Windows,
   { run, keepsName }: RangeFunction,
   context: RangeContext,
-): StepSeries[] {
+): Promise<StepSeries[]> {
+  const { limits } = context.env;
   const found: StepSeries[] = [];
   for (const series of samples) {
     if (series.times.length === 0) continue;
+    limits.spend(series.times.length);
+    if (limits.isDue) await limits.turn();
     const result = newSeries(series.labels, context.env, series.isNameDropped === true || !keepsName);
     fillWindows(windows, series);
-    run(series, windows, result, context);
+    const running = run(series, windows, result, context);
+    if (running !== undefined) await running;
     if (hasSamples(result)) found.push(result);
   }
   return found;

@@ -95,8 +95,8 @@ async function infoSeries(
     ...{ isAnchored: false, isSmoothed: false },
   };
   const samples = await loadInstant(selector, env);
-  const times = instantSeconds(samples, selector, env, (one) => one.times);
-  for (const [i, series] of instantVector(samples, selector, env).entries()) {
+  const times = await instantSeconds(samples, selector, env, (one) => one.times);
+  for (const [i, series] of (await instantVector(samples, selector, env)).entries()) {
     if (series.kinds.includes(HISTOGRAM)) {
       const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
       throw new AlmanacError('execute_query', text);

@@ -13,6 +13,10 @@ export interface LimitOptions {
 
 /** Samples that are looked at between two looks at the clock: some milliseconds. */
 const WORK_PER_CHECK = 1 << 20;
+/** The same between two looks whether others have waited long enough. */
+const WORK_PER_LOOK = 1 << 15;
+/** Others wait at most about so long for a query. */
+const TURN_MS = 10;
 
 /** Counts what a query uses, and ends it where that is too much. */
 export class Limits {
@@ -23,12 +27,15 @@ export class Limits {
   #samples = 0;
   #peak = 0;
   #work = 0;
+  #workAtLook = 0;
+  #turnMs: number;
 
   constructor({ samplesMax, timeoutMs, signal, clock }: LimitOptions) {
     this.#samplesMax = samplesMax;
     this.#endsMs = clock.monotonicMs() + timeoutMs;
     this.#signal = signal;
     this.#clock = clock;
+    this.#turnMs = clock.monotonicMs();
   }
 
   /** Samples that are held now. */
@@ -61,8 +68,23 @@ export class Limits {
   /** Counts work on samples; now and then looks whether the query is over. @throws as `check`. */
   spend(samples: number): void {
     this.#work += samples;
+    this.#workAtLook += samples;
     if (this.#work < WORK_PER_CHECK) return;
     this.#work = 0;
+    this.check();
+  }
+
+  /** Whether the query has computed for so long that `turn` is to be awaited before it goes on. */
+  get isDue(): boolean {
+    if (this.#workAtLook < WORK_PER_LOOK) return false;
+    this.#workAtLook = 0;
+    return this.#clock.monotonicMs() - this.#turnMs >= TURN_MS;
+  }
+
+  /** Lets others be served. @throws as `check`. */
+  async turn(): Promise<void> {
+    await this.#clock.turn();
+    this.#turnMs = this.#clock.monotonicMs();
     this.check();
   }
 

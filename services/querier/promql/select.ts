@@ -68,7 +68,7 @@ function referenceRange(shift: TimeShift, env: Env): { readonly first: number; r
 }
 
 /** What an instant selector has at each step: the newest sample of the lookback window, unless the series ended. */
-export function instantVector(all: readonly SampleSeries[], selector: VectorSelector, env: Env): StepSeries[] {
+export function instantVector(all: readonly SampleSeries[], selector: VectorSelector, env: Env): Promise<StepSeries[]> {
   return newest(all, selector, env, ({ values, histograms }, picked, result) => {
     if (histograms === undefined) return putFloats(values, picked, result);
     for (let step = 0; step < picked.length; step++) {
@@ -96,7 +96,7 @@ export function instantSeconds(
   selector: VectorSelector,
   env: Env,
   timesOf: (series: SampleSeries) => Float64Array | undefined,
-): StepSeries[] {
+): Promise<StepSeries[]> {
   return newest(all, selector, env, (series, picked, result) => {
     const times = timesOf(series);
     for (let step = 0; step < picked.length; step++) {
@@ -108,16 +108,17 @@ export function instantSeconds(
 }
 
 /** Series by series: which sample is the newest at each step, -1 for none. */
-function newest(
+async function newest(
   all: readonly SampleSeries[],
   selector: VectorSelector,
   env: Env,
   put: (series: SampleSeries, picked: Int32Array, result: MutableSeries) => void,
-): StepSeries[] {
+): Promise<StepSeries[]> {
   const ends = references(selector, env);
   const picked = new Int32Array(env.steps);
   const found: StepSeries[] = [];
   for (const series of all) {
+    if (env.limits.isDue) await env.limits.turn();
     if (!pick(series, ends, env.lookbackMs, picked)) continue;
     const result = newSeries(series.labels, env, false);
     put(series, picked, result);

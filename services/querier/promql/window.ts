@@ -25,13 +25,14 @@ export function perWindow(
   return {
     kind: 'range',
     keepsName,
-    run(series, windows, result, context) {
+    async run(series, windows, result, context) {
       const { limits } = context.env;
       for (let step = 0; step < windows.from.length; step++) {
         const from = windows.from[step];
         const to = windows.to[step];
         if (from >= to) continue;
         limits.spend(to - from);
+        if (limits.isDue) await limits.turn();
         const value = run(
           { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] },
           context,

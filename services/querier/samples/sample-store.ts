@@ -86,7 +86,8 @@ export class SampleStore implements SampleSources {
   /** The table as of now. It must be released. */
   async table(table: Table, call: Call): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
-    const deps = { files: this.#deps.files, segments: this.#segments, present: this.#present };
+    const { files, clock } = this.#deps;
+    const deps = { files, clock, segments: this.#segments, present: this.#present };
     return new TableSamples(table, views, deps);
   }
 

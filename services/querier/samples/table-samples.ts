@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
@@ -21,11 +22,14 @@ import type { SegmentSamples } from './segment-samples.js';
 
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
+/** Series that are looked at before others are served: some milliseconds. */
+const TURN_SERIES = 4096;
 
 export interface TableSamplesDeps {
   readonly files: SegmentFiles;
   readonly segments: SegmentSamples;
   readonly present: PresentFields;
+  readonly clock: Clock;
 }
 
 /** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
@@ -72,7 +76,11 @@ export class TableSamples {
       for (const field of fields) {
         const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
         const name = fields.length > 1 ? field.name : undefined;
-        for (const [sid, piece] of pieces) found.push(sampleSeries(this.#labelsOf(index, sid, name), piece));
+        let count = 0;
+        for (const [sid, piece] of pieces) {
+          found.push(sampleSeries(this.#labelsOf(index, sid, name), piece));
+          if (++count % TURN_SERIES === 0) await this.#deps.clock.turn();
+        }
       }
     }
     return found;
@@ -188,15 +196,27 @@ export class TableSamples {
     };
     const segments = segmentsIn(view, this.table, range, sids);
     await this.#deps.files.check(segments);
+    let sinceTurn = 0;
+    const worked = async (seriesCount: number): Promise<void> => {
+      sinceTurn += seriesCount;
+      if (sinceTurn < TURN_SERIES) return;
+      sinceTurn = 0;
+      await this.#deps.clock.turn();
+    };
     for (const segment of segments) {
       call.signal.throwIfAborted();
       const own = sids.filter((sid) => sid >= segment.sidFirst && sid <= segment.sidLast);
       const slice = sliceOf(segment, this.table, range);
       const pieces = await this.#deps.segments.pieces(this.table, segment, own, slice, field.columns);
       for (let i = 0; i < own.length; i++) add(own[i], pieces[i]);
+      await worked(own.length);
     }
     for (const { part, rowCount } of view.parts) {
-      for (const sid of sids) add(sid, part.piece(sid, rowCount, field.columns));
+      for (let at = 0; at < sids.length; at += TURN_SERIES) {
+        const some = sids.subarray(at, at + TURN_SERIES);
+        for (const sid of some) add(sid, part.piece(sid, rowCount, field.columns));
+        await worked(some.length);
+      }
     }
     const keepsMissing = mergeModeOf(this.table) === 'last_row';
     const found = new Map<number, Piece>();
@@ -205,6 +225,7 @@ export class TableSamples {
       if (pieces === undefined) continue;
       const piece = merged(pieces, keepsMissing);
       if (piece.times.length > 0) found.set(sid, piece);
+      await worked(1);
     }
     return found;
   }

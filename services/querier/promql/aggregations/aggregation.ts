@@ -18,5 +18,5 @@ export interface AggregationCall {
   readonly param: Float64Array | undefined;
 }
 
-/** Makes one series of a group. */
-export type GroupReducer = (group: Group, result: MutableSeries, call: AggregationCall) => void;
+/** Makes one series of a group. A promise where it may take long: others are served meanwhile. */
+export type GroupReducer = (group: Group, result: MutableSeries, call: AggregationCall) => void | Promise<void>;

@@ -9,11 +9,14 @@ import type { GroupReducer } from './aggregation.js';
 export const sum: GroupReducer = (group, result, call) => total(group, result, call, false);
 export const avg: GroupReducer = (group, result, call) => total(group, result, call, true);
 
-function total(...[{ series }, result, { expr, env }, isMean]: [...Parameters<GroupReducer>, boolean]): void {
+async function total(
+  ...[{ series }, result, { expr, env }, isMean]: [...Parameters<GroupReducer>, boolean]
+): Promise<void> {
   const sums = new Sums(env.steps);
   const withHistograms: StepSeries[] = [];
   for (const one of series) {
     env.limits.spend(env.steps);
+    if (env.limits.isDue) await env.limits.turn();
     sums.add(one);
     if (one.histograms !== undefined) withHistograms.push(one);
   }

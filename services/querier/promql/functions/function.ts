@@ -20,7 +20,13 @@ export interface RangeContext {
 export interface RangeFunction {
   readonly kind: 'range';
   readonly keepsName: boolean;
-  readonly run: (series: SampleSeries, windows: Windows, result: MutableSeries, context: RangeContext) => void;
+  /** A promise where it may take long: others are served meanwhile. */
+  readonly run: (
+    series: SampleSeries,
+    windows: Windows,
+    result: MutableSeries,
+    context: RangeContext,
+  ) => void | Promise<void>;
 }
 
 /** What a function over values gets. */
