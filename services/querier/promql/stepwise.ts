@@ -1,4 +1,13 @@
-import type { Aggregation, Call, Expr, MatrixSelector, Subquery, TimeShift, VectorSelector } from './ast.js';
+import {
+  unwrapped,
+  type Aggregation,
+  type Call,
+  type Expr,
+  type MatrixSelector,
+  type Subquery,
+  type TimeShift,
+  type VectorSelector,
+} from './ast.js';
 
 /** Functions of the query's own range, and one that chooses series by what the whole range has. */
 const OF_RANGE: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step', 'info']);
@@ -19,7 +28,7 @@ export function isStepwise(expr: Expr): boolean {
     case 'call':
       return !OF_RANGE.has(expr.func.name) && expr.args.every(isStepwise);
     case 'aggregation':
-      return !BY_ORDER.has(expr.op) && [expr.expr, expr.param].every((part) => part === undefined || isStepwise(part));
+      return !BY_ORDER.has(expr.op) && isLiteral(expr.param) && isStepwise(expr.expr);
     default:
       return partsOf(expr).every(isStepwise);
   }
@@ -30,6 +39,13 @@ function partsOf(
 ): readonly Expr[] {
   if (expr.kind === 'binary') return [expr.lhs, expr.rhs];
   return expr.kind === 'paren' || expr.kind === 'unary' ? [expr.expr] : [];
+}
+
+/** Other parameters may be taken from the first step of the range. */
+function isLiteral(param: Expr | undefined): boolean {
+  if (param === undefined) return true;
+  const { kind } = unwrapped(param);
+  return kind === 'number' || kind === 'string';
 }
 
 function isFixed({ rangeExpr, stepExpr }: Subquery): boolean {

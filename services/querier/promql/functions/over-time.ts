@@ -21,8 +21,8 @@ function withFloats(
   return {
     ...general,
     run(series, windows, result, context) {
-      if (series.histograms === undefined) floats(series, windows, result);
-      else general.run(series, windows, result, context);
+      if (series.histograms !== undefined) return general.run(series, windows, result, context);
+      floats(series, windows, result);
     },
   };
 }

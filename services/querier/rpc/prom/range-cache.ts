@@ -58,20 +58,16 @@ export class RangeCache {
     const kept = this.#usable(range);
     const joined = kept === undefined ? undefined : await extended(range, kept, evaluate);
     if (joined !== undefined) {
-      const series = sliced(joined, range);
       const isKeptWhole = joined.steps <= KEPT_FACTOR * range.steps;
-      this.#keep(range, isKeptWhole ? joined : { startMs: range.startMs, steps: range.steps, series });
-      return answerOf(range, series);
+      const wanted = isKeptWhole ? joined : { ...range, series: sliced(joined, range) };
+      return answerOf(range, sliced(this.#keep(range, wanted) ?? joined, range));
     }
     const whole = await evaluate(range.startMs, range.steps);
     const series = plainSeries(whole);
-    if (series === undefined) {
-      this.#forget(range.key);
-      return whole;
-    }
-    const withTexts = series.map((one) => ({ ...one, texts: { all: noTexts(range.steps), from: 0 } }));
-    this.#keep(range, { startMs: range.startMs, steps: range.steps, series: withTexts });
-    return answerOf(range, withTexts);
+    const entry = series === undefined ? undefined : this.#keep(range, { ...range, series });
+    if (entry !== undefined) return answerOf(range, entry.series);
+    this.#forget(range.key);
+    return whole;
   }
 
   /** The steps that are still true and overlap with the range. */
@@ -86,16 +82,19 @@ export class RangeCache {
     return overlapMs * 2 >= steps * stepMs ? { ...entry, steps: trueSteps } : undefined;
   }
 
-  #keep({ key, states }: CachedRange, kept: Steps): void {
+  /** @returns what is kept; undefined if it is too large. */
+  #keep({ key, states }: CachedRange, { startMs, steps, series }: Steps): Steps | undefined {
     this.#forget(key);
-    const bytes = key.length * 2 + kept.series.length * (SERIES_BYTES + kept.steps * STEP_BYTES);
-    if (bytes > this.#limitBytes * ENTRY_SHARE) return;
-    this.#entries.set(key, { ...kept, states, bytes });
+    const bytes = key.length * 2 + series.length * (SERIES_BYTES + steps * STEP_BYTES);
+    if (bytes > this.#limitBytes * ENTRY_SHARE) return undefined;
+    const entry = { startMs, steps, series: exact(series, steps), states, bytes };
+    this.#entries.set(key, entry);
     this.#bytes += bytes;
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= this.#limitBytes) break;
       this.#forget(oldest);
     }
+    return entry;
   }
 
   #forget(key: string): void {
@@ -104,6 +103,21 @@ export class RangeCache {
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
   }
+}
+
+/** The first steps of series in arrays of just that length: views would keep much more in memory than what is counted. */
+function exact(all: readonly StepSeries[], steps: number): StepSeries[] {
+  const kinds = new Uint8Array(all.length * steps);
+  const values = new Float64Array(all.length * steps);
+  return all.map((one, i) => {
+    const [from, to] = [i * steps, (i + 1) * steps];
+    kinds.set(one.kinds.subarray(0, steps), from);
+    values.set(one.values.subarray(0, steps), from);
+    const texts = { all: noTexts(steps), from: 0 };
+    copyTexts(one.texts, texts, steps, 0);
+    const arrays = { kinds: kinds.subarray(from, to), values: values.subarray(from, to) };
+    return { labels: one.labels, ...arrays, isNameDropped: false, texts };
+  });
 }
 
 function answerOf({ steps }: CachedRange, series: readonly StepSeries[]): PromAnswer {
