@@ -50,6 +50,17 @@ export function decodeTags(bytes: Uint8Array): SeriesTag[] {
   return tags;
 }
 
+/** The value of one tag of a series, a view; undefined if the series does not have it. */
+export function tagValue(bytes: Uint8Array, columnId: number): Uint8Array | undefined {
+  const reader = new ByteReader(bytes);
+  while (!reader.done) {
+    const id = reader.varint();
+    const value = reader.slice(reader.varint());
+    if (id === columnId) return value;
+  }
+  return undefined;
+}
+
 export function encodeDefinitions(definitions: readonly SeriesDefinition[]): Uint8Array {
   if (definitions.length === 0) return NO_DEFINITIONS;
   let length = 4;

@@ -5,12 +5,26 @@
  * label (`label-column.ts`), and a value or a native histogram.
  */
 
+import { tagsOf, type ColumnLike, type TableLike } from './table-schema.js';
+
 /** Option of a physical metric table; its value is `true`. */
 export const PHYSICAL_METRIC_TABLE = 'physical_metric_table';
 /** Option of a logical table, which shows one metric: its physical metric table. */
 export const ON_PHYSICAL_TABLE = 'on_physical_table';
 /** Tag and label of the metric's name. */
 export const METRIC_NAME = '__name__';
+
+/**
+ * The metric number of series without a name. That of all others is the number of the region's first series with the same
+ * name: it follows from the series files, and stays as long as they do.
+ */
+export const NO_METRIC = 0xffff_ffff;
+
+/** The tag of the metric's name; undefined if the table is not a physical metric table. */
+export function metricTagOf<C extends ColumnLike>(table: TableLike<C>): C | undefined {
+  if (table.options[PHYSICAL_METRIC_TABLE] !== 'true') return undefined;
+  return tagsOf(table).find(({ name }) => name === METRIC_NAME);
+}
 
 export interface MetricNames {
   /** The physical metric table that is used when none is named. */

@@ -1,25 +1,12 @@
-import { join } from 'node:path';
-
 import { expect } from 'chai';
 
-import type { LabelMatcher } from '#services/querier/promql/ast';
 import { printLabels } from '#services/querier/promql/labels';
-import { SampleStore } from '#services/querier/samples/sample-store';
-import { SegmentFiles } from '#services/querier/snapshot/segment-files';
-import { systemClock } from '#shared/clock/clock';
-import { systemRandom } from '#shared/clock/random';
-import { CatalogCache } from '#shared/discovery/catalog-cache';
-import { DirectIngesters } from '#shared/discovery/direct-ingesters';
-import { ManifestCache } from '#shared/discovery/manifest-cache';
-import { openSandbox } from '#shared/duckdb/engine';
-import { nodeFileSystem } from '#shared/fs/node-file-system';
-import { LocalStore } from '#shared/segments/local-store';
-import { KeptLog } from '#test/support/quiet-log';
+import type { SampleStore } from '#services/querier/samples/sample-store';
+import { FOREVER, matcher, openSamples, selectSamples } from '#test/support/sample-rig';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
 const MS = 1_000_000n;
-const FOREVER = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
 
 describe('SampleStore', () => {
   const cleanUps: (() => unknown)[] = [];
@@ -29,23 +16,10 @@ describe('SampleStore', () => {
   beforeEach(async () => {
     rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     cleanUps.push(() => rig.stop());
-    const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
     const spillFolder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
-    const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
-    cleanUps.push(() => query.closeSync());
-    const connection = await query.connect();
-    const metadata = rig.metadata.service;
-    const files = new SegmentFiles(local, connection, () => Promise.resolve());
-    store = new SampleStore({
-      catalog: new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() }),
-      ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
-      manifests: new ManifestCache(metadata),
-      files,
-      connection,
-      clock: systemClock,
-      cacheBytes: 1 << 20,
-      metadataTable: 'metadata',
-    });
+    const opened = await openSamples(rig, spillFolder);
+    cleanUps.push(() => opened.close());
+    ({ store } = opened);
   });
 
   afterEach(async () => {
@@ -56,29 +30,9 @@ describe('SampleStore', () => {
     return { host, time: BigInt(seconds) * 1000n * MS, a };
   }
 
-  function matcher(text: string): LabelMatcher {
-    const [, name, op, value] = /^(\w+)(=~|!~|!=|=)(.*)$/.exec(text) ?? [];
-    return { name, op, value } as LabelMatcher;
-  }
-
-  /** Samples as `{labels} time:value ..`, times in seconds. */
-  async function select(
-    texts: readonly string[],
-    [fromMs, toMs]: readonly [number, number] = FOREVER,
-  ): Promise<string[]> {
-    const open = await store.open('public', CALL);
-    try {
-      const series = await open.select(texts.map(matcher), fromMs, toMs);
-      return series
-        .map(({ labels, times, values }) => {
-          const samples = Array.from(times, (time, i) => `${time / 1000}:${values[i]}`);
-          return [printLabels(labels), ...samples].join(' ');
-        })
-        .sort();
-    } finally {
-      open.close();
-    }
-  }
+  const select = (texts: readonly string[], range?: readonly [number, number]): Promise<string[]> => {
+    return selectSamples(store, texts, range);
+  };
 
   it('has fresh rows, rows of segments, and both as one series, each time once with the newest value', async () => {
     const table = await rig.table('m');

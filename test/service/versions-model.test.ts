@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import type { Table } from '#shared/contracts/gen/common';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
-type Mode = 'last_row' | 'last_non_null' | 'append';
+type Mode = 'last_row' | 'last_non_null' | 'append' | 'metrics';
 
 type Step =
   { readonly kind: 'write'; readonly rows: readonly RigRow[] } | { readonly kind: 'flush' | 'crash' | 'read' };
@@ -13,17 +15,20 @@ const OPTIONS: Readonly<Record<Mode, Record<string, string>>> = {
   last_row: { merge_mode: 'last_row' },
   last_non_null: { merge_mode: 'last_non_null' },
   append: { append_mode: 'true' },
+  metrics: { merge_mode: 'last_row', physical_metric_table: 'true' },
 };
 
 /** Few hosts and times, so that most rows are versions of others, in order and late. */
 const row: fc.Arbitrary<RigRow> = fc
   .record({
+    name: fc.constantFrom(undefined, 'm', 'n', 'o'),
     host: fc.constantFrom('x', 'y', 'z'),
     time: fc.integer({ min: 0, max: 12 }),
     a: fc.option(fc.integer({ min: -3, max: 300 }), { nil: undefined }),
     s: fc.option(fc.constantFrom('', 'p', 'q'), { nil: undefined }),
   })
-  .map(({ host, time, a, s }) => ({
+  .map(({ name, host, time, a, s }) => ({
+    name,
     host,
     time: BigInt(time) * 40_000_000_000_000n,
     ...(a === undefined ? {} : { a }),
@@ -52,7 +57,7 @@ class Model {
 
   put(next: RigRow): void {
     this.#all.push(next);
-    const key = `${next.host}@${next.time}`;
+    const key = `${next.name ?? ''} ${next.host}@${next.time}`;
     const old = this.#mode === 'last_non_null' ? this.#byKey.get(key) : undefined;
     this.#byKey.set(key, { ...old, ...next });
   }
@@ -64,11 +69,19 @@ class Model {
 
 /** One text for a set of rows, whatever their order. */
 function canonical(rows: readonly RigRow[]): string[] {
-  return rows.map(({ host, time, a, s }) => `${host} ${time} ${a ?? '-'} ${s ?? '-'}`).sort();
+  return rows.map(({ name, host, time, a, s }) => `${name ?? ''} ${host} ${time} ${a ?? '-'} ${s ?? '-'}`).sort();
+}
+
+/** A query that names a metric finds its rows, and not more. */
+async function expectFound(rig: StorageRig, table: Table, model: Model): Promise<void> {
+  for (const name of ['m', 'n']) {
+    const { rowCount } = await rig.found(table, new Map([[METRIC_NAME, [name]]]));
+    expect(rowCount).to.equal(model.rows.filter((it) => it.name === name).length);
+  }
 }
 
 describe('versions of rows', () => {
-  for (const mode of ['last_row', 'last_non_null', 'append'] as const) {
+  for (const mode of ['last_row', 'last_non_null', 'append', 'metrics'] as const) {
     it(`${mode}: any mix of writes, flushes and crashes reads like the plain model`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
@@ -80,8 +93,9 @@ describe('versions of rows', () => {
             const table = await rig.table('t', OPTIONS[mode]);
             for (const action of [...steps, { kind: 'read' as const }]) {
               if (action.kind === 'write') {
-                await rig.write(table, action.rows);
-                for (const next of action.rows) model.put(next);
+                const rows = mode === 'metrics' ? action.rows : action.rows.map((it) => ({ ...it, name: undefined }));
+                await rig.write(table, rows);
+                for (const next of rows) model.put(next);
               } else if (action.kind === 'flush') {
                 await rig.flush(table);
               } else if (action.kind === 'crash') {
@@ -91,6 +105,7 @@ describe('versions of rows', () => {
                 rig = await StorageRig.start(folder);
               } else {
                 expect(canonical(await rig.rows(table))).to.deep.equal(canonical(model.rows));
+                if (mode === 'metrics') await expectFound(rig, table, model);
               }
             }
           } finally {

@@ -20,6 +20,7 @@ import { encodeRowBatch } from '#shared/rowbatch/arrow';
 import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
 import { seriesId } from '#shared/rowbatch/series-key';
+import { METRIC_NAME, metricTagOf, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { LocalStore } from '#shared/segments/local-store';
 import { Metrics } from '#shared/telemetry/metrics';
 
@@ -27,8 +28,12 @@ import { overGrpc } from './over-grpc.js';
 import { NO_FOLDER } from './metadata-rig.js';
 import { KeptLog } from './quiet-log.js';
 
-/** A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. */
+/**
+ * A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. In metric tables there
+ * is also a tag of the metric's name, and `a` is Float64.
+ */
 export interface RigRow {
+  readonly name?: string | undefined;
   readonly host: string;
   readonly time: bigint;
   readonly a?: number | undefined;
@@ -164,14 +169,16 @@ export class StorageRig {
     return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running, known });
   }
 
-  /** Makes a table of the rig's columns, or finds it. */
+  /** Makes a table of the rig's columns, or finds it; the option makes it a metric table. */
   async table(name: string, options: Readonly<Record<string, string>> = {}): Promise<Table> {
     const column = (columnName: string, type: string, kind: string) => {
       return { name: columnName, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
     };
+    const isMetric = options[PHYSICAL_METRIC_TABLE] === 'true';
     const columns = [
+      ...(isMetric ? [column(METRIC_NAME, 'String', 'tag')] : []),
       column('host', 'String', 'tag'),
-      column('a', 'Int64', 'field'),
+      column('a', isMetric ? 'Float64' : 'Int64', 'field'),
       column('s', 'String', 'field'),
       column('time', 'TimestampNanosecond', 'time'),
     ];
@@ -188,18 +195,21 @@ export class StorageRig {
   request(table: Table, rows: readonly RigRow[], overrides: Partial<WriteRequest> = {}): WriteRequest {
     const ids = new Map(table.columns.map((column) => [column.name, column.id]));
     const idOf = (name: string): number => ids.get(name) ?? 0;
+    const typeOfA = metricTagOf(table) === undefined ? 'Int64' : 'Float64';
     const builder = new TableBuilder(table.name);
     const entries = new Map<string, SeriesEntry>();
     for (const row of rows) {
-      let entry = entries.get(row.host);
+      const key = `${row.name ?? ''} ${row.host}`;
+      let entry = entries.get(key);
       if (entry === undefined) {
         const tags = [{ name: 'host', value: ENCODER.encode(row.host) }];
+        if (row.name !== undefined) tags.unshift({ name: METRIC_NAME, value: ENCODER.encode(row.name) });
         entry = new SeriesEntry(table.name, seriesId(tags), tags);
-        entries.set(row.host, entry);
+        entries.set(key, entry);
       }
       builder.startRow(entry);
       const at = builder.rowCount;
-      if (row.a !== undefined) builder.field('a', 'Int64').setNumber(at, row.a);
+      if (row.a !== undefined) builder.field('a', typeOfA).setNumber(at, row.a);
       if (row.s !== undefined) {
         const text = ENCODER.encode(row.s);
         builder.field('s', 'String').setBytes(at, text, 0, text.length);
@@ -207,7 +217,7 @@ export class StorageRig {
       builder.endRowAt(row.time);
     }
     const definitions = [...entries.values()].map(({ tsid, tags }) => {
-      return { tsid, tags: encodeTags([{ columnId: idOf('host'), value: tags[0].value }]) };
+      return { tsid, tags: encodeTags(tags.map(({ name, value }) => ({ columnId: idOf(name), value }))) };
     });
     const [region] = table.regions;
     return {
@@ -224,13 +234,38 @@ export class StorageRig {
 
   /** All rows of a table in one snapshot, sorted by host and time, then by value. */
   async rows(table: Table): Promise<RigRow[]> {
-    const rows = await this.#select(table, 'host, epoch_ns(time), a, s', 'ORDER BY host, time, a, s');
-    return rows.map(([host, time, a, s]) => ({
+    const name = metricTagOf(table)?.name ?? 'NULL';
+    const rows = await this.#select(table, `${name}, host, epoch_ns(time), a, s`, 'ORDER BY 1, host, time, a, s');
+    return rows.map(([metric, host, time, a, s]) => ({
+      ...(metric === null ? {} : { name: metric as string }),
       host: String(host),
       time: time as bigint,
       ...(a === null ? {} : { a: Number(a) }),
       ...(s === null ? {} : { s: s as string }),
     }));
+  }
+
+  /** How many rows the engine finds where tags have given values, and how many segments it was given for it. */
+  async found(
+    table: Table,
+    tagValues: ReadonlyMap<string, readonly string[]>,
+  ): Promise<{ readonly rowCount: number; readonly segments: number }> {
+    this.#known.set(table.tableId, table);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues };
+    const snapshot = await this.#snapshots.take([request], CALL);
+    const connection = await this.#query.connect();
+    try {
+      const conditions = Array.from(
+        tagValues,
+        ([tag, values]) => `${tag} IN (${values.map((it) => `'${it}'`).join()})`,
+      );
+      const sql = `SELECT count(*) FROM ${snapshot.relations[0]} WHERE ${conditions.join(' AND ')}`;
+      const [[rowCount]] = await (await connection.run(sql)).getRows();
+      return { rowCount: Number(rowCount), segments: snapshot.segmentsRead[0] };
+    } finally {
+      connection.closeSync();
+      snapshot.release();
+    }
   }
 
   /** How many rows the engine counts in a snapshot of a table. */

@@ -17,9 +17,11 @@ export interface Chosen {
   count: number;
 }
 
-/** Rows that are taken together from many batches: `(sid, time, fields ..)`, the columns of `generationColumns`. */
+/** Rows that are taken together from many batches: `(metric, sid, time, fields ..)`, the columns of `generationColumns`. */
 export class ColumnArrays {
-  readonly sids: Uint32Array<ArrayBuffer>;
+  readonly #sids: Uint32Array<ArrayBuffer>;
+  /** Of a metric table. */
+  readonly #metrics: Uint32Array<ArrayBuffer> | undefined;
   /** Columns that a row has, about: what moving it costs. */
   readonly width: number;
   readonly #unit: string;
@@ -27,12 +29,19 @@ export class ColumnArrays {
   readonly #fields: readonly FieldArrays[];
 
   /** @param length rows at most. */
-  constructor(table: Table, generation: Generation, length: number) {
+  constructor(table: Table, generation: Generation, length: number, hasMetrics: boolean) {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
-    this.sids = new Uint32Array(length);
+    this.#sids = new Uint32Array(length);
+    this.#metrics = hasMetrics ? new Uint32Array(length) : undefined;
     this.#times = new BigInt64Array(length);
     this.#fields = fieldsOf(table).map(({ id, type }) => fieldArrays(id, type, generation, length));
     this.width = 2 + this.#fields.length;
+  }
+
+  /** Says whose rows are at places `[from, to)`. */
+  setSeries(sid: number, metric: number | undefined, from: number, to: number): void {
+    this.#sids.fill(sid, from, to);
+    if (metric !== undefined) this.#metrics?.fill(metric, from, to);
   }
 
   /** Copies rows of a batch to their places. */
@@ -44,7 +53,8 @@ export class ColumnArrays {
   /** All rows as columns of a chunk writer. They are views: to be used before the next `put`. */
   columns(): ChunkColumn[] {
     return [
-      { kind: 'u32', values: this.sids },
+      ...(this.#metrics === undefined ? [] : [{ kind: 'u32', values: this.#metrics } as const]),
+      { kind: 'u32', values: this.#sids },
       { kind: 'time', unit: this.#unit, values: this.#times },
       ...this.#fields.map((field) => field.column()),
     ];

@@ -18,6 +18,7 @@ import { appendRows, cellsOf } from './append-rows.js';
 import { ColumnArrays } from './column-arrays.js';
 import { integerWidths } from './integer-widths.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns } from './segment-sql.js';
+import { orderByMetric, type SeriesOrder } from './series-order.js';
 import { piecesOf, slicesOf, WindowRows, type PlacedPiece } from './sorted-rows.js';
 import { windowLength, windowsOf } from './windows.js';
 
@@ -109,6 +110,8 @@ class Attempt {
   readonly #connection: DuckDBConnection;
   readonly #deps: FlushDeps;
   readonly #unique: string;
+  /** Undefined: that of their numbers. */
+  readonly #order: SeriesOrder | undefined;
   readonly #folder: string;
   readonly #relation: string;
   readonly #seriesRelation: string;
@@ -124,7 +127,9 @@ class Attempt {
     this.#unique = Buffer.from(deps.random.bytes(6)).toString('hex');
     this.#folder = regionFolder(databaseId, tableId, job.regionId);
     this.#relation = `rows_${job.regionId}_${this.#unique}`;
-    this.#columns = generationColumns(job.table, integerWidths(job.generation));
+    const metrics = job.registry.metrics?.below(job.generation.seriesCount);
+    this.#order = metrics === undefined ? undefined : orderByMetric(metrics);
+    this.#columns = generationColumns(job.table, integerWidths(job.generation), this.#order !== undefined);
     this.#seriesRelation = `series_${job.regionId}_${this.#unique}`;
   }
 
@@ -134,10 +139,10 @@ class Attempt {
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const segments: Segment[] = [];
     for (const window of windows) {
-      const rows = new WindowRows(generation, windows.length === 1 ? undefined : window, rest);
+      const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, rest);
       const counts = await rows.counts();
       for (const slice of slicesOf(piecesOf(counts, PIECE_ROWS), sliceRows(table))) {
-        const arrays = new ColumnArrays(table, generation, slice.length);
+        const arrays = new ColumnArrays(table, generation, slice.length, this.#order !== undefined);
         await rows.place(slice, counts, arrays);
         const columns = arrays.columns();
         for (const piece of slice.pieces) segments.push(await this.#writeSegment(piece, columns, segments.length));
@@ -180,12 +185,14 @@ class Attempt {
   /** Writes the rows of a piece, in order, to a file. */
   async #writeSegment(piece: PlacedPiece, columns: readonly ChunkColumn[], part: number): Promise<Segment> {
     const { table, generation } = this.#job;
-    const source = { relation: this.#relation, table, late: generation.late };
+    const hasMetrics = this.#order !== undefined;
+    const source = { relation: this.#relation, table, hasMetrics, late: generation.late };
     await this.#fill(piece, columns);
     const scratch = this.#scratchPath(String(part));
     const copied = await this.#connection.run(copySegment(source, scratch));
     const rowCount = copied.rowsChanged;
-    const [rows, sidFirst, sidLast, first, last] = await firstRow(this.#connection, segmentBounds(source));
+    const bounds = await firstRow(this.#connection, segmentBounds(source));
+    const [rows, sidFirst, sidLast, first, last, metricFirst, metricLast] = bounds;
     const isWhole = Number(rows) === piece.rowCount && rowCount > 0 && rowCount <= piece.rowCount;
     invariant(isWhole, `flush wrote ${rowCount} of ${Number(rows)} of ${piece.rowCount} rows`);
     await this.#connection.run(`DROP TABLE ${this.#relation}`);
@@ -205,6 +212,9 @@ class Attempt {
       hasLate: late !== undefined,
       lateFirst: late?.first ?? 0n,
       lateLast: late?.last ?? 0n,
+      hasMetrics,
+      metricFirst: Number(metricFirst),
+      metricLast: Number(metricLast),
       ...published,
     };
   }

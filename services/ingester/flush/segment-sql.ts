@@ -2,7 +2,7 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
+import { METRIC, METRIC_FIELD_ID, SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { TimeBand } from '../memtable/generation.js';
 
@@ -19,17 +19,18 @@ const PARQUET =
 const NARROW: Readonly<Record<number, string>> = { 1: 'TINYINT', 2: 'SMALLINT', 4: 'INTEGER' };
 
 /**
- * Columns of the table that a generation is filled into: `sid`, `time`, and a column `f<id>` for each field. Integers
- * are as narrow there as they are in memory: a quarter of the engine's memory for most metrics.
+ * Columns of the table that a generation is filled into: `metric` in a metric table, `sid`, `time`, and a column `f<id>`
+ * for each field. Integers are as narrow there as they are in memory: a quarter of the engine's memory for most metrics.
  *
  * @param widths bytes of the widest values of integer fields, by column id.
  */
-export function generationColumns(table: Table, widths: ReadonlyMap<number, number>): string {
+export function generationColumns(table: Table, widths: ReadonlyMap<number, number>, hasMetrics: boolean): string {
   const fields = fieldsOf(table).map((column) => {
     const narrow = NARROW[widths.get(column.id) ?? 0];
     return `${fieldName(column)} ${narrow ?? dataType(column.type).duckdb}`;
   });
-  return ['sid UINTEGER', `time ${dataType(timeIndexOf(table).type).duckdb}`, ...fields].join(', ');
+  const keys = [...(hasMetrics ? ['metric UINTEGER'] : []), 'sid UINTEGER'];
+  return [...keys, `time ${dataType(timeIndexOf(table).type).duckdb}`, ...fields].join(', ');
 }
 
 /** Columns of the table that definitions of new series are filled into. */
@@ -42,22 +43,29 @@ export interface SegmentSource {
   /** Engine table of the generation. */
   readonly relation: string;
   readonly table: Table;
+  /** Whether its series have metric numbers: they are sorted by them first. */
+  readonly hasMetrics: boolean;
   /** Where the generation may hold several versions of a row. */
   readonly late: TimeBand | undefined;
 }
 
-/** Writes the rows, each once, sorted by series and time: without late rows they are so already. */
+/** Writes the rows, each once, sorted by metric, series and time: without late rows they are so already. */
 export function copySegment(source: SegmentSource, path: string): string {
-  const { table } = source;
+  const { table, hasMetrics } = source;
   const columns = [
+    ...(hasMetrics ? [`metric AS ${METRIC}`] : []),
     `sid AS ${SID}`,
     `time AS ${quoteName(timeIndexOf(table).name)}`,
     ...fieldsOf(table).map((column) => {
       return `${fieldName(column)}::${dataType(column.type).duckdb} AS ${quoteName(column.name)}`;
     }),
   ];
-  const ids = [`${SID}: ${SID_FIELD_ID}`, ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId)];
-  const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY sid, time)`;
+  const ids = [
+    ...(hasMetrics ? [`${METRIC}: ${METRIC_FIELD_ID}`] : []),
+    `${SID}: ${SID_FIELD_ID}`,
+    ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId),
+  ];
+  const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
   return (
     // Sorted before it is widened, so that the sort moves fewer bytes.
     `COPY (SELECT ${columns.join(', ')} FROM ${source.late === undefined ? source.relation : sorted}) ` +
@@ -76,9 +84,15 @@ export function copySeries(relation: string, table: Table, path: string): string
   );
 }
 
-/** Number of rows and the ends of series numbers and times, before versions are merged. */
-export function segmentBounds({ relation }: SegmentSource): string {
-  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${relation}`;
+/** Number of rows and the ends of series numbers, times and metric numbers, before versions are merged. */
+export function segmentBounds({ relation, hasMetrics }: SegmentSource): string {
+  const metrics = hasMetrics ? 'min(metric), max(metric)' : '0, 0';
+  return `SELECT count(*), min(sid), max(sid), min(time), max(time), ${metrics} FROM ${relation}`;
+}
+
+/** What names a row, in the order of the file. */
+function keysOf({ hasMetrics }: SegmentSource): string {
+  return hasMetrics ? 'metric, sid, time' : 'sid, time';
 }
 
 /**
@@ -89,19 +103,19 @@ function versionedRows(source: SegmentSource): string {
   const { relation, table, late } = source;
   const unit = unitOf(table);
   const fields = fieldsOf(table).map(fieldName);
-  const columns = ['sid', 'time', ...fields].join(', ');
+  const columns = [keysOf(source), ...fields].join(', ');
   if (late === undefined || isAppendOnly(table)) return `SELECT ${columns} FROM ${relation}`;
   const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
   const plain = `SELECT ${columns} FROM ${relation} WHERE NOT (${band})`;
   const banded = `SELECT ${columns}, rowid AS version FROM ${relation} WHERE ${band}`;
-  return `${plain} UNION ALL ${mergeVersions(banded, fields, table)}`;
+  return `${plain} UNION ALL ${mergeVersions(banded, fields, source)}`;
 }
 
 /** One row of each key: the newest whole, or field by field the newest that is not null. */
-function mergeVersions(rows: string, fields: readonly string[], table: Table): string {
-  const newest = mergeModeOf(table) === 'last_row' ? 'arg_max_null' : 'arg_max';
+function mergeVersions(rows: string, fields: readonly string[], source: SegmentSource): string {
+  const newest = mergeModeOf(source.table) === 'last_row' ? 'arg_max_null' : 'arg_max';
   const merged = fields.map((field) => `${newest}(${field}, version) AS ${field}`);
-  return `SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${rows}) GROUP BY sid, time`;
+  return `SELECT ${[keysOf(source), ...merged].join(', ')} FROM (${rows}) GROUP BY ${keysOf(source)}`;
 }
 
 function unitOf(table: Table): TimeUnit {

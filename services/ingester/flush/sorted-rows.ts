@@ -5,15 +5,18 @@
  * nothing left to sort. Rows are read as they lie and written to one place a series: scraped data changes its series with
  * each row, and reading it series by series misses the processor's caches at each.
  */
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
 import type { Chosen, ColumnArrays } from './column-arrays.js';
+import type { SeriesOrder } from './series-order.js';
 import type { TimeWindow } from './windows.js';
 
 /** Series that become one segment. */
 export interface Piece {
-  /** Series numbers `[sidFrom, sidTo)`. */
-  readonly sidFrom: number;
-  readonly sidTo: number;
+  /** Places in the order of series, `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
   readonly rowCount: number;
 }
 
@@ -36,24 +39,32 @@ const REST_ROWS = 500_000;
 /** The rows of a generation that are of one window. */
 export class WindowRows {
   readonly #generation: Generation;
+  /** Undefined: that of their numbers. */
+  readonly #order: SeriesOrder | undefined;
   /** Undefined: all times. */
   readonly #window: TimeWindow | undefined;
   readonly #rest: () => Promise<void>;
   #sinceRest = 0;
 
-  constructor(generation: Generation, window: TimeWindow | undefined, rest: () => Promise<void>) {
+  constructor(
+    generation: Generation,
+    order: SeriesOrder | undefined,
+    window: TimeWindow | undefined,
+    rest: () => Promise<void>,
+  ) {
     this.#generation = generation;
+    this.#order = order;
     this.#window = window;
     this.#rest = rest;
   }
 
-  /** How many rows each series has. */
+  /** How many rows the series at each place has. */
   async counts(): Promise<Uint32Array> {
     const counts = new Uint32Array(this.#generation.seriesCount);
     for (const held of this.#generation.batches) {
       const isInside = isInsideOf(held, this.#window);
       if (isInside === NONE) continue;
-      count(held, isInside, counts);
+      count(held.batch, this.#placesOf(held), isInside, counts);
       await this.#worked(held.batch.rowCount);
     }
     return counts;
@@ -62,17 +73,32 @@ export class WindowRows {
   /** Writes the rows of a slice to their places. */
   async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays): Promise<void> {
     const { pieces } = slice;
-    const { sidFrom } = pieces[0];
+    const { from } = pieces[0];
     const next = firstPlaces(pieces, counts);
-    for (const [i, place] of next.entries()) arrays.sids.fill(sidFrom + i, place, place + counts[sidFrom + i]);
+    for (const [i, row] of next.entries()) {
+      const sid = this.#order?.sids[from + i] ?? from + i;
+      arrays.setSeries(sid, this.#order?.metrics[sid], row, row + counts[from + i]);
+    }
     const chosen: Chosen = { rows: new Uint32Array(0), places: new Uint32Array(0), count: 0 };
     for (const held of this.#generation.batches) {
       const isInside = isInsideOf(held, this.#window);
       if (isInside === NONE) continue;
-      choose(held, isInside, next, sidFrom, chosen);
+      choose(
+        held.batch,
+        this.#placesOf(held).map((place) => place - from),
+        isInside,
+        next,
+        chosen,
+      );
       if (chosen.count > 0) arrays.put(held.batch, chosen);
       await this.#worked(held.batch.rowCount + chosen.count * arrays.width);
     }
+  }
+
+  /** Place of each entry of a batch's list of series. */
+  #placesOf({ sids }: HeldBatch): Uint32Array {
+    const { placeOf } = this.#order ?? {};
+    return placeOf === undefined ? sids : sids.map((sid) => placeOf[sid]);
   }
 
   async #worked(rows: number): Promise<void> {
@@ -97,22 +123,25 @@ function isWithin(times: TimeBand, { from, to }: TimeWindow): boolean {
   return times.first >= from && times.last < to;
 }
 
-function count({ batch, sids }: HeldBatch, isInside: Uint8Array | undefined, counts: Uint32Array): void {
-  const { rowCount, seriesIndex } = batch;
+function count(
+  { rowCount, seriesIndex }: RowBatch,
+  placeOf: Uint32Array,
+  isInside: Uint8Array | undefined,
+  counts: Uint32Array,
+): void {
   for (let row = 0; row < rowCount; row++) {
-    if (isInside === undefined || isInside[row] === 1) counts[sids[seriesIndex[row]]]++;
+    if (isInside === undefined || isInside[row] === 1) counts[placeOf[seriesIndex[row]]]++;
   }
 }
 
-/** The rows of a batch that are of the series `sidFrom` and the `next.length - 1` behind it. */
+/** The rows of a batch that are of series of the slice. @param seriesOf place in `next` of each entry of the batch's list. */
 function choose(
-  { batch, sids }: HeldBatch,
+  { rowCount, seriesIndex }: RowBatch,
+  seriesOf: Uint32Array,
   isInside: Uint8Array | undefined,
   next: Uint32Array,
-  sidFrom: number,
   chosen: Chosen,
 ): void {
-  const { rowCount, seriesIndex } = batch;
   if (chosen.rows.length < rowCount) {
     chosen.rows = new Uint32Array(rowCount);
     chosen.places = new Uint32Array(rowCount);
@@ -120,8 +149,9 @@ function choose(
   const { rows, places } = chosen;
   let chosenCount = 0;
   for (let row = 0; row < rowCount; row++) {
-    const series = sids[seriesIndex[row]] - sidFrom;
-    if (series < 0 || series >= next.length) continue;
+    const series = seriesOf[seriesIndex[row]];
+    // Those before the slice are far behind it, as unsigned numbers.
+    if (series >= next.length) continue;
     if (isInside?.[row] === 0) continue;
     rows[chosenCount] = row;
     places[chosenCount++] = next[series]++;
@@ -130,13 +160,13 @@ function choose(
 }
 
 function firstPlaces(pieces: readonly PlacedPiece[], counts: Uint32Array): Uint32Array {
-  const { sidFrom } = pieces[0];
-  const places = new Uint32Array(pieces[pieces.length - 1].sidTo - sidFrom);
+  const { from } = pieces[0];
+  const places = new Uint32Array(pieces[pieces.length - 1].to - from);
   for (const piece of pieces) {
     let place = piece.at;
-    for (let sid = piece.sidFrom; sid < piece.sidTo; sid++) {
-      places[sid - sidFrom] = place;
-      place += counts[sid];
+    for (let series = piece.from; series < piece.to; series++) {
+      places[series - from] = place;
+      place += counts[series];
     }
   }
   return places;
@@ -145,14 +175,14 @@ function firstPlaces(pieces: readonly PlacedPiece[], counts: Uint32Array): Uint3
 /** Cuts series into pieces of at least `pieceRows` rows, but for the last; a series is never in two. */
 export function piecesOf(counts: Uint32Array, pieceRows: number): Piece[] {
   const pieces: Piece[] = [];
-  let sidFrom = 0;
+  let from = 0;
   let rowCount = 0;
-  for (let sid = 0; sid < counts.length; sid++) {
-    rowCount += counts[sid];
-    const isLast = sid === counts.length - 1;
+  for (let series = 0; series < counts.length; series++) {
+    rowCount += counts[series];
+    const isLast = series === counts.length - 1;
     if (rowCount === 0 || (rowCount < pieceRows && !isLast)) continue;
-    pieces.push({ sidFrom, sidTo: sid + 1, rowCount });
-    sidFrom = sid + 1;
+    pieces.push({ from, to: series + 1, rowCount });
+    from = series + 1;
     rowCount = 0;
   }
   return pieces;

@@ -1,5 +1,7 @@
 import { invariant } from '#shared/errors/invariant';
 
+import { MetricNumbers } from './metric-numbers.js';
+
 const FIRST_CAPACITY = 16;
 const EMPTY = 0;
 
@@ -10,6 +12,8 @@ const EMPTY = 0;
  * because after it the series file has them.
  */
 export class SeriesRegistry {
+  /** Of a metric table's series. */
+  readonly metrics: MetricNumbers | undefined;
   #count = 0;
   #lows = new Uint32Array(FIRST_CAPACITY);
   #highs = new Uint32Array(FIRST_CAPACITY);
@@ -23,6 +27,11 @@ export class SeriesRegistry {
   #unpublishedTags: Uint8Array[] = [];
   #publishedCount = 0;
 
+  /** @param metricTagId column of the metric's name, in a metric table. */
+  constructor(metricTagId?: number) {
+    this.metrics = metricTagId === undefined ? undefined : new MetricNumbers(metricTagId);
+  }
+
   /** How many series there are; numbers are dense below it. */
   get count(): number {
     return this.#count;
@@ -35,6 +44,7 @@ export class SeriesRegistry {
 
   get bytes(): number {
     let bytes = this.#lows.byteLength * 2 + this.#putTimes.byteLength * 2 + this.#slots.byteLength;
+    bytes += this.metrics?.bytes ?? 0;
     for (const tags of this.#unpublishedTags) bytes += tags.length + 64;
     return bytes;
   }
@@ -59,6 +69,7 @@ export class SeriesRegistry {
   define(low: number, high: number, tags: Uint8Array): number {
     const sid = this.#add(low, high, -Infinity);
     this.#unpublishedTags.push(tags);
+    this.metrics?.define(sid, tags);
     return sid;
   }
 

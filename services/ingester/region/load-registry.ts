@@ -1,12 +1,15 @@
-import type { DuckDBInstance } from '#shared/duckdb/engine';
+import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import duckdb from '@duckdb/node-bindings';
 import type { SeriesFile } from '#shared/contracts/gen/common';
 import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import { SID, TSID } from '#shared/schema/segment-columns';
+import { dataType } from '#shared/schema/data-type';
+import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
+import { SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
 import type { LocalStore } from '#shared/segments/local-store';
 
+import type { MetricNumbers } from '../memtable/metric-numbers.js';
 import type { Region } from './region.js';
 
 /**
@@ -24,26 +27,51 @@ export async function loadRegistry(
   for (const file of seriesFiles) await verify(file, store);
   let lastTime = -Infinity;
   for (const segment of segments) lastTime = Math.max(lastTime, Number(segment.timeLast));
-  const files = seriesFiles.map((file) => quoteText(store.absolute(file.path))).join(', ');
+  const source = sourceOf(region, store);
+  const { registry } = region;
   const connection = await engine.connect();
   try {
-    const result = await connection.stream(`SELECT ${SID}, ${TSID} FROM read_parquet([${files}]) ORDER BY ${SID}`);
+    if (registry.metrics !== undefined) await loadMetricNames(connection, source, registry.metrics);
+    const result = await connection.stream(`SELECT sid, tsid, metric FROM (${source}) ORDER BY sid`);
     for (;;) {
       const chunk = await result.fetchChunk();
       if (chunk === null || chunk.rowCount === 0) break;
       const count = chunk.rowCount;
       const sids = wordsOf(duckdb.data_chunk_get_vector(chunk.chunk, 0), count, 4);
+      const metrics = wordsOf(duckdb.data_chunk_get_vector(chunk.chunk, 2), count, 4);
       const halves = wordsOf(duckdb.data_chunk_get_vector(chunk.chunk, 1), count, 8);
       for (let i = 0; i < count; i++) {
-        invariant(sids[i] === region.registry.count, `series files of region ${region.regionId} have a gap`);
-        region.registry.load(halves[2 * i], halves[2 * i + 1], lastTime);
+        invariant(sids[i] === registry.count, `series files of region ${region.regionId} have a gap`);
+        registry.load(halves[2 * i], halves[2 * i + 1], lastTime);
+        registry.metrics?.load(sids[i], metrics[i]);
       }
     }
   } finally {
     connection.closeSync();
   }
   const last = seriesFiles[seriesFiles.length - 1];
-  invariant(region.registry.count === last.sidLast + 1, `series files of region ${region.regionId} are short`);
+  invariant(registry.count === last.sidLast + 1, `series files of region ${region.regionId} are short`);
+}
+
+/** SQL of all series: `sid, tsid, metric, name`; the last two are null where there are none. */
+function sourceOf({ manifest, table }: Region, store: LocalStore): string {
+  const files = manifest.seriesFiles.map((file) => quoteText(store.absolute(file.path))).join(', ');
+  const tag = metricTagOf(table);
+  if (tag === undefined) {
+    return `SELECT ${SID} AS sid, ${TSID} AS tsid, NULL::UINTEGER AS metric FROM read_parquet([${files}])`;
+  }
+  const schema = [
+    `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
+    `${TSID_FIELD_ID}: {name: 'tsid', type: 'UBIGINT', default_value: NULL}`,
+    `${tag.id}: {name: 'name', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
+  ].join(', ');
+  const metric = `CASE WHEN name IS NULL THEN ${NO_METRIC}::UINTEGER ELSE min(sid) OVER (PARTITION BY name) END`;
+  return `SELECT sid, tsid, ${metric} AS metric, name FROM read_parquet([${files}], schema = MAP {${schema}})`;
+}
+
+async function loadMetricNames(connection: DuckDBConnection, source: string, metrics: MetricNumbers): Promise<void> {
+  const result = await connection.run(`SELECT DISTINCT name, metric FROM (${source}) WHERE name IS NOT NULL`);
+  for (const [name, metric] of await result.getRows()) metrics.loadName(String(name), Number(metric));
 }
 
 async function verify(file: SeriesFile, store: LocalStore): Promise<void> {

@@ -3,6 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import type { SeriesDefinition } from '#shared/rowbatch/definitions';
+import { metricTagOf } from '#shared/schema/metric-table';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
@@ -35,7 +36,7 @@ export interface KeptBatch {
 export class Region {
   readonly regionId: number;
   readonly epoch: number;
-  readonly registry = new SeriesRegistry();
+  readonly registry: SeriesRegistry;
   readonly applied: AppliedIds;
   /** Batches between log and memtable, by id: a copy that arrives meanwhile waits for the same outcome. */
   readonly underWay = new Map<string, Promise<void>>();
@@ -63,6 +64,7 @@ export class Region {
   constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyMemory) {
     this.opening = opening;
     this.applied = new AppliedIds(keys);
+    this.registry = new SeriesRegistry(metricTagOf(table)?.id);
     this.#table = table;
     this.#manifest = manifest;
     this.regionId = manifest.regionId;

@@ -15,6 +15,8 @@ interface SegmentRow {
   late_first: bigint | null;
   late_last: bigint | null;
   crc32c: bigint;
+  metric_first: bigint | null;
+  metric_last: bigint | null;
 }
 
 interface SeriesFileRow {
@@ -47,7 +49,8 @@ export class SegmentStore {
     );
     this.#insert = connection.prepare(
       `INSERT INTO segments VALUES (@path, @regionId, @schemaVersion, @timeFirst, @timeLast, @rowCount, @bytes,
-       @sidFirst, @sidLast, @sequenceFrom, @sequenceTo, @lateFirst, @lateLast, @crc32c)`,
+       @sidFirst, @sidLast, @sequenceFrom, @sequenceTo, @lateFirst, @lateLast, @crc32c,
+       @metricFirst, @metricLast)`,
     );
     this.#insertSeries = connection.prepare(
       'INSERT INTO series_files VALUES (@path, @regionId, @sidFirst, @sidLast, @bytes, @crc32c)',
@@ -89,7 +92,10 @@ export class SegmentStore {
     const { sequenceFrom, sequenceTo, crc32c } = segment;
     const lateFirst = segment.hasLate ? segment.lateFirst : null;
     const lateLast = segment.hasLate ? segment.lateLast : null;
-    const bounds = { timeFirst, timeLast, sidFirst, sidLast, sequenceFrom, sequenceTo, lateFirst, lateLast };
+    const metricFirst = segment.hasMetrics ? segment.metricFirst : null;
+    const metricLast = segment.hasMetrics ? segment.metricLast : null;
+    const ofSeries = { sidFirst, sidLast, metricFirst, metricLast };
+    const bounds = { timeFirst, timeLast, ...ofSeries, sequenceFrom, sequenceTo, lateFirst, lateLast };
     this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, ...bounds });
   }
 
@@ -135,5 +141,8 @@ function segmentFromRow(row: SegmentRow): Segment {
     lateFirst: row.late_first ?? 0n,
     lateLast: row.late_last ?? 0n,
     crc32c: Number(row.crc32c),
+    hasMetrics: row.metric_first !== null,
+    metricFirst: Number(row.metric_first ?? 0),
+    metricLast: Number(row.metric_last ?? 0),
   };
 }

@@ -5,6 +5,7 @@ import { quoteText } from '#shared/duckdb/quote';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
 import { dataType } from '#shared/schema/data-type';
+import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
@@ -71,6 +72,7 @@ export class LabelIndex implements SeriesRows {
   readonly #labels = new Map<string, LabelValues>();
   readonly #byTagId = new Map<number, LabelValues>();
   #table: Table;
+  readonly #metricTagId: number | undefined;
   readonly #nameOf: (column: string) => string;
   /** Pairs of (position in `#order`, number of the value) of all series, one after the other. */
   readonly #pairs = new Integers();
@@ -85,6 +87,7 @@ export class LabelIndex implements SeriesRows {
   /** @param nameOf the label that a tag column is. */
   constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
     this.#table = table;
+    this.#metricTagId = metricTagOf(table)?.id;
     this.#nameOf = nameOf;
     this.#deps = deps;
   }
@@ -165,6 +168,26 @@ export class LabelIndex implements SeriesRows {
       if (found.length === 0) break;
     }
     return found ?? Int32Array.from({ length: count }, (_, sid) => sid);
+  }
+
+  /** The metric number of each series; undefined if the table is not a metric table. */
+  metricsOf(sids: Int32Array): Uint32Array | undefined {
+    if (this.#metricTagId === undefined) return undefined;
+    const label = this.#byTagId.get(this.#metricTagId);
+    if (label === undefined) return new Uint32Array(sids.length).fill(NO_METRIC);
+    const position = this.#positions.get(label) ?? -1;
+    return Uint32Array.from(sids, (sid) => {
+      const number = this.#valueOf(sid, position);
+      return number < 0 ? NO_METRIC : label.series[number].array[0];
+    });
+  }
+
+  /** How many series have one of the metric numbers. */
+  countOf(metrics: ReadonlySet<number>): number {
+    let count = 0;
+    const label = this.#metricTagId === undefined ? undefined : this.#byTagId.get(this.#metricTagId);
+    for (const { array, length } of label?.series ?? []) if (metrics.has(array[0])) count += length;
+    return count;
   }
 
   /** What was made of a series before under that key, else what `make` gives. */

@@ -3,10 +3,11 @@ import { LRUCache } from 'lru-cache';
 import type { Segment } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
-import { SID } from '#shared/schema/segment-columns';
+import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
-import { sidCondition } from './segment-query.js';
+import { chosenIn, type Chosen } from './chosen-series.js';
+import { isOneOf } from './segment-query.js';
 
 export interface PresentFieldsDeps {
   readonly files: SegmentFiles;
@@ -28,12 +29,15 @@ export class PresentFields {
     this.#deps = deps;
   }
 
-  /** @param name of the series: the same stands for the same series, or for more of them later. */
-  async has(segments: readonly Segment[], sids: Int32Array, name: string, columnId: number): Promise<boolean> {
-    await this.#deps.files.check(segments);
+  /**
+   * @param series all of one metric.
+   * @param name of the series: the same stands for the same series, or for more of them later.
+   */
+  async has(segments: readonly Segment[], series: Chosen, name: string, columnId: number): Promise<boolean> {
     for (const segment of segments) {
-      const own = sids.filter((sid) => sid >= segment.sidFirst && sid <= segment.sidLast);
-      if (own.length === 0) continue;
+      const own = chosenIn(segment, series);
+      if (own.sids.length === 0) continue;
+      await this.#deps.files.check([segment]);
       const key = `${segment.path} ${columnId} ${name}`;
       let answer = this.#answers.get(key);
       if (answer === undefined) {
@@ -47,14 +51,15 @@ export class PresentFields {
     return false;
   }
 
-  async #read(segment: Segment, sids: Int32Array, columnId: number): Promise<boolean> {
+  async #read(segment: Segment, { sids, metrics }: Chosen, columnId: number): Promise<boolean> {
     const { files, connection } = this.#deps;
     const column = (await files.columnsOf(segment)).get(columnId);
     if (column === undefined) return false;
-    const few = sids.length <= SIDS_MAX ? [...sids] : [sids[0], sids[sids.length - 1]];
-    const series = sids.length <= SIDS_MAX ? sidCondition(few) : `${SID} BETWEEN ${few[0]} AND ${few[1]}`;
+    const between = `${SID} BETWEEN ${sids[0]} AND ${sids[sids.length - 1]}`;
+    const named = sids.length <= SIDS_MAX ? isOneOf(SID, [...sids]) : between;
+    const series = metrics === undefined ? named : isOneOf(METRIC, [metrics[0]]);
     const from = `read_parquet(${quoteText(files.absolute(segment.path))})`;
-    const sql = `SELECT 1 FROM ${from} WHERE (${series}) AND ${quoteName(column)} IS NOT NULL LIMIT 1`;
+    const sql = `SELECT 1 FROM ${from} WHERE ${series} AND ${quoteName(column)} IS NOT NULL LIMIT 1`;
     return (await (await connection.run(sql)).getRows()).length > 0;
   }
 }

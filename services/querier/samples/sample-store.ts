@@ -57,10 +57,10 @@ export class SampleStore implements SampleSources {
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
 
   constructor(deps: SampleStoreDeps) {
-    const { files, connection, cacheBytes } = deps;
+    const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
     this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files }) };
-    this.#segments = new SegmentSamples({ files, connection, limitBytes: cacheBytes });
+    this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
 

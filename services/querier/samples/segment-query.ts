@@ -1,7 +1,7 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { SID } from '#shared/schema/segment-columns';
+import { METRIC_FIELD_ID, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { FileColumns } from '../snapshot/segment-files.js';
@@ -13,18 +13,32 @@ export interface MillisRange {
   readonly toMs: number;
 }
 
-/** How samples are read from a segment: number of the series, milliseconds, value, and what else the file has. */
+/** Rows of some files. */
+export interface RowsWanted {
+  readonly paths: readonly string[];
+  /** Ascending; undefined: all of the metrics. */
+  readonly sids: readonly number[] | undefined;
+  /** Metric numbers, ascending; undefined where files have none. */
+  readonly metrics: readonly number[] | undefined;
+  /** Undefined: all times. */
+  readonly range: MillisRange | undefined;
+}
+
+/**
+ * How samples are read from segments: number of the file, number of the series, milliseconds, value, and what else the
+ * files have. Rows come file by file in the order of each file.
+ */
 export interface SegmentQuery {
-  /** Position of the column of starts; undefined if the file has none. */
+  /** Position of the column of starts; undefined if the files have none. */
   readonly startAt: number | undefined;
-  /** Position of the column of histograms; undefined if the file has none. */
+  /** Position of the column of histograms; undefined if the files have none. */
   readonly histogramAt: number | undefined;
-  sql(path: string, sids: readonly number[], range: MillisRange): string;
+  sql(wanted: RowsWanted): string;
 }
 
 const RANGES_MAX = 16;
 
-/** @param names columns that the file has. */
+/** @param names columns that the files have. */
 export function segmentQuery(table: Table, names: FileColumns, columns: SampleColumns): SegmentQuery {
   const time = timeIndexOf(table);
   const timeSql = millisSql(quoteName(names.get(time.id) ?? time.name), dataType(time.type).timeUnit ?? 'ns');
@@ -33,18 +47,26 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
   const start = nameOf(columns.start);
   const histogram = nameOf(columns.histogram);
   const selected = [
+    'file_index::INTEGER',
     `${SID}::INTEGER`,
     `${timeSql}::DOUBLE AS t`,
     value === undefined ? 'NULL::DOUBLE' : `${quoteName(value)}::DOUBLE`,
   ];
   const startAt = start === undefined ? undefined : selected.push(`coalesce(${quoteName(start)}::DOUBLE, 0)`) - 1;
   const histogramAt = histogram === undefined ? undefined : selected.push(quoteName(histogram)) - 1;
+  const metric = names.get(METRIC_FIELD_ID);
   return {
     startAt,
     histogramAt,
-    sql: (path, sids, range) => {
-      const where = [`(${sidCondition(sids)})`, ...timeConditions(range)].join(' AND ');
-      return `SELECT ${selected.join(', ')} FROM read_parquet(${quoteText(path)}) WHERE ${where}`;
+    sql: ({ paths, metrics, sids, range }) => {
+      const where = [
+        ...(metric === undefined || metrics === undefined ? [] : [isOneOf(metric, metrics)]),
+        ...(sids === undefined ? [] : [isOneOf(SID, sids)]),
+        ...(range === undefined ? [] : timeConditions(range)),
+      ];
+      const files = paths.map((path) => quoteText(path)).join(', ');
+      const rows = `SELECT ${selected.join(', ')} FROM read_parquet([${files}])`;
+      return where.length === 0 ? rows : `${rows} WHERE ${where.join(' AND ')}`;
     },
   };
 }
@@ -61,19 +83,21 @@ function timeConditions({ fromMs, toMs }: MillisRange): string[] {
   ];
 }
 
-/** A condition that names series; runs of numbers are ranges where that is shorter. @param sids ascending. */
-export function sidCondition(sids: readonly number[]): string {
+/** That a column has one of the numbers, which are ascending: runs as ranges where that is shorter. */
+export function isOneOf(column: string, numbers: readonly number[]): string {
   const ranges: [number, number][] = [];
-  for (const sid of sids) {
+  for (const number of numbers) {
     const last = ranges.at(-1);
-    if (last?.[1] === sid - 1) last[1] = sid;
-    else ranges.push([sid, sid]);
+    if (last?.[1] === number - 1) last[1] = number;
+    else ranges.push([number, number]);
   }
   if (ranges.length > RANGES_MAX) {
     // The engine prunes row groups by the ends.
-    return `${SID} BETWEEN ${sids[0]} AND ${sids[sids.length - 1]} AND ${SID} IN (${sids.join(', ')})`;
+    const ends = `${column} BETWEEN ${numbers[0]} AND ${numbers[numbers.length - 1]}`;
+    return `${ends} AND ${column} IN (${numbers.join(', ')})`;
   }
-  return ranges
-    .map(([from, to]) => (from === to ? `${SID} = ${from}` : `${SID} BETWEEN ${from} AND ${to}`))
-    .join(' OR ');
+  const texts = ranges.map(([from, to]) =>
+    from === to ? `${column} = ${from}` : `${column} BETWEEN ${from} AND ${to}`,
+  );
+  return `(${texts.join(' OR ')})`;
 }

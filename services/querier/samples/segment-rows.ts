@@ -1,23 +1,21 @@
-import type { DuckDBDataChunk } from '#shared/duckdb/engine';
-
+import type { DuckDBConnection, DuckDBDataChunk } from '#shared/duckdb/engine';
 import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk';
 
 import { joined, type Piece } from './piece.js';
 import type { SegmentQuery } from './segment-query.js';
 
 /** Rows of a segment, by series. */
-export interface DecodedRows {
-  readonly bySid: ReadonlyMap<number, Piece>;
-  /** What they take, about. */
-  readonly bytes: number;
-}
+export type PiecesBySid = Map<number, Piece>;
 
-const BYTES_PER_SERIES = 200;
-/** Series, time, value, mark. */
-const BYTES_PER_ROW = 21;
+const BYTES_PER_PIECE = 200;
+/** Time, value, mark. */
+const BYTES_PER_ROW = 17;
+/** Chunks that are decoded between two rests: about 10 ms. */
+const REST_CHUNKS = 100;
 
-/** Arrays of all rows, in the order of the file: by series, then by time. */
+/** Arrays of all rows, in the order of the files: by series, then by time. */
 class Rows {
+  readonly files: Int32Array;
   readonly sids: Int32Array;
   readonly times: Float64Array;
   readonly values: Float64Array;
@@ -28,6 +26,7 @@ class Rows {
   #count = 0;
 
   constructor(length: number, { startAt, histogramAt }: SegmentQuery) {
+    this.files = new Int32Array(length);
     this.sids = new Int32Array(length);
     this.times = new Float64Array(length);
     this.values = new Float64Array(length);
@@ -38,15 +37,26 @@ class Rows {
 
   add(chunk: DuckDBDataChunk, { startAt, histogramAt }: SegmentQuery): void {
     const at = this.#count;
-    copyIntegers(chunk, 0, this.sids, at);
-    copyDoubles(chunk, 1, this.times, at);
-    copyDoubles(chunk, 2, this.values, at);
-    if (markNulls(chunk, 2, this.missing, at)) this.isMissing = true;
+    copyIntegers(chunk, 0, this.files, at);
+    copyIntegers(chunk, 1, this.sids, at);
+    copyDoubles(chunk, 2, this.times, at);
+    copyDoubles(chunk, 3, this.values, at);
+    if (markNulls(chunk, 3, this.missing, at)) this.isMissing = true;
     if (startAt !== undefined && this.starts !== undefined) copyDoubles(chunk, startAt, this.starts, at);
     if (histogramAt !== undefined && this.histograms !== undefined) {
       for (const [i, cell] of chunk.getColumnValues(histogramAt).entries()) this.histograms[at + i] = blobOf(cell);
     }
     this.#count += chunk.rowCount;
+  }
+
+  /** The end of the run of rows from `from` on that are of one series and file. */
+  endOf(from: number): number {
+    const { files, sids } = this;
+    const file = files[from];
+    const sid = sids[from];
+    let to = from + 1;
+    while (to < this.#count && sids[to] === sid && files[to] === file) to++;
+    return to;
   }
 
   /** The rows `[from, to)`, which are one series's. */
@@ -62,34 +72,52 @@ class Rows {
       isAscending,
     };
   }
-
-  get bytes(): number {
-    let bytes = this.#count * (BYTES_PER_ROW + (this.starts === undefined ? 0 : 8));
-    for (const one of this.histograms ?? []) bytes += 16 + (one?.length ?? 0);
-    return bytes;
-  }
 }
 
-/** @param seriesCount how many were asked for. */
-export function decodeRows(chunks: readonly DuckDBDataChunk[], query: SegmentQuery, seriesCount: number): DecodedRows {
-  const filled = chunks.filter(({ rowCount }) => rowCount > 0);
-  const count = filled.reduce((sum, { rowCount }) => sum + rowCount, 0);
+/**
+ * The rows of some files, by file and series.
+ *
+ * @param fileCount how many files were asked.
+ * @param rest is awaited between slices, so that others are served meanwhile.
+ */
+export async function decodeRows(
+  result: Awaited<ReturnType<DuckDBConnection['run']>>,
+  query: SegmentQuery,
+  fileCount: number,
+  rest: () => Promise<void>,
+): Promise<PiecesBySid[]> {
+  const { rowCount: count, chunkCount } = result;
   const rows = new Rows(count, query);
-  for (const chunk of filled) rows.add(chunk, query);
-  const runs = new Map<number, Piece[]>();
+  for (let i = 0; i < chunkCount; i++) {
+    // One at a time: fetching all at once takes longer, and all of their memory.
+    rows.add(result.getChunk(i), query);
+    if (i % REST_CHUNKS === REST_CHUNKS - 1) await rest();
+  }
+  const runs = Array.from({ length: fileCount }, () => new Map<number, Piece[]>());
   for (let from = 0; from < count;) {
-    const sid = rows.sids[from];
-    let to = from + 1;
-    while (to < count && rows.sids[to] === sid) to++;
-    const own = runs.get(sid);
-    if (own === undefined) runs.set(sid, [rows.piece(from, to)]);
+    const to = rows.endOf(from);
+    const ofFile = runs[rows.files[from]];
+    const own = ofFile.get(rows.sids[from]);
+    if (own === undefined) ofFile.set(rows.sids[from], [rows.piece(from, to)]);
     else own.push(rows.piece(from, to));
     from = to;
   }
-  const bySid = new Map<number, Piece>();
-  // A long list of series is joined by the engine, which then gives blocks of rows in any order.
-  for (const [sid, own] of runs) bySid.set(sid, own.length === 1 ? own[0] : joined(inTime(own)));
-  return { bySid, bytes: rows.bytes + seriesCount * BYTES_PER_SERIES };
+  return runs.map(wholePieces);
+}
+
+/** A long list of series is joined by the engine, which then gives blocks of rows in any order. */
+function wholePieces(runs: ReadonlyMap<number, Piece[]>): PiecesBySid {
+  return new Map(Array.from(runs, ([sid, own]) => [sid, own.length === 1 ? own[0] : joined(inTime(own))]));
+}
+
+/** What pieces take, about. */
+export function bytesOf(pieces: Iterable<Piece>): number {
+  let bytes = 0;
+  for (const { times, starts, histograms } of pieces) {
+    bytes += BYTES_PER_PIECE + times.length * (BYTES_PER_ROW + (starts === undefined ? 0 : 8));
+    for (const one of histograms ?? []) bytes += 16 + (one?.length ?? 0);
+  }
+  return bytes;
 }
 
 function inTime(pieces: Piece[]): Piece[] {

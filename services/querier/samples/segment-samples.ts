@@ -1,16 +1,32 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 
-import type { SegmentFiles } from '../snapshot/segment-files.js';
+import type { FileColumns, SegmentFiles } from '../snapshot/segment-files.js';
 import type { Piece, SampleColumns } from './piece.js';
-import { decodeRows, type DecodedRows } from './segment-rows.js';
-import { segmentQuery, type MillisRange } from './segment-query.js';
+import { bytesOf, decodeRows, type PiecesBySid } from './segment-rows.js';
+import { segmentQuery, type MillisRange, type RowsWanted } from './segment-query.js';
 
 export interface SegmentSamplesDeps {
   readonly files: SegmentFiles;
   readonly connection: DuckDBConnection;
+  readonly clock: Clock;
   /** What decoded samples may take, of all tables. */
   readonly limitBytes: number;
+}
+
+/** What is wanted of a segment. */
+export interface SegmentWanted {
+  readonly segment: Segment;
+  /** Ascending. */
+  readonly sids: Int32Array;
+  /** Metric number of each of them; undefined where the segment has none. */
+  readonly metrics: Uint32Array | undefined;
+  /** Whether these are most of the series of their metrics: then all of them are read. */
+  readonly areMost: boolean;
+  readonly range: MillisRange;
+  /** Whether the range is all of the segment. */
+  readonly isWhole: boolean;
 }
 
 /** What is known of a series in a segment: its rows in `[fromMs, toMs]`. */
@@ -22,13 +38,32 @@ interface Known {
   readonly load: Load;
 }
 
-/** What one question to the engine brought. */
+/** A segment of which something has to be read. */
+interface Lacking extends SegmentWanted {
+  readonly known: Map<number, Known>;
+  /** Places of the series that have to be read. */
+  readonly places: readonly number[];
+  readonly found: (Piece | undefined)[];
+}
+
+/** What one question to the engine is about. */
+interface Batch {
+  readonly columns: FileColumns;
+  readonly segments: readonly Lacking[];
+}
+
+/** What one question to the engine brought of one segment. */
 interface Load {
   readonly bytes: number;
   readonly known: Map<number, Known>;
   readonly sids: readonly number[];
   usedAt: number;
 }
+
+/** Bounds of one question: files are opened for it, and its rows are in memory twice. */
+const BATCH_FILES = 64;
+const BATCH_ROWS = 4 * 1024 * 1024;
+const BYTES_PER_SERIES = 100;
 
 /** Samples of segments, decoded, by series; those that were not asked for the longest go when there are too many. */
 export class SegmentSamples {
@@ -46,47 +81,71 @@ export class SegmentSamples {
   }
 
   /**
-   * Rows of series of a segment, at least those in `[fromMs, toMs]`; in the order of `sids`.
+   * Rows of series of segments, at least those in the ranges; for each segment in the order of its series.
    *
-   * @param segment a file that was checked.
+   * @param wanted of files that were checked.
    */
   async pieces(
     table: Table,
-    segment: Segment,
-    sids: Int32Array,
-    range: MillisRange,
+    wanted: readonly SegmentWanted[],
     columns: SampleColumns,
-  ): Promise<(Piece | undefined)[]> {
-    const key = `${segment.path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
+    signal: AbortSignal,
+  ): Promise<(Piece | undefined)[][]> {
+    const now = ++this.#clock;
+    const found = wanted.map(({ sids }) => new Array<Piece | undefined>(sids.length));
+    const lacking: Lacking[] = [];
+    for (const [i, it] of wanted.entries()) {
+      const known = this.#knownOf(it.segment, columns);
+      const places = gaps(it, known, found[i], now);
+      if (places.length > 0) lacking.push({ ...it, known, places, found: found[i] });
+    }
+    for (const batch of await this.#batchesOf(lacking)) {
+      signal.throwIfAborted();
+      const turn = this.#turn.then(() => this.#read(table, batch, columns));
+      this.#turn = turn.catch(() => undefined);
+      for (const [i, bySid] of (await turn).entries()) this.#keep(batch.segments[i], bySid, now);
+    }
+    return found;
+  }
+
+  #knownOf({ path }: Segment, columns: SampleColumns): Map<number, Known> {
+    const key = `${path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
     let known = this.#known.get(key);
     if (known === undefined) {
       known = new Map();
       this.#known.set(key, known);
     }
-    const ofSegment = known;
-    const covers = (it: Known | undefined): it is Known =>
-      it !== undefined && it.fromMs <= range.fromMs && it.toMs >= range.toMs;
-    const now = ++this.#clock;
-    const found = new Array<Piece | undefined>(sids.length);
-    const lacking: number[] = [];
-    for (let i = 0; i < sids.length; i++) {
-      const it = ofSegment.get(sids[i]);
-      if (!covers(it)) {
-        lacking.push(sids[i]);
-        continue;
+    return known;
+  }
+
+  /** Segments that one question can be about: they have the same columns, and not too many rows. */
+  async #batchesOf(lacking: readonly Lacking[]): Promise<Batch[]> {
+    const batches: Batch[] = [];
+    const open = new Map<FileColumns, { segments: Lacking[]; rowsMax: number }>();
+    for (const one of lacking) {
+      const columns = await this.#deps.files.columnsOf(one.segment);
+      const { rowCount } = one.segment;
+      let batch = open.get(columns);
+      if (batch === undefined || batch.rowsMax + rowCount > BATCH_ROWS || batch.segments.length === BATCH_FILES) {
+        batch = { segments: [], rowsMax: 0 };
+        open.set(columns, batch);
+        batches.push({ columns, segments: batch.segments });
       }
-      it.load.usedAt = now;
-      found[i] = it.piece;
+      batch.segments.push(one);
+      batch.rowsMax += rowCount;
     }
-    if (lacking.length === 0) return found;
-    const turn = this.#turn.then(() => this.#read(table, segment, lacking, range, columns));
-    this.#turn = turn.catch(() => undefined);
-    const loaded = await turn;
-    const load: Load = { bytes: loaded.bytes, known: ofSegment, sids: lacking, usedAt: now };
-    for (const sid of lacking) ofSegment.set(sid, { ...range, piece: loaded.bySid.get(sid), load });
+    return batches;
+  }
+
+  #keep({ known, places, sids, range, found }: Lacking, bySid: PiecesBySid, now: number): void {
+    const pieces = places.map((at) => bySid.get(sids[at]));
+    const bytes = bytesOf(pieces.filter((piece) => piece !== undefined)) + places.length * BYTES_PER_SERIES;
+    const load: Load = { bytes, known, sids: places.map((at) => sids[at]), usedAt: now };
+    for (const [i, at] of places.entries()) {
+      known.set(sids[at], { ...range, piece: pieces[i], load });
+      found[at] = pieces[i];
+    }
     this.#add(load);
-    for (let i = 0; i < sids.length; i++) found[i] ??= loaded.bySid.get(sids[i]);
-    return found;
   }
 
   #add(load: Load): void {
@@ -102,16 +161,61 @@ export class SegmentSamples {
     }
   }
 
-  async #read(
-    table: Table,
-    segment: Segment,
-    sids: readonly number[],
-    range: MillisRange,
-    columns: SampleColumns,
-  ): Promise<DecodedRows> {
-    const { files, connection } = this.#deps;
-    const query = segmentQuery(table, await files.columnsOf(segment), columns);
-    const sql = query.sql(files.absolute(segment.path), sids, range);
-    return decodeRows(await (await connection.run(sql)).fetchAllChunks(), query, sids.length);
+  async #read(table: Table, { columns: names, segments }: Batch, columns: SampleColumns): Promise<PiecesBySid[]> {
+    const { files, connection, clock } = this.#deps;
+    const query = segmentQuery(table, names, columns);
+    const paths = segments.map(({ segment }) => files.absolute(segment.path));
+    const sql = query.sql({ paths, ...conditionsOf(segments) });
+    return decodeRows(await connection.run(sql), query, paths.length, () => clock.turn());
   }
+}
+
+/** Looks for what is known. @returns places of the series of which it is not enough. */
+function gaps(
+  { sids, range }: SegmentWanted,
+  known: ReadonlyMap<number, Known>,
+  found: (Piece | undefined)[],
+  now: number,
+): number[] {
+  const places: number[] = [];
+  for (const [i, sid] of sids.entries()) {
+    const it = known.get(sid);
+    if (it === undefined || it.fromMs > range.fromMs || it.toMs < range.toMs) {
+      places.push(i);
+      continue;
+    }
+    it.load.usedAt = now;
+    found[i] = it.piece;
+  }
+  return places;
+}
+
+/** What has to be read of all segments, so that each has what it lacks. */
+function conditionsOf(segments: readonly Lacking[]): Omit<RowsWanted, 'paths'> {
+  const sids = new Set<number>();
+  const metrics = new Set<number>();
+  const range = { fromMs: Infinity, toMs: -Infinity };
+  let isWhole = true;
+  let isNumbered = true;
+  let areMost = true;
+  for (const one of segments) {
+    for (const at of one.places) {
+      sids.add(one.sids[at]);
+      if (one.metrics !== undefined) metrics.add(one.metrics[at]);
+    }
+    isNumbered &&= one.metrics !== undefined;
+    isWhole &&= one.isWhole;
+    areMost &&= one.areMost && one.places.length === one.sids.length;
+    range.fromMs = Math.min(range.fromMs, one.range.fromMs);
+    range.toMs = Math.max(range.toMs, one.range.toMs);
+  }
+  return {
+    sids: isNumbered && areMost ? undefined : ascending(sids),
+    metrics: isNumbered ? ascending(metrics) : undefined,
+    range: isWhole ? undefined : range,
+  };
+}
+
+function ascending(numbers: ReadonlySet<number>): number[] {
+  return [...numbers].sort((a, b) => a - b);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import type { Segment, Table } from '#shared/contracts/gen/common';
+import type { Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf, mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
 
@@ -11,6 +11,7 @@ import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import type { TableState } from './database-state.js';
+import { chosenFrom, chosenIn, type Chosen } from './chosen-series.js';
 import type { LabelIndex, LabelTest } from './label-index.js';
 import { MS_PER } from './millis.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
@@ -18,7 +19,7 @@ import { between, merged, type Piece } from './piece.js';
 import type { SampleView } from './sample-form.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
-import type { SegmentSamples } from './segment-samples.js';
+import type { SegmentSamples, SegmentWanted } from './segment-samples.js';
 
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
@@ -144,7 +145,10 @@ export class TableSamples {
         if (view.series === undefined) continue;
         const sids = this.#matching(view, view.series, [matcher]);
         const isFresh = view.parts.some(({ part, rowCount }) => part.has(metric, sids, rowCount, id));
-        if (isFresh || (await this.#deps.present.has(view.manifest.segments, sids, metric, id))) {
+        if (
+          isFresh ||
+          (await this.#deps.present.has(view.manifest.segments, chosenFrom(view.series, sids), metric, id))
+        ) {
           found.add(id);
           break;
         }
@@ -194,8 +198,6 @@ export class TableSamples {
       if (pieces === undefined) bySeries.set(sid, [part]);
       else pieces.push(part);
     };
-    const segments = segmentsIn(view, this.table, range, sids);
-    await this.#deps.files.check(segments);
     let sinceTurn = 0;
     const worked = async (seriesCount: number): Promise<void> => {
       sinceTurn += seriesCount;
@@ -203,12 +205,11 @@ export class TableSamples {
       sinceTurn = 0;
       await this.#deps.clock.turn();
     };
-    for (const segment of segments) {
-      call.signal.throwIfAborted();
-      const own = sids.filter((sid) => sid >= segment.sidFirst && sid <= segment.sidLast);
-      const slice = sliceOf(segment, this.table, range);
-      const pieces = await this.#deps.segments.pieces(this.table, segment, own, slice, field.columns);
-      for (let i = 0; i < own.length; i++) add(own[i], pieces[i]);
+    const wanted = wantedOf(view, this.table, range, chosenFrom(view.series, sids));
+    await this.#deps.files.check(wanted.map(({ segment }) => segment));
+    const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, call.signal);
+    for (const [at, { sids: own }] of wanted.entries()) {
+      for (let i = 0; i < own.length; i++) add(own[i], pieces[at][i]);
       await worked(own.length);
     }
     for (const { part, rowCount } of view.parts) {
@@ -268,26 +269,24 @@ function unitOf(table: Table): TimeUnit {
   return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
 }
 
-/** The segments that can have rows of the series in the range, in the order of their sequences. */
-function segmentsIn(view: SampleView, table: Table, { fromMs, toMs }: TimeRange, sids: Int32Array): Segment[] {
+/** What is wanted of the segments that can have rows of the series in the range, in the order of their sequences. */
+function wantedOf(view: SampleView, table: Table, { fromMs, toMs }: TimeRange, chosen: Chosen): SegmentWanted[] {
   const factor = MS_PER[unitOf(table)];
-  const [first, last] = [sids[0], sids[sids.length - 1]];
-  return view.manifest.segments
-    .filter(({ timeFirst, timeLast, sidFirst, sidLast }) => {
-      const isIn = Number(timeLast) * factor >= fromMs && Number(timeFirst) * factor - 1 <= toMs;
-      return isIn && sidLast >= first && sidFirst <= last;
-    })
-    .sort((a, b) => (a.sequenceFrom < b.sequenceFrom ? -1 : 1));
-}
-
-/** What is loaded of a segment for a range: whole slices. */
-function sliceOf({ timeFirst, timeLast }: Segment, table: Table, { fromMs, toMs }: TimeRange): TimeRange {
-  const factor = MS_PER[unitOf(table)];
-  const [first, last] = [Math.floor(Number(timeFirst) * factor) - 1, Math.ceil(Number(timeLast) * factor) + 1];
-  return {
-    fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
-    toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
-  };
+  const wanted: SegmentWanted[] = [];
+  for (const segment of view.manifest.segments) {
+    const { timeFirst, timeLast } = segment;
+    if (Number(timeLast) * factor < fromMs || Number(timeFirst) * factor - 1 > toMs) continue;
+    const own = chosenIn(segment, chosen);
+    if (own.sids.length === 0) continue;
+    const first = Math.floor(Number(timeFirst) * factor) - 1;
+    const last = Math.ceil(Number(timeLast) * factor) + 1;
+    const range = {
+      fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
+      toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
+    };
+    wanted.push({ segment, ...own, range, isWhole: range.fromMs === first && range.toMs === last });
+  }
+  return wanted.sort((a, b) => (a.segment.sequenceFrom < b.segment.sequenceFrom ? -1 : 1));
 }
 
 /** Whether any row of the region can be in the range; told by segments, and true where something is fresh. */

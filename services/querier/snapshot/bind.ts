@@ -16,6 +16,8 @@ export interface BoundRegion {
   readonly segments: readonly SegmentSource[];
   /** The only series that the query can want; undefined: any. */
   readonly named: NamedSeries | undefined;
+  /** The only metrics that the query can want; undefined: any. */
+  readonly metrics: readonly number[] | undefined;
 }
 
 export interface BindTarget {
@@ -93,11 +95,11 @@ function sourceName(column: Column, known: ReadonlyMap<number, string>): string 
 }
 
 /** The rows with the region's own numbers: plain where every key is unique, merged where it may not be. */
-function regionRows({ view, segments, named }: BoundRegion, shape: Shape): string | undefined {
+function regionRows({ view, segments, named, metrics }: BoundRegion, shape: Shape): string | undefined {
   const sids = named?.sids;
   if (sids?.length === 0) return undefined;
   const { bounds, table } = shape;
-  const rows: RowFilter = { bounds, sids };
+  const rows: RowFilter = { bounds, sids, metrics };
   const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
   const bands = isAppendOnly(table) ? [] : joinBands(lateBands(segments, parts), bounds);
   const plain = { rows, band: { bands, side: 'outside' } as const };

@@ -12,10 +12,14 @@ interface ManifestFile {
 export type FileColumns = ReadonlyMap<number, string>;
 
 const FILES_MAX = 100_000;
+/** Files that are checked at a time. */
+const CHECKS_MAX = 8;
 
-interface KnownFile {
-  readonly checked: Promise<void>;
-  columns: Promise<FileColumns> | undefined;
+/** What a file's columns follow from. */
+interface SegmentForm {
+  readonly path: string;
+  readonly schemaVersion: number;
+  readonly hasMetrics: boolean;
 }
 
 /**
@@ -28,7 +32,9 @@ export class SegmentFiles {
   readonly #store: LocalStore;
   readonly #connection: DuckDBConnection;
   readonly #confirmDataFolder: () => Promise<void>;
-  readonly #known = new Map<string, KnownFile>();
+  readonly #checked = new Map<string, Promise<void>>();
+  /** By folder and form: files of the same have the same columns, in one object. */
+  readonly #columns = new Map<string, Promise<FileColumns>>();
 
   constructor(store: LocalStore, connection: DuckDBConnection, confirmDataFolder: () => Promise<void>) {
     this.#store = store;
@@ -42,30 +48,33 @@ export class SegmentFiles {
 
   /** @throws `storage_unavailable` naming the file if it is damaged; a missing file is an error of the disk. */
   async check(files: readonly ManifestFile[]): Promise<void> {
-    for (const file of files) await this.#file(file).checked;
-  }
-
-  /** The columns of a file that was checked. */
-  columnsOf(file: ManifestFile): Promise<FileColumns> {
-    const known = this.#file(file);
-    known.columns ??= this.#readColumns(file.path).catch((error: unknown) => {
-      known.columns = undefined;
-      throw error;
-    });
-    return known.columns;
-  }
-
-  #file(file: ManifestFile): KnownFile {
-    let known = this.#known.get(file.path);
-    if (known === undefined) {
-      // Files come and go; what is forgotten is only read again.
-      if (this.#known.size >= FILES_MAX) this.#known.clear();
-      const checked = this.#confirmDataFolder().then(() => this.#store.verify(file));
-      known = { checked, columns: undefined };
-      this.#known.set(file.path, known);
-      checked.catch(() => this.#known.delete(file.path));
+    for (let at = 0; at < files.length; at += CHECKS_MAX) {
+      await Promise.all(files.slice(at, at + CHECKS_MAX).map((file) => this.#check(file)));
     }
-    return known;
+  }
+
+  /** The columns of a segment that was checked; the same object for all that have the same columns for the same reason. */
+  columnsOf({ path, schemaVersion, hasMetrics }: SegmentForm): Promise<FileColumns> {
+    const key = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics}`;
+    let columns = this.#columns.get(key);
+    if (columns === undefined) {
+      columns = this.#readColumns(path);
+      this.#columns.set(key, columns);
+      columns.catch(() => this.#columns.delete(key));
+    }
+    return columns;
+  }
+
+  #check(file: ManifestFile): Promise<void> {
+    let checked = this.#checked.get(file.path);
+    if (checked === undefined) {
+      // Files come and go; what is forgotten is only read again.
+      if (this.#checked.size >= FILES_MAX) this.#checked.clear();
+      checked = this.#confirmDataFolder().then(() => this.#store.verify(file));
+      this.#checked.set(file.path, checked);
+      checked.catch(() => this.#checked.delete(file.path));
+    }
+    return checked;
   }
 
   async #readColumns(path: string): Promise<FileColumns> {

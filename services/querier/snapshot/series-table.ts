@@ -7,12 +7,16 @@ import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
 import { textColumn } from '#shared/rowbatch/text-column';
 import { dataType } from '#shared/schema/data-type';
+import { metricTagOf } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
 import type { SeriesRows } from './rows-form.js';
 import type { SegmentFiles } from './segment-files.js';
 import { TagIndex } from './tag-index.js';
+
+/** Metrics above which they are not named one by one. */
+const METRICS_MAX = 64;
 
 export interface SeriesTableDeps {
   readonly connection: DuckDBConnection;
@@ -41,12 +45,14 @@ export class SeriesTable implements SeriesRows {
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
+  readonly #metricTagId: number | undefined;
   readonly #deps: SeriesTableDeps;
 
   private constructor(deps: SeriesTableDeps, relation: string, table: Table) {
     this.#deps = deps;
     this.relation = relation;
     this.#tags = tagsOf(table);
+    this.#metricTagId = metricTagOf(table)?.id;
     this.tagIds = new Set(this.#tags.map((tag) => tag.id));
   }
 
@@ -84,6 +90,20 @@ export class SeriesTable implements SeriesRows {
       return [tagId, sids.map((sid) => bySid.get(sid) ?? '')];
     });
     return { sids, values: new Map(values) };
+  }
+
+  /**
+   * Metric numbers of all series that have one of the wanted names; undefined if the query does not name its metrics.
+   *
+   * @param tagValues as in `matching`.
+   */
+  async metrics(
+    connection: DuckDBConnection,
+    tagValues: ReadonlyMap<number, readonly string[]>,
+  ): Promise<readonly number[] | undefined> {
+    const names = this.#metricTagId === undefined ? undefined : tagValues.get(this.#metricTagId);
+    if (this.#metricTagId === undefined || names === undefined || names.length > METRICS_MAX) return undefined;
+    return (await this.#index(connection, this.#metricTagId)).firstOf(names);
   }
 
   async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {

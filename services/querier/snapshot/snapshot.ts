@@ -15,6 +15,7 @@ import { bindTable, type BoundRegion } from './bind.js';
 import type { BindRequest, Snapshot, Snapshots, TakeOptions } from './binding.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
+import type { RowFilter } from './row-filter.js';
 import { SegmentFiles } from './segment-files.js';
 import type { SegmentSource } from './sources.js';
 import type { SeriesTable } from './series-table.js';
@@ -187,9 +188,10 @@ export class RegionSnapshots implements Snapshots {
     const bound: BoundRegion[] = [];
     for (const view of views) {
       const named = await view.series?.matching(this.#deps.connection, tagValues);
-      const segments = prune(view.manifest, bounds, named?.sids);
+      const metrics = await view.series?.metrics(this.#deps.connection, tagValues);
+      const segments = prune(view.manifest, { bounds, sids: named?.sids, metrics });
       await this.#files.check(segments);
-      bound.push({ view, segments: await this.#sources(segments), named });
+      bound.push({ view, segments: await this.#sources(segments), named, metrics });
     }
     return {
       views,
@@ -226,9 +228,11 @@ function boundsOf({ timeFrom, timeTo }: BindRequest): TimeBounds {
   return { from: timeFrom, to: timeTo };
 }
 
-function prune(manifest: RegionManifest, bounds: TimeBounds, sids: readonly number[] | undefined): Segment[] {
+function prune(manifest: RegionManifest, { bounds, sids, metrics }: RowFilter): Segment[] {
   return manifest.segments.filter((segment) => {
     if (!overlaps({ first: segment.timeFirst, last: segment.timeLast }, bounds)) return false;
+    if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false)
+      return false;
     return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
   });
 }

@@ -1,7 +1,7 @@
 import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { SID } from '#shared/schema/segment-columns';
+import { METRIC_FIELD_ID, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { EnginePartView } from './engine-rows.js';
@@ -51,7 +51,7 @@ export function segmentSelects(
   const groups = new Map<string, SegmentSource[]>();
   for (const source of segments) {
     const names = [timeIndexOf(shape.table), ...shape.fields].map((column) => source.columns.get(column.id) ?? null);
-    const key = JSON.stringify(names);
+    const key = JSON.stringify([source.columns.has(METRIC_FIELD_ID), ...names]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [source]);
     else group.push(source);
@@ -78,7 +78,8 @@ function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter
   const [{ columns }] = group;
   const paths = group.map(({ path }) => quoteText(path)).join(', ');
   const time = quoteName(columns.get(timeIndexOf(table).id) ?? timeIndexOf(table).name);
-  const keys: KeyColumns = { sid: SID, time, ...FILE_FACTORS[unit] };
+  const metric = columns.get(METRIC_FIELD_ID);
+  const keys: KeyColumns = { metric, sid: SID, time, ...FILE_FACTORS[unit] };
   const selected = [
     `${SID} AS sid`,
     `${restored(time, dataType(timeIndexOf(table).type).duckdb)} AS time`,

@@ -14,6 +14,8 @@ export class TagIndex {
   readonly #relation: string;
   readonly #column: string;
   readonly #series = new Map<string, readonly number[] | number[]>();
+  /** The least series of each value that too many have. */
+  readonly #firstOfMany = new Map<string, number>();
   /** Series below this number are in it. */
   #count = 0;
   #filled: Promise<void> = Promise.resolve();
@@ -46,6 +48,11 @@ export class TagIndex {
     return found;
   }
 
+  /** The least number of a series with each of the values that any series has. */
+  firstOf(values: readonly string[]): number[] {
+    return values.flatMap((value) => this.#firstOfMany.get(value) ?? this.#series.get(value)?.at(0) ?? []);
+  }
+
   async #fill(connection: DuckDBConnection, from: number, to: number): Promise<void> {
     const range = `sid >= ${from} AND sid < ${to}`;
     const sql = `SELECT sid, ${this.#column} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
@@ -56,7 +63,10 @@ export class TagIndex {
     const sids = this.#series.get(value);
     if (sids === undefined) this.#series.set(value, [sid]);
     else if (sids === TOO_MANY) return;
-    else if (sids.length >= MATCHES_MAX) this.#series.set(value, TOO_MANY);
-    else (sids as number[]).push(sid);
+    else if (sids.length < MATCHES_MAX) (sids as number[]).push(sid);
+    else {
+      this.#series.set(value, TOO_MANY);
+      this.#firstOfMany.set(value, sids[0]);
+    }
   }
 }

@@ -69,6 +69,10 @@ export interface Segment {
   readonly lateLast: bigint;
   /** CRC32C of the whole file. */
   readonly crc32c: number;
+  /** Least and greatest metric number of the rows (docs/formats/segment.md); only where the file has that column. */
+  readonly hasMetrics: boolean;
+  readonly metricFirst: number;
+  readonly metricLast: number;
 }
 
 /** One immutable Parquet file of series definitions. */

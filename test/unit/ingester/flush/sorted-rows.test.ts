@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 
 import { ColumnArrays } from '#services/ingester/flush/column-arrays';
+import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
 import { piecesOf, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
 import { Generation } from '#services/ingester/memtable/generation';
 import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
 import type { Table } from '#shared/contracts/gen/common';
+import { NO_METRIC } from '#shared/schema/metric-table';
 import type { Column } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 
@@ -75,17 +77,24 @@ function generationOf(times: readonly number[]): Generation {
 }
 
 /** All rows as `sid time n s x`, in the order of the arrays. */
-async function sorted(generation: Generation, window: { from: bigint; to: bigint } | undefined): Promise<string[]> {
-  const rows = new WindowRows(generation, window, () => Promise.resolve());
+async function sorted(
+  generation: Generation,
+  window: { from: bigint; to: bigint } | undefined,
+  order?: SeriesOrder,
+): Promise<string[]> {
+  const rows = new WindowRows(generation, order, window, () => Promise.resolve());
   const counts = await rows.counts();
   const found: string[] = [];
   for (const slice of slicesOf(piecesOf(counts, 25), 60)) {
-    const arrays = new ColumnArrays(table, generation, slice.length);
+    const arrays = new ColumnArrays(table, generation, slice.length, order !== undefined);
     await rows.place(slice, counts, arrays);
-    const [sids, times, ...fields] = arrays.columns();
+    const all = arrays.columns();
+    const metrics = order === undefined ? undefined : all.shift();
+    const [sids, times, ...fields] = all;
     for (const { at, rowCount } of slice.pieces) {
       for (let row = at; row < at + rowCount; row++) {
-        const key = [sids, times].map((it) => ('values' in it ? String(it.values[row]) : ''));
+        const keys = metrics === undefined ? [sids, times] : [metrics, sids, times];
+        const key = keys.map((it) => ('values' in it ? String(it.values[row]) : ''));
         const cells = fields.map((field) => {
           if (field.kind === 'texts') return String(Buffer.from(field.textOf(row) ?? []));
           if (field.kind !== 'column' || field.column.kind !== 'fixed') return 'null';
@@ -99,14 +108,16 @@ async function sorted(generation: Generation, window: { from: bigint; to: bigint
   return found;
 }
 
-function expected(times: readonly number[]): string[] {
+function expected(times: readonly number[], metrics?: Uint32Array): string[] {
   const rows: string[] = [];
-  for (let sid = 0; sid < SERIES; sid++) {
+  const inOrder = Array.from({ length: SERIES }, (_, sid) => sid);
+  if (metrics !== undefined) inOrder.sort((a, b) => metrics[a] - metrics[b] || a - b);
+  for (const sid of inOrder) {
     for (const time of times) {
       const isWide = time % 2 === 0;
       const n = BigInt(-sid * time) - (isWide ? 2n ** 40n : 0n);
       const cells = [sid % 3 === 0 ? 'null' : n, `s${sid}t${time}`, isWide ? sid / time : 'null', 'null'];
-      rows.push([sid, time, ...cells].join(' '));
+      rows.push([...(metrics === undefined ? [] : [metrics[sid]]), sid, time, ...cells].join(' '));
     }
   }
   return rows;
@@ -118,6 +129,18 @@ describe('WindowRows', () => {
     expect(await sorted(generationOf(times), undefined)).to.deep.equal(expected(times));
   });
 
+  it('brings them into the order of metrics first where it is told so, whatever slices they come in', async () => {
+    const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    const metrics = Uint32Array.from({ length: SERIES }, (_, sid) => (sid === 17 ? NO_METRIC : sid % 3));
+    expect(await sorted(generationOf(times), undefined, orderByMetric(metrics))).to.deep.equal(
+      expected(times, metrics),
+    );
+    const window = { from: 3n, to: 6n };
+    expect(await sorted(generationOf(times), window, orderByMetric(metrics))).to.deep.equal(
+      expected([3, 4, 5], metrics),
+    );
+  });
+
   it('takes the rows of a window only', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     expect(await sorted(generationOf(times), { from: 3n, to: 6n })).to.deep.equal(expected([3, 4, 5]));
@@ -127,8 +150,8 @@ describe('WindowRows', () => {
 describe('piecesOf', () => {
   it('cuts between series, has all rows, and leaves out series without rows at the ends of pieces', () => {
     expect(piecesOf(Uint32Array.from([0, 3, 0, 4, 9, 0]), 7)).to.deep.equal([
-      { sidFrom: 0, sidTo: 4, rowCount: 7 },
-      { sidFrom: 4, sidTo: 5, rowCount: 9 },
+      { from: 0, to: 4, rowCount: 7 },
+      { from: 4, to: 5, rowCount: 9 },
     ]);
     expect(piecesOf(new Uint32Array(3), 7)).to.deep.equal([]);
   });
@@ -136,7 +159,7 @@ describe('piecesOf', () => {
 
 describe('slicesOf', () => {
   it('places pieces at multiples of eight, and a long one alone', () => {
-    const piece = (rowCount: number) => ({ sidFrom: 0, sidTo: 1, rowCount });
+    const piece = (rowCount: number) => ({ from: 0, to: 1, rowCount });
     const slices = slicesOf([3, 9, 100, 1].map(piece), 20);
     expect(slices.map(({ pieces }) => pieces.map(({ at }) => at))).to.deep.equal([[0, 8], [0], [0]]);
     expect(slices.map(({ length }) => length)).to.deep.equal([24, 104, 8]);

@@ -7,16 +7,23 @@ import type { SegmentQuery } from '#services/querier/samples/segment-query';
 const QUERY: SegmentQuery = { startAt: undefined, histogramAt: undefined, sql: () => '' };
 
 describe('rows of a segment', () => {
-  it('make one piece for each series, in whatever order the engine gives them', async () => {
+  it('make one piece for each series of each file, in whatever order the engine gives them', async () => {
     const instance = await DuckDBInstance.create();
     try {
       const connection = await instance.connect();
-      const rows = ['(7, 30, 3)', '(7, 40, 4)', '(8, 10, NULL)', '(7, 10, 1)', '(7, 20, 2)', '(8, 20, 5)', '(9, 1, 6)'];
+      const rows = [
+        ...['(1, 9, 1, 6)', '(0, 7, 30, 3)', '(0, 7, 40, 4)', '(0, 8, 10, NULL)', '(0, 7, 10, 1)', '(0, 7, 20, 2)'],
+        ...['(1, 7, 30, 8)', '(0, 8, 20, 5)', '(0, 9, 1, 6)', '(1, 9, 2, 7)'],
+      ];
       const result = await connection.run(
-        `SELECT s::INTEGER, t::DOUBLE, v::DOUBLE FROM (VALUES ${rows.join(', ')}) AS rows(s, t, v)`,
+        `SELECT f::INTEGER, s::INTEGER, t::DOUBLE, v::DOUBLE FROM (VALUES ${rows.join(', ')}) AS rows(f, s, t, v)`,
       );
-      const { bySid } = decodeRows(await result.fetchAllChunks(), QUERY, 3);
-      const read = Array.from(bySid, ([sid, { times, values, missing, isAscending }]) => {
+      const files = await decodeRows(result, QUERY, 2, () => Promise.resolve());
+      expect(Array.from(files[1], ([sid, { values }]) => [sid, ...values])).to.have.deep.members([
+        [7, 8],
+        [9, 6, 7],
+      ]);
+      const read = Array.from(files[0], ([sid, { times, values, missing, isAscending }]) => {
         return [sid, [...times], [...values], missing === undefined ? [] : [...missing], isAscending];
       });
       expect(read).to.deep.equal([

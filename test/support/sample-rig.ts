@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+
+import type { LabelMatcher } from '#services/querier/promql/ast';
+import { printLabels } from '#services/querier/promql/labels';
+import { SampleStore } from '#services/querier/samples/sample-store';
+import { SegmentFiles } from '#services/querier/snapshot/segment-files';
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
+import { CatalogCache } from '#shared/discovery/catalog-cache';
+import { DirectIngesters } from '#shared/discovery/direct-ingesters';
+import { ManifestCache } from '#shared/discovery/manifest-cache';
+import { openSandbox } from '#shared/duckdb/engine';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+
+import { KeptLog } from './quiet-log.js';
+import { CALL, type StorageRig } from './storage-rig.js';
+
+/** From the first to the last millisecond. */
+export const FOREVER = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
+
+/** A sample store over a rig's data, which knows nothing yet. */
+export async function openSamples(
+  rig: StorageRig,
+  spillFolder: string,
+): Promise<{ readonly store: SampleStore; close(): void }> {
+  const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+  const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
+  const connection = await query.connect();
+  const metadata = rig.metadata.service;
+  const store = new SampleStore({
+    catalog: new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() }),
+    ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
+    manifests: new ManifestCache(metadata),
+    files: new SegmentFiles(local, connection, () => Promise.resolve()),
+    connection,
+    clock: systemClock,
+    cacheBytes: 1 << 20,
+    metadataTable: 'metadata',
+  });
+  return { store, close: () => query.closeSync() };
+}
+
+/** `name=value`, with any of the operators. */
+export function matcher(text: string): LabelMatcher {
+  const [, name, op, value] = /^(\w+)(=~|!~|!=|=)(.*)$/.exec(text) ?? [];
+  return { name, op, value } as LabelMatcher;
+}
+
+/** Samples as `{labels} time:value ..`, times in seconds. */
+export async function selectSamples(
+  store: SampleStore,
+  texts: readonly string[],
+  [fromMs, toMs]: readonly [number, number] = FOREVER,
+): Promise<string[]> {
+  const open = await store.open('public', CALL);
+  try {
+    const series = await open.select(texts.map(matcher), fromMs, toMs);
+    return series
+      .map(({ labels, times, values }) => {
+        const samples = Array.from(times, (time, i) => `${time / 1000}:${values[i]}`);
+        return [printLabels(labels), ...samples].join(' ');
+      })
+      .sort();
+  } finally {
+    open.close();
+  }
+}
