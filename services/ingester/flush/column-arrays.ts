@@ -17,25 +17,83 @@ export interface Chosen {
   count: number;
 }
 
-/** Rows that are taken together from many batches: `(metric, sid, time, fields ..)`, the columns of `generationColumns`. */
+/** What a generation has in a field. */
+interface FieldPlan {
+  /** Rows in batches that have the field. */
+  rowCount: number;
+  hasNulls: boolean;
+  /** The widest array of values; undefined for texts. */
+  widest: FixedValues | undefined;
+}
+
+/** Which fields a generation has, by column id. */
+export type ColumnPlan = ReadonlyMap<number, FieldPlan>;
+
+/** Columns that are looked at between two rests. */
+const REST_COLUMNS = 50_000;
+
+/** Looks once at all batches. */
+export async function planColumns({ batches }: Generation, rest: () => Promise<void>): Promise<ColumnPlan> {
+  const plan = new Map<number, FieldPlan>();
+  let sinceRest = 0;
+  for (const { batch } of batches) {
+    for (const column of batch.columns) note(plan, column, batch.rowCount);
+    sinceRest += batch.columns.length;
+    if (sinceRest < REST_COLUMNS) continue;
+    sinceRest = 0;
+    await rest();
+  }
+  return plan;
+}
+
+function note(plan: Map<number, FieldPlan>, column: Column, rowCount: number): void {
+  let field = plan.get(column.columnId);
+  if (field === undefined) plan.set(column.columnId, (field = { rowCount: 0, hasNulls: false, widest: undefined }));
+  field.rowCount += rowCount;
+  field.hasNulls ||= column.validity !== undefined;
+  if (column.kind !== 'fixed') return;
+  const { values } = column;
+  if (values.BYTES_PER_ELEMENT > (field.widest?.BYTES_PER_ELEMENT ?? 0)) field.widest = values;
+}
+
+export interface ArraysOptions {
+  readonly table: Table;
+  readonly plan: ColumnPlan;
+  /** Rows of the generation that the plan is of. */
+  readonly rowCount: number;
+  readonly hasMetrics: boolean;
+}
+
+/** Rows that are taken together from many batches: `(sid, time, fields ..)`, the columns of `generationColumns`. */
 export class ColumnArrays {
-  readonly #sids: Uint32Array<ArrayBuffer>;
-  /** Of a metric table. */
-  readonly #metrics: Uint32Array<ArrayBuffer> | undefined;
   /** Columns that a row has, about: what moving it costs. */
   readonly width: number;
   readonly #unit: string;
+  readonly #sids: Uint32Array<ArrayBuffer>;
+  /** Absent where segments have no metric numbers. */
+  readonly #metrics: Uint32Array<ArrayBuffer> | undefined;
   readonly #times: BigInt64Array<ArrayBuffer>;
-  readonly #fields: readonly FieldArrays[];
+  /** In the order of the table's fields; undefined: no row has a value. */
+  readonly #fields: readonly (FieldArrays | undefined)[];
+  readonly #byId: ReadonlyMap<number, FieldArrays>;
 
   /** @param length rows at most. */
-  constructor(table: Table, generation: Generation, length: number, hasMetrics: boolean) {
+  constructor({ table, plan, rowCount, hasMetrics }: ArraysOptions, length: number) {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
     this.#sids = new Uint32Array(length);
     this.#metrics = hasMetrics ? new Uint32Array(length) : undefined;
     this.#times = new BigInt64Array(length);
-    this.#fields = fieldsOf(table).map(({ id, type }) => fieldArrays(id, type, generation, length));
-    this.width = 2 + this.#fields.length;
+    const byId = new Map<number, FieldArrays>();
+    for (const { id, type } of fieldsOf(table)) {
+      const field = plan.get(id);
+      if (field === undefined) continue;
+      const isSparse = field.hasNulls || field.rowCount < rowCount;
+      const options = { columnId: id, type, validity: isSparse ? new Uint8Array((length + 7) >> 3) : undefined };
+      byId.set(id, arraysOf(options, field.widest, length));
+    }
+    this.#byId = byId;
+    this.#fields = fieldsOf(table).map(({ id }) => byId.get(id));
+    this.width = 2 + Math.ceil(byId.size / 4);
   }
 
   /** Says whose rows are at places `[from, to)`. */
@@ -47,7 +105,7 @@ export class ColumnArrays {
   /** Copies rows of a batch to their places. */
   put(batch: RowBatch, chosen: Chosen): void {
     moveWords(batch.times, this.#times, chosen);
-    for (const field of this.#fields) field.put(batch, chosen);
+    for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, chosen);
   }
 
   /** All rows as columns of a chunk writer. They are views: to be used before the next `put`. */
@@ -56,30 +114,19 @@ export class ColumnArrays {
       ...(this.#metrics === undefined ? [] : [{ kind: 'u32', values: this.#metrics } as const]),
       { kind: 'u32', values: this.#sids },
       { kind: 'time', unit: this.#unit, values: this.#times },
-      ...this.#fields.map((field) => field.column()),
+      ...this.#fields.map((field) => field?.column() ?? NULLS),
     ];
   }
 }
 
 interface FieldArrays {
-  put(batch: RowBatch, chosen: Chosen): void;
+  put(column: Column, chosen: Chosen): void;
   column(): ChunkColumn;
 }
 
-const NO_FIELD: FieldArrays = { put: () => undefined, column: () => NULLS };
-
-function fieldArrays(columnId: number, type: string, generation: Generation, length: number): FieldArrays {
-  const sources: Column[] = [];
-  let isSparse = false;
-  for (const { batch } of generation.batches) {
-    const column = batch.columns.find((it) => it.columnId === columnId);
-    if (column !== undefined) sources.push(column);
-    isSparse ||= column?.validity !== undefined || column === undefined;
-  }
-  if (sources.length === 0) return NO_FIELD;
-  const validity = isSparse ? new Uint8Array((length + 7) >> 3) : undefined;
-  if (isBytes(dataType(type).storage)) return new BytesArrays({ columnId, type, validity }, length);
-  return new FixedArrays({ columnId, type, validity }, arrayFor(type, sources, length));
+function arraysOf(options: FieldOptions, widest: FixedValues | undefined, length: number): FieldArrays {
+  if (isBytes(dataType(options.type).storage)) return new BytesArrays(options.type, length);
+  return new FixedArrays(options, arrayFor(options.type, widest, length));
 }
 
 interface FieldOptions {
@@ -89,16 +136,11 @@ interface FieldOptions {
   readonly validity: Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** An array that holds the values of all sources; dates and timestamps have the width that the engine wants. */
-function arrayFor(type: string, sources: readonly Column[], length: number): FixedValues {
+/** An array that holds the values of all batches; dates and timestamps have the width that the engine wants. */
+function arrayFor(type: string, widest: FixedValues | undefined, length: number): FixedValues {
   const { timeUnit, name } = dataType(type);
   if (timeUnit !== undefined) return new BigInt64Array(length);
   if (name === 'Date') return new Int32Array(length);
-  let widest: FixedValues | undefined;
-  for (const source of sources) {
-    if (source.kind !== 'fixed') continue;
-    if (source.values.BYTES_PER_ELEMENT > (widest?.BYTES_PER_ELEMENT ?? 0)) widest = source.values;
-  }
   if (widest instanceof Float64Array) return new Float64Array(length);
   if (widest instanceof Float32Array) return new Float32Array(length);
   if (widest instanceof Uint8Array) return new Uint8Array(length);
@@ -118,10 +160,9 @@ class FixedArrays implements FieldArrays {
     this.#values = values;
   }
 
-  put(batch: RowBatch, chosen: Chosen): void {
-    const { columnId, validity } = this.#options;
-    const column = batch.columns.find((it) => it.columnId === columnId);
-    if (column?.kind !== 'fixed') return;
+  put(column: Column, chosen: Chosen): void {
+    const { validity } = this.#options;
+    if (column.kind !== 'fixed') return;
     moveWords(column.values, this.#values, chosen);
     if (validity !== undefined) this.#nullCount += markValues(column, validity, chosen);
   }
@@ -135,22 +176,26 @@ class FixedArrays implements FieldArrays {
 
 /** Texts stay where they are until a chunk is written. */
 class BytesArrays implements FieldArrays {
-  readonly #options: FieldOptions;
-  readonly #sources: (BytesColumn | undefined)[];
+  readonly #type: string;
+  /** The first stands for no value. */
+  readonly #sources: (BytesColumn | undefined)[] = [undefined];
+  /** By place: position in `#sources`, and row there. */
+  readonly #sourceOf: Uint32Array;
   readonly #rows: Uint32Array;
 
-  constructor(options: FieldOptions, length: number) {
-    this.#options = options;
-    this.#sources = new Array<BytesColumn | undefined>(length).fill(undefined);
+  constructor(type: string, length: number) {
+    this.#type = type;
+    this.#sourceOf = new Uint32Array(length);
     this.#rows = new Uint32Array(length);
   }
 
-  put(batch: RowBatch, { rows, places, count }: Chosen): void {
-    const column = batch.columns.find((it) => it.columnId === this.#options.columnId);
-    if (column?.kind !== 'bytes') return;
+  put(column: Column, { rows, places, count }: Chosen): void {
+    if (column.kind !== 'bytes') return;
+    if (this.#sources.at(-1) !== column) this.#sources.push(column);
+    const source = this.#sources.length - 1;
     for (let i = 0; i < count; i++) {
       if (!hasValue(column, rows[i])) continue;
-      this.#sources[places[i]] = column;
+      this.#sourceOf[places[i]] = source;
       this.#rows[places[i]] = rows[i];
     }
   }
@@ -159,9 +204,9 @@ class BytesArrays implements FieldArrays {
     const rows = this.#rows;
     return {
       kind: 'texts',
-      isBinary: dataType(this.#options.type).storage === 'binary',
+      isBinary: dataType(this.#type).storage === 'binary',
       textOf: (place) => {
-        const source = this.#sources[place];
+        const source = this.#sources[this.#sourceOf[place]];
         return source?.bytes.subarray(source.offsets[rows[place]], source.offsets[rows[place] + 1]);
       },
     };

@@ -15,11 +15,11 @@ import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
 import type { SeriesRegistry } from '../memtable/series-registry.js';
 import { appendRows, cellsOf } from './append-rows.js';
-import { ColumnArrays } from './column-arrays.js';
+import { ColumnArrays, planColumns } from './column-arrays.js';
 import { integerWidths } from './integer-widths.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
-import { piecesOf, slicesOf, WindowRows, type PlacedPiece } from './sorted-rows.js';
+import { pieceEnds, slicesOf, WindowRows, type Part } from './sorted-rows.js';
 import { windowLength, windowsOf } from './windows.js';
 
 export interface FlushDeps {
@@ -102,7 +102,7 @@ const PIECE_ROWS = 262_144;
 const SLICE_CELLS = 8 * 1024 * 1024;
 
 function sliceRows(table: Table): number {
-  return Math.max(PIECE_ROWS, Math.floor(SLICE_CELLS / cellsOf(table)));
+  return Math.max(8, Math.floor(SLICE_CELLS / cellsOf(table)) & ~7);
 }
 
 class Attempt {
@@ -137,25 +137,34 @@ class Attempt {
     const { table, generation } = this.#job;
     const rest = (): Promise<void> => this.#deps.clock.turn();
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
+    const plan = await planColumns(generation, rest);
+    const options = { table, plan, rowCount: generation.rowCount, hasMetrics: this.#order !== undefined };
     const segments: Segment[] = [];
     for (const window of windows) {
       const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, rest);
       const counts = await rows.counts();
-      for (const slice of slicesOf(piecesOf(counts, PIECE_ROWS), sliceRows(table))) {
-        const arrays = new ColumnArrays(table, generation, slice.length, this.#order !== undefined);
+      const ends = pieceEnds(counts, PIECE_ROWS);
+      for (const slice of slicesOf(ends, sliceRows(table))) {
+        const arrays = new ColumnArrays(options, slice.length);
         await rows.place(slice, counts, arrays);
         const columns = arrays.columns();
-        for (const piece of slice.pieces) segments.push(await this.#writeSegment(piece, columns, segments.length));
+        for (const part of slice.parts) {
+          const begin = part.piece === 0 ? 0 : ends[part.piece - 1];
+          await this.#append(part, part.from === begin, columns);
+          const end = ends[part.piece];
+          if (part.to === end) segments.push(await this.#writeSegment(end - begin, segments.length));
+        }
       }
     }
     return segments;
   }
 
-  async #fill({ at, rowCount }: PlacedPiece, columns: readonly ChunkColumn[]): Promise<void> {
-    await this.#connection.run(`CREATE TEMP TABLE ${this.#relation} (${this.#columns})`);
+  /** Hands rows of a segment to the engine. @param isFirst whether they are its first. */
+  async #append({ at, from, to }: Part, isFirst: boolean, columns: readonly ChunkColumn[]): Promise<void> {
+    if (isFirst) await this.#connection.run(`CREATE TEMP TABLE ${this.#relation} (${this.#columns})`);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
-      const rows = { from: at, to: at + rowCount, cells: cellsOf(this.#job.table) };
+      const rows = { from: at, to: at + to - from, cells: cellsOf(this.#job.table) };
       await appendRows(writer, columns, rows, () => this.#deps.clock.turn());
     } finally {
       writer.close();
@@ -182,19 +191,18 @@ class Attempt {
     return [{ path, sidFirst: from, sidLast: to - 1, ...published }];
   }
 
-  /** Writes the rows of a piece, in order, to a file. */
-  async #writeSegment(piece: PlacedPiece, columns: readonly ChunkColumn[], part: number): Promise<Segment> {
+  /** Writes the rows that the engine was handed, in order, to a file. @param expected how many they are. */
+  async #writeSegment(expected: number, part: number): Promise<Segment> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
     const source = { relation: this.#relation, table, hasMetrics, late: generation.late };
-    await this.#fill(piece, columns);
     const scratch = this.#scratchPath(String(part));
     const copied = await this.#connection.run(copySegment(source, scratch));
     const rowCount = copied.rowsChanged;
     const bounds = await firstRow(this.#connection, segmentBounds(source));
     const [rows, sidFirst, sidLast, first, last, metricFirst, metricLast] = bounds;
-    const isWhole = Number(rows) === piece.rowCount && rowCount > 0 && rowCount <= piece.rowCount;
-    invariant(isWhole, `flush wrote ${rowCount} of ${Number(rows)} of ${piece.rowCount} rows`);
+    const isWhole = Number(rows) === expected && rowCount > 0 && rowCount <= expected;
+    invariant(isWhole, `flush wrote ${rowCount} of ${Number(rows)} of ${expected} rows`);
     await this.#connection.run(`DROP TABLE ${this.#relation}`);
     const path = segmentPath(this.#folder, generation.sequenceFrom, part, this.#unique);
     const published = await this.#publish(scratch, path);

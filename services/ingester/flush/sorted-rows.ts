@@ -12,29 +12,28 @@ import type { Chosen, ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
 import type { TimeWindow } from './windows.js';
 
-/** Series that become one segment. */
-export interface Piece {
-  /** Places in the order of series, `[from, to)`. */
+/** Rows of one segment that are in memory in order at one time. */
+export interface Part {
+  /** Which segment of the window. */
+  readonly piece: number;
+  /** Places `[from, to)` in the order of all rows of the window. */
   readonly from: number;
   readonly to: number;
-  readonly rowCount: number;
-}
-
-/** A piece's place in the arrays of its slice. */
-export interface PlacedPiece extends Piece {
-  /** A multiple of 8, because validity is handed on by bytes. */
+  /** Where they begin in the arrays of their slice: a multiple of 8, because validity is handed on by bytes. */
   readonly at: number;
 }
 
-/** Pieces whose rows are in memory in order at one time. */
+/** What is in memory at one time: some whole segments, or a part of one. */
 export interface Slice {
-  readonly pieces: readonly PlacedPiece[];
-  /** Of its arrays, with gaps between pieces. */
+  readonly parts: readonly Part[];
+  /** Of its arrays, with gaps between parts. */
   readonly length: number;
 }
 
 /** Rows that are looked at between two rests: about 5 ms. */
 const REST_ROWS = 500_000;
+/** Rows of a batch that are moved together. */
+const RUN_ROWS = 65_536;
 
 /** The rows of a generation that are of one window. */
 export class WindowRows {
@@ -62,36 +61,34 @@ export class WindowRows {
   async counts(): Promise<Uint32Array> {
     const counts = new Uint32Array(this.#generation.seriesCount);
     for (const held of this.#generation.batches) {
-      const isInside = isInsideOf(held, this.#window);
-      if (isInside === NONE) continue;
-      count(held.batch, this.#placesOf(held), isInside, counts);
-      await this.#worked(held.batch.rowCount);
+      if (isOutside(held, this.#window)) continue;
+      const places = this.#placesOf(held);
+      for (const run of runsOf(held)) {
+        count(held.batch, places, insideOf(held, this.#window, run), run, counts);
+        await this.#worked(run.to - run.from);
+      }
     }
     return counts;
   }
 
   /** Writes the rows of a slice to their places. */
   async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays): Promise<void> {
-    const { pieces } = slice;
-    const { from } = pieces[0];
-    const next = firstPlaces(pieces, counts);
-    for (const [i, row] of next.entries()) {
-      const sid = this.#order?.sids[from + i] ?? from + i;
-      arrays.setSeries(sid, this.#order?.metrics[sid], row, row + counts[from + i]);
+    const next = firstPlaces(slice, counts);
+    for (const [place, first] of next.entries()) {
+      const [from, to] = [Math.max(0, first), Math.min(first + counts[place], slice.length)];
+      if (from >= to) continue;
+      const sid = this.#order?.sids[place] ?? place;
+      arrays.setSeries(sid, this.#order?.metrics[sid], from, to);
     }
-    const chosen: Chosen = { rows: new Uint32Array(0), places: new Uint32Array(0), count: 0 };
+    const chosen: Chosen = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {
-      const isInside = isInsideOf(held, this.#window);
-      if (isInside === NONE) continue;
-      choose(
-        held.batch,
-        this.#placesOf(held).map((place) => place - from),
-        isInside,
-        next,
-        chosen,
-      );
-      if (chosen.count > 0) arrays.put(held.batch, chosen);
-      await this.#worked(held.batch.rowCount + chosen.count * arrays.width);
+      if (isOutside(held, this.#window)) continue;
+      const places = this.#placesOf(held);
+      for (const run of runsOf(held)) {
+        choose(held.batch, places, insideOf(held, this.#window, run), { run, next, length: slice.length }, chosen);
+        if (chosen.count > 0) arrays.put(held.batch, chosen);
+        await this.#worked(run.to - run.from + chosen.count * arrays.width);
+      }
     }
   }
 
@@ -109,14 +106,38 @@ export class WindowRows {
   }
 }
 
-const NONE = 'none';
+/** Rows `[from, to)` of a batch. */
+interface Run {
+  readonly from: number;
+  readonly to: number;
+}
 
-/** Which rows of a batch are of the window: all (undefined), none, or those whose entry is 1. */
-function isInsideOf({ batch, times }: HeldBatch, window: TimeWindow | undefined): Uint8Array | undefined | typeof NONE {
+function* runsOf({ batch: { rowCount } }: HeldBatch): Iterable<Run> {
+  for (let from = 0; from < rowCount; from += RUN_ROWS) yield { from, to: Math.min(from + RUN_ROWS, rowCount) };
+}
+
+function isOutside({ times }: HeldBatch, window: TimeWindow | undefined): boolean {
+  return window !== undefined && (times.last < window.from || times.first >= window.to);
+}
+
+/** 1 for each row of the run that is of the window; undefined if all are. */
+function insideOf({ batch, times }: HeldBatch, window: TimeWindow | undefined, run: Run): Uint8Array | undefined {
   if (window === undefined || isWithin(times, window)) return undefined;
-  const { from, to } = window;
-  if (times.last < from || times.first >= to) return NONE;
-  return Uint8Array.from(batch.times, (time) => (time >= from && time < to ? 1 : 0));
+  const inside = new Uint8Array(run.to - run.from);
+  const words = new Int32Array(batch.times.buffer, batch.times.byteOffset, batch.rowCount * 2);
+  const [from, to] = [halvesOf(window.from), halvesOf(window.to)];
+  for (let i = 0; i < inside.length; i++) {
+    const at = 2 * (run.from + i);
+    const [low, high] = [words[at] >>> 0, words[at + 1]];
+    const isBehind = high > from.high || (high === from.high && low >= from.low);
+    if (isBehind && (high < to.high || (high === to.high && low < to.low))) inside[i] = 1;
+  }
+  return inside;
+}
+
+/** The halves of an integer that may be beyond 64 bits, as windows at the ends of time are. */
+function halvesOf(value: bigint): { readonly low: number; readonly high: number } {
+  return { low: Number(value & 0xffffffffn), high: Number(value >> 32n) };
 }
 
 function isWithin(times: TimeBand, { from, to }: TimeWindow): boolean {
@@ -124,84 +145,90 @@ function isWithin(times: TimeBand, { from, to }: TimeWindow): boolean {
 }
 
 function count(
-  { rowCount, seriesIndex }: RowBatch,
+  { seriesIndex }: RowBatch,
   placeOf: Uint32Array,
-  isInside: Uint8Array | undefined,
+  inside: Uint8Array | undefined,
+  { from, to }: Run,
   counts: Uint32Array,
 ): void {
-  for (let row = 0; row < rowCount; row++) {
-    if (isInside === undefined || isInside[row] === 1) counts[placeOf[seriesIndex[row]]]++;
+  for (let row = from; row < to; row++) {
+    if (inside === undefined || inside[row - from] === 1) counts[placeOf[seriesIndex[row]]]++;
   }
 }
 
-/** The rows of a batch that are of series of the slice. @param seriesOf place in `next` of each entry of the batch's list. */
+interface Choice {
+  readonly run: Run;
+  /** Where the next row of each series goes; outside of the slice it is negative or beyond `length`. */
+  readonly next: Int32Array;
+  readonly length: number;
+}
+
+/** The rows of a run that are of the slice. @param seriesOf place in `next` of each entry of the batch's list. */
 function choose(
-  { rowCount, seriesIndex }: RowBatch,
+  { seriesIndex }: RowBatch,
   seriesOf: Uint32Array,
-  isInside: Uint8Array | undefined,
-  next: Uint32Array,
+  inside: Uint8Array | undefined,
+  { run: { from, to }, next, length }: Choice,
   chosen: Chosen,
 ): void {
-  if (chosen.rows.length < rowCount) {
-    chosen.rows = new Uint32Array(rowCount);
-    chosen.places = new Uint32Array(rowCount);
-  }
   const { rows, places } = chosen;
   let chosenCount = 0;
-  for (let row = 0; row < rowCount; row++) {
-    const series = seriesOf[seriesIndex[row]];
-    // Those before the slice are far behind it, as unsigned numbers.
-    if (series >= next.length) continue;
-    if (isInside?.[row] === 0) continue;
+  for (let row = from; row < to; row++) {
+    if (inside?.[row - from] === 0) continue;
+    const place = next[seriesOf[seriesIndex[row]]]++;
+    if (place < 0 || place >= length) continue;
     rows[chosenCount] = row;
-    places[chosenCount++] = next[series]++;
+    places[chosenCount++] = place;
   }
   chosen.count = chosenCount;
 }
 
-function firstPlaces(pieces: readonly PlacedPiece[], counts: Uint32Array): Uint32Array {
-  const { from } = pieces[0];
-  const places = new Uint32Array(pieces[pieces.length - 1].to - from);
-  for (const piece of pieces) {
-    let place = piece.at;
-    for (let series = piece.from; series < piece.to; series++) {
-      places[series - from] = place;
-      place += counts[series];
-    }
+/** Where the first row of each series goes in the arrays of the slice. */
+function firstPlaces({ parts, length }: Slice, counts: Uint32Array): Int32Array {
+  const places = new Int32Array(counts.length);
+  let part = 0;
+  let row = 0;
+  for (let series = 0; series < counts.length; series++) {
+    while (part < parts.length && row >= parts[part].to) part++;
+    // A series in front of the slice never gets as far as its rows.
+    places[series] = part === parts.length ? length : row - parts[part].from + parts[part].at;
+    row += counts[series];
   }
   return places;
 }
 
-/** Cuts series into pieces of at least `pieceRows` rows, but for the last; a series is never in two. */
-export function piecesOf(counts: Uint32Array, pieceRows: number): Piece[] {
-  const pieces: Piece[] = [];
-  let from = 0;
-  let rowCount = 0;
-  for (let series = 0; series < counts.length; series++) {
-    rowCount += counts[series];
-    const isLast = series === counts.length - 1;
-    if (rowCount === 0 || (rowCount < pieceRows && !isLast)) continue;
-    pieces.push({ from, to: series + 1, rowCount });
-    from = series + 1;
-    rowCount = 0;
+/** Cuts series into segments of at least `pieceRows` rows, but for the last; a series is never in two. @returns their ends. */
+export function pieceEnds(counts: Uint32Array, pieceRows: number): number[] {
+  const ends: number[] = [];
+  let rows = 0;
+  for (const rowCount of counts) {
+    rows += rowCount;
+    if (rows - (ends.at(-1) ?? 0) >= pieceRows) ends.push(rows);
   }
-  return pieces;
+  if (rows > (ends.at(-1) ?? 0)) ends.push(rows);
+  return ends;
 }
 
-/** Puts pieces together into slices of at most `sliceRows` rows, or one piece. */
-export function slicesOf(pieces: readonly Piece[], sliceRows: number): Slice[] {
+/** Slices of at most `sliceRows` rows, a multiple of 8. @param ends of segments. */
+export function slicesOf(ends: readonly number[], sliceRows: number): Slice[] {
   const slices: Slice[] = [];
-  let placed: PlacedPiece[] = [];
+  let parts: Part[] = [];
   let length = 0;
-  for (const piece of pieces) {
-    if (placed.length > 0 && length + piece.rowCount > sliceRows) {
-      slices.push({ pieces: placed, length });
-      placed = [];
-      length = 0;
+  const finish = (): void => {
+    if (parts.length > 0) slices.push({ parts, length });
+    parts = [];
+    length = 0;
+  };
+  for (const [piece, end] of ends.entries()) {
+    const begin = piece === 0 ? 0 : ends[piece - 1];
+    if (length + end - begin > sliceRows) finish();
+    for (let from = begin; from < end; from += sliceRows) {
+      if (from > begin) finish();
+      const to = Math.min(from + sliceRows, end);
+      parts.push({ piece, from, to, at: length });
+      length += (to - from + 7) & ~7;
     }
-    placed.push({ ...piece, at: length });
-    length += (piece.rowCount + 7) & ~7;
   }
-  if (placed.length > 0) slices.push({ pieces: placed, length });
+  finish();
   return slices;
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
-import { ColumnArrays } from '#services/ingester/flush/column-arrays';
+import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
-import { piecesOf, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
+import { pieceEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
 import { Generation } from '#services/ingester/memtable/generation';
 import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
 import type { Table } from '#shared/contracts/gen/common';
@@ -80,19 +80,22 @@ function generationOf(times: readonly number[]): Generation {
 async function sorted(
   generation: Generation,
   window: { from: bigint; to: bigint } | undefined,
-  order?: SeriesOrder,
+  { order, sliceRows = 64 }: { order?: SeriesOrder; sliceRows?: number } = {},
 ): Promise<string[]> {
-  const rows = new WindowRows(generation, order, window, () => Promise.resolve());
+  const rest = (): Promise<void> => Promise.resolve();
+  const rows = new WindowRows(generation, order, window, rest);
   const counts = await rows.counts();
+  const plan = await planColumns(generation, rest);
+  const options = { table, plan, rowCount: generation.rowCount, hasMetrics: order !== undefined };
   const found: string[] = [];
-  for (const slice of slicesOf(piecesOf(counts, 25), 60)) {
-    const arrays = new ColumnArrays(table, generation, slice.length, order !== undefined);
+  for (const slice of slicesOf(pieceEnds(counts, 25), sliceRows)) {
+    const arrays = new ColumnArrays(options, slice.length);
     await rows.place(slice, counts, arrays);
     const all = arrays.columns();
     const metrics = order === undefined ? undefined : all.shift();
     const [sids, times, ...fields] = all;
-    for (const { at, rowCount } of slice.pieces) {
-      for (let row = at; row < at + rowCount; row++) {
+    for (const { at, from, to } of slice.parts) {
+      for (let row = at; row < at + to - from; row++) {
         const keys = metrics === undefined ? [sids, times] : [metrics, sids, times];
         const key = keys.map((it) => ('values' in it ? String(it.values[row]) : ''));
         const cells = fields.map((field) => {
@@ -127,16 +130,18 @@ describe('WindowRows', () => {
   it('brings rows of many batches into the order of series and arrival, with their values and nulls', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     expect(await sorted(generationOf(times), undefined)).to.deep.equal(expected(times));
+    // Not even one series at a time fits.
+    expect(await sorted(generationOf(times), undefined, { sliceRows: 8 })).to.deep.equal(expected(times));
   });
 
   it('brings them into the order of metrics first where it is told so, whatever slices they come in', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     const metrics = Uint32Array.from({ length: SERIES }, (_, sid) => (sid === 17 ? NO_METRIC : sid % 3));
-    expect(await sorted(generationOf(times), undefined, orderByMetric(metrics))).to.deep.equal(
+    expect(await sorted(generationOf(times), undefined, { order: orderByMetric(metrics) })).to.deep.equal(
       expected(times, metrics),
     );
     const window = { from: 3n, to: 6n };
-    expect(await sorted(generationOf(times), window, orderByMetric(metrics))).to.deep.equal(
+    expect(await sorted(generationOf(times), window, { order: orderByMetric(metrics) })).to.deep.equal(
       expected([3, 4, 5], metrics),
     );
   });
@@ -147,21 +152,27 @@ describe('WindowRows', () => {
   });
 });
 
-describe('piecesOf', () => {
-  it('cuts between series, has all rows, and leaves out series without rows at the ends of pieces', () => {
-    expect(piecesOf(Uint32Array.from([0, 3, 0, 4, 9, 0]), 7)).to.deep.equal([
-      { from: 0, to: 4, rowCount: 7 },
-      { from: 4, to: 5, rowCount: 9 },
-    ]);
-    expect(piecesOf(new Uint32Array(3), 7)).to.deep.equal([]);
+describe('pieceEnds', () => {
+  it('cuts between series and has all rows', () => {
+    expect(pieceEnds(Uint32Array.from([0, 3, 0, 4, 9, 0, 2]), 7)).to.deep.equal([7, 16, 18]);
+    expect(pieceEnds(new Uint32Array(3), 7)).to.deep.equal([]);
   });
 });
 
 describe('slicesOf', () => {
-  it('places pieces at multiples of eight, and a long one alone', () => {
-    const piece = (rowCount: number) => ({ from: 0, to: 1, rowCount });
-    const slices = slicesOf([3, 9, 100, 1].map(piece), 20);
-    expect(slices.map(({ pieces }) => pieces.map(({ at }) => at))).to.deep.equal([[0, 8], [0], [0]]);
-    expect(slices.map(({ length }) => length)).to.deep.equal([24, 104, 8]);
+  it('places segments at multiples of eight, and cuts long ones', () => {
+    const slices = slicesOf([3, 12, 52, 53], 24);
+    expect(slices.map(({ parts }) => parts.map(({ piece, from, to, at }) => [piece, from, to, at]))).to.deep.equal([
+      [
+        [0, 0, 3, 0],
+        [1, 3, 12, 8],
+      ],
+      [[2, 12, 36, 0]],
+      [
+        [2, 36, 52, 0],
+        [3, 52, 53, 16],
+      ],
+    ]);
+    expect(slices.map(({ length }) => length)).to.deep.equal([24, 24, 24]);
   });
 });
