@@ -13,11 +13,21 @@ const SERIES_OVERHEAD_BYTES = 300;
 const SYMBOL_OVERHEAD_BYTES = 200;
 /** Longer ones are parsed anew each time. */
 const KEY_BYTES_MAX = 64 * 1024;
-/** Odd, with bits in all places. */
-const FACTOR = 0x85ebca6b;
+/** What more entries have the same hash is not kept: nobody shall make a search long. */
+const SAME_HASH_MAX = 16;
 
-/** Names and places with the same hash would have to be searched one by one: nobody shall know which those are. */
-const SEED = Buffer.from(systemRandom.bytes(4)).readInt32LE(0);
+/**
+ * Entries with the same hash have to be searched one by one: nobody shall know which those are. A seed alone would not
+ * do, as the topmost bit of a word passes every multiplication by an odd number; the second factor, behind a shift,
+ * spreads it in a way that is not known.
+ */
+const [SEED, FACTOR, SECOND_FACTOR] = secretWords();
+
+function secretWords(): [number, number, number] {
+  const bytes = Buffer.from(systemRandom.bytes(12));
+  // Only multiplications by odd numbers lose nothing.
+  return [bytes.readInt32LE(0), bytes.readInt32LE(4) | 1, bytes.readInt32LE(8) | 1];
+}
 
 /** The database and the physical metric table that labels name; undefined where they leave it to the request. */
 export class Target {
@@ -46,7 +56,7 @@ class KnownBytes {
    * Whether the bytes at `at` are the same; the caller has made sure that there are enough of them.
    *
    * Words of eight bytes are compared as doubles, which halves the time. Among doubles only 0 and -0 are equal and have
-   * other bits, so words of zeros are looked at again.
+   * other bits, so words of zeros are looked at again; and so are words that are no number, which equal nothing.
    */
   equals(view: DataView, at: number): boolean {
     const known = this.view;
@@ -54,12 +64,19 @@ class KnownBytes {
     let i = 0;
     for (; i + 8 <= length; i += 8) {
       const word = view.getFloat64(at + i, true);
-      if (word !== known.getFloat64(from + i, true)) return false;
+      if (word !== known.getFloat64(from + i, true)) {
+        if (!Number.isNaN(word) || !areSameBits(view, at + i, known, from + i)) return false;
+      }
       if (word === 0 && view.getUint8(at + i + 7) !== known.getUint8(from + i + 7)) return false;
     }
     for (; i < length; i++) if (view.getUint8(at + i) !== known.getUint8(from + i)) return false;
     return true;
   }
+}
+
+/** Whether the eight bytes at the two places are the same. */
+function areSameBits(a: DataView, atA: number, b: DataView, atB: number): boolean {
+  return a.getInt32(atA) === b.getInt32(atB) && a.getInt32(atA + 4) === b.getInt32(atB + 4);
 }
 
 /** A series by the bytes of its labels, as a sender of version 1 writes them. */
@@ -173,13 +190,13 @@ export class SeriesCache {
   series(scanner: WireScanner, from: number, to: number, defaultTable: string): KnownSeries | string {
     const length = to - from;
     const hash = hashBytes(scanner.view, from, to);
-    const first = this.#series.get(hash);
-    for (let known = first; known !== undefined; known = known.sameHash) {
+    let sameCount = 0;
+    for (let known = this.#series.get(hash); known !== undefined; known = known.sameHash, sameCount++) {
       if (known.length === length && known.equals(scanner.view, from)) return known;
     }
     const parsed = parseSeries(scanner, from, to, this.#rules);
     if (typeof parsed === 'string') return parsed;
-    const isKept = length <= KEY_BYTES_MAX;
+    const isKept = length <= KEY_BYTES_MAX && sameCount < SAME_HASH_MAX;
     if (isKept) this.#makeRoom(length + SERIES_OVERHEAD_BYTES);
     const place = this.#place(scanner.bytes.subarray(from, to), isKept);
     const target = this.#target(parsed.database, parsed.table);
@@ -198,10 +215,11 @@ export class SeriesCache {
   symbol(scanner: WireScanner, from: number, to: number): KnownSymbol {
     const length = to - from;
     const hash = hashBytes(scanner.view, from, to);
-    for (let known = this.#symbols.get(hash); known !== undefined; known = known.sameHash) {
+    let sameCount = 0;
+    for (let known = this.#symbols.get(hash); known !== undefined; known = known.sameHash, sameCount++) {
       if (known.length === length && known.equals(scanner.view, from)) return known;
     }
-    const isKept = length <= KEY_BYTES_MAX;
+    const isKept = length <= KEY_BYTES_MAX && sameCount < SAME_HASH_MAX;
     if (isKept) this.#makeRoom(length + SYMBOL_OVERHEAD_BYTES);
     const place = this.#place(scanner.bytes.subarray(from, to), isKept);
     const symbol = new KnownSymbol(place, hash, this.#symbols.get(hash));
@@ -221,11 +239,17 @@ export class SeriesCache {
 
   addBySymbols(symbols: readonly KnownSymbol[], series: KnownSeries): SymbolSeries {
     const bytes = SERIES_OVERHEAD_BYTES + 8 * symbols.length;
-    this.#makeRoom(bytes);
     const hash = hashSymbols(symbols, symbols.length);
+    let sameCount = 0;
+    for (let same = this.#bySymbols.get(hash); same !== undefined; same = same.sameHash) sameCount++;
+    // Symbols that were too long to be kept come as other objects the next time.
+    const isKept = series.length <= KEY_BYTES_MAX && sameCount < SAME_HASH_MAX;
+    if (isKept) this.#makeRoom(bytes);
     const known = new SymbolSeries(symbols, series, this.#bySymbols.get(hash));
-    this.#bySymbols.set(hash, known);
-    this.#take(bytes);
+    if (isKept) {
+      this.#bySymbols.set(hash, known);
+      this.#take(bytes);
+    }
     return known;
   }
 
@@ -312,21 +336,28 @@ function tagsOf(place: Place, rules: LabelRules): readonly Tag[] {
 }
 
 function hashBytes(view: DataView, from: number, to: number): number {
+  // Two hashes of every second word each: a processor works on both at the same time.
   let hash = SEED;
+  let other = SEED;
   let at = from;
-  for (; at + 4 <= to; at += 4) {
-    hash = Math.imul(hash ^ view.getInt32(at, true), FACTOR);
-    hash ^= hash >>> 15;
+  for (; at + 8 <= to; at += 8) {
+    hash = mixed(hash ^ view.getInt32(at, true));
+    other = mixed(other ^ view.getInt32(at + 4, true));
   }
+  hash = mixed(hash ^ (to - from)) ^ other;
   for (; at < to; at++) hash = Math.imul(hash ^ view.getUint8(at), FACTOR);
-  return hash ^ (hash >>> 13) ^ (to - from);
+  return hash ^ (hash >>> 13);
 }
 
 function hashSymbols(symbols: readonly KnownSymbol[], count: number): number {
   let hash = SEED ^ count;
   for (let i = 0; i < count; i++) {
-    hash = Math.imul(hash ^ symbols[i].hash, FACTOR);
-    hash ^= hash >>> 15;
+    hash = mixed(hash ^ symbols[i].hash);
   }
   return hash;
+}
+
+function mixed(word: number): number {
+  const product = Math.imul(word, FACTOR);
+  return Math.imul(product ^ (product >>> 16), SECOND_FACTOR);
 }
