@@ -10,15 +10,16 @@ export interface InlinedQuery {
   readonly parts: readonly { readonly name: string; readonly text: TqlText }[];
 }
 
-/** What the tables of parts are called begins so. */
+/** What the tables of parts are called begins so; a number follows. */
 const PREFIX = '__tql_';
+/** Longer numbers are beyond those of all names that fit in one text. */
+const NAMES = new RegExp(`${PREFIX}(\\d{1,9})(?!\\d)`, 'gi');
 
 /** Takes `TQL EVAL` in parentheses out of a query. @throws `invalid_syntax`. */
 export function inlineTql(query: QueryText): InlinedQuery {
   const { tokens, from, to } = query;
   const parts: InlinedQuery['parts'][number][] = [];
-  let prefix = PREFIX;
-  while (tokens.source.includes(prefix)) prefix += '_';
+  let names: Generator<string, never> | undefined;
   let sql = '';
   let copied = tokens.start(from);
   for (let i = from; i < to; i++) {
@@ -26,7 +27,7 @@ export function inlineTql(query: QueryText): InlinedQuery {
     const begin = firstToken(query, i);
     const text = parseTql(new Cursor(tokens, begin, i + 1));
     if (text.verb !== 'eval') throw invalidTql('Only TQL EVAL is supported in CTEs');
-    const name = `${prefix}${parts.length}`;
+    const name = (names ??= freeNames(tokens.source)).next().value;
     parts.push({ name, text });
     sql += `${tokens.source.slice(copied, tokens.start(begin))}SELECT * FROM ${name}`;
     copied = tokens.end(i);
@@ -35,6 +36,12 @@ export function inlineTql(query: QueryText): InlinedQuery {
   sql += tokens.source.slice(copied, tokens.end(to - 1));
   const inlined = lex(sql);
   return { query: { tokens: inlined, from: 0, to: inlined.count }, parts };
+}
+
+/** Names that do not stand in the text. */
+function* freeNames(source: string): Generator<string, never> {
+  const taken = new Set(Array.from(source.matchAll(NAMES), ([, number]) => Number(number)));
+  for (let number = 0; ; number++) if (!taken.has(number)) yield `${PREFIX}${number}`;
 }
 
 /** Where the statement begins whose query is token `i`: behind an opening parenthesis that is not closed before it. */

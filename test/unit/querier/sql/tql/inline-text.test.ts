@@ -30,9 +30,17 @@ describe('TQL inside of a query', () => {
   });
 
   it('takes names that the query does not have', () => {
-    expect(inlined('SELECT __tql_0 FROM (TQL EVAL (0, 1, 1) up)').sql).to.equal(
-      'SELECT __tql_0 FROM (SELECT * FROM __tql__0)',
+    expect(inlined('SELECT __tql_0, __TQL_2 FROM (TQL EVAL (0, 1, 1) a), (TQL EVAL (0, 1, 1) b)').sql).to.equal(
+      'SELECT __tql_0, __TQL_2 FROM (SELECT * FROM __tql_1), (SELECT * FROM __tql_3)',
     );
+  });
+
+  it('has short names, found at once, whatever the query has', () => {
+    const text = `'__tql_${'_'.repeat(1_000_000)}'`;
+    expect(inlined(`SELECT ${text}`).queries).to.deep.equal([]);
+    expect(inlined(`SELECT ${text} FROM (TQL EVAL (0, 1, 1) up)`).queries).to.deep.equal(['__tql_0: up ']);
+    const names = Array.from({ length: 100_000 }, (_, i) => `__tql_${i}`).join();
+    expect(inlined(`SELECT ${names} FROM (TQL EVAL (0, 1, 1) up)`).queries).to.deep.equal(['__tql_100000: up ']);
   });
 
   it('can only be an evaluation', () => {
