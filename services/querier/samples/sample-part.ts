@@ -3,20 +3,21 @@ import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import { hasValue, type Column } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { timeIndexOf } from '#shared/schema/table-schema';
+import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { RowsPart } from '../snapshot/rows-form.js';
 import { Doubles, Flags, Integers } from './growing.js';
+import { isMetricTable, sampleFields } from './metric-table.js';
 import { millisOf } from './millis.js';
 import { upperBound, type Piece, type SampleColumns } from './piece.js';
 
 /** Values of one field by row. */
 interface Field {
-  /** Numbers; 0 where there is none. */
+  /** Numbers; 0 where there is none, and in columns of which only the presence of values is known. */
   readonly numbers: Doubles;
   /** 1 where a row has no value; absent while all have one. */
   missing: Flags | undefined;
-  /** Bytes by row, of columns that hold no numbers. */
+  /** Bytes by row, of columns with histograms. */
   readonly bytes: Map<number, Uint8Array>;
 }
 
@@ -47,6 +48,14 @@ export class SamplePart implements RowsPart {
   /** By series: its newest row. */
   #newest = new Int32Array(0);
   readonly #fields = new Map<number, Field>();
+  /** Columns that the table had when the part was made. */
+  readonly #known: ReadonlySet<number>;
+  /** Those whose values are kept: samples are made of them. */
+  readonly #read: ReadonlySet<number>;
+  /** Whether it is known of other columns which rows have values: a metric table tells it by metric. */
+  readonly #notesPresence: boolean;
+  /** Columns that came and whose values are not here. */
+  readonly #leftOut = new Set<number>();
   readonly #runs = new Map<number, SeriesRun>();
   /** By column and name of series: rows below have no value. */
   readonly #without = new Map<string, number>();
@@ -56,20 +65,35 @@ export class SamplePart implements RowsPart {
     this.sequenceFrom = first.sequenceFrom;
     this.sequenceTo = first.sequenceFrom;
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+    this.#known = new Set(fieldsOf(table).map(({ id }) => id));
+    this.#read = readColumns(table);
+    this.#notesPresence = isMetricTable(table);
   }
 
-  takes(scanned: ScanBatch): boolean {
-    return scanned.generation === this.generation;
+  takes(scanned: ScanBatch, batch: RowBatch): boolean {
+    // A column that is new to the part may be one that the table is read by now.
+    const isKnown = (id: number): boolean => this.#known.has(id) || this.#leftOut.has(id);
+    return scanned.generation === this.generation && batch.columns.every(({ columnId }) => isKnown(columnId));
   }
 
-  /** Columns are taken as they come. */
-  lacks(): boolean {
+  lacks(table: Table): boolean {
+    if (this.#leftOut.size === 0) return false;
+    for (const id of readColumns(table)) if (this.#leftOut.has(id)) return true;
     return false;
   }
 
   async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
     const base = this.rowCount;
-    for (const column of batch.columns) this.#appendColumn(column, base, batch.rowCount);
+    for (const column of batch.columns) {
+      const isRead = this.#read.has(column.columnId);
+      if (!isRead) this.#leftOut.add(column.columnId);
+      if (!isRead && !this.#notesPresence) continue;
+      const field = this.#fieldOf(column.columnId, base);
+      for (let from = 0; from < batch.rowCount; from += ROWS_PER_TURN) {
+        appendCells(field, { column, isRead, base, from, to: Math.min(from + ROWS_PER_TURN, batch.rowCount) });
+        if (batch.rowCount > ROWS_PER_TURN) await rest();
+      }
+    }
     for (const [id, field] of this.#fields) {
       if (!batch.columns.some(({ columnId }) => columnId === id)) padMissing(field, base + batch.rowCount);
     }
@@ -153,33 +177,14 @@ export class SamplePart implements RowsPart {
     this.#newest = next;
   }
 
-  #appendColumn(column: Column, base: number, rowCount: number): void {
-    let field = this.#fields.get(column.columnId);
+  #fieldOf(columnId: number, base: number): Field {
+    let field = this.#fields.get(columnId);
     if (field === undefined) {
       field = { numbers: new Doubles(), missing: undefined, bytes: new Map() };
-      this.#fields.set(column.columnId, field);
+      this.#fields.set(columnId, field);
       padMissing(field, base);
     }
-    if (column.kind === 'bytes') {
-      for (let row = 0; row < rowCount; row++) {
-        if (!hasValue(column, row)) continue;
-        field.bytes.set(base + row, column.bytes.subarray(column.offsets[row], column.offsets[row + 1]));
-      }
-      return;
-    }
-    const { numbers } = field;
-    numbers.reserve(base + rowCount);
-    const { values } = column;
-    if (values instanceof Float64Array) numbers.array.set(values.subarray(0, rowCount), base);
-    else for (let row = 0; row < rowCount; row++) numbers.array[base + row] = Number(values[row]);
-    numbers.length = base + rowCount;
-    if (column.validity === undefined) {
-      if (field.missing !== undefined) growTo(field.missing, base + rowCount);
-      return;
-    }
-    field.missing ??= new Flags();
-    growTo(field.missing, base + rowCount);
-    for (let row = 0; row < rowCount; row++) if (!hasValue(column, row)) field.missing.array[base + row] = 1;
+    return field;
   }
 
   #run(sid: number): SeriesRun | undefined {
@@ -226,6 +231,47 @@ export class SamplePart implements RowsPart {
     numbers.length = run.rows.length;
     return numbers.array;
   }
+}
+
+/** Columns of which samples are made. */
+function readColumns(table: Table): ReadonlySet<number> {
+  const all = sampleFields(table).flatMap(({ columns }) => [columns.value, columns.histogram, columns.start]);
+  return new Set(all.filter((id) => id !== undefined));
+}
+
+/** Cells `[from, to)` of a column; `base` rows are there before the first of the column. */
+interface Cells {
+  readonly column: Column;
+  readonly isRead: boolean;
+  readonly base: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+function appendCells(field: Field, cells: Cells): void {
+  const { column, isRead, base, from, to } = cells;
+  if (isRead && column.kind === 'bytes') {
+    for (let row = from; row < to; row++) {
+      if (!hasValue(column, row)) continue;
+      field.bytes.set(base + row, column.bytes.subarray(column.offsets[row], column.offsets[row + 1]));
+    }
+    return;
+  }
+  const { numbers } = field;
+  numbers.reserve(base + to);
+  if (isRead && column.kind !== 'bytes') {
+    const { values } = column;
+    if (values instanceof Float64Array) numbers.array.set(values.subarray(from, to), base + from);
+    else for (let row = from; row < to; row++) numbers.array[base + row] = Number(values[row]);
+  }
+  numbers.length = base + to;
+  if (column.validity === undefined) {
+    if (field.missing !== undefined) growTo(field.missing, base + to);
+    return;
+  }
+  field.missing ??= new Flags();
+  growTo(field.missing, base + to);
+  for (let row = from; row < to; row++) if (!hasValue(column, row)) field.missing.array[base + row] = 1;
 }
 
 /** Makes `flags` so long, with 0 for what is new. */
