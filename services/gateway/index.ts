@@ -57,6 +57,8 @@ const KEY_CACHE_SHARE = 0.4;
 const KEY_CACHE_BYTES_MAX = 256 * 1024 * 1024;
 const POOL_BYTES_MAX = 32 * 1024 * 1024;
 const POOL_SHARE = 0.1;
+/** Share of the memory for requests that answers to remote reads may take. */
+const ANSWER_SHARE = 0.5;
 
 /** Opens the listeners. Health is answered from now on, data when `readiness` says so. */
 export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
@@ -149,7 +151,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     },
     sql,
     prom: { ...sql, admin, nowMs: () => clock.nowMs() },
-    remoteRead: { ...sql, readBody: readPacked, budget },
+    remoteRead: { ...sql, readBody: readPacked, budget: answerBudget(budget, clock) },
     admin: {
       admin,
       readiness,
@@ -169,6 +171,11 @@ function checkReadiness({ ready, waiting }: Readiness): void {
   if (ready) return;
   const text = `the server is starting${waiting.length === 0 ? '' : `, waiting for ${waiting.join(', ')}`}`;
   throw new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
+}
+
+function answerBudget(requests: MemoryBudget, clock: Clock): RouteDeps['remoteRead']['budget'] {
+  const limitBytes = Math.floor(requests.limitBytes * ANSWER_SHARE);
+  return { requests, answers: new MemoryBudget({ name: 'remote read answer', limitBytes, clock }) };
 }
 
 function share({ memory }: Config, percent: 'bodyPercent' | 'cachePercent'): number {

@@ -88,6 +88,11 @@ export class RequestContext {
     return { deadlineMs, signal: abort.signal, requestId: this.requestId };
   }
 
+  /** Ends the call with `error` when `ms` have passed, unless the timer is cancelled before. */
+  endsIn(ms: number, error: () => AlmanacError): Timer {
+    return this.#clock.after(ms, () => this.#abort?.abort(error()));
+  }
+
   /** Called once, when the answer is sent or the connection is gone. */
   closed(): void {
     this.#timer?.cancel();

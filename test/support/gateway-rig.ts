@@ -1,5 +1,5 @@
 import { startGateway, type Readiness, type RunningGateway } from '#services/gateway/index';
-import { systemClock } from '#shared/clock/clock';
+import { systemClock, type Clock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
@@ -207,10 +207,12 @@ export interface GatewayRig {
 /**
  * @param environment configuration, such as `ALMANAC_HTTP__TIMEOUT`.
  * @param realQuerier asked instead of the scripted one.
+ * @param clock the gateway's time.
  */
 export async function startGatewayRig(
   environment: Readonly<Record<string, string>> = {},
   realQuerier?: QuerierService,
+  clock: Clock = systemClock,
 ): Promise<GatewayRig> {
   const { config } = loadConfig({
     role: 'standalone',
@@ -237,7 +239,7 @@ export async function startGatewayRig(
     config,
     log,
     metrics,
-    clock: systemClock,
+    clock,
     querier: realQuerier ?? querier,
     writer: tables,
     catalog: tables,

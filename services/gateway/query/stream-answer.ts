@@ -10,6 +10,13 @@ import type { RequestContext } from '../request-context.js';
 
 /** An answer up to this size is sent whole, so that a failure on the way to its end is still a clean one. */
 const HELD_BYTES_MAX = 256 * 1024;
+/** So much is written at once, and taken in the time below by whoever reads at all. */
+const SLICE_BYTES = 64 * 1024;
+/**
+ * Answers hold memory and a place among the queries until they are sent. Long enough for a client that reads several
+ * answers in turn, and for the kernel, which tells of room only when a third of its buffer is free.
+ */
+const STALL_MS = 20_000;
 
 export interface StreamedAnswer {
   readonly chunks: AsyncIterable<Uint8Array>;
@@ -27,7 +34,7 @@ export interface AnswerParts {
 }
 
 /**
- * Sends an answer whose end is not known yet, no faster than the client takes it.
+ * Sends an answer whose end is not known yet, no faster than the client takes it. It ends when the client takes nothing.
  *
  * @throws what the chunks throw, and `invalid_arguments` if they are too many. When bytes were sent before that, the
  *   caller has to break the connection.
@@ -40,13 +47,13 @@ export async function streamAnswer(context: RequestContext, call: Call, answer: 
     byteCount += chunk.length;
     if (byteCount > answer.bytesMax) throw tooLarge(answer.bytesMax);
     if (out !== undefined) {
-      await write(out, chunk, call.signal);
+      await write(context, out, chunk, call.signal);
       continue;
     }
     held.push(chunk);
     if (byteCount <= HELD_BYTES_MAX) continue;
     out = open(context, answer);
-    await write(out, Buffer.concat(held), call.signal);
+    await write(context, out, Buffer.concat(held), call.signal);
   }
   if (out !== undefined) {
     out.end();
@@ -62,7 +69,7 @@ export async function sendParts(context: RequestContext, call: Call, { parts, he
   const { response, commonHeaders } = context;
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   response.writeHead(200, { ...commonHeaders, ...headers, 'content-length': length });
-  for (const part of parts) await write(response, part, call.signal);
+  for (const part of parts) await write(context, response, part, call.signal);
   response.end();
 }
 
@@ -90,14 +97,24 @@ function compressorOf(encoding: AnswerEncoding): ReturnType<typeof createGzip> {
   return encoding === 'br' ? createBrotliCompress({ params: FAST_BROTLI }) : createGzip({ level: 1 });
 }
 
-async function write(out: Writable, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) throw callError(signal);
-  if (out.write(chunk)) return;
-  try {
-    await once(out, 'drain', { signal });
-  } catch (error) {
-    throw signal.aborted ? callError(signal) : new AlmanacError('cancelled', 'the client went away', { cause: error });
+async function write(context: RequestContext, out: Writable, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+  for (let from = 0; from < chunk.length; from += SLICE_BYTES) {
+    if (signal.aborted) throw callError(signal);
+    if (out.write(chunk.subarray(from, from + SLICE_BYTES))) continue;
+    const stall = context.endsIn(STALL_MS, stalled);
+    try {
+      await once(out, 'drain', { signal });
+    } catch (error) {
+      if (signal.aborted) throw callError(signal);
+      throw new AlmanacError('cancelled', 'the client went away', { cause: error });
+    } finally {
+      stall.cancel();
+    }
   }
+}
+
+function stalled(): AlmanacError {
+  return new AlmanacError('cancelled', `the client took nothing of the answer for ${STALL_MS / 1000} s`);
 }
 
 function tooLarge(bytesMax: number): AlmanacError {

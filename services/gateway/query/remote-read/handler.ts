@@ -2,7 +2,6 @@ import type { Config } from '#shared/config/schema';
 import type { Call } from '#shared/contracts/call';
 import type { PromReadPart, QuerierService } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { MemoryBudget } from '#shared/limits/memory-budget';
 
 import { errorHeaders, send } from '../../answer.js';
 import { databaseOfWrite } from '../../protocols/common/database.js';
@@ -13,13 +12,13 @@ import { promTimeoutMs } from '../prometheus.js';
 import type { SqlDeps } from '../sql.js';
 import { sendParts, streamAnswer } from '../stream-answer.js';
 import { readRequest, type ReadRequest } from './request.js';
-import { wholeAnswer } from './whole-answer.js';
+import { wholeAnswer, type AnswerBudget } from './whole-answer.js';
 
 export interface RemoteReadDeps extends Pick<SqlDeps, 'readBody' | 'checkReady' | 'onFailure'> {
   readonly config: Config;
   readonly querier: QuerierService;
   /** For answers that must be whole before they are sent. */
-  readonly budget: MemoryBudget;
+  readonly budget: AnswerBudget;
 }
 
 /** What the body of a remote read is packed in. */

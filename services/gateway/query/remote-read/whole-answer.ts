@@ -6,8 +6,9 @@ import type { PromReadPart } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
-/** How long an answer waits for others to be done with. */
+/** How long an answer waits for others to be done with; not so long if others may wait for it. */
 const MEMORY_WAIT_MS = 10_000;
+const HOLDING_WAIT_MS = 1000;
 const QUERY_RESULT = 0x0a;
 const VARINT_BYTES_MAX = 5;
 /** Well within what the head of a block can say. */
@@ -16,7 +17,14 @@ const BLOCK_BYTES_MAX = 2 ** 31;
 export interface WholeAnswerLimits {
   /** Before it is compressed. */
   readonly bytesMax: number;
-  readonly budget: MemoryBudget;
+  readonly budget: AnswerBudget;
+}
+
+/** Memory for answers: a part of what requests have, which they cannot fill for those. */
+export interface AnswerBudget {
+  readonly answers: MemoryBudget;
+  /** Of all requests; answers are charged there too. */
+  readonly requests: MemoryBudget;
 }
 
 /** A block of snappy in parts, with what it holds of the budget until `release`. */
@@ -42,7 +50,8 @@ export async function wholeAnswer(
   let heldBytes = 0;
   let plainBytes = 0;
   const release = (): void => {
-    budget.release(heldBytes);
+    budget.answers.release(heldBytes);
+    budget.requests.release(heldBytes);
     heldBytes = 0;
   };
   try {
@@ -50,7 +59,10 @@ export async function wholeAnswer(
       plainBytes += data.length;
       if (plainBytes > Math.min(bytesMax, BLOCK_BYTES_MAX)) throw tooLarge(bytesMax);
       const elements = withoutLength(await compress(Buffer.from(data.buffer, data.byteOffset, data.length)));
-      await budget.admit(elements.length, call.signal, MEMORY_WAIT_MS);
+      // It would wait for itself.
+      if (heldBytes > 0 && heldBytes + elements.length > budget.answers.limitBytes) throw noMemory(budget.answers);
+      await budget.answers.admit(elements.length, call.signal, heldBytes === 0 ? MEMORY_WAIT_MS : HOLDING_WAIT_MS);
+      budget.requests.charge(elements.length);
       heldBytes += elements.length;
       results[query].add(elements, data.length);
     }
@@ -98,6 +110,11 @@ function withoutLength(block: Uint8Array): Uint8Array {
   let at = 0;
   while (block[at] >= 0x80) at++;
   return block.subarray(at + 1);
+}
+
+function noMemory({ limitBytes }: MemoryBudget): AlmanacError {
+  const text = `answer is larger than the memory for answers, ${limitBytes} bytes: ask for less, or for chunks`;
+  return new AlmanacError('invalid_arguments', text);
 }
 
 function tooLarge(bytesMax: number): AlmanacError {

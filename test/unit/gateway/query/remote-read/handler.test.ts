@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { request, type IncomingMessage } from 'node:http';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 
 import { expect } from 'chai';
 import { compressSync } from 'snappy';
@@ -7,6 +7,7 @@ import { compressSync } from 'snappy';
 import { pollUntil } from '#test/support/almanac';
 import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
 import { memoryQuerier, MemorySamples } from '#test/support/memory-samples';
+import { ManualClock } from '#test/support/manual-clock';
 import { partialQuerier } from '#test/support/partial-querier';
 import { series } from '#test/support/promql-source';
 import {
@@ -156,44 +157,96 @@ describe('remote read over HTTP', () => {
   });
 });
 
-describe('streamed remote reads', () => {
-  it('are made no faster than they are taken, and end when the client goes', async () => {
-    const part = randomBytes(256 * 1024);
-    const state = { given: 0, isEnded: false };
-    const rig = await startGatewayRig(
-      {},
-      partialQuerier({
-        async *promRead() {
-          try {
-            for (; state.given < 4000; state.given++) yield await Promise.resolve({ query: 0, data: part });
-          } finally {
-            state.isEnded = true;
+describe('remote reads that are not taken', () => {
+  const part = randomBytes(256 * 1024);
+  const state = { given: 0, isEnded: false };
+  const clock = new ManualClock();
+  let partsMax = 4000;
+  let rig: GatewayRig;
+
+  before(async () => {
+    const querier = partialQuerier({
+      async *promRead() {
+        try {
+          for (state.given = 0; state.given < partsMax; state.given++) {
+            yield await Promise.resolve({ query: 0, data: part });
           }
-        },
-      }),
-    );
-    try {
-      const sent = request(`${rig.url}/v1/prometheus/read`, { method: 'POST' });
-      sent.end(compressSync(readBody([{ ...EVER, matchers: [] }], [CHUNKS])));
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        sent.once('response', resolve).once('error', reject);
-      });
-      response.pause();
-      let quiet = 0;
-      let before = -1;
-      const isQuiet = await pollUntil(performance.now() + 10_000, () => {
-        quiet = state.given === before ? quiet + 1 : 0;
-        before = state.given;
-        return Promise.resolve(quiet > 20);
-      });
-      expect(isQuiet).to.equal(true);
-      // What the sockets of both sides hold is far below a GiB.
-      expect(state.given).to.be.within(1, 200);
-      expect(state.isEnded).to.equal(false);
-      sent.on('error', () => undefined).destroy();
-      expect(await pollUntil(performance.now() + 10_000, () => Promise.resolve(state.isEnded))).to.equal(true);
-    } finally {
-      await rig.gateway.stop();
-    }
+        } finally {
+          state.isEnded = true;
+        }
+      },
+    });
+    rig = await startGatewayRig({ ALMANAC_MEMORY__LIMIT: '512MiB' }, querier, clock);
+  });
+
+  beforeEach(() => {
+    state.isEnded = false;
+  });
+
+  after(() => rig.gateway.stop());
+
+  async function ask(accepted: number): Promise<[ClientRequest, IncomingMessage]> {
+    const sent = request(`${rig.url}/v1/prometheus/read`, { method: 'POST' });
+    sent.end(compressSync(readBody([{ ...EVER, matchers: [] }], [accepted])));
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      sent.once('response', resolve).once('error', reject);
+    });
+    response.on('error', () => undefined).pause();
+    return [sent.on('error', () => undefined), response];
+  }
+
+  const soon = (isSo: () => boolean): Promise<boolean> =>
+    pollUntil(performance.now() + 10_000, () => Promise.resolve(isSo()));
+
+  async function untilQuiet(): Promise<void> {
+    let quiet = 0;
+    let before = -1;
+    const isQuiet = await soon(() => {
+      quiet = state.given > 0 && state.given === before ? quiet + 1 : 0;
+      before = state.given;
+      return quiet > 20;
+    });
+    expect(isQuiet).to.equal(true);
+  }
+
+  it('are made no faster than they are taken, and end when the client goes', async () => {
+    const [sent] = await ask(CHUNKS);
+    await untilQuiet();
+    // What the sockets of both sides hold is far below a GiB.
+    expect(state.given).to.be.within(1, 200);
+    expect(state.isEnded).to.equal(false);
+    sent.destroy();
+    expect(await soon(() => state.isEnded)).to.equal(true);
   }).timeout(30_000);
+
+  it('end when nothing was taken for a while', async () => {
+    const [, response] = await ask(CHUNKS);
+    await untilQuiet();
+    await clock.advance(19_000);
+    expect(state.isEnded).to.equal(false);
+    await clock.advance(1_000);
+    expect(await soon(() => state.isEnded)).to.equal(true);
+    response.resume();
+    expect(await soon(() => response.closed)).to.equal(true);
+    expect(response.complete).to.equal(false);
+  }).timeout(30_000);
+
+  it('give memory back when nothing was taken for a while', async () => {
+    // Too much for what sockets hold, and for a second one beside it.
+    partsMax = 80;
+    const [, response] = await ask(SAMPLES);
+    expect(response.statusCode).to.equal(200);
+    state.given = 0;
+    const second = ask(SAMPLES);
+    await untilQuiet();
+    await clock.advance(1_000);
+    expect((await second)[1].statusCode).to.equal(503);
+    await clock.advance(19_000);
+    const [third, answer] = await ask(SAMPLES);
+    expect(answer.statusCode).to.equal(200);
+    third.destroy();
+    response.resume();
+    expect(await soon(() => response.closed)).to.equal(true);
+    expect(response.complete).to.equal(false);
+  }).timeout(60_000);
 });

@@ -34,17 +34,19 @@ function fieldsOf(message: Buffer): Buffer[] {
 }
 
 describe('whole answers', () => {
-  const budget = new MemoryBudget({ name: 'test', limitBytes: 4 * MIB, clock: systemClock });
+  const requests = new MemoryBudget({ name: 'all', limitBytes: 8 * MIB, clock: systemClock });
+  const answers = new MemoryBudget({ name: 'test', limitBytes: 4 * MIB, clock: systemClock });
+  const budget = { answers, requests };
   const make = (parts: readonly PromReadPart[], queries: number, bytesMax = 64 * MIB): Promise<WholeAnswer> =>
     wholeAnswer(stream(parts), queries, { bytesMax, budget }, ownCall('test'));
 
-  afterEach(() => expect(budget.usedBytes).to.equal(0));
+  afterEach(() => expect([answers.usedBytes, requests.usedBytes]).to.deep.equal([0, 0]));
 
   it('are one block, a result for each query', async () => {
     const data = [Buffer.alloc(3 * MIB, 'x'), randomBytes(100_000), Buffer.from('abcabcabcabc'), randomBytes(1)];
     const parts = data.map((bytes, i) => ({ query: i === 3 ? 4 : 1, data: bytes }));
     const answer = await make(parts, 6);
-    expect(budget.usedBytes).to.be.greaterThan(100_000).and.below(MIB);
+    expect(answers.usedBytes).to.equal(requests.usedBytes).and.to.be.greaterThan(100_000).and.below(MIB);
     const results = fieldsOf(uncompressSync(Buffer.concat(answer.parts)) as Buffer);
     answer.release();
     const expected = [[], data.slice(0, 3), [], [], [data[3]], []].map((all) => Buffer.concat(all));
@@ -63,12 +65,27 @@ describe('whole answers', () => {
   });
 
   it('wait for memory no longer than their call', async () => {
-    budget.charge(4 * MIB);
+    answers.charge(4 * MIB);
     const abort = new AbortController();
     const parts = stream([{ query: 0, data: randomBytes(MIB) }]);
     const waiting = failure(wholeAnswer(parts, 1, { bytesMax: MIB, budget }, ownCall('test', abort.signal)));
     abort.abort();
     expect((await waiting).code).to.equal('cancelled');
-    budget.release(4 * MIB);
+    answers.release(4 * MIB);
+  });
+
+  it('leave memory to other requests, and do not wait for themselves', async () => {
+    const whole = Array.from({ length: 3 }, () => ({ query: 0, data: randomBytes(MIB) }));
+    const answer = await make(whole, 1);
+    expect(requests.usedBytes).to.be.greaterThan(3 * MIB);
+    await requests.admit(4 * MIB, undefined, 0);
+    requests.release(4 * MIB);
+    answer.release();
+    const parts = Array.from({ length: 5 }, () => ({ query: 0, data: randomBytes(MIB) }));
+    const error = await failure(make(parts, 1));
+    expect([error.code, error.message]).to.deep.equal([
+      'invalid_arguments',
+      `answer is larger than the memory for answers, ${4 * MIB} bytes: ask for less, or for chunks`,
+    ]);
   });
 });
