@@ -5,6 +5,9 @@ import { textColumn } from '#shared/rowbatch/text-column';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { SeriesRegistry } from './series-registry.js';
 
+/** Values that are handed over at once, and cells with the empty ones. */
+const BLOCK_VALUES = 48 * 1024;
+const BLOCK_CELLS = 256 * 1024;
 const NULLS: ChunkColumn = { kind: 'null' };
 
 /** A run of series whose tags are in memory. */
@@ -30,31 +33,57 @@ export async function fillSeries(
   rest: () => Promise<void>,
 ): Promise<void> {
   const tags = tagsOf(table);
-  for (let from = run.from; from < run.to; from += CHUNK_ROWS) {
-    const count = Math.min(CHUNK_ROWS, run.to - from);
-    writer.append(seriesBlock(run, from, count, tags), 0, count);
+  for (let sid = run.from; sid < run.to;) {
+    const block = new SeriesBlock(sid);
+    while (sid < run.to && !block.isFull) {
+      block.add(run.tsidOf(sid), run.tagsOf(sid));
+      sid++;
+    }
+    writer.append(block.columns(tags), 0, block.rowCount);
     await rest();
   }
 }
 
-function seriesBlock(run: SeriesRun, from: number, count: number, tags: readonly TableColumn[]): ChunkColumn[] {
-  const sids = new Uint32Array(count);
-  const tsids = new BigUint64Array(count);
-  const rows: Map<number, Uint8Array>[] = [];
-  for (let i = 0; i < count; i++) {
-    sids[i] = from + i;
-    tsids[i] = run.tsidOf(from + i);
-    rows.push(new Map(decodeTags(run.tagsOf(from + i)).map((tag) => [tag.columnId, tag.value])));
+/** Series of one block: a table may have thousands of tags, of which each series has few. */
+class SeriesBlock {
+  rowCount = 0;
+  #valueCount = 0;
+  readonly #firstSid: number;
+  readonly #tsids = new BigUint64Array(CHUNK_ROWS);
+  /** Values by row of the tags that some series has. */
+  readonly #values = new Map<number, (Uint8Array | undefined)[]>();
+
+  constructor(firstSid: number) {
+    this.#firstSid = firstSid;
   }
-  return [
-    { kind: 'u32', values: sids },
-    { kind: 'u64', values: tsids },
-    ...tags.map((tag): ChunkColumn => {
-      const column = textColumn(
-        tag,
-        rows.map((values) => values.get(tag.id)),
-      );
-      return column === undefined ? NULLS : { kind: 'column', column };
-    }),
-  ];
+
+  get isFull(): boolean {
+    const cells = this.rowCount * this.#values.size;
+    return this.rowCount === CHUNK_ROWS || this.#valueCount >= BLOCK_VALUES || cells >= BLOCK_CELLS;
+  }
+
+  add(tsid: bigint, tags: Uint8Array): void {
+    for (const { columnId, value } of decodeTags(tags)) {
+      let values = this.#values.get(columnId);
+      if (values === undefined) this.#values.set(columnId, (values = []));
+      values[this.rowCount] = value;
+      this.#valueCount++;
+    }
+    this.#tsids[this.rowCount++] = tsid;
+  }
+
+  columns(tags: readonly TableColumn[]): ChunkColumn[] {
+    const { rowCount } = this;
+    return [
+      { kind: 'u32', values: Uint32Array.from({ length: rowCount }, (_, row) => this.#firstSid + row) },
+      { kind: 'u64', values: this.#tsids },
+      ...tags.map((tag): ChunkColumn => {
+        const values = this.#values.get(tag.id);
+        if (values === undefined) return NULLS;
+        values.length = rowCount;
+        const column = textColumn(tag, values);
+        return column === undefined ? NULLS : { kind: 'column', column };
+      }),
+    ];
+  }
 }

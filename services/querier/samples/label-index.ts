@@ -1,6 +1,7 @@
+import type { Clock } from '#shared/clock/clock';
 import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
-import type { DuckDBConnection } from '#shared/duckdb/engine';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
@@ -18,8 +19,13 @@ import { MS_PER } from './millis.js';
 
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
-  readonly files: SegmentFiles;
+  readonly files: Pick<SegmentFiles, 'absolute'>;
+  readonly clock: Pick<Clock, 'turn'>;
 }
+
+/** Cells that are looked at in one turn, and to how many of them the beginning of a column is equal. */
+const CELLS_PER_TURN = 64 * 1024;
+const COLUMN_CELLS = 256;
 
 /** One tag of the table: its values by number, and which series have each. */
 class LabelValues {
@@ -118,18 +124,32 @@ export class LabelIndex implements SeriesRows {
       chunk !== null && chunk.rowCount > 0;
       chunk = await result.fetchChunk()
     ) {
-      const cells = labels.map((_, i) => chunk.getColumnValues(i + 1));
-      for (let row = 0; row < chunk.rowCount; row++) {
-        this.#starts.push(this.#pairs.length);
-        for (const [i, label] of labels.entries()) {
-          const value = cells[i][row];
-          if (value !== null) this.#addPair(label, String(value));
-        }
-        this.count++;
-      }
+      await this.#addRows(chunk, labels);
     }
     const expected = Math.max(...files.map((file) => file.sidLast)) + 1;
     invariant(this.count === expected, `series files name ${expected} series, ${this.count} are known`);
+  }
+
+  /** Between series, others are served: there may be thousands of labels to look at. */
+  async #addRows(chunk: DuckDBDataChunk, labels: readonly LabelValues[]): Promise<void> {
+    let cells = 0;
+    const columns: DuckDBVector[] = [];
+    for (const i of labels.keys()) {
+      columns.push(chunk.getColumnVector(i + 1));
+      if ((cells += COLUMN_CELLS) % CELLS_PER_TURN === 0) await this.#deps.clock.turn();
+    }
+    for (let row = 0; row < chunk.rowCount; row++) {
+      this.#starts.push(this.#pairs.length);
+      for (const [i, label] of labels.entries()) {
+        const value = columns[i].getItem(row);
+        if (value !== null) this.#addPair(label, String(value));
+      }
+      this.count++;
+      cells += labels.length;
+      if (cells < CELLS_PER_TURN) continue;
+      cells = 0;
+      await this.#deps.clock.turn();
+    }
   }
 
   append(part: ScanPart): Promise<void> {

@@ -59,7 +59,7 @@ export class SampleStore implements SampleSources {
   constructor(deps: SampleStoreDeps) {
     const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
-    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files }) };
+    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files, clock }) };
     this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
