@@ -183,6 +183,14 @@ describe('TQL', function () {
       const [columns, rows] = await table(sql);
       expect(columns).to.deep.equal([...['t TimestampMillisecond', 'v Float64', '^job String', 'job String']]);
       expect(rows).to.deep.equal([[0, 1, 'a', 'b']]);
+      const labelled = (labels: readonly string[]): string =>
+        labels.reduce((query, label) => `label_replace(${query}, "${label}", "of ${label}", "", "")`, 'vector(1)');
+      const named = async (labels: readonly string[]): Promise<string> => {
+        const [found, [cells]] = await table(`SELECT * FROM (TQL EVAL (0, 0, 1) ${labelled(labels)}) AS t`);
+        return found.map((column, i) => `${column.split(' ')[0]}: ${String(cells[i])}`).join(', ');
+      };
+      expect(await named(['A', 'a', '^a'])).to.equal('time: 0, value: 1, ^a^: of A, ^a: of ^a, a: of a');
+      expect(await named(['time', 'value'])).to.equal('time: 0, value: 1, time^: of time, value^: of value');
     });
 
     it('is a table like others', async () => {

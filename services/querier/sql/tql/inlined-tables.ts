@@ -49,19 +49,36 @@ export class InlinedTables {
   }
 }
 
-/** The result as a table of SQL; names that differ only by case are told apart as labels are in columns. */
+/** The result as a table of SQL. */
 function tableOf(name: string, { columns }: TqlResult): Table {
-  const folded = columns.map((column) => column.name.toLowerCase());
-  const isUnique = (i: number): boolean => folded.indexOf(folded[i]) === folded.lastIndexOf(folded[i]);
+  const names = columnNames(columns.map((column) => column.name));
   return {
     ...{ tableId: 0, databaseId: 0, database: '', name, schemaVersion: 0, options: {}, regions: [], createdMs: 0 },
     primaryKey: [],
-    columns: columns.map(({ name: column, type }, i) => ({
+    columns: columns.map(({ type }, i) => ({
       id: i + 1,
-      name: isUnique(i) ? column : columnOfLabel(column),
+      name: names[i],
       type: type.name,
       kind: dataType(type.name).timeUnit === undefined ? 'field' : 'time',
       ...{ nullable: true, defaultSql: '', comment: '' },
     })),
   };
+}
+
+/**
+ * Names that differ only by case are told apart as labels are in columns. Where that is not enough (one is the name of
+ * another already, or a label is called as the column of times), the later one has `^` behind it.
+ */
+function columnNames(names: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1);
+  const isUnique = (name: string): boolean => counts.get(name.toLowerCase()) === 1;
+  const taken = new Set(names.filter(isUnique).map((name) => name.toLowerCase()));
+  return names.map((name) => {
+    if (isUnique(name)) return name;
+    let own = columnOfLabel(name);
+    while (taken.has(own)) own += '^';
+    taken.add(own);
+    return own;
+  });
 }
