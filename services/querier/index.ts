@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
@@ -46,7 +47,8 @@ export interface RunningQuerier extends Service {
 }
 
 export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
-  const { config, fs, clock, metadata, catalog, ingesters, log } = deps;
+  const { config, fs, metadata, catalog, ingesters, log } = deps;
+  const clock = pacedClock(deps.clock);
   await fs.makeFolder(config.spillFolder);
   const { threads, memoryBytes, spillFolder } = config;
   const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, config.storeFolder);
@@ -88,6 +90,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const { concurrent, queue, processBytes } = config.runs;
   const shared = {
     ...deps,
+    clock,
     metrics: querierMetrics(deps.metrics),
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),

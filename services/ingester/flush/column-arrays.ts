@@ -1,3 +1,4 @@
+import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ChunkColumn } from '#shared/duckdb/chunk-writer';
 import { hasValue, isBytes, type BytesColumn, type Column, type FixedValues } from '#shared/rowbatch/column';
@@ -29,19 +30,12 @@ interface FieldPlan {
 /** Which fields a generation has, by column id. */
 export type ColumnPlan = ReadonlyMap<number, FieldPlan>;
 
-/** Columns that are looked at between two rests. */
-const REST_COLUMNS = 50_000;
-
 /** Looks once at all batches. */
-export async function planColumns({ batches }: Generation, rest: () => Promise<void>): Promise<ColumnPlan> {
+export async function planColumns({ batches }: Generation, slices: Slices): Promise<ColumnPlan> {
   const plan = new Map<number, FieldPlan>();
-  let sinceRest = 0;
   for (const { batch } of batches) {
     for (const column of batch.columns) note(plan, column, batch.rowCount);
-    sinceRest += batch.columns.length;
-    if (sinceRest < REST_COLUMNS) continue;
-    sinceRest = 0;
-    await rest();
+    if (slices.isOver(batch.columns.length)) await slices.turn();
   }
   return plan;
 }

@@ -1,3 +1,4 @@
+import { Slices } from '#shared/clock/slices';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Clock } from '#shared/clock/clock';
@@ -135,13 +136,13 @@ class Attempt {
 
   async writeSegments(): Promise<Segment[]> {
     const { table, generation } = this.#job;
-    const rest = (): Promise<void> => this.#deps.clock.turn();
+    const slices = new Slices(this.#deps.clock);
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
-    const plan = await planColumns(generation, rest);
+    const plan = await planColumns(generation, slices);
     const options = { table, plan, rowCount: generation.rowCount, hasMetrics: this.#order !== undefined };
     const segments: Segment[] = [];
     for (const window of windows) {
-      const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, rest);
+      const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, slices);
       const counts = await rows.counts();
       const ends = pieceEnds(counts, PIECE_ROWS);
       for (const slice of slicesOf(ends, sliceRows(table))) {

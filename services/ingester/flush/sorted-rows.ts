@@ -5,6 +5,7 @@
  * nothing left to sort. Rows are read as they lie and written to one place a series: scraped data changes its series with
  * each row, and reading it series by series misses the processor's caches at each.
  */
+import type { Slices } from '#shared/clock/slices';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
@@ -30,10 +31,8 @@ export interface Slice {
   readonly length: number;
 }
 
-/** Rows that are looked at between two rests: about 5 ms. */
-const REST_ROWS = 500_000;
 /** Rows of a batch that are moved together. */
-const RUN_ROWS = 65_536;
+const RUN_ROWS = 16_384;
 
 /** The rows of a generation that are of one window. */
 export class WindowRows {
@@ -42,19 +41,13 @@ export class WindowRows {
   readonly #order: SeriesOrder | undefined;
   /** Undefined: all times. */
   readonly #window: TimeWindow | undefined;
-  readonly #rest: () => Promise<void>;
-  #sinceRest = 0;
+  readonly #slices: Slices;
 
-  constructor(
-    generation: Generation,
-    order: SeriesOrder | undefined,
-    window: TimeWindow | undefined,
-    rest: () => Promise<void>,
-  ) {
+  constructor(generation: Generation, order: SeriesOrder | undefined, window: TimeWindow | undefined, slices: Slices) {
     this.#generation = generation;
     this.#order = order;
     this.#window = window;
-    this.#rest = rest;
+    this.#slices = slices;
   }
 
   /** How many rows the series at each place has. */
@@ -65,7 +58,7 @@ export class WindowRows {
       const places = this.#placesOf(held);
       for (const run of runsOf(held)) {
         count(held.batch, places, insideOf(held, this.#window, run), run, counts);
-        await this.#worked(run.to - run.from);
+        if (this.#slices.isOver(run.to - run.from)) await this.#slices.turn();
       }
     }
     return counts;
@@ -87,7 +80,8 @@ export class WindowRows {
       for (const run of runsOf(held)) {
         choose(held.batch, places, insideOf(held, this.#window, run), { run, next, length: slice.length }, chosen);
         if (chosen.count > 0) arrays.put(held.batch, chosen);
-        await this.#worked(run.to - run.from + chosen.count * arrays.width);
+        const moved = chosen.count * arrays.width;
+        if (this.#slices.isOver(run.to - run.from + moved)) await this.#slices.turn();
       }
     }
   }
@@ -96,13 +90,6 @@ export class WindowRows {
   #placesOf({ sids }: HeldBatch): Uint32Array {
     const { placeOf } = this.#order ?? {};
     return placeOf === undefined ? sids : sids.map((sid) => placeOf[sid]);
-  }
-
-  async #worked(rows: number): Promise<void> {
-    this.#sinceRest += rows;
-    if (this.#sinceRest < REST_ROWS) return;
-    this.#sinceRest = 0;
-    await this.#rest();
   }
 }
 

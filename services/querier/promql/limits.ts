@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /** What one query may use. */
@@ -13,10 +14,6 @@ export interface LimitOptions {
 
 /** Samples that are looked at between two looks at the clock: some milliseconds. */
 const WORK_PER_CHECK = 1 << 20;
-/** The same between two looks whether others have waited long enough. */
-const WORK_PER_LOOK = 1 << 15;
-/** Others wait at most about so long for a query. */
-const TURN_MS = 10;
 
 /** Counts what a query uses, and ends it where that is too much. */
 export class Limits {
@@ -27,15 +24,15 @@ export class Limits {
   #samples = 0;
   #peak = 0;
   #work = 0;
-  #workAtLook = 0;
-  #turnMs: number;
+  #isDue = false;
+  readonly #slices: Slices;
 
   constructor({ samplesMax, timeoutMs, signal, clock }: LimitOptions) {
     this.#samplesMax = samplesMax;
     this.#endsMs = clock.monotonicMs() + timeoutMs;
     this.#signal = signal;
     this.#clock = clock;
-    this.#turnMs = clock.monotonicMs();
+    this.#slices = new Slices(clock);
   }
 
   /** Samples that are held now. */
@@ -68,7 +65,7 @@ export class Limits {
   /** Counts work on samples; now and then looks whether the query is over. @throws as `check`. */
   spend(samples: number): void {
     this.#work += samples;
-    this.#workAtLook += samples;
+    if (this.#slices.isOver(samples)) this.#isDue = true;
     if (this.#work < WORK_PER_CHECK) return;
     this.#work = 0;
     this.check();
@@ -76,15 +73,13 @@ export class Limits {
 
   /** Whether the query has computed for so long that `turn` is to be awaited before it goes on. */
   get isDue(): boolean {
-    if (this.#workAtLook < WORK_PER_LOOK) return false;
-    this.#workAtLook = 0;
-    return this.#clock.monotonicMs() - this.#turnMs >= TURN_MS;
+    return this.#isDue;
   }
 
   /** Lets others be served. @throws as `check`. */
   async turn(): Promise<void> {
-    await this.#clock.turn();
-    this.#turnMs = this.#clock.monotonicMs();
+    await this.#slices.turn();
+    this.#isDue = false;
     this.check();
   }
 

@@ -1,4 +1,4 @@
-type NumberArray = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
+type NumberArray = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
 
 const FIRST_CAPACITY = 16;
 
@@ -36,11 +36,5 @@ export class Doubles extends Growing<Float64Array<ArrayBuffer>> {
 export class Integers extends Growing<Int32Array<ArrayBuffer>> {
   constructor() {
     super((length) => new Int32Array(length));
-  }
-}
-
-export class Flags extends Growing<Uint8Array<ArrayBuffer>> {
-  constructor() {
-    super((length) => new Uint8Array(length));
   }
 }

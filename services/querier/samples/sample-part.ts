@@ -6,7 +6,8 @@ import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { RowsPart } from '../snapshot/rows-form.js';
-import { Doubles, Flags, Integers } from './growing.js';
+import { DoubleBlocks, FlagBlocks, IntegerBlocks } from './blocks.js';
+import { Doubles, Integers } from './growing.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { millisOf } from './millis.js';
 import { upperBound, type Piece, type SampleColumns } from './piece.js';
@@ -14,9 +15,9 @@ import { upperBound, type Piece, type SampleColumns } from './piece.js';
 /** Values of one field by row. */
 interface Field {
   /** Numbers; 0 where there is none, and in columns of which only the presence of values is known. */
-  readonly numbers: Doubles;
+  readonly numbers: DoubleBlocks;
   /** 1 where a row has no value; absent while all have one. */
-  missing: Flags | undefined;
+  missing: FlagBlocks | undefined;
   /** Bytes by row, of columns with histograms. */
   readonly bytes: Map<number, Uint8Array>;
 }
@@ -42,9 +43,9 @@ export class SamplePart implements RowsPart {
   pins = 0;
   isObsolete = false;
   readonly #unit: TimeUnit;
-  readonly #times = new Doubles();
+  readonly #times = new DoubleBlocks();
   /** The row before of the same series. */
-  readonly #before = new Integers();
+  readonly #before = new IntegerBlocks();
   /** By series: its newest row. */
   #newest = new Int32Array(0);
   readonly #fields = new Map<number, Field>();
@@ -98,8 +99,8 @@ export class SamplePart implements RowsPart {
       if (!batch.columns.some(({ columnId }) => columnId === id)) padMissing(field, base + batch.rowCount);
     }
     this.#reserveSeries(scanned.sids);
-    this.#times.reserve(base + batch.rowCount);
-    this.#before.reserve(base + batch.rowCount);
+    this.#times.extend(base + batch.rowCount);
+    this.#before.extend(base + batch.rowCount);
     for (let from = 0; from < batch.rowCount; from += ROWS_PER_TURN) {
       if (from > 0) await rest();
       this.#link(scanned.sids, batch, base, from, Math.min(from + ROWS_PER_TURN, batch.rowCount));
@@ -142,11 +143,11 @@ export class SamplePart implements RowsPart {
     if (field === undefined) return false;
     const { bytes, missing, numbers } = field;
     if (bytes.size === 0 && numbers.length === 0) return false;
-    const isThere = (row: number): boolean => bytes.has(row) || (row < numbers.length && missing?.array[row] !== 1);
+    const isThere = (row: number): boolean => bytes.has(row) || (row < numbers.length && missing?.get(row) !== 1);
     const key = `${columnId} ${name}`;
     const from = this.#without.get(key) ?? 0;
     for (const sid of sids) {
-      for (let row = this.#newest[sid] ?? NO_ROW; row >= from; row = this.#before.array[row]) {
+      for (let row = this.#newest[sid] ?? NO_ROW; row >= from; row = this.#before.get(row)) {
         if (row < rowCount && isThere(row)) return true;
       }
     }
@@ -156,16 +157,12 @@ export class SamplePart implements RowsPart {
 
   #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {
     const words = new Int32Array(batch.times.buffer, batch.times.byteOffset, batch.rowCount * 2);
-    const times = this.#times.array;
-    const before = this.#before.array;
     for (let i = from; i < to; i++) {
       const sid = sids[batch.seriesIndex[i]];
-      times[base + i] = millisOf(words[2 * i] >>> 0, words[2 * i + 1], this.#unit);
-      before[base + i] = this.#newest[sid];
+      this.#times.set(base + i, millisOf(words[2 * i] >>> 0, words[2 * i + 1], this.#unit));
+      this.#before.set(base + i, this.#newest[sid]);
       this.#newest[sid] = base + i;
     }
-    this.#times.length = base + to;
-    this.#before.length = base + to;
   }
 
   #reserveSeries(sids: readonly number[]): void {
@@ -180,7 +177,7 @@ export class SamplePart implements RowsPart {
   #fieldOf(columnId: number, base: number): Field {
     let field = this.#fields.get(columnId);
     if (field === undefined) {
-      field = { numbers: new Doubles(), missing: undefined, bytes: new Map() };
+      field = { numbers: new DoubleBlocks(), missing: undefined, bytes: new Map() };
       this.#fields.set(columnId, field);
       padMissing(field, base);
     }
@@ -199,13 +196,13 @@ export class SamplePart implements RowsPart {
     const last = rows.length === 0 ? NO_ROW : rows.array[rows.length - 1];
     if (last === newest) return run;
     let added = 0;
-    for (let row = newest; row > last; row = this.#before.array[row]) added++;
+    for (let row = newest; row > last; row = this.#before.get(row)) added++;
     const length = rows.length + added;
     rows.reserve(length);
     times.reserve(length);
-    for (let row = newest, at = length - 1; row > last; row = this.#before.array[row], at--) {
+    for (let row = newest, at = length - 1; row > last; row = this.#before.get(row), at--) {
       rows.array[at] = row;
-      times.array[at] = this.#times.array[row];
+      times.array[at] = this.#times.get(row);
     }
     for (let at = Math.max(1, length - added); at < length; at++) {
       if (times.array[at] <= times.array[at - 1]) run.isAscending = false;
@@ -222,11 +219,11 @@ export class SamplePart implements RowsPart {
       numbers = new Doubles();
       run.numbers.set(columnId, numbers);
     }
-    const source = this.#fields.get(columnId)?.numbers.array;
+    const source = this.#fields.get(columnId)?.numbers;
     numbers.reserve(run.rows.length);
     for (let at = numbers.length; at < run.rows.length; at++) {
       const row = run.rows.array[at];
-      numbers.array[at] = source !== undefined && row < source.length ? source[row] : 0;
+      numbers.array[at] = source !== undefined && row < source.length ? source.get(row) : 0;
     }
     numbers.length = run.rows.length;
     return numbers.array;
@@ -258,44 +255,36 @@ function appendCells(field: Field, cells: Cells): void {
     return;
   }
   const { numbers } = field;
-  numbers.reserve(base + to);
+  numbers.extend(base + to);
   if (isRead && column.kind !== 'bytes') {
     const { values } = column;
-    if (values instanceof Float64Array) numbers.array.set(values.subarray(from, to), base + from);
-    else for (let row = from; row < to; row++) numbers.array[base + row] = Number(values[row]);
+    if (values instanceof Float64Array) numbers.setAll(values.subarray(from, to), base + from);
+    else for (let row = from; row < to; row++) numbers.set(base + row, Number(values[row]));
   }
-  numbers.length = base + to;
   if (column.validity === undefined) {
-    if (field.missing !== undefined) growTo(field.missing, base + to);
+    field.missing?.extend(base + to);
     return;
   }
-  field.missing ??= new Flags();
-  growTo(field.missing, base + to);
-  for (let row = from; row < to; row++) if (!hasValue(column, row)) field.missing.array[base + row] = 1;
-}
-
-/** Makes `flags` so long, with 0 for what is new. */
-function growTo(flags: Flags, length: number): void {
-  flags.reserve(length);
-  flags.length = length;
+  field.missing ??= new FlagBlocks();
+  field.missing.extend(base + to);
+  for (let row = from; row < to; row++) if (!hasValue(column, row)) field.missing.set(base + row, 1);
 }
 
 /** Rows up to `length` that were not appended have no value. */
 function padMissing(field: Field, length: number): void {
   const from = field.numbers.length;
   if (from === length) return;
-  field.missing ??= new Flags();
-  growTo(field.missing, length);
-  field.missing.array.fill(1, from, length);
-  field.numbers.reserve(length);
-  field.numbers.length = length;
+  field.missing ??= new FlagBlocks();
+  field.missing.extend(length);
+  field.missing.fill(1, from, length);
+  field.numbers.extend(length);
 }
 
 function flagsAt(field: Field | undefined, rows: Int32Array): Uint8Array | undefined {
   if (field === undefined) return new Uint8Array(rows.length).fill(1);
   const { missing } = field;
   if (missing === undefined) return undefined;
-  return Uint8Array.from(rows, (row) => missing.array[row]);
+  return Uint8Array.from(rows, (row) => missing.get(row));
 }
 
 function bytesAt(field: Field | undefined, rows: Int32Array): (Uint8Array | undefined)[] | undefined {

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
@@ -23,8 +24,10 @@ import type { SegmentSamples, SegmentWanted } from './segment-samples.js';
 
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
-/** Series that are looked at before others are served: some milliseconds. */
-const TURN_SERIES = 4096;
+/** What it takes to look at a series, as so many samples. */
+const SERIES_WORK = 16;
+/** The same for samples that are not in order. */
+const SORT_WORK = 8;
 
 export interface TableSamplesDeps {
   readonly files: SegmentFiles;
@@ -77,10 +80,10 @@ export class TableSamples {
       for (const field of fields) {
         const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
         const name = fields.length > 1 ? field.name : undefined;
-        let count = 0;
+        const slices = new Slices(this.#deps.clock);
         for (const [sid, piece] of pieces) {
           found.push(sampleSeries(this.#labelsOf(index, sid, name), piece));
-          if (++count % TURN_SERIES === 0) await this.#deps.clock.turn();
+          if (slices.isOver(workOf(piece))) await slices.turn();
         }
       }
     }
@@ -198,25 +201,22 @@ export class TableSamples {
       if (pieces === undefined) bySeries.set(sid, [part]);
       else pieces.push(part);
     };
-    let sinceTurn = 0;
-    const worked = async (seriesCount: number): Promise<void> => {
-      sinceTurn += seriesCount;
-      if (sinceTurn < TURN_SERIES) return;
-      sinceTurn = 0;
-      await this.#deps.clock.turn();
-    };
+    const slices = new Slices(this.#deps.clock);
     const wanted = wantedOf(view, this.table, range, chosenFrom(view.series, sids));
     await this.#deps.files.check(wanted.map(({ segment }) => segment));
     const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, call.signal);
     for (const [at, { sids: own }] of wanted.entries()) {
-      for (let i = 0; i < own.length; i++) add(own[i], pieces[at][i]);
-      await worked(own.length);
+      for (let i = 0; i < own.length; i++) {
+        const piece = pieces[at][i];
+        add(own[i], piece);
+        if (slices.isOver(workOf(piece))) await slices.turn();
+      }
     }
     for (const { part, rowCount } of view.parts) {
-      for (let at = 0; at < sids.length; at += TURN_SERIES) {
-        const some = sids.subarray(at, at + TURN_SERIES);
-        for (const sid of some) add(sid, part.piece(sid, rowCount, field.columns));
-        await worked(some.length);
+      for (const sid of sids) {
+        const piece = part.piece(sid, rowCount, field.columns);
+        add(sid, piece);
+        if (slices.isOver(workOf(piece))) await slices.turn();
       }
     }
     const keepsMissing = mergeModeOf(this.table) === 'last_row';
@@ -226,7 +226,7 @@ export class TableSamples {
       if (pieces === undefined) continue;
       const piece = merged(pieces, keepsMissing);
       if (piece.times.length > 0) found.set(sid, piece);
-      await worked(1);
+      if (slices.isOver(workOf(piece))) await slices.turn();
     }
     return found;
   }
@@ -263,6 +263,11 @@ export interface SeriesPlace {
   readonly labels: Labels;
   readonly sid: number;
   readonly group: SeriesGroup;
+}
+
+function workOf(piece: Piece | undefined): number {
+  if (piece === undefined) return SERIES_WORK;
+  return SERIES_WORK + piece.times.length * (piece.isAscending ? 1 : SORT_WORK);
 }
 
 function unitOf(table: Table): TimeUnit {

@@ -5,6 +5,7 @@
 import { invariant } from '#shared/errors/invariant';
 
 import { SeededRandom } from '../tsbs/seeded-random.js';
+import { labelField, SAMPLE_BYTES_MAX, SERIES_BYTES_MAX, writeSeries } from './wire.js';
 
 export const STEP_SECONDS = 15;
 export const START_MS = 1_700_000_000_000;
@@ -203,45 +204,4 @@ function drawnCourse(draw: number): Course {
   if (draw < 0.55) return 'constant';
   if (draw < 0.8) return 'counter';
   return draw < 0.95 ? 'bytes' : 'level';
-}
-
-const SERIES_TAG = 0x0a;
-const LABEL_TAG = 0x0a;
-const NAME_TAG = 0x0a;
-const VALUE_TAG = 0x12;
-const SAMPLE_TAG = 0x12;
-const SAMPLE_VALUE_TAG = 0x09;
-const SAMPLE_TIME_TAG = 0x10;
-const SAMPLE_BYTES_MAX = 21;
-const SERIES_BYTES_MAX = 512;
-
-function labelField(name: string, value: string): Buffer {
-  const parts = [NAME_TAG, name.length, ...Buffer.from(name), VALUE_TAG, value.length, ...Buffer.from(value)];
-  invariant(parts.length < 0x80, 'label is too long for a length of one byte');
-  return Buffer.from([LABEL_TAG, parts.length, ...parts]);
-}
-
-/** A series with one sample; as other senders do, a value of 0 is left out. */
-function writeSeries(target: Buffer, from: number, { labels, value }: Series, timeMs: number): number {
-  const sampleLength = (value === 0 ? 0 : 9) + 7;
-  let at = from;
-  target[at++] = SERIES_TAG;
-  at = writeLength(target, at, labels.length + 2 + sampleLength);
-  at += labels.copy(target, at);
-  target[at++] = SAMPLE_TAG;
-  target[at++] = sampleLength;
-  if (value !== 0) {
-    target[at++] = SAMPLE_VALUE_TAG;
-    at = target.writeDoubleLE(value, at);
-  }
-  target[at++] = SAMPLE_TIME_TAG;
-  return writeLength(target, at, timeMs);
-}
-
-function writeLength(target: Buffer, from: number, length: number): number {
-  let at = from;
-  let rest = length;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target[at++] = (rest % 0x80) | 0x80;
-  target[at++] = rest;
-  return at;
 }

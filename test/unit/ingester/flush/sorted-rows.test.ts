@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 
+import { systemClock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
 import { pieceEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
@@ -82,10 +84,10 @@ async function sorted(
   window: { from: bigint; to: bigint } | undefined,
   { order, sliceRows = 64 }: { order?: SeriesOrder; sliceRows?: number } = {},
 ): Promise<string[]> {
-  const rest = (): Promise<void> => Promise.resolve();
-  const rows = new WindowRows(generation, order, window, rest);
+  const slices = new Slices(systemClock);
+  const rows = new WindowRows(generation, order, window, slices);
   const counts = await rows.counts();
-  const plan = await planColumns(generation, rest);
+  const plan = await planColumns(generation, slices);
   const options = { table, plan, rowCount: generation.rowCount, hasMetrics: order !== undefined };
   const found: string[] = [];
   for (const slice of slicesOf(pieceEnds(counts, 25), sliceRows)) {
