@@ -78,15 +78,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     cacheBytes: config.sampleCacheBytes,
     metadataTable: config.promql.names.metadataTable,
   });
-  const unsubscribe = [
-    catalog.onManifest((manifest) => manifests.apply(manifest)),
-    catalog.onReset(() => manifests.clear()),
-    catalog.onDropped((table) => {
-      Promise.all([snapshots.dropped(table), samples.dropped(table)]).catch((error: unknown) => {
-        log.error({ error }, 'rows of a dropped table could not be let go');
-      });
-    }),
-  ];
+  const unsubscribe = follow(deps, { manifests, snapshots, samples });
   const { concurrent, queue, processBytes } = config.runs;
   const shared = {
     ...deps,
@@ -118,4 +110,20 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       return Promise.resolve();
     },
   };
+}
+
+/** What is known of tables and rows goes with the catalog. @returns what ends that. */
+function follow(
+  { catalog, log }: QuerierDeps,
+  { manifests, snapshots, samples }: { manifests: ManifestCache; snapshots: RegionSnapshots; samples: SampleStore },
+): (() => void)[] {
+  return [
+    catalog.onManifest((manifest) => manifests.apply(manifest)),
+    catalog.onReset(() => manifests.clear()),
+    catalog.onDropped((table) => {
+      Promise.all([snapshots.dropped(table), samples.dropped(table)]).catch((error: unknown) => {
+        log.error({ error }, 'rows of a dropped table could not be let go');
+      });
+    }),
+  ];
 }
