@@ -1,3 +1,5 @@
+import { getHeapStatistics } from 'node:v8';
+
 import type { Clock } from '#shared/clock/clock';
 import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -19,7 +21,7 @@ import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
 import { Admission } from './run/admission.js';
-import { MemoryWatch } from './run/memory-watch.js';
+import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
@@ -85,7 +87,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     clock,
     metrics: querierMetrics(deps.metrics),
     admission: new Admission({ concurrent, queue, clock }),
-    memory: new MemoryWatch({ clock, limitBytes: processBytes, usedBytes: () => process.memoryUsage.rss() }),
+    memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlMethod = sql({
@@ -126,4 +128,17 @@ function follow(
       });
     }),
   ];
+}
+
+/** Part of the heap's greatest size: above it, most of the time would go into collecting garbage. */
+const HEAP_SHARE = 0.75;
+
+function processMemory(limitBytes: number): WatchedMemory {
+  return { limitBytes, usedBytes: () => process.memoryUsage.rss() };
+}
+
+/** The process ends when its heap is full, however much memory the machine has. */
+function heapMemory(): WatchedMemory {
+  const limitBytes = getHeapStatistics().heap_size_limit * HEAP_SHARE;
+  return { limitBytes, usedBytes: () => getHeapStatistics().used_heap_size };
 }

@@ -22,6 +22,9 @@ export interface Place {
   aside<T>(work: () => Promise<T>): Promise<T>;
 }
 
+/** Of work that nobody counts. */
+export const NO_PLACE: Place = { aside: (work) => work() };
+
 /** Waits that are shorter keep their place: most are, and giving it away would only cost. */
 const ASIDE_MS = 100;
 

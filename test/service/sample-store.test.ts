@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { printLabels } from '#services/querier/promql/labels';
 import type { SampleStore } from '#services/querier/samples/sample-store';
+import { NO_PLACE } from '#shared/limits/bounded-queue';
 import { FOREVER, matcher, openSamples, selectSamples } from '#test/support/sample-rig';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
@@ -100,7 +101,7 @@ describe('SampleStore', () => {
       ['a', 'b'].map((host) => row(host, 1, 1)),
     );
     const all = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
-    const open = await store.open('public', CALL);
+    const open = await store.open('public', CALL, NO_PLACE);
     expect(await open.labelNames(all)).to.deep.equal(['__name__', 'host']);
     expect(await open.labelValues('host', all)).to.deep.equal(['a', 'b']);
     expect(await open.labelValues('__name__', all)).to.deep.equal(['m']);
@@ -115,7 +116,7 @@ describe('SampleStore', () => {
   it('gives a query the same rows in each of its parts', async () => {
     const table = await rig.table('m');
     await rig.write(table, [row('x', 1, 1)]);
-    const open = await store.open('public', CALL);
+    const open = await store.open('public', CALL, NO_PLACE);
     const first = await open.select([matcher('__name__=m')], ...FOREVER);
     await rig.write(table, [row('x', 2, 2), row('new', 1, 1)]);
     await select(['__name__=m']);
@@ -139,7 +140,7 @@ describe('SampleStore', () => {
       hosts.slice(0, 100).map((host) => row(host, 2, -1)),
     );
     const read = async (texts: readonly string[], [fromMs, toMs]: readonly [number, number]): Promise<string[]> => {
-      const open = await store.open('public', CALL);
+      const open = await store.open('public', CALL, NO_PLACE);
       const found: string[] = [];
       try {
         for await (const { labels, piece } of open.stored(texts.map(matcher), fromMs, toMs)) {

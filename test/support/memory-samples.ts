@@ -22,6 +22,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { metricNames } from '#shared/schema/metric-table';
 
 import { partialQuerier } from './partial-querier.js';
+import { Gate } from './gate.js';
 import { memorySource } from './promql-source.js';
 
 export type MemoryDatabases = Readonly<Record<string, readonly SampleSeries[]>>;
@@ -32,6 +33,8 @@ export class MemorySamples implements SampleSources {
   openCount = 0;
   /** Whether reads of samples wait until their call ends. */
   isStuck = false;
+  /** Reached when a read is stuck. */
+  readonly stuck = new Gate();
   readonly #databases: MemoryDatabases;
   #stateCount = 0;
 
@@ -46,7 +49,10 @@ export class MemorySamples implements SampleSources {
     const labelsOf = (query: SeriesQuery): Labels[] =>
       all.filter((one) => fits(one, query)).map(({ labels }) => labels);
     const select: DatabaseSamples['select'] = async (matchers, fromMs, toMs) => {
-      if (this.isStuck) await ended(call);
+      if (this.isStuck) {
+        void this.stuck.pass();
+        await ended(call);
+      }
       return source.select(matchers, fromMs, toMs);
     };
     this.openCount++;
@@ -136,7 +142,7 @@ export function memoryQuerier(
     clock,
     metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
     admission: new Admission({ concurrent: options.concurrent ?? 4, queue: 8, clock }),
-    memory: new MemoryWatch({ clock, limitBytes: 16 * 2 ** 30, usedBytes: () => process.memoryUsage.rss() }),
+    memory: new MemoryWatch({ clock, kinds: [] }),
     promLimits,
   });
   return partialQuerier(methods);

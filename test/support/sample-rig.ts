@@ -11,6 +11,7 @@ import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { NO_PLACE } from '#shared/limits/bounded-queue';
 import { LocalStore } from '#shared/segments/local-store';
 
 import { KeptLog } from './quiet-log.js';
@@ -53,7 +54,7 @@ export async function selectSamples(
   texts: readonly string[],
   [fromMs, toMs]: readonly [number, number] = FOREVER,
 ): Promise<string[]> {
-  const open = await store.open('public', CALL);
+  const open = await store.open('public', CALL, NO_PLACE);
   try {
     const series = await open.select(texts.map(matcher), fromMs, toMs);
     return series

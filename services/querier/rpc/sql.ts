@@ -6,7 +6,7 @@ import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Place } from '#shared/limits/bounded-queue';
+import { NO_PLACE } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
@@ -61,8 +61,6 @@ export interface SqlDeps {
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
 const STATEMENTS_MAX = 1000;
-/** Of statements that do not work in the engine. */
-const NO_PLACE: Place = { aside: (work) => work() };
 const NO_TEXT = new Uint8Array(0);
 const NO_COLUMNS: readonly ResultColumn[] = [];
 

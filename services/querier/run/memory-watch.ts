@@ -7,23 +7,26 @@ const GROWTH = 0.1;
 
 export interface MemoryWatchOptions {
   readonly clock: Clock;
-  /** Memory of the process at which queries are ended. */
+  readonly kinds: readonly WatchedMemory[];
+}
+
+export interface WatchedMemory {
+  /** So much at which queries are ended. */
   readonly limitBytes: number;
-  /** Memory of the process now. */
   readonly usedBytes: () => number;
 }
 
 type End = (error: AlmanacError) => void;
 
 /**
- * Ends queries, the youngest first, while the process is larger than it may be: the engine's own limit does not count
- * strings and lists that functions make. A query under which the process did not grow is let be, because memory that was
- * given back may stay with the process.
+ * Ends queries, the youngest first, while there is more of a kind of memory than may be: the engine's own limit does not
+ * count strings and lists that functions make, and a process whose heap is full ends. A query under which it did not
+ * grow is let be, because memory that was given back may stay with the process.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
-  /** In the order in which they began, with the memory of the process then. */
-  readonly #running = new Map<End, number>();
+  /** In the order in which they began, with what was used of each kind then. */
+  readonly #running = new Map<End, readonly number[]>();
   #timer: Timer | undefined;
 
   constructor(options: MemoryWatchOptions) {
@@ -32,21 +35,27 @@ export class MemoryWatch {
 
   /** Watches over a query. @returns to be called when it has ended. */
   enter(end: End): () => void {
-    this.#running.set(end, this.#options.usedBytes());
-    this.#timer ??= this.#options.clock.after(LOOK_MS, () => this.#look());
+    const { clock, kinds } = this.#options;
+    this.#running.set(
+      end,
+      kinds.map(({ usedBytes }) => usedBytes()),
+    );
+    this.#timer ??= clock.after(LOOK_MS, () => this.#look());
     return () => void this.#running.delete(end);
   }
 
   #look(): void {
-    const { clock, limitBytes, usedBytes } = this.#options;
+    const { clock, kinds } = this.#options;
     this.#timer = undefined;
     if (this.#running.size === 0) return;
-    const used = usedBytes();
-    if (used > limitBytes) {
-      const grown = [...this.#running].filter(([, before]) => used - before > limitBytes * GROWTH);
+    for (const [kind, { limitBytes, usedBytes }] of kinds.entries()) {
+      const used = usedBytes();
+      if (used <= limitBytes) continue;
+      const grown = [...this.#running].filter(([, before]) => used - before[kind] > limitBytes * GROWTH);
       const youngest = grown.at(-1)?.[0];
-      if (youngest !== undefined) this.#running.delete(youngest);
-      youngest?.(new AlmanacError('resources_exhausted', 'query needs more memory than it may use'));
+      if (youngest === undefined) continue;
+      this.#running.delete(youngest);
+      youngest(new AlmanacError('resources_exhausted', 'query needs more memory than it may use'));
     }
     this.#timer = clock.after(LOOK_MS, () => this.#look());
   }

@@ -1,4 +1,5 @@
 import type { Call } from '#shared/contracts/call';
+import type { Place } from '#shared/limits/bounded-queue';
 
 import type { LabelMatcher } from '../promql/ast.js';
 import type { SeriesSource } from '../promql/env.js';
@@ -57,6 +58,9 @@ export interface DatabaseSamples extends SeriesSource {
 
 /** Opens databases for PromQL. */
 export interface SampleSources {
-  /** @throws `database_not_found`. */
-  open(database: string, call: Call): Promise<DatabaseSamples>;
+  /**
+   * @param place of the query: other processes are waited for aside of it.
+   * @throws `database_not_found`.
+   */
+  open(database: string, call: Call, place: Place): Promise<DatabaseSamples>;
 }

@@ -6,6 +6,7 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Place } from '#shared/limits/bounded-queue';
 import { errorCode } from '#shared/fs/node-file-system';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
@@ -64,12 +65,12 @@ export class SampleStore implements SampleSources {
     this.#present = new PresentFields({ files, connection });
   }
 
-  async open(database: string, call: Call): Promise<DatabaseSamples> {
+  async open(database: string, call: Call, place: Place): Promise<DatabaseSamples> {
     const { catalog, metadataTable } = this.#deps;
     await catalog.database(database, call);
     const tables = await catalog.tables(database, call);
     const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
-    return new OpenDatabase(read, this, call);
+    return new OpenDatabase(read, this, { call, place });
   }
 
   get clock(): Clock {
@@ -119,13 +120,15 @@ class OpenDatabase implements DatabaseSamples {
   readonly #tables: readonly Table[];
   readonly #store: SampleStore;
   readonly #call: Call;
+  readonly #place: Place;
   readonly #opened = new Map<number, Promise<TableSamples>>();
   #isClosed = false;
 
-  constructor(tables: readonly Table[], store: SampleStore, call: Call) {
+  constructor(tables: readonly Table[], store: SampleStore, { call, place }: { call: Call; place: Place }) {
     this.#tables = tables;
     this.#store = store;
     this.#call = call;
+    this.#place = place;
   }
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
@@ -288,7 +291,8 @@ class OpenDatabase implements DatabaseSamples {
       opened = this.#store.table(table, this.#call);
       this.#opened.set(table.tableId, opened);
     }
-    const samples = await opened;
+    const opening = opened;
+    const samples = await this.#place.aside(() => opening);
     if (this.#isClosed) throw new AlmanacError('cancelled', 'the query has ended');
     return samples;
   }

@@ -6,7 +6,7 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode } from '#shared/fs/node-file-system';
-import type { Place } from '#shared/limits/bounded-queue';
+import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { LocalStore } from '#shared/segments/local-store';
 
@@ -50,9 +50,6 @@ interface Taking {
   readonly guessed: BoundTable | undefined;
   readonly place: Place;
 }
-
-/** Of whoever is not counted. */
-const NO_PLACE: Place = { aside: (work) => work() };
 
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];

@@ -14,7 +14,7 @@ export interface DatabasesOptions {
   /** The database of selectors that name none. */
   readonly session: string;
   readonly call: Call;
-  /** Reads are made aside of it. */
+  /** Other processes are waited for aside of it; work on what they answer keeps it. */
   readonly place: Place;
 }
 
@@ -52,14 +52,7 @@ export class Databases implements SeriesSource {
     const { database, matchers: others } = this.addressed(matchers);
     const samples = await this.aside(() => this.#open(database));
     if (samples === undefined) return;
-    const series = samples.stored(others, fromMs, toMs)[Symbol.asyncIterator]();
-    try {
-      // Only the first may wait for other processes.
-      let next = await this.aside(() => series.next());
-      for (; next.done !== true; next = await series.next()) yield next.value;
-    } finally {
-      await series.return?.();
-    }
+    yield* samples.stored(others, fromMs, toMs);
   }
 
   /** The matchers without those that name the database. @throws `invalid_arguments` if they name none in particular. */
@@ -99,11 +92,9 @@ export class Databases implements SeriesSource {
   }
 
   /** Reads something of a database. @returns undefined if there is no such database. */
-  read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
-    return this.#options.place.aside(async () => {
-      const samples = await this.#open(database);
-      return samples === undefined ? undefined : read(samples);
-    });
+  async read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
+    const samples = await this.aside(() => this.#open(database));
+    return samples === undefined ? undefined : read(samples);
   }
 
   close(): void {
@@ -112,9 +103,10 @@ export class Databases implements SeriesSource {
   }
 
   async #open(database: string): Promise<DatabaseSamples | undefined> {
+    const { sources, call, place } = this.#options;
     if (this.#opened.has(database)) return this.#opened.get(database);
     try {
-      const samples = await this.#options.sources.open(database, this.#options.call);
+      const samples = await sources.open(database, call, place);
       this.#opened.set(database, samples);
       return samples;
     } catch (error) {
