@@ -6,7 +6,6 @@
  * each row, and reading it series by series misses the processor's caches at each.
  */
 import type { Slices } from '#shared/clock/slices';
-import type { RowBatch } from '#shared/rowbatch/row-batch';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
 import type { Chosen, ColumnArrays } from './column-arrays.js';
@@ -55,9 +54,8 @@ export class WindowRows {
     const counts = new Uint32Array(this.#generation.seriesCount);
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
-      const places = this.#placesOf(held);
       for (const run of runsOf(held)) {
-        count(held.batch, places, insideOf(held, this.#window, run), run, counts);
+        count(held, this.#order, insideOf(held, this.#window, run), run, counts);
         if (this.#slices.isOver(run.to - run.from)) await this.#slices.turn();
       }
     }
@@ -76,20 +74,18 @@ export class WindowRows {
     const chosen: Chosen = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
-      const places = this.#placesOf(held);
       for (const run of runsOf(held)) {
-        choose(held.batch, places, insideOf(held, this.#window, run), { run, next, length: slice.length }, chosen);
+        choose(
+          held,
+          insideOf(held, this.#window, run),
+          { run, next, length: slice.length, order: this.#order },
+          chosen,
+        );
         if (chosen.count > 0) arrays.put(held.batch, chosen);
         const moved = chosen.count * arrays.width;
         if (this.#slices.isOver(run.to - run.from + moved)) await this.#slices.turn();
       }
     }
-  }
-
-  /** Place of each entry of a batch's list of series. */
-  #placesOf({ sids }: HeldBatch): Uint32Array {
-    const { placeOf } = this.#order ?? {};
-    return placeOf === undefined ? sids : sids.map((sid) => placeOf[sid]);
   }
 }
 
@@ -132,37 +128,42 @@ function isWithin(times: TimeBand, { from, to }: TimeWindow): boolean {
 }
 
 function count(
-  { seriesIndex }: RowBatch,
-  placeOf: Uint32Array,
+  { batch: { seriesIndex }, sids }: HeldBatch,
+  order: SeriesOrder | undefined,
   inside: Uint8Array | undefined,
   { from, to }: Run,
   counts: Uint32Array,
 ): void {
+  const placeOf = order?.placeOf;
   for (let row = from; row < to; row++) {
-    if (inside === undefined || inside[row - from] === 1) counts[placeOf[seriesIndex[row]]]++;
+    if (inside?.[row - from] === 0) continue;
+    const sid = sids[seriesIndex[row]];
+    counts[placeOf === undefined ? sid : placeOf[sid]]++;
   }
 }
 
 interface Choice {
   readonly run: Run;
-  /** Where the next row of each series goes; outside of the slice it is negative or beyond `length`. */
+  /** By place of the series: where its next row goes; outside of the slice it is negative or beyond `length`. */
   readonly next: Int32Array;
   readonly length: number;
+  readonly order: SeriesOrder | undefined;
 }
 
-/** The rows of a run that are of the slice. @param seriesOf place in `next` of each entry of the batch's list. */
+/** The rows of a run that are of the slice. */
 function choose(
-  { seriesIndex }: RowBatch,
-  seriesOf: Uint32Array,
+  { batch: { seriesIndex }, sids }: HeldBatch,
   inside: Uint8Array | undefined,
-  { run: { from, to }, next, length }: Choice,
+  { run: { from, to }, next, length, order }: Choice,
   chosen: Chosen,
 ): void {
   const { rows, places } = chosen;
+  const placeOf = order?.placeOf;
   let chosenCount = 0;
   for (let row = from; row < to; row++) {
     if (inside?.[row - from] === 0) continue;
-    const place = next[seriesOf[seriesIndex[row]]]++;
+    const sid = sids[seriesIndex[row]];
+    const place = next[placeOf === undefined ? sid : placeOf[sid]]++;
     if (place < 0 || place >= length) continue;
     rows[chosenCount] = row;
     places[chosenCount++] = place;
