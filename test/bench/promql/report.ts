@@ -46,5 +46,7 @@ function same(panels: readonly PanelFigures[], { panel, range }: PanelFigures): 
 }
 
 function agrees(a: PanelFigures, b: PanelFigures): boolean {
-  return a.series === b.series && Math.abs(a.sum - b.sum) <= NEAR * Math.max(Math.abs(a.sum), Math.abs(b.sum));
+  const areNear = Math.abs(a.sum - b.sum) <= NEAR * Math.max(Math.abs(a.sum), Math.abs(b.sum));
+  // A ratio of zeros makes both sums no number.
+  return a.series === b.series && (areNear || Object.is(a.sum, b.sum));
 }
