@@ -113,6 +113,41 @@ describe('SampleStore', () => {
     open.close();
   });
 
+  it('lists the series that have a fresh row in the range, and all of a segment that overlaps it', async () => {
+    const table = await rig.table('m');
+    const hosts = async (fromSeconds: number, toSeconds: number): Promise<string[]> => {
+      const query = { matcherSets: [[matcher('__name__=m')]], fromMs: fromSeconds * 1000, toMs: toSeconds * 1000 };
+      const open = await store.open('public', CALL);
+      try {
+        const series = (await open.series(query)).map((labels) => labels.get('host'));
+        expect(await open.labelValues('host', query)).to.deep.equal(series);
+        expect(await open.labelValues('__name__', query)).to.deep.equal(series.length === 0 ? [] : ['m']);
+        expect((await open.labelNames(query)).length).to.equal(series.length === 0 ? 0 : 2);
+        expect(await open.labelValues('__field__', query)).to.have.length(series.length === 0 ? 0 : 1);
+        return series;
+      } finally {
+        open.close();
+      }
+    };
+    // The far sample makes the bounds of the memtable say nothing of the others.
+    await rig.write(table, [row('a', 100, 1), row('b', 100, 1), row('b', 200, 2), row('far', 9_000_000_000, 1)]);
+    expect(await hosts(10, 50)).to.deep.equal([]);
+    expect(await hosts(100, 100)).to.deep.equal(['a', 'b']);
+    expect(await hosts(101, 250)).to.deep.equal(['b']);
+    expect(await hosts(101, 199)).to.deep.equal([]);
+    expect(await hosts(8_999_999_999, 9_100_000_000)).to.deep.equal(['far']);
+    expect(await hosts(9_000_000_001, 9_100_000_000)).to.deep.equal([]);
+    expect(await hosts(250, 50)).to.deep.equal([]);
+    await rig.flush(table);
+    await rig.write(table, [row('new', 300, 1)]);
+    expect(await hosts(10, 50)).to.deep.equal([]);
+    expect(await hosts(250, 50)).to.deep.equal([]);
+    expect(await hosts(101, 150)).to.deep.equal(['a', 'b']);
+    expect(await hosts(250, 299)).to.deep.equal([]);
+    expect(await hosts(150, 300)).to.deep.equal(['a', 'b', 'new']);
+    expect(await hosts(0, 9_100_000_000)).to.deep.equal(['a', 'b', 'far', 'new']);
+  });
+
   it('gives a query the same rows in each of its parts', async () => {
     const table = await rig.table('m');
     await rig.write(table, [row('x', 1, 1)]);

@@ -1,3 +1,4 @@
+import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import { hasValue, type Column } from '#shared/rowbatch/column';
@@ -42,6 +43,9 @@ export class SamplePart implements RowsPart {
   rowCount = 0;
   pins = 0;
   isObsolete = false;
+  /** The least time of its rows, milliseconds; later rows than a snapshot reads may be among them. */
+  leastMs = Infinity;
+  greatestMs = -Infinity;
   readonly #unit: TimeUnit;
   readonly #times = new DoubleBlocks();
   /** The row before of the same series. */
@@ -155,14 +159,46 @@ export class SamplePart implements RowsPart {
     return false;
   }
 
+  /**
+   * Those of the series that have no row below `rowCount` in the range, both ends in it.
+   *
+   * @param slices others are served meanwhile: there may be millions of rows.
+   */
+  async lacking(
+    sids: Int32Array,
+    rowCount: number,
+    { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+    slices: Slices,
+  ): Promise<Int32Array> {
+    const found = new Int32Array(sids.length);
+    let count = 0;
+    for (const sid of sids) {
+      let row = this.#newest[sid] ?? NO_ROW;
+      for (; row !== NO_ROW; row = this.#before.get(row)) {
+        const timeMs = this.#times.get(row);
+        if (row < rowCount && timeMs >= fromMs && timeMs <= toMs) break;
+        if (slices.isOver(1)) await slices.turn();
+      }
+      if (row === NO_ROW) found[count++] = sid;
+      if (slices.isOver(1)) await slices.turn();
+    }
+    return found.subarray(0, count);
+  }
+
   #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {
     const words = new Int32Array(batch.times.buffer, batch.times.byteOffset, batch.rowCount * 2);
+    let { leastMs, greatestMs } = this;
     for (let i = from; i < to; i++) {
       const sid = sids[batch.seriesIndex[i]];
-      this.#times.set(base + i, millisOf(words[2 * i] >>> 0, words[2 * i + 1], this.#unit));
+      const timeMs = millisOf(words[2 * i] >>> 0, words[2 * i + 1], this.#unit);
+      if (timeMs < leastMs) leastMs = timeMs;
+      if (timeMs > greatestMs) greatestMs = timeMs;
+      this.#times.set(base + i, timeMs);
       this.#before.set(base + i, this.#newest[sid]);
       this.#newest[sid] = base + i;
     }
+    this.leastMs = leastMs;
+    this.greatestMs = greatestMs;
   }
 
   #reserveSeries(sids: readonly number[]): void {

@@ -176,8 +176,8 @@ class OpenDatabase implements DatabaseSamples {
     if (name === FIELD_LABEL) {
       // Series show it only where there are several.
       const add = (field: string): unknown => values.add(field);
-      await this.#eachTable(query, (samples, matchers) => {
-        samples.fieldNames(matchers, query.fromMs, query.toMs).forEach(add);
+      await this.#eachTable(query, async (samples, matchers) => {
+        (await samples.fieldNames(matchers, query)).forEach(add);
       });
       return [...values].sort(compareBytes);
     }
@@ -251,18 +251,16 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
-    await this.#eachTable(query, (samples, matchers) => {
-      for (const labels of samples.labels(matchers, query.fromMs, query.toMs)) visit(labels);
-    });
+    await this.#eachTable(query, (samples, matchers) => samples.labels(matchers, query, visit));
   }
 
   async #eachTable(
     query: SeriesQuery,
-    visit: (samples: TableSamples, matchers: readonly LabelMatcher[]) => void,
+    visit: (samples: TableSamples, matchers: readonly LabelMatcher[]) => Promise<void>,
   ): Promise<void> {
     const sets = query.matcherSets.length === 0 ? [[]] : query.matcherSets;
     for (const matchers of sets) {
-      for (const table of this.#meant(matchers)) visit(await this.#samples(table), matchers);
+      for (const table of this.#meant(matchers)) await visit(await this.#samples(table), matchers);
     }
   }
 

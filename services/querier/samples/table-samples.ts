@@ -2,8 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
-import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { fieldsOf, mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
+import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
 import { FIELD_LABEL, fieldTest } from '../promql/field-matchers.js';
@@ -21,6 +20,7 @@ import type { SampleView } from './sample-form.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples, SegmentWanted } from './segment-samples.js';
+import { mayHave, seriesInRange, unitOf, type ClosedRange } from './series-in-range.js';
 
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
@@ -106,24 +106,28 @@ export class TableSamples {
     }
   }
 
-  /** The labels of the series that fit all matchers, and may have a sample in the range. */
-  *labels(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Iterable<Labels> {
+  /** Calls back with the labels of the series that fit all matchers, and may have a sample in the range. */
+  async labels(matchers: readonly LabelMatcher[], range: ClosedRange, visit: (labels: Labels) => void): Promise<void> {
     const fields = this.#fieldsOf(matchers);
+    const slices = new Slices(this.#deps.clock);
     for (const view of this.#views) {
-      if (view.series === undefined || !mayHave(view, this.table, fromMs, toMs)) continue;
-      for (const sid of this.#matching(view, view.series, matchers)) {
-        for (const field of fields) yield this.#labelsOf(view.series, sid, fields.length > 1 ? field.name : undefined);
+      const index = view.series;
+      if (index === undefined) continue;
+      for (const sid of await this.#inRange(view, matchers, range, slices)) {
+        for (const field of fields) visit(this.#labelsOf(index, sid, fields.length > 1 ? field.name : undefined));
+        if (slices.isOver(SERIES_WORK)) await slices.turn();
       }
     }
   }
 
   /** Names of the fields that are meant, if a series fits all matchers and may have a sample in the range. */
-  fieldNames(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): readonly string[] {
-    const isThere = this.#views.some((view) => {
-      if (view.series === undefined || !mayHave(view, this.table, fromMs, toMs)) return false;
-      return this.#matching(view, view.series, matchers).length > 0;
-    });
-    return isThere ? this.#fieldsOf(matchers).map(({ name }) => name) : [];
+  async fieldNames(matchers: readonly LabelMatcher[], range: ClosedRange): Promise<readonly string[]> {
+    const slices = new Slices(this.#deps.clock);
+    for (const view of this.#views) {
+      const sids = await this.#inRange(view, matchers, range, slices);
+      if (sids.length > 0) return this.#fieldsOf(matchers).map(({ name }) => name);
+    }
+    return [];
   }
 
   /** Each label of the table with its values and how many series have them. */
@@ -163,6 +167,17 @@ export class TableSamples {
 
   get seriesCount(): number {
     return this.#views.reduce((sum, { seriesCount }) => sum + seriesCount, 0);
+  }
+
+  async #inRange(
+    view: SampleView,
+    matchers: readonly LabelMatcher[],
+    range: ClosedRange,
+    slices: Slices,
+  ): Promise<Int32Array> {
+    const question = { view, table: this.table, range };
+    if (view.series === undefined || !mayHave(question)) return NOTHING;
+    return seriesInRange(question, this.#matching(view, view.series, matchers), slices);
   }
 
   #fieldsOf(matchers: readonly LabelMatcher[]): readonly SampleField[] {
@@ -270,10 +285,6 @@ function workOf(piece: Piece | undefined): number {
   return SERIES_WORK + piece.times.length * (piece.isAscending ? 1 : SORT_WORK);
 }
 
-function unitOf(table: Table): TimeUnit {
-  return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
-}
-
 /** What is wanted of the segments that can have rows of the series in the range, in the order of their sequences. */
 function wantedOf(view: SampleView, table: Table, { fromMs, toMs }: TimeRange, chosen: Chosen): SegmentWanted[] {
   const factor = MS_PER[unitOf(table)];
@@ -292,13 +303,4 @@ function wantedOf(view: SampleView, table: Table, { fromMs, toMs }: TimeRange, c
     wanted.push({ segment, ...own, range, isWhole: range.fromMs === first && range.toMs === last });
   }
   return wanted.sort((a, b) => (a.segment.sequenceFrom < b.segment.sequenceFrom ? -1 : 1));
-}
-
-/** Whether any row of the region can be in the range; told by segments, and true where something is fresh. */
-function mayHave(view: SampleView, table: Table, fromMs: number, toMs: number): boolean {
-  if (view.parts.some(({ rowCount }) => rowCount > 0)) return true;
-  const factor = MS_PER[unitOf(table)];
-  return view.manifest.segments.some(({ timeFirst, timeLast }) => {
-    return Number(timeLast) * factor >= fromMs && Number(timeFirst) * factor - 1 <= toMs;
-  });
 }

@@ -1,0 +1,99 @@
+import type { Slices } from '#shared/clock/slices';
+import type { Segment, Table } from '#shared/contracts/gen/common';
+import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+
+import { chosenIn } from './chosen-series.js';
+import { MS_PER } from './millis.js';
+import type { SampleView } from './sample-form.js';
+
+/** Milliseconds, both ends in it. */
+export interface ClosedRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface RangeQuestion {
+  readonly view: SampleView;
+  readonly table: Table;
+  readonly range: ClosedRange;
+}
+
+/** How the rows of a source lie to a range, told by the least and the greatest of their times. */
+type Overlap = 'none' | 'part' | 'whole';
+
+/** Whether any row of the region can be in the range. */
+export function mayHave({ view, table, range }: RangeQuestion): boolean {
+  if (range.fromMs > range.toMs) return false;
+  if (
+    view.parts.some(({ part, rowCount }) => rowCount > 0 && overlap(range, part.leastMs, part.greatestMs) !== 'none')
+  ) {
+    return true;
+  }
+  return view.manifest.segments.some((segment) => segmentOverlap(segment, table, range) !== 'none');
+}
+
+/**
+ * Those of the series that may have a row in the range: segments count as a whole, fresh rows one by one.
+ *
+ * @param sids ascending, and so is the answer.
+ */
+export async function seriesInRange(question: RangeQuestion, sids: Int32Array, slices: Slices): Promise<Int32Array> {
+  if (sids.length === 0 || !mayHave(question)) return NOTHING;
+  const { view, table, range } = question;
+  const parts = view.parts.filter(({ rowCount }) => rowCount > 0);
+  const inParts = parts.map(({ part }) => overlap(range, part.leastMs, part.greatestMs));
+  const inSegments = view.manifest.segments.map((segment) => segmentOverlap(segment, table, range));
+  if ([...inParts, ...inSegments].every((it) => it === 'whole')) return sids;
+  let rest = sids;
+  const segments = view.manifest.segments.filter((_, i) => inSegments[i] !== 'none');
+  if (segments.length > 0) rest = await withoutRows(sids, view, segments, slices);
+  for (const [i, { part, rowCount }] of parts.entries()) {
+    if (inParts[i] !== 'none') rest = await part.lacking(rest, rowCount, range, slices);
+  }
+  return without(sids, rest);
+}
+
+const NOTHING = new Int32Array(0);
+
+/** The series of which none of the segments can have rows. */
+async function withoutRows(
+  sids: Int32Array,
+  { series }: SampleView,
+  segments: readonly Segment[],
+  slices: Slices,
+): Promise<Int32Array> {
+  let rest = sids;
+  for (const segment of segments) {
+    if (rest.length === 0) break;
+    const metrics = segment.hasMetrics ? series?.metricsOf(rest) : undefined;
+    rest = without(rest, chosenIn(segment, { sids: rest, metrics, areMost: false }).sids);
+    if (slices.isOver(rest.length)) await slices.turn();
+  }
+  return rest;
+}
+
+/** The numbers of one ascending list that are not in another. */
+function without(all: Int32Array, some: Int32Array): Int32Array {
+  if (some.length === 0) return all;
+  let at = 0;
+  return all.filter((sid) => {
+    while (at < some.length && some[at] < sid) at++;
+    return at === some.length || some[at] !== sid;
+  });
+}
+
+function overlap({ fromMs, toMs }: ClosedRange, leastMs: number, greatestMs: number): Overlap {
+  if (leastMs > toMs || greatestMs < fromMs) return 'none';
+  return leastMs >= fromMs && greatestMs <= toMs ? 'whole' : 'part';
+}
+
+/** A millisecond more at the beginning, for what doubles cannot tell. */
+function segmentOverlap({ timeFirst, timeLast }: Segment, table: Table, range: ClosedRange): Overlap {
+  const factor = MS_PER[unitOf(table)];
+  return overlap(range, Number(timeFirst) * factor - 1, Number(timeLast) * factor);
+}
+
+export function unitOf(table: Table): TimeUnit {
+  return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+}
