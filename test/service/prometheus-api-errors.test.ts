@@ -23,6 +23,9 @@ describe("errors of Prometheus's HTTP API", () => {
       'foo(up)': '1:1: parse error: unknown function with name "foo"',
       'rate(up)': '1:6: parse error: expected type range vector in call to function "rate", got instant vector',
       '1 == 1': '1:3: parse error: comparisons between scalars must use BOOL modifier',
+      'up{job=~"(fake"}': '1:4: parse error: error parsing regexp: missing closing ): `(fake`',
+      '1e400': '1:1: parse error: error parsing number: strconv.ParseFloat: parsing "1e400": value out of range',
+      'sum by (job, up{cluster=""}': '1:16: parse error: unexpected "{" in grouping opts, expected "," or ")"',
       '"a" + 1': '1:1: parse error: binary expression must contain only scalar and instant vector types',
     };
     for (const [query, text] of Object.entries(texts)) {
@@ -98,7 +101,12 @@ describe("errors of Prometheus's HTTP API", () => {
       [
         '/query',
         { query: 'up{__database__!="x"}' },
-        `Invalid query: expected a non-empty equality matcher for '__database__'`,
+        `invalid parameter "query": Invalid query: expected a non-empty equality matcher for '__database__'`,
+      ],
+      [
+        '/query',
+        { query: 'up', time: '1e30' },
+        `invalid parameter "time": invalid time value for 'time': cannot parse "1e30" to a valid timestamp`,
       ],
     ];
     for (const [path, parameters, text] of cases)

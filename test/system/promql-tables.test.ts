@@ -80,7 +80,8 @@ describe('PromQL over tables of line protocol', function () {
   for (const matcher of ['=~"other"', '!="other"', '!~"x"', '=""']) {
     it(`wants a database to be named, not ${matcher}`, async () => {
       const { errorType, error } = await ask('query', { query: `cpu{__database__${matcher}}` });
-      const text = "Invalid query: expected a non-empty equality matcher for '__database__'";
+      const text =
+        'invalid parameter "query": Invalid query: expected a non-empty equality matcher for \'__database__\'';
       expect([errorType, error]).to.deep.equal(['bad_data', text]);
     });
   }

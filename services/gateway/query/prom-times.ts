@@ -19,12 +19,18 @@ const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|([+
 const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 const DAY_MS = 86_400_000;
 const UNITS_MS = [365 * DAY_MS, 7 * DAY_MS, DAY_MS, 3_600_000, 60_000, 1000, 1];
+const INT64_MAX = 2 ** 63;
 /** Longest duration: 2^63 nanoseconds. */
 const DURATION_MS_MAX = 9_223_372_036_854;
 
-/** A time in milliseconds: seconds with a fraction, or RFC 3339. @throws `invalid_arguments`. */
+/**
+ * A time in milliseconds: seconds with a fraction, or RFC 3339. The earliest and the latest that are told apart stand
+ * for all beyond them, up to what 64 bits hold: clients name these when they mean all time.
+ *
+ * @throws `invalid_arguments`.
+ */
 export function parseTime(text: string): number {
-  if (FLOAT.test(text)) return clamped(Math.round(Number(text) * 1000));
+  if (FLOAT.test(text) && Math.abs(Number(text)) * 1000 <= INT64_MAX) return clamped(Math.round(Number(text) * 1000));
   const timeMs = rfc3339(text);
   if (timeMs !== undefined) return timeMs;
   if (text === MIN_TIME_TEXT) return MIN_TIME_MS;

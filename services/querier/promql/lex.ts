@@ -1,3 +1,5 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
 import { parseError } from './parse-error.js';
 import { readQuoted, readRaw } from './string-literal.js';
 
@@ -38,9 +40,23 @@ const SYMBOL = /==|!=|<=|<\/|<|>=|>\/|>|[+\-*/%^@]/y;
 
 const MATCH_OPERATOR = /=~|!~|!=|=/y;
 
-/** Cuts a query into tokens; the last is `end`. @throws `invalid_syntax` with line and column. */
-export function lex(query: string): Token[] {
-  return new Lexer(query).run();
+/** A query in tokens; the last is `end`. */
+export interface Lexed {
+  readonly tokens: readonly Token[];
+  /** Why the text is cut off at the end of the tokens; undefined if it is not. */
+  readonly error: AlmanacError | undefined;
+}
+
+/** Cuts a query into tokens. What is wrong behind a place counts only if the grammar allows what stands before it. */
+export function lex(query: string): Lexed {
+  const lexer = new Lexer(query);
+  let error: AlmanacError | undefined;
+  try {
+    lexer.run();
+  } catch (thrown) {
+    error = AlmanacError.from(thrown);
+  }
+  return { tokens: lexer.finished(), error };
 }
 
 class Lexer {
@@ -53,7 +69,8 @@ class Lexer {
     this.#query = query;
   }
 
-  run(): Token[] {
+  /** Reads all of it. @throws `invalid_syntax` with line and column. */
+  run(): void {
     for (;;) {
       this.#at += this.#match(SPACE)?.length ?? 0;
       if (this.#at >= this.#query.length) break;
@@ -63,6 +80,10 @@ class Lexer {
       else this.#statement(char);
     }
     if (this.#parentheses > 0) throw this.#error('unclosed left parenthesis', this.#query.length);
+  }
+
+  /** What was read, and the end behind it. */
+  finished(): readonly Token[] {
     this.#push('end', 0);
     return this.#tokens;
   }
@@ -89,7 +110,7 @@ class Lexer {
       this.#parentheses++;
       this.#push('punctuation', 1);
     } else if (char === ')') {
-      if (this.#parentheses-- === 0) throw this.#error("unexpected right parenthesis ')'");
+      if (this.#parentheses-- === 0) throw this.#error("unexpected right parenthesis ')'", this.#at + 1);
       this.#push('punctuation', 1);
     } else if (isDigit(char) || (char === '.' && isDigit(this.#query[this.#at + 1]))) {
       this.#number();

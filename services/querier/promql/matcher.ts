@@ -1,4 +1,4 @@
-import { RE2JS } from 're2js';
+import { RE2JS, RE2JSSyntaxException } from 're2js';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -16,7 +16,7 @@ const LITERAL = /^(?:[^\\.+*?()|[\]{}^$]|\\[^A-Za-z0-9])*$/;
  *
  * The usual forms (literals, alternatives of literals, a literal with `.*` or `.+` around) need no engine.
  *
- * @throws the engine's error if the expression is none.
+ * @throws `invalid_syntax` if the expression is none.
  */
 export function compileMatcher(matcher: LabelMatcher): ValueTest {
   let test = COMPILED.get(matcher);
@@ -94,14 +94,22 @@ const UNICODE_WEIGHT = 64;
 const UNICODE_CLASS = /\\p/gi;
 const REPEAT = /\{(?:\d+,)?(\d+)/g;
 
-/** An expression of RE2, in which a dot matches a line end. @throws if it is none, or too large to be compiled soon. */
+/** An expression of RE2, in which a dot matches a line end. @throws `invalid_syntax` if it is none, or too large to be compiled soon. */
 export function compileRegex(pattern: string): RE2JS {
   const classes = pattern.match(UNICODE_CLASS)?.length ?? 0;
   let repeats = 0;
   for (const [, count] of pattern.matchAll(REPEAT)) repeats += Number(count);
   const weight = pattern.length + classes * UNICODE_WEIGHT + repeats * (classes > 0 ? UNICODE_WEIGHT : 1);
   if (weight > WEIGHT_MAX) throw new AlmanacError('invalid_syntax', 'error parsing regexp: expression too large');
-  return RE2JS.compile(pattern, RE2JS.DOTALL);
+  try {
+    return RE2JS.compile(pattern, RE2JS.DOTALL);
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    const { error: reason, input } = error;
+    // The engine writes the flag in front.
+    const shown = input === `(?s)${pattern}` ? pattern : input;
+    throw new AlmanacError('invalid_syntax', `error parsing regexp: ${reason}: \`${shown}\``, { cause: error });
+  }
 }
 
 function unescaped(literal: string): string {

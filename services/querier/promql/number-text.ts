@@ -12,13 +12,23 @@ const UNITS = ['y', 'w', 'd', 'h', 'm', 's', 'ms'];
 /** Longest duration: 2^63 nanoseconds. */
 export const DURATION_MS_MAX = 9_223_372_036_854;
 
-/** The value of a number token: decimal, hexadecimal, octal with a leading zero, `Inf` or `NaN`. */
-export function numberValue(text: string): number {
+/** Greatest whole number that may be written in hexadecimal. */
+const INTEGER_MAX = 2n ** 63n - 1n;
+
+/**
+ * The value of a number token: decimal, hexadecimal, octal with a leading zero, `Inf` or `NaN`.
+ *
+ * @returns why it is none, in Prometheus's words, if it is too large.
+ */
+export function numberValue(text: string): number | string {
   const plain = text.replaceAll('_', '').toLowerCase();
   if (plain === 'inf') return Infinity;
   if (plain === 'nan') return NaN;
   if (/^0[0-7]+$/.test(plain)) return Number.parseInt(plain, 8);
-  return Number(plain);
+  const value = Number(plain);
+  const failed = `error parsing number: strconv.ParseFloat: parsing ${JSON.stringify(text)}`;
+  if (plain.startsWith('0x') && BigInt(plain) > INTEGER_MAX) return `${failed}: invalid syntax`;
+  return Number.isFinite(value) ? value : `${failed}: value out of range`;
 }
 
 /**

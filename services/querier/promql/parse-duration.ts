@@ -23,8 +23,10 @@ export class DurationParser {
   literal(): NumberLiteral {
     const { kind, text, start, end } = this.#reader.next;
     if (kind !== 'duration') {
+      const value = numberValue(text);
+      if (typeof value === 'string') throw this.#reader.error(value);
       this.#reader.take();
-      return { kind: 'number', value: numberValue(text), isDuration: false, start, end };
+      return { kind: 'number', value, isDuration: false, start, end };
     }
     const ms = durationMs(text);
     if (ms === undefined) throw this.#reader.error(`not a valid duration string: ${JSON.stringify(text)}`);

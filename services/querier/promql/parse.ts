@@ -53,9 +53,9 @@ const METRIC_WORDS: ReadonlySet<string> = new Set([
  */
 export function parseQuery(query: string, dialect: Dialect): Expr {
   checkLength(query);
-  const tokens = lex(query);
-  checkNesting(query, tokens);
-  const reader = new TokenReader(query, tokens);
+  const lexed = lex(query);
+  checkNesting(query, lexed.tokens);
+  const reader = new TokenReader(query, lexed);
   if (reader.next.kind === 'end') throw reader.error('no expression found in input');
   const expr = new Parser(reader, dialect).whole();
   checkExpr(expr, query);
@@ -70,8 +70,7 @@ export function parseQuery(query: string, dialect: Dialect): Expr {
  */
 export function parseSelector(text: string, dialect: Dialect): readonly LabelMatcher[] {
   checkLength(text);
-  const tokens = lex(text);
-  const reader = new TokenReader(text, tokens);
+  const reader = new TokenReader(text, lex(text));
   const { matchers } = new Parser(reader, dialect).selectorAlone();
   return matchers;
 }
@@ -245,15 +244,15 @@ class Parser {
 
   #call(): Expr {
     const reader = this.#reader;
-    const { start, end: nameEnd } = reader.next;
-    const name = reader.query.slice(start, nameEnd);
-    const func = this.#dialect.functions.get(name);
-    if (func === undefined) throw reader.error(`unknown function with name ${JSON.stringify(name)}`);
-    if (func.isExperimental && !this.#dialect.isExperimental) {
-      throw reader.error(`function ${JSON.stringify(name)} is not enabled`);
-    }
-    reader.take();
+    const called = reader.take();
+    const { start } = called;
+    const name = reader.query.slice(start, called.end);
     const { args, end } = this.#args();
+    const func = this.#dialect.functions.get(name);
+    if (func === undefined) throw reader.error(`unknown function with name ${JSON.stringify(name)}`, called);
+    if (func.isExperimental && !this.#dialect.isExperimental) {
+      throw reader.error(`function ${JSON.stringify(name)} is not enabled`, called);
+    }
     return { kind: 'call', func, args, start, end };
   }
 
@@ -349,7 +348,8 @@ class Parser {
 
   #matcher(): LabelMatcher {
     const reader = this.#reader;
-    const { kind, text, value } = reader.next;
+    const label = reader.next;
+    const { kind, text, value } = label;
     if (kind !== 'identifier' && kind !== 'string') throw reader.unexpected('label matching', 'identifier or "}"');
     reader.take();
     const { kind: opKind, text: op } = reader.next;
@@ -366,7 +366,7 @@ class Parser {
     try {
       compileMatcher(matcher);
     } catch (error) {
-      throw reader.error(error instanceof Error ? error.message : String(error), pattern);
+      throw reader.error(error instanceof Error ? error.message : String(error), label);
     }
     return matcher;
   }

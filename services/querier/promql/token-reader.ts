@@ -1,23 +1,27 @@
 import type { Span } from './ast.js';
-import type { Token } from './lex.js';
+import type { Lexed, Token } from './lex.js';
 import { parseError } from './parse-error.js';
 
 /** Walks over the tokens of a query; knows how Prometheus words that one of them is wrong. */
 export class TokenReader {
   readonly query: string;
   readonly #tokens: readonly Token[];
+  readonly #lexError: Error | undefined;
   #index = 0;
   /** What is being read, for errors of tokens that fit nowhere; the innermost last. */
   readonly #contexts: string[] = [];
 
-  /** @param tokens the last is the end. */
-  constructor(query: string, tokens: readonly Token[]) {
+  constructor(query: string, { tokens, error }: Lexed) {
     this.query = query;
     this.#tokens = tokens;
+    this.#lexError = error;
   }
 
+  /** @throws `invalid_syntax` where the text could not be cut any further. */
   get next(): Token {
-    return this.#tokens[this.#index];
+    const token = this.#tokens[this.#index];
+    if (this.#lexError !== undefined && token.kind === 'end') throw this.#lexError;
+    return token;
   }
 
   /** Where the token before ends. */

@@ -55,14 +55,14 @@ export class Databases implements SeriesSource {
     yield* samples.stored(others, fromMs, toMs);
   }
 
-  /** The matchers without those that name the database. @throws `invalid_arguments` if they name none in particular. */
+  /** The matchers without those that name the database. @throws `invalid_syntax` if they name none in particular. */
   addressed(matchers: readonly LabelMatcher[]): Addressed {
     const naming = matchers.filter(({ name }) => DATABASE_LABELS.has(name));
     if (naming.length === 0) return { database: this.#options.session, matchers };
     for (const { name, op, value } of naming) {
       if (op === '=' && value !== '') continue;
       const text = `Invalid query: expected a non-empty equality matcher for '${name}'`;
-      throw new AlmanacError('invalid_arguments', text);
+      throw new AlmanacError('invalid_syntax', text);
     }
     const database = naming.at(-1)?.value ?? this.#options.session;
     return { database, matchers: matchers.filter((matcher) => !naming.includes(matcher)) };

@@ -20,7 +20,11 @@ describe("times and durations of Prometheus's HTTP API", () => {
       '.5': 500,
     };
     for (const [text, ms] of Object.entries(times)) expect(parseTime(text), text).to.equal(ms);
-    expect(parseTime('1e300')).to.equal(MAX_TIME_MS);
+    // What clients write for all time.
+    expect(parseTime('9223372036854775.807')).to.equal(MAX_TIME_MS);
+    expect(parseTime('-9223309901257974')).to.equal(MIN_TIME_MS);
+    for (const text of ['1e30', '-1e30', '9223372036854778'])
+      expect(() => parseTime(text), text).to.throw(`cannot parse "${text}" to a valid timestamp`);
   });
 
   it('reads RFC 3339', () => {

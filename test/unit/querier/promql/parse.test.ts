@@ -74,11 +74,35 @@ describe('parseQuery', () => {
     rejects('é', "1:1: parse error: unexpected character: 'é'");
     rejects('"é" + é', "1:8: parse error: unexpected character: 'é'");
     rejects('m\n+ +', '2:4: parse error: unexpected end of input');
+    rejects('foo(m $', "1:7: parse error: unexpected character: '$'");
+    rejects('sum(m))', "1:8: parse error: unexpected right parenthesis ')'");
+    rejects('m{a="b",b=~"[z-a]"}', '1:9: parse error: error parsing regexp: invalid character class range: `z-a`');
     rejects(
       'limitk(1, m)',
       '1:1: parse error: limitk() is experimental and must be enabled with --enable-feature=promql-experimental-functions',
       false,
     );
+  });
+
+  it('tells what the grammar does not allow before what cannot be read behind it', () => {
+    rejects('sum by (a, m{b=""}', '1:13: parse error: unexpected "{" in grouping opts, expected "," or ")"');
+    rejects('sum by (a', '1:10: parse error: unclosed left parenthesis');
+    rejects('sum by (a m', '1:11: parse error: unexpected identifier "m" in grouping opts, expected "," or ")"');
+    rejects('sum by (1', '1:9: parse error: unexpected number "1" in grouping opts, expected label');
+    rejects('m + on (a, m{b="c"}', '1:13: parse error: unexpected "{" in grouping opts, expected "," or ")"');
+    rejects('(1 2', '1:4: parse error: unexpected number "2"');
+    rejects('a b $', '1:3: parse error: unexpected identifier "b"');
+    rejects('bool $', '1:1: parse error: unexpected <bool>');
+    rejects('m{a=b} $', '1:5: parse error: unexpected identifier "b" in label matching, expected string');
+    rejects('m{a=~"("} $', '1:3: parse error: error parsing regexp: missing closing ): `(`');
+  });
+
+  it('refuses numbers that are too large', () => {
+    const failed = 'parse error: error parsing number: strconv.ParseFloat: parsing';
+    rejects('1e400', `1:1: ${failed} "1e400": value out of range`);
+    rejects('m > -1e400', `1:6: ${failed} "1e400": value out of range`);
+    rejects('0xffffffffffffffff', `1:1: ${failed} "0xffffffffffffffff": invalid syntax`);
+    expect(print('0x7fffffff + Inf')).to.equal('2147483647 + +Inf');
   });
 
   it('refuses what recursion would not survive', () => {
