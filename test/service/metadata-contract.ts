@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { systemClock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
-import type { ColumnSpec, MetadataService } from '#shared/contracts/gen/metadata';
+import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { failure, failureCode } from '../support/failure.js';
 import {
@@ -155,6 +155,23 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await create('most', [...fields, TIME]);
         const over = ensure('most', [column('one_more', 'Int64', 'field'), TIME]);
         expect((await failure(over)).message).to.equal('a table has at most 4096 columns, not 4097');
+      });
+
+      it('says of metrics how many label names there may be, and what to do', async () => {
+        const labels = (from: number, to: number): EnsureTable => {
+          const tags = Array.from({ length: to - from }, (_, i) => column(`l${from + i}`, 'String', 'tag'));
+          const value = column('value', 'Float64', 'field');
+          return { name: 'metrics', columns: [...tags, value, TIME], options: { physical_metric_table: 'true' } };
+        };
+        const text = (count: number): string =>
+          `the metrics of database "public" would have ${count} label names, but its table "metrics" holds 4094 at most ` +
+          '(4096 columns): drop labels by relabelling, or write to another database (db) or another physical table ' +
+          '(physical_table)';
+        const write = (table: EnsureTable): Promise<unknown> =>
+          service.ensureTables({ database: 'public', tables: [table], create: true }, call);
+        expect((await failure(write(labels(0, 5000)))).message).to.equal(text(5000));
+        await write(labels(0, 4094));
+        expect((await failure(write(labels(4000, 4100)))).message).to.equal(text(4100));
       });
 
       it('gives a table that is made again new ids', async () => {

@@ -67,6 +67,43 @@ describe('Prometheus remote write to a process', function () {
     return found;
   }
 
+  it('refuses a body that is of the other version than its content type says', async () => {
+    const series = [{ labels: [['__name__', 'up']] as const, samples: [{ value: 1, timestamp: T0 }] }];
+    for (const [body, headers] of [
+      [bodyV1(series), V2_TYPE],
+      [bodyV2(series), {}],
+    ] as const) {
+      const answer = await almanac.post(PATH, packed(body), headers);
+      expect([answer.status, written(answer)]).to.deep.equal([400, '0 0 0']);
+      expect(answer.text).to.contain('says so in its Content-Type');
+    }
+    expect((await almanac.post(PATH, packed(Buffer.alloc(0)), V2_TYPE)).status).to.equal(204);
+  });
+
+  it('lists what has rows from start to end, before they are flushed and after', async () => {
+    const series = (job: string, timestamp: number): Series => {
+      const labels = [
+        ['__name__', 'up'],
+        ['job', job],
+      ] as const;
+      return { labels, samples: [{ value: 1, timestamp }] };
+    };
+    await write([series('a', 100_000), series('b', 200_000), series('far', 8.64e15)]);
+    const jobs = async (range: string): Promise<unknown> => {
+      const found = (await prom(`series?match[]=up&${range}`)) as { readonly job: string }[];
+      expect(await prom(`label/job/values?match[]=up&${range}`)).to.deep.equal(found.map(({ job }) => job));
+      expect(await prom(`labels?match[]=up&${range}`)).to.deep.equal(found.length > 0 ? ['__name__', 'job'] : []);
+      return found.map(({ job }) => job);
+    };
+    expect(await jobs('start=10&end=50')).to.deep.equal([]);
+    expect(await jobs('start=10&end=5')).to.deep.equal([]);
+    expect(await jobs('start=9999999999')).to.deep.equal(['far']);
+    expect(await jobs('start=100&end=150')).to.deep.equal(['a']);
+    expect(await jobs('start=0')).to.deep.equal(['a', 'b', 'far']);
+    await rows(`ADMIN flush_table('${TABLE}')`);
+    expect(await jobs('start=10&end=50')).to.deep.equal([]);
+  });
+
   it('keeps samples of both versions in one table, a tag for each label', async () => {
     const labels = [
       ['__name__', 'up'],

@@ -15,6 +15,7 @@ import type {
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
@@ -101,6 +102,7 @@ export function dropTable({ catalog, openings }: Cluster, request: DropTableRequ
 
 function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, defaults: TableDefaults): Table {
   checkTableName(wanted.name);
+  checkLabels(database.name, wanted, wanted.columns);
   checkNewColumns(wanted.columns);
   const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);
   const { name, columns, options } = wanted;
@@ -109,10 +111,13 @@ function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, de
 
 /** Adds the columns that the table lacks. Columns that exist stay as they are, whatever type was wanted. */
 function widen(catalog: Catalog, table: Table, wanted: EnsureTable): Table {
+  const { database } = table;
   const names = new Set(table.columns.map((column) => column.name));
   const missing = wanted.columns.filter((column) => !names.has(column.name) && column.kind !== 'time');
   if (missing.length === 0) return table;
-  checkColumns([...table.columns, ...missing]);
+  const widened = [...table.columns, ...missing];
+  checkLabels(database, table, widened);
+  checkColumns(widened);
   for (const column of missing) catalog.tables.addColumn(table.tableId, { ...column, nullable: true });
   const newTags = missing.filter((column) => column.kind === 'tag').map((column) => column.name);
   catalog.tables.bumpSchema(table.tableId, [...table.primaryKey, ...newTags]);
@@ -168,6 +173,22 @@ function checkColumns(columns: readonly (ColumnSpec | Column)[]): void {
     }
     folded.set(name.toLowerCase(), name);
   }
+}
+
+/** A sender of metrics knows of labels, not of columns. @throws `invalid_arguments` if they are too many. */
+function checkLabels(
+  database: string,
+  { name, options }: Pick<EnsureTable, 'name' | 'options'>,
+  columns: readonly { readonly kind: string }[],
+): void {
+  if (columns.length <= COLUMNS_MAX || options[PHYSICAL_METRIC_TABLE] !== 'true') return;
+  const count = columns.filter(({ kind }) => kind === 'tag').length;
+  const most = COLUMNS_MAX - (columns.length - count);
+  const text =
+    `the metrics of database "${database}" would have ${count} label names, but its table "${name}" holds ${most} at most ` +
+    `(${COLUMNS_MAX} columns): drop labels by relabelling, or write to another database (db) or another physical table ` +
+    '(physical_table)';
+  throw new AlmanacError('invalid_arguments', text);
 }
 
 function notCreated(name: string): AlmanacError {

@@ -7,7 +7,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { LABEL_TAG, labelsJson } from './labels.js';
-import { SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
+import { MESSAGE_V1, MESSAGE_V2, SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
 import type { MetricRows } from './rows.js';
 import type { KnownSeries } from './series-cache.js';
 import { BYTES, VARINT, WireScanner } from './wire.js';
@@ -37,6 +37,7 @@ export class DecoderV1 extends SeriesDecoder {
     while (this.at < stop) this.at = this.#decodeField(this.at, bytes.length);
     this.checkSize();
     if (this.at < bytes.length) return false;
+    this.checkMessage(MESSAGE_V1, MESSAGE_V2);
     if (this.#epoch === cache.epoch) cache.guess = this.#guess;
     return true;
   }
@@ -47,6 +48,8 @@ export class DecoderV1 extends SeriesDecoder {
     const next = scanner.skip(tag, scanner.at, length);
     if (tag === SERIES_TAG) this.#decodeSeries(scanner.at, next);
     else if (tag === METADATA_TAG) this.#decodeMetadata(scanner.at, next);
+    else return next;
+    this.hasKnownField = true;
     return next;
   }
 

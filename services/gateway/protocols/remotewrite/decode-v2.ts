@@ -5,10 +5,11 @@
  * then on it is an object, and a series that was sent before is recognised by comparing references.
  */
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
-import { SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import { JSON_BYTES_MAX, LABEL_TAG, labelsJson } from './labels.js';
+import { MESSAGE_V1, MESSAGE_V2, SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
+import { JSON_BYTES_MAX, LABEL_TAG, labelsJson, START_CHARACTERS } from './labels.js';
 import type { MetricRows } from './rows.js';
 import type { KnownSymbol, SymbolSeries } from './series-cache.js';
 import { BYTES, VARINT, WireScanner } from './wire.js';
@@ -19,6 +20,8 @@ const REFS_FIELD = 1;
 const PACKED_REFS_TAG = 0x0a;
 const METADATA_TAG = 0x2a;
 const METADATA_FIELDS = { type: 1, help: 3, unit: 4 } as const;
+/** References whose texts a message may show. */
+const SHOWN_REFS = 128;
 const SYMBOLS_MAX = 1024 * 1024;
 const REFS_MAX = 2 * COLUMNS_MAX;
 /** Labels of one series, and of all series of a request that are not known: a text may stand in many of them. */
@@ -56,6 +59,7 @@ export class DecoderV2 extends SeriesDecoder {
     this.checkSize();
     if (this.at < length) return false;
     if (!this.#hasAllSymbols) return this.#beginSeries();
+    this.checkMessage(MESSAGE_V2, MESSAGE_V1);
     if (this.#epoch === cache.epoch) cache.symbolGuess = this.#guess;
     return true;
   }
@@ -65,7 +69,11 @@ export class DecoderV2 extends SeriesDecoder {
     const { scanner } = this;
     const tag = scanner.varint(from, length);
     const next = scanner.skip(tag, scanner.at, length);
-    if (tag !== SYMBOL_TAG) return next;
+    if (tag !== SYMBOL_TAG) {
+      if (tag === SERIES_TAG) this.hasKnownField = true;
+      return next;
+    }
+    this.hasKnownField = true;
     if (this.#places.length === 0 && next > scanner.at) {
       throw new AlmanacError('invalid_arguments', 'the first symbol must be the empty text');
     }
@@ -138,7 +146,7 @@ export class DecoderV2 extends SeriesDecoder {
     const known = this.#seriesOf(refs);
     this.#forgetOldGuesses();
     const reason = typeof known === 'string' ? known : this.addParts(known.series);
-    if (reason !== '') return this.refuse(reason, this.#shownLabels(refs));
+    if (reason !== '') return this.#refuseRefs(reason, refs);
     if (typeof known === 'string') return;
     for (let i = 0; i < parts.metadata.length; i += 2) {
       this.#decodeMetadata(known, parts.metadata[i], parts.metadata[i + 1]);
@@ -188,19 +196,33 @@ export class DecoderV2 extends SeriesDecoder {
     return refs.reduce((sum, ref) => sum + (this.#symbolOf(ref)?.length ?? 0), 0);
   }
 
-  /** Labels for a message; none of very many or long ones. */
-  #shownLabels(refs: readonly number[]): Buffer {
-    const isShort = refs.length <= REFS_MAX && this.#labelLength(refs) <= JSON_BYTES_MAX;
-    return isShort ? this.#labelBytes(refs) : Buffer.alloc(0);
+  /** Of very many labels, or long ones, the message has the metric and the first. */
+  #refuseRefs(reason: string, refs: readonly number[]): void {
+    if (refs.length <= REFS_MAX && this.#labelLength(refs) <= JSON_BYTES_MAX) {
+      return this.refuse(reason, this.#labelBytes(refs));
+    }
+    const isMetric = (ref: number, i: number): boolean => {
+      const { length, bytes } = this.#symbolOf(ref) ?? { length: 0, bytes: undefined };
+      return i % 2 === 0 && length === METRIC_NAME.length && bytes?.toString() === METRIC_NAME;
+    };
+    const at = refs.findIndex(isMetric);
+    const metric = at < 0 ? [] : refs.slice(at, at + 2);
+    const others = refs.slice(0, SHOWN_REFS).filter((_, i) => at < 0 || (i !== at && i !== at + 1));
+    this.refuse(reason, this.#labelBytes([...metric, ...others], START_CHARACTERS), false);
   }
 
-  /** The labels as version 1 writes them; references that lead nowhere are left out. */
-  #labelBytes(refs: readonly number[]): Buffer {
+  /**
+   * The labels as version 1 writes them; references that lead nowhere are left out.
+   *
+   * @param most bytes of each text that are wanted.
+   */
+  #labelBytes(refs: readonly number[], most = Infinity): Buffer {
     const pieces: Uint8Array[] = [];
     for (let i = 0; i + 1 < refs.length; i += 2) {
       const [name, value] = [this.#symbolOf(refs[i]), this.#symbolOf(refs[i + 1])];
       if (name === undefined || value === undefined) continue;
-      const label = [...field(LABEL_TAG, name.bytes), ...field(LABEL_VALUE_TAG, value.bytes)];
+      const [nameBytes, valueBytes] = [name, value].map(({ bytes }) => bytes.subarray(0, most));
+      const label = [...field(LABEL_TAG, nameBytes), ...field(LABEL_VALUE_TAG, valueBytes)];
       pieces.push(...field(LABEL_TAG, Buffer.concat(label)));
     }
     return Buffer.concat(pieces);

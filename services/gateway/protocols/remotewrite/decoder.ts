@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Decoding } from '../protocol.js';
 import { readHistogram, type HistogramSample } from './histogram.js';
-import { labelsJson, type LabelRules } from './labels.js';
+import { labelsJson, labelsStart, type LabelRules } from './labels.js';
 import { Rejections } from './rejections.js';
 import type { MetricMetadata, MetricRows } from './rows.js';
 import { SampleReader } from './sample.js';
@@ -15,6 +15,9 @@ const ROWS_MAX = 4 * 1024 * 1024;
 const METADATA_MAX = 100_000;
 /** Texts of metadata become tags. */
 const METADATA_CHARACTERS_MAX = 16 * 1024;
+/** The messages of both versions, as a content type names them. */
+export const MESSAGE_V1 = 'prometheus.WriteRequest (remote write 1.0)';
+export const MESSAGE_V2 = 'io.prometheus.write.v2.Request (remote write 2.0)';
 export const SAMPLE_TAG = 0x12;
 
 const TYPE_WORDS = ['unknown', 'counter', 'gauge', 'histogram', 'gaugehistogram', 'summary', 'info', 'stateset'];
@@ -61,6 +64,8 @@ export abstract class SeriesDecoder implements Decoding {
   protected readonly sample: SampleReader;
   protected readonly parts = new SeriesParts();
   protected at = 0;
+  /** Whether the body has a field of its message. */
+  protected hasKnownField = false;
   readonly #fields: SeriesFields;
   /** Metadata of this request, and the key under which it is remembered once it is kept. */
   readonly #metadata = new Map<string, (() => void)[]>();
@@ -87,6 +92,13 @@ export abstract class SeriesDecoder implements Decoding {
       this.options.cache.addMetadata(key);
       for (const remember of all) remember();
     }
+  }
+
+  /** @throws `invalid_arguments` if none of the fields of the body are those of the message, which is another then. */
+  protected checkMessage(message: string, other: string): void {
+    if (this.hasKnownField || this.scanner.bytes.length === 0) return;
+    const text = `the body is no ${message}: it has none of its fields; a sender of ${other} says so in its Content-Type`;
+    throw new AlmanacError('invalid_arguments', text);
   }
 
   protected checkSize(): void {
@@ -148,8 +160,9 @@ export abstract class SeriesDecoder implements Decoding {
     this.rows.addMetadata(metadata, series?.target);
   }
 
-  protected refuse(reason: string, labels: Buffer): void {
-    this.rejections.add(reason, this.rejections.hasRoom ? this.#shown(labels) : '');
+  /** @param isWhole whether these are all labels of the series. */
+  protected refuse(reason: string, labels: Buffer, isWhole = true): void {
+    this.rejections.add(reason, this.rejections.hasRoom ? this.#shown(labels, isWhole) : '');
   }
 
   #addExemplars(series: KnownSeries, places: readonly number[]): void {
@@ -164,8 +177,10 @@ export abstract class SeriesDecoder implements Decoding {
   }
 
   /** Labels for a message, whatever is wrong with them. */
-  #shown(labels: Buffer): string {
-    return labelsJson(new WireScanner(labels), 0, labels.length, { ...this.options.rules, isLossy: true }) ?? '';
+  #shown(labels: Buffer, isWhole: boolean): string {
+    const scanner = new WireScanner(labels);
+    const whole = isWhole ? labelsJson(scanner, 0, labels.length, { ...this.options.rules, isLossy: true }) : undefined;
+    return whole ?? labelsStart(scanner, 0, labels.length);
   }
 }
 

@@ -21,6 +21,10 @@ const PLACE_LABELS = new Set([...DATABASE_LABELS, ...TABLE_LABELS]);
 /** Labels of messages and exemplars. */
 export const JSON_BYTES_MAX = 16 * 1024;
 
+/** As much of labels as is shown where they are too many or too long. */
+export const START_CHARACTERS = 256;
+const METRIC_NAME_BYTES = Buffer.from(METRIC_NAME);
+
 const LEGACY_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
@@ -95,6 +99,24 @@ export function labelsJson(scanner: WireScanner, from: number, to: number, rules
   const kept = labels.filter(({ name, value }) => value.length > 0 && !PLACE_LABELS.has(name));
   kept.sort((a, b) => (a.name < b.name ? -1 : 1));
   return `{${kept.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value.toString())}`).join(',')}}`;
+}
+
+/** The metric and the first labels in `[from, to)`, however many and long they are, for a message. */
+export function labelsStart(scanner: WireScanner, from: number, to: number): string {
+  let metric = '';
+  let others = '';
+  for (let at = from; at < to && (metric === '' || others.length < START_CHARACTERS);) {
+    const end = scanner.lengthEnd(at + 1, to);
+    const { name, value } = readLabel(scanner, scanner.at, end);
+    at = end;
+    const isMetric = name.equals(METRIC_NAME_BYTES);
+    if (!isMetric && others.length >= START_CHARACTERS) continue;
+    const [nameText, valueText] = [name, value].map((it) => it.subarray(0, START_CHARACTERS).toString());
+    const pair = `${JSON.stringify(nameText)}:${JSON.stringify(valueText)},`;
+    if (isMetric) metric = pair;
+    else others += pair;
+  }
+  return `{${metric}${others}..`;
 }
 
 function nameProblem(label: string, column: string, { isLegacy, otherColumns }: LabelRules): string {

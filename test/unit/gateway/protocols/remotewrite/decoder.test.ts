@@ -59,6 +59,17 @@ for (const [version, body] of [
       }
     });
 
+    it('refuses a body of the other version, which has no field that it knows', () => {
+      const series = [one([['__name__', 'm']])];
+      const other = version === 1 ? bodyV2(series) : bodyV1(series);
+      const names = ['prometheus.WriteRequest (remote write 1.0)', 'io.prometheus.write.v2.Request (remote write 2.0)'];
+      const text = `the body is no ${names[version - 1]}: it has none of its fields; a sender of ${names[2 - version]} says so`;
+      expect(() => rig.decode(version, other)).to.throw(AlmanacError, text);
+      expect(rig.decode(version, Buffer.alloc(0)).rows).to.deep.equal([]);
+      // Fields that it does not know beside those that it does are left out.
+      expect(rig.decode(version, Buffer.concat([other, body(series)])).rows).to.have.length(1);
+    });
+
     it('keeps stale markers and other NaN bit for bit', () => {
       for (const bits of [STALE, 0x7ff8000000000001n, 0xfff0000000000001n, 0x8000000000000000n]) {
         for (let time = 0; time < 2; time++) {
