@@ -68,7 +68,7 @@ export class GatewayMetrics {
       ['prometheus', remoteWrite],
     ]);
     this.#errors = metrics.counter({
-      name: 'servers_error',
+      name: 'servers_error_total',
       help: 'requests that failed, by protocol',
       labelNames: ['protocol'],
     });

@@ -17,6 +17,9 @@ export type { Counter, Gauge, Histogram } from 'prom-client';
 const PREFIX = 'almanac_';
 const PROCESS_LINE = new RegExp(`^(# (?:HELP|TYPE) )?${PREFIX}(process_.*)$`);
 
+/** Gauges that are named as counters; those without `_total` tell the same by type. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
 export interface MetricsOptions {
   /** Adds copies of the process metrics without the prefix. */
   readonly unprefixedProcess: boolean;
@@ -32,7 +35,9 @@ export class Metrics {
 
   constructor(options: MetricsOptions) {
     this.#unprefixedProcess = options.unprefixedProcess;
-    if (options.ofProcess !== false) collectDefaultMetrics({ register: this.#registry, prefix: PREFIX });
+    if (options.ofProcess === false) return;
+    collectDefaultMetrics({ register: this.#registry, prefix: PREFIX });
+    for (const name of MISNAMED) this.#registry.removeSingleMetric(PREFIX + name);
   }
 
   /** The counter of this name; made at the first call. */

@@ -52,6 +52,22 @@ describe('Metrics as tables of SQL', function () {
     return (await rows(`DESC ${table}`, database)).map(([name]) => name);
   }
 
+  it('says how a metric in another letter case is named', async () => {
+    await write([one({ __name__: 'ALERTS', a: 'b' })]);
+    const missing = 'Table not found: almanac.public.alerts, did you mean "ALERTS"?';
+    expect(await fails('SELECT count(*) FROM ALERTS')).to.deep.equal([4001, `Failed to plan SQL: ${missing}`]);
+    expect(await fails('SELECT * FROM (SELECT * FROM public.alerts)')).to.deep.equal([
+      ...[4001, `Failed to plan SQL: ${missing}`],
+    ]);
+    for (const sql of ['DESC ALERTS', 'SHOW CREATE TABLE Alerts']) {
+      expect(await fails(sql), sql).to.deep.equal([4001, missing]);
+    }
+    expect(await rows('SELECT count(*) FROM "ALERTS"')).to.deep.equal([[1]]);
+    expect((await fails('SELECT * FROM nothing'))[1]).to.equal(
+      'Failed to plan SQL: Table not found: almanac.public.nothing',
+    );
+  });
+
   /** Before and after the rows became segments. */
   async function twice(check: () => Promise<void>): Promise<void> {
     await check();

@@ -56,7 +56,7 @@ export class MetricTables implements LogicalTables {
     const names = new Set<string>();
     for (const physical of await this.#physicalTables(database, call)) {
       const samples = await this.#deps.samples.table(physical, call);
-      for (const { name, value } of samples.values()) if (name === METRIC_NAME) names.add(value);
+      for (const name of samples.metrics()) names.add(name);
       samples.release();
     }
     return [...names].sort((a, b) => (a < b ? -1 : 1));

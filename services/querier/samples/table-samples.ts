@@ -137,6 +137,11 @@ export class TableSamples {
     }
   }
 
+  /** Names of the metrics of a metric table; one may come more than once. */
+  *metrics(): Iterable<string> {
+    for (const { series } of this.#views) for (const { value } of series?.valuesOf(METRIC_NAME) ?? []) yield value;
+  }
+
   /** Labels of the series that have a value of a label; undefined if there are none. */
   labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
     const all = this.#views.flatMap(({ series }) => series?.labelsUnder(name, value) ?? []);

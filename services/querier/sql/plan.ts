@@ -15,7 +15,7 @@ import { doubleSql, literalSql, type Literal, type RunValues } from './literals.
 import type { GivenTable } from './given-table.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from './query-text.js';
-import { resolveQuery, type TableLookup } from './resolve.js';
+import { resolveQuery, type Resolved, type ResolveOptions, type TableLookup } from './resolve.js';
 import { lift, type Lifted } from './rewrite/lift.js';
 import { checkSandbox } from './sandbox.js';
 import { findTables, type TableNames } from './table-names.js';
@@ -141,6 +141,14 @@ export class Planner {
     return true;
   }
 
+  async #resolve(ast: Ast, options: ResolveOptions, call: Call): Promise<Resolved> {
+    try {
+      return resolveQuery(ast, options);
+    } catch (error) {
+      throw await this.#names.hinted(error, call);
+    }
+  }
+
   async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<QueryPlan> {
     const { ast, lifted } = parsed;
     const found = await findTables(ast, names.database, this.#names, call);
@@ -150,7 +158,7 @@ export class Planner {
     };
     const markerPrefix = unusedPrefix(lifted.sql);
     const isSmall = smallResult(ast);
-    const resolved = resolveQuery(ast, { lookup, literals: lifted.literals, markerPrefix });
+    const resolved = await this.#resolve(ast, { lookup, literals: lifted.literals, markerPrefix }, call);
     const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
     const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, lifted.literals.length);
     return {

@@ -1,6 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
+import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from './ast.js';
@@ -15,6 +16,8 @@ export class TableNames {
   readonly #catalog: Catalog;
   readonly #catalogName: string;
   readonly #metrics: LogicalTables;
+  /** What errors of `notFound` are about. */
+  readonly #missing = new WeakMap<AlmanacError, { readonly database: string; readonly name: string }>();
 
   constructor(catalog: Catalog, catalogName: string, metrics: LogicalTables) {
     this.#catalog = catalog;
@@ -55,7 +58,7 @@ export class TableNames {
   /** As `findStored`. @throws `table_not_found` too. */
   async getStored(database: string, name: string, action: string, call: Call): Promise<Table> {
     const table = await this.findStored(database, name, action, call);
-    if (table === undefined) throw this.notFound(database, name);
+    if (table === undefined) throw await this.hinted(this.notFound(database, name), call);
     return table;
   }
 
@@ -70,7 +73,7 @@ export class TableNames {
   /** @param prefix what the message begins with. @throws `table_not_found`. */
   async get(database: string, name: string, call: Call, prefix = ''): Promise<Table> {
     const table = await this.find(database, name, call);
-    if (table === undefined) throw this.notFound(database, name, prefix);
+    if (table === undefined) throw await this.hinted(this.notFound(database, name, prefix), call);
     return table;
   }
 
@@ -79,7 +82,22 @@ export class TableNames {
   }
 
   notFound(database: string, name: string, prefix = ''): AlmanacError {
-    return new AlmanacError('table_not_found', `${prefix}Table not found: ${this.fullName(database, name)}`);
+    const text = `${prefix}Table not found: ${this.fullName(database, name)}`;
+    const error = new AlmanacError('table_not_found', text);
+    this.#missing.set(error, { database, name });
+    return error;
+  }
+
+  /** What `notFound` made, with the name that is there in other letter case, if one is: names fold unless quoted. */
+  async hinted(error: unknown, call: Call): Promise<unknown> {
+    if (!(error instanceof AlmanacError)) return error;
+    const missing = this.#missing.get(error);
+    if (missing === undefined) return error;
+    const { database, name } = missing;
+    const names = await this.all(database, call).catch(() => []);
+    const other = names.find((it) => it.toLowerCase() === name.toLowerCase());
+    if (other === undefined) return error;
+    return new AlmanacError(error.code, `${error.message}, did you mean ${quoteName(other)}?`, { cause: error });
   }
 }
 

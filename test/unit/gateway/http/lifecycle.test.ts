@@ -141,7 +141,7 @@ describe('a request on its way', () => {
       `${total}{method="POST",path="/v1/lineproto/write",code="404",db="unknown"} 1`,
       `${total}{method="GET",path="/v1/sql",code="200",db="public"} 1`,
       `${total}{method="GET",path="none",code="404",db="unknown"} 1`,
-      'almanac_servers_error{protocol="lineproto"} 1',
+      'almanac_servers_error_total{protocol="lineproto"} 1',
     ]) {
       expect(text).to.include(line);
     }

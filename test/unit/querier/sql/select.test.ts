@@ -138,7 +138,7 @@ describe('SELECT', () => {
       'a quoted table in another case',
       'SELECT * FROM "CPU"',
       4001,
-      'Failed to plan SQL: Table not found: almanac.public.CPU',
+      'Failed to plan SQL: Table not found: almanac.public.CPU, did you mean "cpu"?',
     );
     fails(
       'a missing column',
