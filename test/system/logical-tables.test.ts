@@ -52,6 +52,17 @@ describe('Metrics as tables of SQL', function () {
     return (await rows(`DESC ${table}`, database)).map(([name]) => name);
   }
 
+  it('shows numbers that JSON does not have as null, and tells them apart', async () => {
+    await write([NaN, Infinity, -Infinity, 1].map((value, i) => one({ __name__: 'odd_numbers' }, value, T0 + i)));
+    const sql = `SELECT ${VALUE}, ${VALUE}::VARCHAR, isnan(${VALUE}), isinf(${VALUE}) FROM odd_numbers ORDER BY ${TIME}`;
+    expect(await rows(sql)).to.deep.equal([
+      [null, 'nan', true, false],
+      [null, 'inf', false, true],
+      [null, '-inf', false, true],
+      [1, '1.0', false, false],
+    ]);
+  });
+
   it('says how a metric in another letter case is named', async () => {
     await write([one({ __name__: 'ALERTS', a: 'b' })]);
     const missing = 'Table not found: almanac.public.alerts, did you mean "ALERTS"?';

@@ -47,6 +47,16 @@ describe('promtool and Grafana against a process', function () {
     expect(promtool('labels', `--start=${T0}`, `--end=${T0 + 60}`, 'host')).to.equal('a\nb\n');
   });
 
+  it('find nothing wrong with our own metrics', async function () {
+    needPrograms('promtool').call(this);
+    expect((await almanac.write('m f=1', 'db=nowhere')).status).to.equal(404);
+    const { text } = await almanac.get('/metrics');
+    expect(text).to.contain('almanac_servers_error_total{protocol="lineproto"} 1');
+    expect(text).to.contain('almanac_nodejs_active_handles{');
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text });
+    expect([`${stdout.toString()}${stderr.toString()}`, status]).to.deep.equal(['', 0]);
+  });
+
   it('get what a data source asks for', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const path = '/v1/prometheus/api/v1';

@@ -80,6 +80,25 @@ describe('Prometheus remote write to a process', function () {
     expect((await almanac.post(PATH, packed(Buffer.alloc(0)), V2_TYPE)).status).to.equal(204);
   });
 
+  it('says of too many labels which limit it is, and whose', async () => {
+    const wide = (metric: string, from: number, to: number): Series => {
+      const own = Array.from({ length: to - from }, (_, i) => [`l${from + i}`, 'x'] as const);
+      return { labels: [['__name__', metric], ...own], samples: [{ value: 1, timestamp: T0 }] };
+    };
+    expect((await write([wide('m', 0, 3000)])).status).to.equal(204);
+    const over = await write([wide('n', 2000, 5000)]);
+    expect(over.status).to.equal(400);
+    const { error } = JSON.parse(over.text) as { readonly error: string };
+    expect(error).to.match(
+      /the metrics of database "public" would have 5001 label names, but its table "almanac_physical_table" holds 409\d/,
+    );
+    expect(error).to.contain('drop labels by relabelling');
+    const long = await write2([wide('o', 0, 4200)]);
+    expect([long.status, long.text]).to.satisfy(([status, text]: [number, string]) => {
+      return status === 400 && text.includes('more than 4096 labels: series {\\"__name__\\":\\"o\\",\\"l0\\":');
+    });
+  });
+
   it('lists what has rows from start to end, before they are flushed and after', async () => {
     const series = (job: string, timestamp: number): Series => {
       const labels = [
