@@ -117,7 +117,7 @@ describe('SampleStore', () => {
     const table = await rig.table('m');
     const hosts = async (fromSeconds: number, toSeconds: number): Promise<string[]> => {
       const query = { matcherSets: [[matcher('__name__=m')]], fromMs: fromSeconds * 1000, toMs: toSeconds * 1000 };
-      const open = await store.open('public', CALL);
+      const open = await store.open('public', CALL, NO_PLACE);
       try {
         const series = (await open.series(query)).map((labels) => labels.get('host'));
         expect(await open.labelValues('host', query)).to.deep.equal(series);
