@@ -4,8 +4,8 @@ import type { Clock } from './clock.js';
 const OTHERS_SHARE = 2;
 /** A round of the event loop that takes less had nothing to do. */
 const IDLE_MS = 0.2;
-/** Most that a slice counts for, because the time in which its work waited for something else counts too. */
-const SLICE_MS_MAX = 5;
+/** What a slice counts for whose length is not known: its work was resumed by something else than its turn. */
+const UNKNOWN_MS = 1;
 
 /**
  * The same clock, whose `turn` leaves most of the thread to others: what goes on in slices, all callers together,
@@ -27,7 +27,8 @@ class Pace {
   readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];
   #isResuming = false;
-  #resumedMs = 0;
+  /** While the work goes on that was resumed last. */
+  #resumedMs: number | undefined;
   #owedMs = 0;
 
   constructor(clock: Clock) {
@@ -35,7 +36,7 @@ class Pace {
   }
 
   turn(): Promise<void> {
-    const tookMs = Math.min(this.#clock.monotonicMs() - this.#resumedMs, SLICE_MS_MAX);
+    const tookMs = this.#resumedMs === undefined ? UNKNOWN_MS : this.#clock.monotonicMs() - this.#resumedMs;
     this.#owedMs = Math.max(this.#owedMs, tookMs * OTHERS_SHARE);
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -51,6 +52,7 @@ class Pace {
       // Goes on before the next round begins.
       this.#waiting.shift()?.();
       await this.#clock.turn();
+      this.#resumedMs = undefined;
     }
     this.#isResuming = false;
   }

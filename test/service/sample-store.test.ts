@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import { printLabels } from '#services/querier/promql/labels';
 import type { SampleStore } from '#services/querier/samples/sample-store';
 import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { failure } from '#test/support/failure';
+import { HurriedClock } from '#test/support/hurried-clock';
 import { FOREVER, matcher, openSamples, selectSamples } from '#test/support/sample-rig';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
@@ -159,6 +161,33 @@ describe('SampleStore', () => {
     expect(second.map(({ times }) => [...times])).to.deep.equal(first.map(({ times }) => [...times]));
     open.close();
     expect(await select(['__name__=m'])).to.have.length(2);
+  });
+
+  it('ends in the middle when its call is given up, and lets go of what it holds', async () => {
+    const table = await rig.table('m');
+    const hosts = Array.from({ length: 3000 }, (_, i) => row(`h${i}`, 1, i));
+    await rig.write(table, hosts);
+    const clock = new HurriedClock();
+    const opened = await openSamples(
+      rig,
+      tempFolder((cleanUp) => cleanUps.push(cleanUp)),
+      clock,
+    );
+    cleanUps.push(() => opened.close());
+    for (const isFlushed of [false, true]) {
+      if (isFlushed) await rig.flush(table);
+      const abort = new AbortController();
+      const open = await opened.store.open('public', { ...CALL, signal: abort.signal }, NO_PLACE);
+      // Knows the rows by now, so that all turns to come are those of the series.
+      await open.state([[matcher('__name__=m')]]);
+      const before = clock.turns;
+      clock.onTurn = () => abort.abort();
+      const given = await failure(open.select([matcher('__name__=m')], ...FOREVER));
+      expect(given.code).to.equal('cancelled');
+      expect(clock.turns - before, 'it had turns left').to.equal(1);
+      clock.onTurn = () => undefined;
+      open.close();
+    }
   });
 
   it('reads what is stored in the order of labels, some series at a time', async () => {

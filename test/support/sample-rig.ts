@@ -4,7 +4,7 @@ import type { LabelMatcher } from '#services/querier/promql/ast';
 import { printLabels } from '#services/querier/promql/labels';
 import { SampleStore } from '#services/querier/samples/sample-store';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
-import { systemClock } from '#shared/clock/clock';
+import { systemClock, type Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
@@ -24,6 +24,7 @@ export const FOREVER = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as con
 export async function openSamples(
   rig: StorageRig,
   spillFolder: string,
+  clock: Clock = systemClock,
 ): Promise<{ readonly store: SampleStore; close(): void }> {
   const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
   const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
@@ -35,7 +36,7 @@ export async function openSamples(
     manifests: new ManifestCache(metadata),
     files: new SegmentFiles(local, connection, () => Promise.resolve()),
     connection,
-    clock: systemClock,
+    clock,
     cacheBytes: 1 << 20,
     metadataTable: 'metadata',
   });

@@ -2,6 +2,10 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const LOOK_MS = 50;
+/** A look alone may see what is about to be collected as garbage. */
+const LOOKS = 2;
+/** How long a query that was ended may take to let go before another one is ended. */
+const LETTING_GO_LOOKS = 60;
 /** Part of the limit by which the process must have grown since a query began. */
 const GROWTH = 0.1;
 
@@ -18,6 +22,12 @@ export interface WatchedMemory {
 
 type End = (error: AlmanacError) => void;
 
+interface Watched {
+  readonly end: End;
+  /** What was used of each kind when it began. */
+  readonly before: readonly number[];
+}
+
 /**
  * Ends queries, the youngest first, while there is more of a kind of memory than may be: the engine's own limit does not
  * count strings and lists that functions make, and a process whose heap is full ends. A query under which it did not
@@ -25,38 +35,52 @@ type End = (error: AlmanacError) => void;
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
-  /** In the order in which they began, with what was used of each kind then. */
-  readonly #running = new Map<End, readonly number[]>();
+  /** In the order in which they began. */
+  readonly #running = new Set<Watched>();
+  /** By kind: looks in a row that saw too much. */
+  readonly #above: number[];
   #timer: Timer | undefined;
+  #ended: { readonly query: Watched; looks: number } | undefined;
 
   constructor(options: MemoryWatchOptions) {
     this.#options = options;
+    this.#above = options.kinds.map(() => 0);
   }
 
   /** Watches over a query. @returns to be called when it has ended. */
   enter(end: End): () => void {
     const { clock, kinds } = this.#options;
-    this.#running.set(
-      end,
-      kinds.map(({ usedBytes }) => usedBytes()),
-    );
+    const query = { end, before: kinds.map(({ usedBytes }) => usedBytes()) };
+    this.#running.add(query);
     this.#timer ??= clock.after(LOOK_MS, () => this.#look());
-    return () => void this.#running.delete(end);
+    return () => {
+      this.#running.delete(query);
+      if (this.#ended?.query === query) this.#ended = undefined;
+    };
   }
 
   #look(): void {
     const { clock, kinds } = this.#options;
     this.#timer = undefined;
     if (this.#running.size === 0) return;
+    if (this.#ended !== undefined && ++this.#ended.looks > LETTING_GO_LOOKS) {
+      this.#running.delete(this.#ended.query);
+      this.#ended = undefined;
+    }
     for (const [kind, { limitBytes, usedBytes }] of kinds.entries()) {
       const used = usedBytes();
-      if (used <= limitBytes) continue;
-      const grown = [...this.#running].filter(([, before]) => used - before[kind] > limitBytes * GROWTH);
-      const youngest = grown.at(-1)?.[0];
-      if (youngest === undefined) continue;
-      this.#running.delete(youngest);
-      youngest(new AlmanacError('resources_exhausted', 'query needs more memory than it may use'));
+      this.#above[kind] = used > limitBytes ? this.#above[kind] + 1 : 0;
+      if (this.#above[kind] >= LOOKS) this.#endYoungest(kind, used, limitBytes);
     }
     this.#timer = clock.after(LOOK_MS, () => this.#look());
+  }
+
+  /** One at a time: what the last one held may not be free yet. */
+  #endYoungest(kind: number, used: number, limitBytes: number): void {
+    if (this.#ended !== undefined) return;
+    const query = [...this.#running].findLast(({ before }) => used - before[kind] > limitBytes * GROWTH);
+    if (query === undefined) return;
+    this.#ended = { query, looks: 0 };
+    query.end(new AlmanacError('resources_exhausted', 'query needs more memory than it may use'));
   }
 }

@@ -1,10 +1,11 @@
 type NumberArray = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
+const FIRST_LENGTH = 16;
 const BLOCK_BITS = 16;
 const BLOCK_LENGTH = 1 << BLOCK_BITS;
 const BLOCK_MASK = BLOCK_LENGTH - 1;
 
-/** Numbers of one kind that grow by blocks: however many there are, none is ever copied to make room. */
+/** Numbers of one kind that grow by blocks: however many there are, only those of the first are copied to make room. */
 export class Blocks<A extends NumberArray> {
   length = 0;
   readonly #blocks: A[] = [];
@@ -24,8 +25,19 @@ export class Blocks<A extends NumberArray> {
 
   /** Makes it so long, with 0 for what is new; never shorter. */
   extend(length: number): void {
+    if (this.#blocks.length <= 1) this.#growFirst(Math.min(length, BLOCK_LENGTH));
     while (this.#blocks.length * BLOCK_LENGTH < length) this.#blocks.push(this.#make(BLOCK_LENGTH));
     this.length = Math.max(this.length, length);
+  }
+
+  /** A few numbers take little: there may be many lists of them. */
+  #growFirst(length: number): void {
+    const first = this.#blocks.at(0);
+    const had = first?.length ?? 0;
+    if (length <= had) return;
+    const next = this.#make(Math.min(Math.max(FIRST_LENGTH, length, had * 2), BLOCK_LENGTH));
+    if (first !== undefined) next.set(first);
+    this.#blocks[0] = next;
   }
 
   /** Writes numbers from `at` on, where there is room for them. */

@@ -279,7 +279,7 @@ class OpenDatabase implements DatabaseSamples {
     const old = this.#opened.get(table.tableId);
     this.#opened.delete(table.tableId);
     (await old)?.release();
-    await this.#store.refresh(table, this.#call);
+    await this.#place.aside(() => this.#store.refresh(table, this.#call));
     return this.#samples(table);
   }
 

@@ -1,3 +1,4 @@
+import type { Slices } from '#shared/clock/slices';
 import type { DuckDBConnection, DuckDBDataChunk } from '#shared/duckdb/engine';
 import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk';
 
@@ -10,8 +11,8 @@ export type PiecesBySid = Map<number, Piece>;
 const BYTES_PER_PIECE = 200;
 /** Time, value, mark. */
 const BYTES_PER_ROW = 17;
-/** Chunks that are decoded between two rests: about 10 ms. */
-const REST_CHUNKS = 100;
+/** What it takes to decode a row, as so many numbers. */
+const ROW_WORK = 8;
 
 /** Arrays of all rows, in the order of the files: by series, then by time. */
 class Rows {
@@ -78,20 +79,20 @@ class Rows {
  * The rows of some files, by file and series.
  *
  * @param fileCount how many files were asked.
- * @param rest is awaited between slices, so that others are served meanwhile.
  */
 export async function decodeRows(
   result: Awaited<ReturnType<DuckDBConnection['run']>>,
   query: SegmentQuery,
   fileCount: number,
-  rest: () => Promise<void>,
+  slices: Slices,
 ): Promise<PiecesBySid[]> {
   const { rowCount: count, chunkCount } = result;
   const rows = new Rows(count, query);
   for (let i = 0; i < chunkCount; i++) {
     // One at a time: fetching all at once takes longer, and all of their memory.
-    rows.add(result.getChunk(i), query);
-    if (i % REST_CHUNKS === REST_CHUNKS - 1) await rest();
+    const chunk = result.getChunk(i);
+    rows.add(chunk, query);
+    if (slices.isOver(chunk.rowCount * ROW_WORK)) await slices.turn();
   }
   const runs = Array.from({ length: fileCount }, () => new Map<number, Piece[]>());
   for (let from = 0; from < count;) {
@@ -100,6 +101,7 @@ export async function decodeRows(
     const own = ofFile.get(rows.sids[from]);
     if (own === undefined) ofFile.set(rows.sids[from], [rows.piece(from, to)]);
     else own.push(rows.piece(from, to));
+    if (slices.isOver((to - from) * ROW_WORK)) await slices.turn();
     from = to;
   }
   return runs.map(wholePieces);

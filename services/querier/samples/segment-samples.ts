@@ -1,4 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 
@@ -89,7 +91,7 @@ export class SegmentSamples {
     table: Table,
     wanted: readonly SegmentWanted[],
     columns: SampleColumns,
-    signal: AbortSignal,
+    call: Call,
   ): Promise<(Piece | undefined)[][]> {
     const now = ++this.#clock;
     const found = wanted.map(({ sids }) => new Array<Piece | undefined>(sids.length));
@@ -100,8 +102,8 @@ export class SegmentSamples {
       if (places.length > 0) lacking.push({ ...it, known, places, found: found[i] });
     }
     for (const batch of await this.#batchesOf(lacking)) {
-      signal.throwIfAborted();
-      const turn = this.#turn.then(() => this.#read(table, batch, columns));
+      checkCall(call);
+      const turn = this.#turn.then(() => this.#read(table, batch, columns, call));
       this.#turn = turn.catch(() => undefined);
       for (const [i, bySid] of (await turn).entries()) this.#keep(batch.segments[i], bySid, now);
     }
@@ -161,12 +163,20 @@ export class SegmentSamples {
     }
   }
 
-  async #read(table: Table, { columns: names, segments }: Batch, columns: SampleColumns): Promise<PiecesBySid[]> {
+  async #read(
+    table: Table,
+    { columns: names, segments }: Batch,
+    columns: SampleColumns,
+    call: Call,
+  ): Promise<PiecesBySid[]> {
+    const check = (): void => checkCall(call);
+    check();
     const { files, connection, clock } = this.#deps;
     const query = segmentQuery(table, names, columns);
     const paths = segments.map(({ segment }) => files.absolute(segment.path));
     const sql = query.sql({ paths, ...conditionsOf(segments) });
-    return decodeRows(await connection.run(sql), query, paths.length, () => clock.turn());
+    const result = await connection.run(sql);
+    return decodeRows(result, query, paths.length, new Slices(clock, { check }));
   }
 }
 

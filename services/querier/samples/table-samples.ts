@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import type { Call } from '#shared/contracts/call';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 
@@ -80,7 +80,7 @@ export class TableSamples {
       for (const field of fields) {
         const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
         const name = fields.length > 1 ? field.name : undefined;
-        const slices = new Slices(this.#deps.clock);
+        const slices = this.#slices(call);
         for (const [sid, piece] of pieces) {
           found.push(sampleSeries(this.#labelsOf(index, sid, name), piece));
           if (slices.isOver(workOf(piece))) await slices.turn();
@@ -221,10 +221,10 @@ export class TableSamples {
       if (pieces === undefined) bySeries.set(sid, [part]);
       else pieces.push(part);
     };
-    const slices = new Slices(this.#deps.clock);
     const wanted = wantedOf(view, this.table, range, chosenFrom(view.series, sids));
     await this.#deps.files.check(wanted.map(({ segment }) => segment));
-    const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, call.signal);
+    const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, call);
+    const slices = this.#slices(call);
     for (const [at, { sids: own }] of wanted.entries()) {
       for (let i = 0; i < own.length; i++) {
         const piece = pieces[at][i];
@@ -249,6 +249,11 @@ export class TableSamples {
       if (slices.isOver(workOf(piece))) await slices.turn();
     }
     return found;
+  }
+
+  /** Work on series, which ends with its call. */
+  #slices(call: Call): Slices {
+    return new Slices(this.#deps.clock, { check: () => checkCall(call) });
   }
 
   /** Kept at the index: the same series has the same object in every query. */

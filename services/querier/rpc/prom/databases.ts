@@ -14,7 +14,7 @@ export interface DatabasesOptions {
   /** The database of selectors that name none. */
   readonly session: string;
   readonly call: Call;
-  /** Other processes are waited for aside of it; work on what they answer keeps it. */
+  /** Other processes are waited for aside of it, and what they answer is taken over; work on samples keeps it. */
   readonly place: Place;
 }
 

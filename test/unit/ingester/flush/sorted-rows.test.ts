@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { systemClock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
@@ -11,6 +10,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { NO_METRIC } from '#shared/schema/metric-table';
 import type { Column } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { HurriedClock } from '#test/support/hurried-clock';
 
 const SERIES = 40;
 
@@ -84,7 +84,8 @@ async function sorted(
   window: { from: bigint; to: bigint } | undefined,
   { order, sliceRows = 64 }: { order?: SeriesOrder; sliceRows?: number } = {},
 ): Promise<string[]> {
-  const slices = new Slices(systemClock);
+  const clock = new HurriedClock();
+  const slices = new Slices(clock, { workPerLook: 1 });
   const rows = new WindowRows(generation, order, window, slices);
   const counts = await rows.counts();
   const plan = await planColumns(generation, slices);

@@ -1,39 +1,64 @@
 import { expect } from 'chai';
 
 import { MemoryWatch } from '#services/querier/run/memory-watch';
-import { systemClock } from '#shared/clock/clock';
-import type { AlmanacError } from '#shared/errors/almanac-error';
+import { ManualClock } from '#test/support/manual-clock';
+
+const LOOKS_MS = 200;
 
 describe('MemoryWatch', () => {
-  it('ends the youngest query under which the process grew too large, then the next', async () => {
-    let usedBytes = 5;
-    const watch = new MemoryWatch({ clock: systemClock, kinds: [{ limitBytes: 10, usedBytes: () => usedBytes }] });
-    const ended: string[] = [];
-    const query = (name: string): Promise<AlmanacError> =>
-      new Promise((resolve) =>
-        watch.enter((error) => {
-          ended.push(name);
-          resolve(error);
-        }),
-      );
-    const oldest = query('oldest');
-    const leave = watch.enter(() => ended.push('gone'));
-    const youngest = query('youngest');
+  let clock: ManualClock;
+  let used: number[];
+  let watch: MemoryWatch;
+  let ended: string[];
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    used = [5, 5];
+    watch = new MemoryWatch({ clock, kinds: [0, 1].map((kind) => ({ limitBytes: 10, usedBytes: () => used[kind] })) });
+    ended = [];
+  });
+
+  function enter(name: string): () => void {
+    return watch.enter(({ code }) => ended.push(`${name}: ${code}`));
+  }
+
+  it('ends the youngest query under which the process grew too large, and the next when that has let go', async () => {
+    enter('oldest');
+    const gone = enter('gone');
+    const leave = enter('youngest');
+    gone();
+    used[0] = 11;
+    enter('begun when it was large already');
+    await clock.advance(LOOKS_MS);
+    expect(ended).to.deep.equal(['youngest: resources_exhausted']);
+    await clock.advance(LOOKS_MS);
+    expect(ended, 'what the first holds is not free yet').to.have.length(1);
     leave();
-    usedBytes = 11;
-    void query('begun when it was large already');
-    expect((await youngest).code).to.equal('resources_exhausted');
-    expect(ended).to.deep.equal(['youngest']);
-    await oldest;
-    expect(ended).to.deep.equal(['youngest', 'oldest']);
+    await clock.advance(LOOKS_MS);
+    expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
+  });
+
+  it('ends another one if the first does not let go at all', async () => {
+    enter('oldest');
+    enter('stuck');
+    used[0] = 11;
+    await clock.advance(10_000);
+    expect(ended.map((text) => text.split(':')[0])).to.deep.equal(['stuck', 'oldest']);
   });
 
   it('watches each kind of memory by itself', async () => {
-    const used = [0, 0];
-    const kinds = used.map((_, kind) => ({ limitBytes: 10, usedBytes: () => used[kind] }));
-    const watch = new MemoryWatch({ clock: systemClock, kinds });
-    const ended = new Promise<AlmanacError>((resolve) => watch.enter(resolve));
+    enter('one');
     used[1] = 11;
-    expect((await ended).code).to.equal('resources_exhausted');
+    await clock.advance(LOOKS_MS);
+    expect(ended).to.deep.equal(['one: resources_exhausted']);
+  });
+
+  it('lets be what is seen once: garbage that is collected soon', async () => {
+    enter('one');
+    for (let i = 0; i < 10; i++) {
+      used[1] = i % 2 === 0 ? 11 : 5;
+      await clock.advance(50);
+    }
+    expect(ended).to.deep.equal([]);
   });
 });

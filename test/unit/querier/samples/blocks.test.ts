@@ -15,6 +15,15 @@ describe('numbers in blocks', () => {
     expect(at.map((place) => blocks.get(place))).to.deep.equal([0, 0, 0.5, 2.5, 2 * BLOCK - 0.5, 0, 7]);
   });
 
+  it('keeps what was written while the first block grows', () => {
+    const blocks = new DoubleBlocks();
+    for (let i = 0; i < 2 * BLOCK; i++) {
+      blocks.extend(i + 1);
+      blocks.set(i, i);
+    }
+    expect([0, 15, 16, 100, BLOCK - 1, BLOCK, 2 * BLOCK - 1].every((at) => blocks.get(at) === at)).to.equal(true);
+  });
+
   it('fills a range over several blocks', () => {
     const flags = new FlagBlocks();
     flags.extend(2 * BLOCK);

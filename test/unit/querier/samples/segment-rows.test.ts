@@ -3,11 +3,14 @@ import { expect } from 'chai';
 
 import { decodeRows } from '#services/querier/samples/segment-rows';
 import type { SegmentQuery } from '#services/querier/samples/segment-query';
+import { Slices } from '#shared/clock/slices';
+import { HurriedClock } from '#test/support/hurried-clock';
 
 const QUERY: SegmentQuery = { startAt: undefined, histogramAt: undefined, sql: () => '' };
 
 describe('rows of a segment', () => {
   it('make one piece for each series of each file, in whatever order the engine gives them', async () => {
+    const clock = new HurriedClock();
     const instance = await DuckDBInstance.create();
     try {
       const connection = await instance.connect();
@@ -18,7 +21,8 @@ describe('rows of a segment', () => {
       const result = await connection.run(
         `SELECT f::INTEGER, s::INTEGER, t::DOUBLE, v::DOUBLE FROM (VALUES ${rows.join(', ')}) AS rows(f, s, t, v)`,
       );
-      const files = await decodeRows(result, QUERY, 2, () => Promise.resolve());
+      const files = await decodeRows(result, QUERY, 2, new Slices(clock, { workPerLook: 1 }));
+      expect(clock.turns).to.be.greaterThan(5);
       expect(Array.from(files[1], ([sid, { values }]) => [sid, ...values])).to.have.deep.members([
         [7, 8],
         [9, 6, 7],

@@ -56,6 +56,18 @@ describe('a paced clock', () => {
     expect(clock.rounds).to.be.at.most(2 * 20 + 1);
   });
 
+  it('takes little for turns of work that waited for something else', async () => {
+    const clock = new BusyClock();
+    const paced = pacedClock(clock);
+    for (let i = 0; i < 10; i++) {
+      await clock.jump(50);
+      await clock.turn();
+      clock.rounds = 0;
+      await paced.turn();
+      expect(clock.rounds).to.be.at.most(4);
+    }
+  });
+
   it('cuts work by the time that it takes', async () => {
     const clock = new ManualClock();
     const cut = new Slices(clock);

@@ -1,0 +1,37 @@
+import { systemClock, type Clock } from '#shared/clock/clock';
+
+const LOOK_MS = 10;
+
+/** Real time, but by each look much later: all work in slices is due for a turn whenever it looks. */
+export class HurriedClock implements Clock {
+  turns = 0;
+  /** Called at each turn. */
+  onTurn: () => void = () => undefined;
+  #nowMs = 0;
+
+  nowMs(): number {
+    return systemClock.nowMs();
+  }
+
+  nowNs(): bigint {
+    return systemClock.nowNs();
+  }
+
+  monotonicMs(): number {
+    return (this.#nowMs += LOOK_MS);
+  }
+
+  after(delayMs: number, run: () => void): { cancel(): void } {
+    return systemClock.after(delayMs, run);
+  }
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return systemClock.sleep(delayMs, signal);
+  }
+
+  async turn(): Promise<void> {
+    this.turns++;
+    this.onTurn();
+    await systemClock.turn();
+  }
+}
