@@ -73,9 +73,10 @@ function dayOfYearOf(year: number, month: number, day: number): number {
 function part(of: (calendar: Calendar) => number): ValueFunction {
   return {
     kind: 'value',
-    run: ({ env, args }) => {
-      if (args.length > 0)
-        return { kind: 'vector', series: mapFloats(vectorOf(args[0]), env, (x) => of(calendarOf(x))) };
+    async run({ env, args }) {
+      if (args.length > 0) {
+        return { kind: 'vector', series: await mapFloats(vectorOf(args[0]), env, (x) => of(calendarOf(x))) };
+      }
       const series = newSeries(NO_LABELS, env, false);
       for (let step = 0; step < env.steps; step++) setFloat(series, step, of(calendarOf(timeOf(env, step) / 1000)));
       return { kind: 'vector', series: [series] };
