@@ -26,6 +26,7 @@ export async function inPieces<Args extends readonly (Value | undefined)[]>(
     const to = Math.min(steps, from + most);
     const part = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
     joined.add(await run(part, { ...env, startMs: timeOf(env, from), steps: to - from }), from);
+    limits.spend(to - from);
     // The piece itself is held no more.
     limits.reset(held + joined.size);
   }
