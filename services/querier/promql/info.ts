@@ -43,12 +43,7 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
   const data = matchers.filter(({ name }) => name !== METRIC_NAME);
   const tests = names.map(compileMatcher);
   const isInfo = ({ labels }: StepSeries): boolean => tests.every((test) => test(labels.get(METRIC_NAME)));
-  const plain: StepSeries[] = [];
-  for (const series of vector) {
-    env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.turn();
-    if (!isInfo(series)) plain.push(series);
-  }
+  const plain = await without(vector, isInfo, env);
   const infos = await infoSeries(expr, plain, [...names, ...data], env);
   const results = new Map<string, MutableSeries>();
   const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
@@ -75,6 +70,20 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
     }
   }
   return [...results.values()].filter(hasSamples);
+}
+
+async function without(
+  vector: readonly StepSeries[],
+  isLeftOut: (series: StepSeries) => boolean,
+  { limits }: Env,
+): Promise<StepSeries[]> {
+  const rest: StepSeries[] = [];
+  for (const series of vector) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
+    if (!isLeftOut(series)) rest.push(series);
+  }
+  return rest;
 }
 
 function nameMatchers(matchers: readonly LabelMatcher[]): LabelMatcher[] {

@@ -239,7 +239,7 @@ export function fillWindows(
 /** A series without the markers of its ends. */
 function withoutStale(series: SampleSeries): SampleSeries {
   const { stale, times, values, histograms, startTimes } = series;
-  if (stale === undefined || !stale.includes(1)) return series;
+  if (stale?.includes(1) !== true) return series;
   let count = 0;
   for (const isStale of stale) if (isStale !== 1) count++;
   const kept = new Int32Array(count);

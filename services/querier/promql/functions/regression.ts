@@ -4,6 +4,7 @@ import { NeumaierSum } from '../neumaier.js';
 import { timeOf } from '../env.js';
 import { after } from '../limits.js';
 import type { RangeContext, RangeFunction } from './function.js';
+import type { SampleSeries } from '../samples.js';
 import { floatsIn, noteIgnored, perWindow, type Window } from '../window.js';
 
 /** The slope for each second, around the first sample. */
@@ -64,38 +65,64 @@ function fit(
   of: (line: Line) => number,
 ): number | undefined | Promise<number | undefined> {
   const { series, from, to } = window;
-  const sums = { x: new NeumaierSum(), y: new NeumaierSum(), xy: new NeumaierSum(), xx: new NeumaierSum() };
-  let count = 0;
-  let level = 0;
-  let isConstant = true;
-  const added = context.env.limits.inTurns(to - from, (first, end) => {
-    for (let i = from + first; i < from + end; i++) {
-      if (series.histograms?.[i] !== undefined) continue;
-      const x = (series.times[i] - originMs) / 1000;
-      const y = series.values[i];
-      if (count === 0) level = y;
-      else if (y !== level) isConstant = false;
-      count++;
-      sums.x.add(x);
-      sums.y.add(y);
-      sums.xy.add(x * y);
-      sums.xx.add(x * x);
-    }
-  });
+  const sums = new LineSums(originMs);
+  const added = context.env.limits.inTurns(to - from, (first, end) => sums.add(series, from + first, from + end));
   return after(added, () => {
+    const { count } = sums;
     if (count > 0 && count < to - from) noteIgnored(window.series, context);
-    if (count < 2) return undefined;
-    if (isConstant) return of(Number.isFinite(level) ? { slope: 0, intercept: level } : { slope: NaN, intercept: NaN });
-    return of(lineOf(sums, count));
+    return count < 2 ? undefined : of(sums.line);
   });
 }
 
-type LineSums = Readonly<Record<'x' | 'y' | 'xy' | 'xx', NeumaierSum>>;
+/** What the line of least squares follows from, of numbers that are added in order. */
+class LineSums {
+  readonly #originMs: number;
+  readonly #x = new NeumaierSum();
+  readonly #y = new NeumaierSum();
+  readonly #xy = new NeumaierSum();
+  readonly #xx = new NeumaierSum();
+  #count = 0;
+  #first = 0;
+  #isConstant = true;
 
-function lineOf(sums: LineSums, count: number): Line {
-  const [x, y] = [sums.x.value, sums.y.value];
-  const covariance = sums.xy.value - (x * y) / count;
-  const variance = sums.xx.value - (x * x) / count;
-  const slope = covariance / variance;
-  return { slope, intercept: y / count - (slope * x) / count };
+  constructor(originMs: number) {
+    this.#originMs = originMs;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Adds the numbers among samples `[from, to)`. */
+  add({ times, values, histograms }: SampleSeries, from: number, to: number): void {
+    const [sumX, sumY, sumXy, sumXx] = [this.#x, this.#y, this.#xy, this.#xx];
+    const originMs = this.#originMs;
+    let count = this.#count;
+    for (let i = from; i < to; i++) {
+      if (histograms?.[i] !== undefined) continue;
+      const x = (times[i] - originMs) / 1000;
+      const y = values[i];
+      if (count === 0) this.#first = y;
+      else if (y !== this.#first) this.#isConstant = false;
+      count++;
+      sumX.add(x);
+      sumY.add(y);
+      sumXy.add(x * y);
+      sumXx.add(x * x);
+    }
+    this.#count = count;
+  }
+
+  get line(): Line {
+    const first = this.#first;
+    if (this.#isConstant) {
+      return Number.isFinite(first) ? { slope: 0, intercept: first } : { slope: NaN, intercept: NaN };
+    }
+    const count = this.#count;
+    const [x, y] = [this.#x.value, this.#y.value];
+    const covariance = this.#xy.value - (x * y) / count;
+    const variance = this.#xx.value - (x * x) / count;
+    const slope = covariance / variance;
+    return { slope, intercept: y / count - (slope * x) / count };
+  }
 }
