@@ -76,17 +76,45 @@ describe('hostile PromQL', function () {
     });
   }
 
-  it('lets others be served while a query computes', async () => {
+  /** How often others were answered while a query was. */
+  async function servedDuring(heavy: Promise<unknown>): Promise<number> {
     let isAnswered = false;
-    const query = 'sum(quantile_over_time(0.9, m[30m]))';
-    const heavy = ask(query, `start=${T0}&end=${T0 + SAMPLES * 3}&step=4`).finally(() => (isAnswered = true));
+    const ended = heavy.finally(() => (isAnswered = true));
     let served = 0;
     while (!isAnswered) {
       const { status } = await almanac.get('/health');
       expect(status).to.equal(200);
       if (!isAnswered) served++;
     }
+    await ended;
+    return served;
+  }
+
+  it('lets others be served while a query computes', async () => {
+    const heavy = ask('sum(quantile_over_time(0.9, m[30m]))', `start=${T0}&end=${T0 + SAMPLES * 3}&step=4`);
+    expect(await servedDuring(heavy)).to.be.greaterThan(10);
     expect((await heavy).status).to.equal(200);
-    expect(served).to.be.greaterThan(10);
+  });
+
+  for (const query of [
+    'mad_over_time(vector(time())[100d:1s])',
+    'count_over_time((vector(time()) * 2 + 3 - vector(4))[50d:1s])',
+    'double_exponential_smoothing(vector(time())[200d:1s], 0.5, 0.5)',
+    'count_over_time(m[1y:1s])',
+    'quantile_over_time(0.9, vector(time())[100d:1s])',
+  ]) {
+    it(`lets others be served within one window of millions of steps: ${query}`, async () => {
+      const heavy = ask(query, `start=${T0}&end=${T0}&step=1`);
+      expect(await servedDuring(heavy)).to.be.greaterThan(10);
+      expect((await heavy).status).to.be.oneOf([200, 422]);
+    });
+  }
+
+  it('ends a query in time within one window', async () => {
+    const heavy = ask('mad_over_time(vector(time())[280d:1s])', `start=${T0}&end=${T0}&step=1&timeout=200ms`);
+    await servedDuring(heavy);
+    const { status, text } = await heavy;
+    expect(status).to.equal(503);
+    expect(text).to.match(/timed out/);
   });
 });

@@ -17,8 +17,10 @@ export function absentLabels(matchers: readonly LabelMatcher[]): Labels {
 }
 
 /** One series of 1 at each step at which nothing is there. */
-export function absentSeries(isPresent: Uint8Array, labels: Labels, env: Env): Value {
+export async function absentSeries(isPresent: Uint8Array, labels: Labels, env: Env): Promise<Value> {
   const series = newSeries(labels, env, true);
-  for (let step = 0; step < isPresent.length; step++) if (isPresent[step] === 0) setFloat(series, step, 1);
+  await env.limits.inTurns(isPresent.length, (from, to) => {
+    for (let step = from; step < to; step++) if (isPresent[step] === 0) setFloat(series, step, 1);
+  });
   return { kind: 'vector', series: hasSamples(series) ? [series] : [] };
 }

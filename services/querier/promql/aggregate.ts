@@ -4,7 +4,7 @@ import { countValues } from './aggregations/count-values.js';
 import { bottomk, limitk, limitRatio, topk, type GroupPicker } from './aggregations/pick.js';
 import { count, group, max, min, quantile, stddev, stdvar } from './aggregations/statistics.js';
 import { avg, sum } from './aggregations/sum-avg.js';
-import { newSeries } from './env.js';
+import { newSeries, SERIES_WORK, type Env } from './env.js';
 import { METRIC_NAME, type Labels, NO_LABELS } from './labels.js';
 import { numberText } from './print.js';
 import { hasSamples, type StepSeries } from './samples.js';
@@ -21,29 +21,26 @@ export async function aggregate(
   label: string,
 ): Promise<StepSeries[]> {
   const { expr, env, param } = call;
-  if (expr.op === 'count_values')
-    return countValues(vector, label, grouping(expr, label), env).map((one) => ({
-      ...one,
-      isNameDropped: one.isNameDropped || expr.isWithout,
-    }));
+  if (expr.op === 'count_values') return countValues(vector, label, grouping(expr, label), call);
   if (expr.op === 'quantile') warnOfQuantiles(call, param ?? new Float64Array(0));
   const picker = PICKERS[expr.op];
   // What is wrong with the parameter is told even of nothing.
   if (picker !== undefined && vector.length === 0)
-    picker({ labels: NO_LABELS, series: [], isNameDropped: false }, call);
-  const groups = groupsOf(vector, grouping(expr));
+    await picker({ labels: NO_LABELS, series: [], isNameDropped: false }, call);
+  const groups = await groupsOf(vector, grouping(expr), env);
   if (picker !== undefined) {
     const picked: StepSeries[] = [];
     for (const one of groups) {
       if (env.limits.isDue) await env.limits.turn();
-      picked.push(...picker(one, call));
+      for (const series of await picker(one, call)) picked.push(series);
     }
     return picked;
   }
   const found: StepSeries[] = [];
   for (const one of groups) {
     const result = newSeries(one.labels, env, one.isNameDropped);
-    await REDUCERS[expr.op](one, result, call);
+    const running = REDUCERS[expr.op](one, result, call);
+    if (running !== undefined) await running;
     if (env.limits.isDue) await env.limits.turn();
     if (hasSamples(result)) found.push(result);
   }
@@ -60,9 +57,15 @@ function grouping({ grouping: names, isWithout, op }: Aggregation, added?: strin
   return (labels) => labels.only(kept);
 }
 
-function groupsOf(vector: readonly StepSeries[], labelsOf: (labels: Labels) => Labels): Group[] {
+async function groupsOf(
+  vector: readonly StepSeries[],
+  labelsOf: (labels: Labels) => Labels,
+  { limits }: Env,
+): Promise<Group[]> {
   const groups = new Map<string, { labels: Labels; series: StepSeries[]; isNameDropped: boolean }>();
   for (const series of vector) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
     const labels = labelsOf(series.labels);
     let one = groups.get(labels.key);
     if (one === undefined) {
@@ -76,8 +79,10 @@ function groupsOf(vector: readonly StepSeries[], labelsOf: (labels: Labels) => L
 }
 
 function warnOfQuantiles({ expr, env }: AggregationCall, quantiles: Float64Array): void {
+  let last: number | undefined;
   for (const q of quantiles) {
-    if (q >= 0 && q <= 1) continue;
+    if ((q >= 0 && q <= 1) || Object.is(q, last)) continue;
+    last = q;
     env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, expr.param ?? expr);
   }
 }

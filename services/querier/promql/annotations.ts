@@ -3,6 +3,9 @@ import type { Span } from './ast.js';
 /** Most annotations of a kind that an answer names. */
 const SHOWN_MAX = 10;
 
+/** Most that are told apart: a query may say something of each of its steps. */
+const KEPT_MAX = 10_000;
+
 /** Warnings and infos of one query; equal ones count once. */
 export class Annotations {
   readonly #query: string;
@@ -18,7 +21,7 @@ export class Annotations {
 
   /** A warning of the node that starts there. */
   warn(text: string, { start }: Pick<Span, 'start'>): void {
-    this.#warnings.set(`PromQL warning: ${text}`, start);
+    keep(this.#warnings, `PromQL warning: ${text}`, start);
   }
 
   /** A warning that tells how often it was met, if that was more than once. */
@@ -30,7 +33,7 @@ export class Annotations {
 
   /** An info of the node that starts there. */
   info(text: string, { start }: Pick<Span, 'start'>): void {
-    this.#infos.set(`PromQL info: ${text}`, start);
+    keep(this.#infos, `PromQL info: ${text}`, start);
   }
 
   /** As they are shown: with the place, the first ten. */
@@ -59,4 +62,8 @@ export class Annotations {
     const line = before.split('\n').length;
     return `${line}:${Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1)) + 1}`;
   }
+}
+
+function keep(all: Map<string, number>, text: string, start: number): void {
+  if (all.size < KEPT_MAX || all.has(text)) all.set(text, start);
 }

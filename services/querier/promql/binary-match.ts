@@ -3,8 +3,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { arithmeticOf, isArithmetic, keepsName } from './arithmetic.js';
 import type { BinaryExpr, VectorMatching } from './ast.js';
 import { applySamples, putSample, sampleAt, type Sample } from './binary-samples.js';
-import { newSeries, type Env } from './env.js';
+import { newSeries, SERIES_WORK, type Env } from './env.js';
 import { printLabels, type Labels } from './labels.js';
+import { after } from './limits.js';
 import type { MatchGroup } from './matching.js';
 import { FLOAT, hasSamples, NONE, type MutableSeries, type StepSeries } from './samples.js';
 
@@ -20,8 +21,15 @@ export class MatchResults {
   }
 
   /** All that have something. */
-  all(): StepSeries[] {
-    return [...this.#series.values()].filter(hasSamples);
+  async all(): Promise<StepSeries[]> {
+    const { limits, steps } = this.#env;
+    const found: StepSeries[] = [];
+    for (const series of this.#series.values()) {
+      limits.spend(1 + steps);
+      if (limits.isDue) await limits.turn();
+      if (hasSamples(series)) found.push(series);
+    }
+    return found;
   }
 
   /** The series with these labels. Its name is there to stay: what drops it has dropped it already. */
@@ -83,14 +91,25 @@ export class GroupMatch {
     this.#isMatched = new Uint8Array(env.steps);
   }
 
-  /** @param steps 1 for those at which both vectors have something; all if not given. */
-  run(steps: Uint8Array | undefined): void {
+  /**
+   * @param steps 1 for those at which both vectors have something; all if not given.
+   * @returns a promise only where others are served meanwhile.
+   */
+  run(steps: Uint8Array | undefined): void | Promise<void> {
     // With `group_right` the sides are swapped, and what they are filled with is not.
     const { fillLeft: fillMany, fillRight: fillOne } = this.#matching;
-    this.#env.limits.spend(this.#env.steps * (this.#many.length + this.#one.length));
-    const partners = this.#partners(steps);
-    for (const series of this.#many) this.#match(series, partners, fillOne, steps);
-    if (fillMany !== undefined) this.#fill(partners, fillMany);
+    const { limits, steps: count } = this.#env;
+    const partners = new Int32Array(count).fill(-1);
+    const weight = SERIES_WORK + count;
+    const found = limits.inTurns(this.#one.length, (from, to) => this.#findPartners(partners, steps, from, to), weight);
+    return after(found, () => {
+      const matchSome = (from: number, to: number): void => {
+        for (let i = from; i < to; i++) this.#match(this.#many[i], partners, fillOne, steps);
+      };
+      return after(limits.inTurns(this.#many.length, matchSome, weight), () => {
+        if (fillMany !== undefined) this.#fill(partners, fillMany);
+      });
+    });
   }
 
   /** One series of the many side at all steps. */
@@ -146,17 +165,16 @@ export class GroupMatch {
     else this.#results.put(result, step, many, one);
   }
 
-  /** For each step which series of the one side is there; -1 for none. */
-  #partners(steps: Uint8Array | undefined): Int32Array {
-    const partners = new Int32Array(this.#env.steps).fill(-1);
-    for (const [i, { kinds }] of this.#one.entries()) {
+  /** Looks which of the series `[from, to)` of the one side are there, for each step; there may be but one. */
+  #findPartners(partners: Int32Array, steps: Uint8Array | undefined, from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      const { kinds } = this.#one[i];
       for (let step = 0; step < partners.length; step++) {
         if (kinds[step] === NONE || steps?.[step] === 0) continue;
         if (partners[step] >= 0) throw this.#duplicate(this.#one[partners[step]], this.#one[i]);
         partners[step] = i;
       }
     }
-    return partners;
   }
 
   #duplicate(one: StepSeries, other: StepSeries): AlmanacError {

@@ -2,7 +2,7 @@ import { arithmeticOf, isSetOperator, keepsName } from './arithmetic.js';
 import type { BinaryExpr } from './ast.js';
 import { applySamples, putSample, sampleAt } from './binary-samples.js';
 import { GroupMatch, MatchResults } from './binary-match.js';
-import { newSeries, type Env } from './env.js';
+import { newSeries, SERIES_WORK, type Env } from './env.js';
 import { masked, matchGroups, matchingLabels, presence, type MatchGroup } from './matching.js';
 import { FLOAT, hasSamples, NONE, type MutableSeries, type StepSeries } from './samples.js';
 
@@ -13,16 +13,17 @@ export function scalarBinary({ op }: BinaryExpr, lhs: Float64Array, rhs: Float64
 }
 
 /** A vector and a scalar. @param isSwapped whether the scalar is the left operand. */
-export function vectorScalarBinary(
+export async function vectorScalarBinary(
   expr: BinaryExpr,
   vector: readonly StepSeries[],
   scalar: Float64Array,
   isSwapped: boolean,
   env: Env,
-): StepSeries[] {
+): Promise<StepSeries[]> {
   const dropsName = !keepsName(expr.op, expr.isBool);
   const results: StepSeries[] = [];
   for (const series of vector) {
+    if (env.limits.isDue) await env.limits.turn();
     const result = newSeries(series.labels, env, series.isNameDropped || dropsName);
     if (dropsName && series.histograms === undefined) applyFloats(expr, series, scalar, isSwapped, result);
     else applyEach(expr, series, scalar, isSwapped, result, env);
@@ -64,15 +65,16 @@ export async function vectorBinary(
   rhs: readonly StepSeries[],
   env: Env,
 ): Promise<StepSeries[]> {
-  const groups = matchGroups(lhs, rhs, matchingLabels(expr.matching));
+  const groups = await matchGroups(lhs, rhs, matchingLabels(expr.matching), env.limits);
   if (isSetOperator(expr.op)) return setBinary(expr, lhs, rhs, groups, env);
   const results = new MatchResults(expr, env);
   const { fillLeft, fillRight } = expr.matching;
-  const areBothThere = bothPresent(presence(lhs, env.steps), presence(rhs, env.steps));
+  const areBothThere = bothPresent(await presence(lhs, env), await presence(rhs, env));
   const isFilled = fillLeft !== undefined || fillRight !== undefined;
   for (const group of groups) {
     if (env.limits.isDue) await env.limits.turn();
-    new GroupMatch(expr, group, results, env).run(isFilled ? undefined : areBothThere);
+    const matching = new GroupMatch(expr, group, results, env).run(isFilled ? undefined : areBothThere);
+    if (matching !== undefined) await matching;
   }
   return results.all();
 }
@@ -81,22 +83,31 @@ function bothPresent(one: Uint8Array, other: Uint8Array): Uint8Array {
   return one.map((isPresent, step) => isPresent & other[step]);
 }
 
-function setBinary(
+async function setBinary(
   { op }: BinaryExpr,
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
   groups: readonly MatchGroup[],
-  { steps, limits }: Env,
-): StepSeries[] {
+  env: Env,
+): Promise<StepSeries[]> {
+  const { steps, limits } = env;
   const kept = new Map<StepSeries, StepSeries | undefined>();
   for (const group of groups) {
-    limits.spend(steps * (group.lhs.length + group.rhs.length));
-    const isLeft = presence(group.lhs, steps);
-    const isRight = presence(group.rhs, steps);
+    if (limits.isDue) await limits.turn();
+    const left = presence(group.lhs, env);
+    const isLeft = left instanceof Promise ? await left : left;
+    const right = presence(group.rhs, env);
+    const isRight = right instanceof Promise ? await right : right;
     for (const series of group.lhs) {
+      if (limits.isDue) await limits.turn();
+      limits.spend(SERIES_WORK + steps);
       kept.set(series, op === 'or' ? series : masked(series, isRight, op === 'and' ? 1 : 0));
     }
-    for (const series of group.rhs) kept.set(series, op === 'or' ? masked(series, isLeft, 0) : undefined);
+    for (const series of group.rhs) {
+      if (limits.isDue) await limits.turn();
+      limits.spend(SERIES_WORK + steps);
+      kept.set(series, op === 'or' ? masked(series, isLeft, 0) : undefined);
+    }
   }
   return [...lhs, ...rhs].flatMap((series) => kept.get(series) ?? []);
 }

@@ -42,9 +42,13 @@ export function firstStep(env: Env): Env {
   return { ...env, steps: 1 };
 }
 
+/** Work of a series by itself, however few steps it has, in numbers that are looked at. */
+export const SERIES_WORK = 64;
+
 /** A series with nothing at any step of the query yet. @throws `execute_query` if that is one too many. */
 export function newSeries(labels: Labels, env: Env, isNameDropped: boolean): MutableSeries {
   env.limits.add(env.steps);
+  env.limits.spend(SERIES_WORK);
   const { kinds, values } = env.slabs.take(env.steps);
   return { labels, kinds, values, isNameDropped };
 }

@@ -11,7 +11,7 @@ import {
   type VectorSelector,
 } from './ast.js';
 import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
-import { firstStep, newSeries, timeOf, type Env } from './env.js';
+import { firstStep, newSeries, SERIES_WORK, timeOf, type Env } from './env.js';
 import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInstant } from './extended.js';
 import { scalarsOf, stringOf, vectorOf, type RangeContext, type RangeFunction } from './functions/function.js';
 import { FUNCTIONS } from './functions/registry.js';
@@ -21,6 +21,7 @@ import { sampleSize } from './histogram/size.js';
 import { addInfo } from './info.js';
 import { isStepInvariant } from './invariant-steps.js';
 import { NO_LABELS } from './labels.js';
+import { inPieces } from './pieces.js';
 import {
   hasSamples,
   HISTOGRAM,
@@ -48,21 +49,28 @@ export async function evaluate(expr: Expr, env: Env): Promise<Value> {
   const { limits } = env;
   const { held } = limits;
   const isRepeated = env.steps > 1 && expr.kind !== 'number' && expr.kind !== 'string' && isStepInvariant(expr);
-  const value = isRepeated ? repeated(await evaluateNode(expr, firstStep(env)), env) : await evaluateNode(expr, env);
+  const value = isRepeated
+    ? await repeated(await evaluateNode(expr, firstStep(env)), env)
+    : await evaluateNode(expr, env);
   limits.check();
   // What was read and made on the way is held no more.
-  limits.reset(held + sizeOf(value));
+  limits.reset(held + (await sizeOf(value, env)));
   return value;
 }
 
-function sizeOf(value: Value): number {
+async function sizeOf(value: Value, { limits }: Env): Promise<number> {
   if (value.kind === 'string') return 0;
   if (value.kind === 'scalar') return value.values.length;
   let size = 0;
   for (const { kinds, histograms } of value.series) {
     size += kinds.length;
     if (histograms === undefined) continue;
-    for (const histogram of histograms) if (histogram !== undefined) size += sampleSize(histogram);
+    await limits.inTurns(histograms.length, (from, to) => {
+      for (let i = from; i < to; i++) {
+        const histogram = histograms[i];
+        if (histogram !== undefined) size += sampleSize(histogram);
+      }
+    });
   }
   return size;
 }
@@ -72,13 +80,14 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
   switch (expr.kind) {
     case 'number':
       env.limits.add(env.steps);
-      return { kind: 'scalar', values: new Float64Array(env.steps).fill(expr.value) };
+      return filledScalar(expr.value, env);
     case 'string':
       return { kind: 'string', value: expr.value };
     case 'paren':
       return evaluate(expr.expr, env);
     case 'unary':
-      return expr.op === '+' ? evaluate(expr.expr, env) : negated(await evaluate(expr.expr, env), env);
+      if (expr.op === '+') return evaluate(expr.expr, env);
+      return inPieces([await evaluate(expr.expr, env)], env, ([value], part) => negated(value, part));
     case 'binary':
       return evaluateBinary(expr, env);
     case 'aggregation':
@@ -98,23 +107,30 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
 async function evaluateBinary(expr: BinaryExpr, env: Env): Promise<Value> {
   const lhs = await evaluate(expr.lhs, env);
   const rhs = await evaluate(expr.rhs, env);
+  return inPieces([lhs, rhs] as const, env, (operands, part) => binaryOf(expr, operands, part));
+}
+
+async function binaryOf(expr: BinaryExpr, [lhs, rhs]: readonly [Value, Value], env: Env): Promise<Value> {
   if (lhs.kind === 'scalar' && rhs.kind === 'scalar') {
     return { kind: 'scalar', values: scalarBinary(expr, lhs.values, rhs.values) };
   }
   if (lhs.kind === 'scalar') {
-    return { kind: 'vector', series: vectorScalarBinary(expr, vectorOf(rhs), lhs.values, true, env) };
+    return { kind: 'vector', series: await vectorScalarBinary(expr, vectorOf(rhs), lhs.values, true, env) };
   }
   if (rhs.kind === 'scalar') {
-    return { kind: 'vector', series: vectorScalarBinary(expr, vectorOf(lhs), rhs.values, false, env) };
+    return { kind: 'vector', series: await vectorScalarBinary(expr, vectorOf(lhs), rhs.values, false, env) };
   }
   return { kind: 'vector', series: await vectorBinary(expr, vectorOf(lhs), vectorOf(rhs), env) };
 }
 
 async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> {
   const param = expr.param === undefined ? undefined : await evaluate(expr.param, env);
-  const vector = vectorOf(await evaluate(expr.expr, env));
-  const params = param?.kind === 'scalar' ? param.values : undefined;
-  return { kind: 'vector', series: await aggregate(vector, { expr, env, param: params }, stringOf(param)) };
+  const value = await evaluate(expr.expr, env);
+  return inPieces([value, param] as const, env, async ([vector, partParam], part) => {
+    const params = partParam?.kind === 'scalar' ? partParam.values : undefined;
+    const call = { expr, env: part, param: params };
+    return { kind: 'vector', series: await aggregate(vectorOf(vector), call, stringOf(partParam)) };
+  });
 }
 
 async function evaluateCall(expr: Call, env: Env): Promise<Value> {
@@ -135,7 +151,8 @@ async function evaluateCall(expr: Call, env: Env): Promise<Value> {
   if (found.kind === 'range') return evaluateRange(expr, found, env);
   const args: Value[] = [];
   for (const arg of expr.args) args.push(await evaluate(arg, env));
-  return found.run({ expr, env, args });
+  if (found.isWhole === true) return found.run({ expr, env, args });
+  return inPieces(args, env, (partArgs, part) => found.run({ expr, env: part, args: partArgs }));
 }
 
 /** When the samples of a selector were taken, or when their counters began. */
@@ -154,14 +171,16 @@ async function evaluateRange(expr: Call, func: RangeFunction, env: Env): Promise
   if (range.kind === 'matrixSelector' && isExtended(range.selector)) {
     checkExtended(range.selector, expr.func.name);
     const all = await loadExtended(range, env);
-    return { kind: 'vector', series: all.flatMap((one) => extendedFunction(expr.func.name, one, range, env) ?? []) };
+    const series: StepSeries[] = [];
+    for (const one of all) series.push(...(await extendedFunction(expr.func.name, one, range, env)));
+    return { kind: 'vector', series };
   }
   const paramExprs = expr.args.filter((_, i) => i !== rangeAt);
   const params: Float64Array[] = [];
   for (const param of paramExprs) params.push(scalarsOf(await evaluate(param, env), env.steps));
   const { samples, shift, rangeMs } = await rangeOf(arg, env);
   const context = { env, arg, rangeMs, params, paramExprs };
-  return { kind: 'vector', series: await overWindows(samples, windowsAt(shift, rangeMs, env), func, context) };
+  return { kind: 'vector', series: await overWindows(samples, await windowsAt(shift, rangeMs, env), func, context) };
 }
 
 async function overWindows(
@@ -177,7 +196,8 @@ async function overWindows(
     limits.spend(series.times.length);
     if (limits.isDue) await limits.turn();
     const result = newSeries(series.labels, context.env, series.isNameDropped === true || !keepsName);
-    fillWindows(windows, series);
+    const filling = fillWindows(windows, series, limits);
+    if (filling !== undefined) await filling;
     const running = run(series, windows, result, context);
     if (running !== undefined) await running;
     if (hasSamples(result)) found.push(result);
@@ -189,11 +209,14 @@ async function absentOverTime(expr: Call, env: Env): Promise<Value> {
   const [arg] = expr.args;
   const { samples, shift, rangeMs } = await rangeOf(arg, env);
   const isPresent = new Uint8Array(env.steps);
-  const windows = windowsAt(shift, rangeMs, env);
+  const windows = await windowsAt(shift, rangeMs, env);
   for (const one of samples) {
-    fillWindows(windows, one);
-    env.limits.spend(env.steps);
-    for (let step = 0; step < env.steps; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
+    env.limits.spend(SERIES_WORK);
+    if (env.limits.isDue) await env.limits.turn();
+    await fillWindows(windows, one, env.limits);
+    await env.limits.inTurns(env.steps, (from, to) => {
+      for (let step = from; step < to; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
+    });
   }
   const labels = arg.kind === 'matrixSelector' ? absentLabels(arg.selector.matchers) : NO_LABELS;
   return absentSeries(isPresent, labels, env);
@@ -222,23 +245,35 @@ export async function evaluateSubquery(expr: Subquery, env: Env): Promise<Sample
   env.limits.add(steps);
   const inner: Env = { ...env, startMs, stepMs, steps, isInstant: false };
   const value = await evaluate(expr.expr, inner);
-  return vectorOf(value).map((series) => samplesOf(series, inner));
+  const samples: SampleSeries[] = [];
+  for (const series of vectorOf(value)) samples.push(await samplesOf(series, inner));
+  return samples;
 }
 
 /** A series of steps as samples. What was known of resets between its histograms is not true of these. */
-function samplesOf({ labels, kinds, values, histograms, isNameDropped }: StepSeries, env: Env): SampleSeries {
+async function samplesOf(
+  { labels, kinds, values, histograms, isNameDropped }: StepSeries,
+  env: Env,
+): Promise<SampleSeries> {
+  const { limits } = env;
   let count = 0;
-  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) count++;
-  const samples = { labels, times: new Float64Array(count), values: new Float64Array(count), isNameDropped };
+  await limits.inTurns(kinds.length, (from, to) => {
+    for (let step = from; step < to; step++) if (kinds[step] !== NONE) count++;
+  });
+  const times = new Float64Array(count);
+  // Nobody changes what a series has once it is made.
+  const samples = { labels, times, values: count === values.length ? values : new Float64Array(count), isNameDropped };
   const kept = histograms === undefined ? undefined : new Array<Histogram | undefined>(count);
   let next = 0;
-  for (let step = 0; step < kinds.length; step++) {
-    if (kinds[step] === NONE) continue;
-    samples.times[next] = timeOf(env, step);
-    samples.values[next] = values[step];
-    if (kept !== undefined) kept[next] = withoutHint(histograms?.[step]);
-    next++;
-  }
+  await limits.inTurns(kinds.length, (from, to) => {
+    for (let step = from; step < to; step++) {
+      if (kinds[step] === NONE) continue;
+      times[next] = timeOf(env, step);
+      samples.values[next] = values[step];
+      if (kept !== undefined) kept[next] = withoutHint(histograms?.[step]);
+      next++;
+    }
+  });
   return kept === undefined ? samples : { ...samples, histograms: kept };
 }
 
@@ -246,31 +281,45 @@ function withoutHint(histogram: Histogram | undefined): Histogram | undefined {
   return histogram === undefined || histogram.hint === 'gauge' ? histogram : { ...histogram, hint: 'unknown' };
 }
 
-function negated(value: Value, env: Env): Value {
+async function negated(value: Value, env: Env): Promise<Value> {
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((x) => -x) };
-  const series = vectorOf(value).map((one) => {
+  const series: StepSeries[] = [];
+  for (const one of vectorOf(value)) {
+    if (env.limits.isDue) await env.limits.turn();
     const result = newSeries(one.labels, env, true);
     for (let step = 0; step < one.kinds.length; step++) {
       if (one.kinds[step] === NONE) continue;
       if (one.kinds[step] !== HISTOGRAM) setFloat(result, step, -one.values[step]);
       else setHistogram(result, step, { ...mapCounts(histogramAt(one, step), (x) => -x), hint: 'gauge' });
     }
-    return result;
-  });
+    series.push(result);
+  }
   return { kind: 'vector', series };
 }
 
+/** The same number at all steps. */
+async function filledScalar(value: number, { steps, limits }: Env): Promise<Value> {
+  const values = new Float64Array(steps);
+  await limits.inTurns(steps, (from, to) => values.fill(value, from, to));
+  return { kind: 'scalar', values };
+}
+
 /** A value of one step at each of many. */
-function repeated(value: Value, env: Env): Value {
-  const { steps } = env;
+async function repeated(value: Value, env: Env): Promise<Value> {
+  const { steps, limits } = env;
   if (value.kind === 'string') return value;
-  if (value.kind === 'scalar') return { kind: 'scalar', values: new Float64Array(steps).fill(value.values[0]) };
-  const series = value.series.map((one): StepSeries => {
+  if (value.kind === 'scalar') return filledScalar(value.values[0], env);
+  const series: StepSeries[] = [];
+  for (const one of value.series) {
     const result = newSeries(one.labels, env, one.isNameDropped);
-    result.kinds.fill(one.kinds[0]);
-    result.values.fill(one.values[0]);
-    if (one.histograms !== undefined) result.histograms = Array.from({ length: steps }, () => one.histograms?.[0]);
-    return result;
-  });
+    const { histograms } = one;
+    if (histograms !== undefined) result.histograms = new Array<Histogram | undefined>(steps);
+    await limits.inTurns(steps, (from, to) => {
+      result.kinds.fill(one.kinds[0], from, to);
+      result.values.fill(one.values[0], from, to);
+      if (histograms !== undefined) result.histograms?.fill(histograms[0], from, to);
+    });
+    series.push(result);
+  }
   return { kind: 'vector', series };
 }

@@ -49,16 +49,17 @@ export async function loadExtended({ selector, rangeMs }: MatrixSelector, env: E
 }
 
 /** `rate`, `increase`, `delta`, `changes` and `resets` over such windows. */
-export function extendedFunction(
+export async function extendedFunction(
   name: string,
   series: SampleSeries,
   range: MatrixSelector,
   env: Env,
-): StepSeries | undefined {
+): Promise<StepSeries[]> {
   const { selector, rangeMs } = range;
   const result = newSeries(series.labels, env, true);
-  const points = new Points(series, env);
+  const points = await Points.of(series, env);
   for (let step = 0; step < env.steps; step++) {
+    if (env.limits.isDue) await env.limits.turn();
     const endMs = referenceMs(selector, env, step);
     const startMs = endMs - rangeMs;
     const near = points.between(startMs - env.lookbackMs, endMs + (selector.isSmoothed ? env.lookbackMs : 0));
@@ -73,7 +74,7 @@ export function extendedFunction(
     const ends = smoothedEnds(edges, startMs, endMs, selector.isSmoothed, isCounter);
     putDifference(result, step, difference(ends, isCounter), name === 'rate' ? rangeMs / 1000 : 1);
   }
-  return hasSamples(result) ? result : undefined;
+  return hasSamples(result) ? [result] : [];
 }
 
 function putDifference(result: MutableSeries, step: number, total: Sample, seconds: number): void {
@@ -113,6 +114,9 @@ function histogramsOf(points: readonly Point[]): Histogram[] {
   return points.flatMap(({ value }) => (typeof value === 'number' ? [] : [value]));
 }
 
+/** Work of making a point, in numbers that are looked at. */
+const POINT_WORK = 8;
+
 /** The samples of a series, without staleness markers, for windows that only move forward. */
 class Points {
   readonly #points: Point[] = [];
@@ -120,11 +124,22 @@ class Points {
   #from = 0;
   #to = 0;
 
-  constructor({ times, values, histograms, stale }: SampleSeries, env: Env) {
+  private constructor(env: Env) {
     this.#env = env;
-    for (let i = 0; i < times.length; i++) {
-      if (stale?.[i] !== 1) this.#points.push({ timeMs: times[i], value: histograms?.[i] ?? values[i] });
-    }
+  }
+
+  static async of({ times, values, histograms, stale }: SampleSeries, env: Env): Promise<Points> {
+    const made = new Points(env);
+    await env.limits.inTurns(
+      times.length,
+      (from, to) => {
+        for (let i = from; i < to; i++) {
+          if (stale?.[i] !== 1) made.#points.push({ timeMs: times[i], value: histograms?.[i] ?? values[i] });
+        }
+      },
+      POINT_WORK,
+    );
+    return made;
   }
 
   /** Those in `(fromMs, toMs]`; both never less than in the call before. */
@@ -224,10 +239,12 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
   const first = referenceMs(selector, env, 0) - env.lookbackMs;
   const last = referenceMs(selector, env, env.steps - 1) + env.lookbackMs;
   const all = await loadBetween(selector, first, last, env);
-  return all.flatMap((series) => {
+  const found: StepSeries[] = [];
+  for (const series of all) {
     const result = newSeries(series.labels, env, false);
-    const points = new Points(series, env);
+    const points = await Points.of(series, env);
     for (let step = 0; step < env.steps; step++) {
+      if (env.limits.isDue) await env.limits.turn();
       const atMs = referenceMs(selector, env, step);
       const near = points.between(atMs - env.lookbackMs, atMs + env.lookbackMs);
       const before = lastIndex(near, atMs);
@@ -237,8 +254,9 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
       else if (value !== undefined) setHistogram(result, step, value);
       if (mix !== '') env.notes.warn(`${mix} for metric name ${nameOf(series)}`, selector);
     }
-    return hasSamples(result) ? [result] : [];
-  });
+    if (hasSamples(result)) found.push(result);
+  }
+  return found;
 }
 
 interface SmoothedValue {
@@ -261,10 +279,14 @@ function smoothedValue(point: Point, after: Point | undefined, atMs: number): Sm
 }
 
 /** `m[5m] anchored` by itself: points at both ends of the window, and those within. */
-export function extendedPoints(series: SampleSeries, { selector, rangeMs }: MatrixSelector, env: Env): Point[] {
+export async function extendedPoints(
+  series: SampleSeries,
+  { selector, rangeMs }: MatrixSelector,
+  env: Env,
+): Promise<Point[]> {
   const endMs = referenceMs(selector, env, 0);
   const startMs = endMs - rangeMs;
-  const points = new Points(series, env).between(
+  const points = (await Points.of(series, env)).between(
     startMs - env.lookbackMs,
     endMs + (selector.isSmoothed ? env.lookbackMs : 0),
   );

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Annotations } from './annotations.js';
 import { typeOf, unwrapped, type Expr } from './ast.js';
-import type { Env, SeriesSource } from './env.js';
+import { SERIES_WORK, type Env, type SeriesSource } from './env.js';
 import { evaluate, evaluateSubquery } from './eval.js';
 import { extendedPoints, isExtended, loadExtended } from './extended.js';
 import { SIGNATURES } from './functions/signatures.js';
@@ -12,8 +12,9 @@ import { withoutDroppedNames, withoutDroppedSampleNames } from './merge-series.j
 import { parseQuery, type Dialect } from './parse.js';
 import { resolveTimes } from './resolve-times.js';
 import type { SampleSeries, StepSeries } from './samples.js';
-import { fillWindows, loadRange, windowsAt } from './select.js';
+import { fillWindows, loadRange, windowsAt, type Windows } from './select.js';
 import { Slabs } from './slabs.js';
+import { sortedInTurns } from './sort.js';
 import { statsSelectors } from './stats-only.js';
 
 /** A query and the times at which it is asked. */
@@ -102,12 +103,13 @@ export function stepCount(of: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' | '
 
 async function valueOf(expr: Expr, env: Env): Promise<PromValue> {
   if (typeOf(expr) === 'matrix') {
-    return { kind: 'matrix', series: withoutDroppedSampleNames(await matrixOf(expr, env)).sort(byLabels) };
+    const matrix = await withoutDroppedSampleNames(await matrixOf(expr, env), env.limits);
+    return { kind: 'matrix', series: await sortedInTurns(matrix, byLabels, env.limits) };
   }
   const value = await evaluate(expr, env);
   if (value.kind !== 'vector') return value;
-  const series = withoutDroppedNames(value.series);
-  return { kind: 'vector', series: env.isInstant ? series : [...series].sort(byLabels) };
+  const series = await withoutDroppedNames(value.series, env.limits);
+  return { kind: 'vector', series: env.isInstant ? series : await sortedInTurns(series, byLabels, env.limits) };
 }
 
 function byLabels(one: { readonly labels: SampleSeries['labels'] }, other: typeof one): number {
@@ -118,26 +120,38 @@ function byLabels(one: { readonly labels: SampleSeries['labels'] }, other: typeo
 async function matrixOf(expr: Expr, env: Env): Promise<SampleSeries[]> {
   const range = unwrapped(expr);
   if (range.kind === 'subquery') {
-    const windows = windowsAt(range, range.rangeMs, env);
-    const series = await evaluateSubquery(range, env);
-    return series.flatMap((one) => inWindow(one, windows));
+    return inWindows(await evaluateSubquery(range, env), await windowsAt(range, range.rangeMs, env), env);
   }
   if (range.kind !== 'matrixSelector') return [];
   if (isExtended(range.selector)) {
     const series = await loadExtended(range, env);
-    return series.flatMap((one) => {
-      const points = extendedPoints(one, range, env);
+    const matrix: SampleSeries[] = [];
+    for (const one of series) {
+      if (env.limits.isDue) await env.limits.turn();
+      const points = await extendedPoints(one, range, env);
       const times = Float64Array.from(points, ({ timeMs }) => timeMs);
       const values = Float64Array.from(points, ({ value }) => Number(value));
-      return points.length === 0 ? [] : [{ labels: one.labels, times, values }];
-    });
+      if (points.length > 0) matrix.push({ labels: one.labels, times, values });
+    }
+    return matrix;
   }
-  const windows = windowsAt(range.selector, range.rangeMs, env);
-  return (await loadRange(range, env)).flatMap((one) => inWindow(one, windows));
+  const windows = await windowsAt(range.selector, range.rangeMs, env);
+  return inWindows(await loadRange(range, env), windows, env);
 }
 
-function inWindow(series: SampleSeries, windows: ReturnType<typeof windowsAt>): SampleSeries[] {
-  fillWindows(windows, series);
+async function inWindows(all: readonly SampleSeries[], windows: Windows, { limits }: Env): Promise<SampleSeries[]> {
+  const matrix: SampleSeries[] = [];
+  for (const one of all) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
+    const filling = fillWindows(windows, one, limits);
+    if (filling !== undefined) await filling;
+    matrix.push(...inWindow(one, windows));
+  }
+  return matrix;
+}
+
+function inWindow(series: SampleSeries, windows: Windows): SampleSeries[] {
   const [from] = windows.from;
   const [to] = windows.to;
   if (from >= to) return [];

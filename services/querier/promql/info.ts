@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Call, Expr, LabelMatcher, VectorSelector } from './ast.js';
-import { newSeries, type Env } from './env.js';
+import { newSeries, SERIES_WORK, type Env } from './env.js';
 import { METRIC_NAME, printLabels, type Labels } from './labels.js';
 import { compileMatcher, matchesEmpty } from './matcher.js';
 import {
@@ -41,8 +41,9 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
   const matchers = selector?.kind === 'vectorSelector' ? selector.matchers : [];
   const names = nameMatchers(matchers);
   const data = matchers.filter(({ name }) => name !== METRIC_NAME);
-  const isInfo = ({ labels }: StepSeries): boolean => names.every((it) => compileMatcher(it)(labels.get(METRIC_NAME)));
-  const plain = vector.filter((series) => !isInfo(series));
+  const tests = names.map(compileMatcher);
+  const isInfo = ({ labels }: StepSeries): boolean => tests.every((test) => test(labels.get(METRIC_NAME)));
+  const plain = await without(vector, isInfo, env);
   const infos = await infoSeries(expr, plain, [...names, ...data], env);
   const results = new Map<string, MutableSeries>();
   const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
@@ -50,7 +51,9 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
   for (const series of vector) {
     const matching = isInfo(series) ? undefined : (infos.get(series.labels.only(IDENTIFYING).key) ?? []);
     for (let step = 0; step < env.steps; step++) {
+      if (env.limits.isDue) await env.limits.turn();
       if (series.kinds[step] === NONE) continue;
+      env.limits.spend(SERIES_WORK);
       const labels =
         matching === undefined ? series.labels : enriched(series.labels, matching, step, copied, isOptional);
       if (labels === undefined) continue;
@@ -67,6 +70,20 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
     }
   }
   return [...results.values()].filter(hasSamples);
+}
+
+async function without(
+  vector: readonly StepSeries[],
+  isLeftOut: (series: StepSeries) => boolean,
+  { limits }: Env,
+): Promise<StepSeries[]> {
+  const rest: StepSeries[] = [];
+  for (const series of vector) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
+    if (!isLeftOut(series)) rest.push(series);
+  }
+  return rest;
 }
 
 function nameMatchers(matchers: readonly LabelMatcher[]): LabelMatcher[] {
@@ -97,6 +114,8 @@ async function infoSeries(
   const samples = await loadInstant(selector, env);
   const times = await instantSeconds(samples, selector, env, (one) => one.times);
   for (const [i, series] of (await instantVector(samples, selector, env)).entries()) {
+    env.limits.spend(SERIES_WORK);
+    if (env.limits.isDue) await env.limits.turn();
     if (series.kinds.includes(HISTOGRAM)) {
       const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
       throw new AlmanacError('execute_query', text);

@@ -10,13 +10,21 @@ export interface LimitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** Most steps that are computed at once, whatever is computed. */
+  readonly stepsAtOnce?: number;
 }
+
+const STEPS_AT_ONCE = 1 << 13;
+/** Work that `inTurns` does between two looks at the clock. */
+const WORK_AT_ONCE = 1 << 14;
 
 /** Samples that are looked at between two looks at the clock: some milliseconds. */
 const WORK_PER_CHECK = 1 << 20;
 
 /** Counts what a query uses, and ends it where that is too much. */
 export class Limits {
+  /** Vectors with more steps are made in pieces of so many. */
+  readonly stepsAtOnce: number;
   readonly #samplesMax: number;
   readonly #endsMs: number;
   readonly #signal: AbortSignal;
@@ -27,7 +35,8 @@ export class Limits {
   #isDue = false;
   readonly #slices: Slices;
 
-  constructor({ samplesMax, timeoutMs, signal, clock }: LimitOptions) {
+  constructor({ samplesMax, timeoutMs, signal, clock, stepsAtOnce = STEPS_AT_ONCE }: LimitOptions) {
+    this.stepsAtOnce = stepsAtOnce;
     this.#samplesMax = samplesMax;
     this.#endsMs = clock.monotonicMs() + timeoutMs;
     this.#signal = signal;
@@ -83,6 +92,36 @@ export class Limits {
     this.check();
   }
 
+  /**
+   * Works on items in order, no more at once than others can wait for.
+   *
+   * @param run does items `[from, to)`.
+   * @param weight of an item: about so many numbers are looked at.
+   * @returns a promise only where others have to be served before all is done.
+   */
+  inTurns(count: number, run: (from: number, to: number) => void, weight = 1): void | Promise<void> {
+    const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
+    for (let from = 0; from < count; from += most) {
+      if (this.#isDue) return this.#inTurnsFrom(from, count, run, weight);
+      this.#runSome(from, Math.min(count, from + most), run, weight);
+    }
+  }
+
+  async #inTurnsFrom(
+    ...[first, count, run, weight]: [number, ...Required<Parameters<Limits['inTurns']>>]
+  ): Promise<void> {
+    const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
+    for (let from = first; from < count; from += most) {
+      if (this.#isDue) await this.turn();
+      this.#runSome(from, Math.min(count, from + most), run, weight);
+    }
+  }
+
+  #runSome(from: number, to: number, run: (from: number, to: number) => void, weight: number): void {
+    run(from, to);
+    this.spend((to - from) * weight);
+  }
+
   /** @throws `deadline_exceeded` or `cancelled` if the query is over. */
   check(): void {
     const reason: unknown = this.#signal.reason;
@@ -92,4 +131,9 @@ export class Limits {
     }
     if (this.#signal.aborted) throw new AlmanacError('cancelled', 'query was canceled in expression evaluation');
   }
+}
+
+/** What comes after work that may have to wait; waits only if the work did. */
+export function after<T>(work: void | Promise<void>, next: () => T | Promise<T>): T | Promise<T> {
+  return work === undefined ? next() : work.then(next);
 }

@@ -1,5 +1,7 @@
 import type { VectorMatching } from './ast.js';
+import { SERIES_WORK, type Env } from './env.js';
 import { METRIC_NAME, type Labels } from './labels.js';
+import { after, type Limits } from './limits.js';
 import { NONE, type StepSeries } from './samples.js';
 
 /** The labels that two series must have in common to be matched. */
@@ -21,11 +23,12 @@ export interface MatchGroup {
 }
 
 /** Groups the series of both sides by what they are matched on, in order of appearance. */
-export function matchGroups(
+export async function matchGroups(
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
   signature: (labels: Labels) => Labels,
-): MatchGroup[] {
+  limits: Limits,
+): Promise<MatchGroup[]> {
   const groups = new Map<string, MatchGroup>();
   const groupOf = (series: StepSeries): MatchGroup => {
     const labels = signature(series.labels);
@@ -36,17 +39,36 @@ export function matchGroups(
     }
     return group;
   };
-  for (const series of lhs) groupOf(series).lhs.push(series);
-  for (const series of rhs) groupOf(series).rhs.push(series);
+  for (const series of lhs) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
+    groupOf(series).lhs.push(series);
+  }
+  for (const series of rhs) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
+    groupOf(series).rhs.push(series);
+  }
   return [...groups.values()];
 }
 
 /** 1 for each step at which one of the series has something. */
-export function presence(series: readonly StepSeries[], steps: number): Uint8Array {
+export function presence(
+  series: readonly StepSeries[],
+  { steps, limits }: Pick<Env, 'steps' | 'limits'>,
+): Uint8Array | Promise<Uint8Array> {
   const isPresent = new Uint8Array(steps);
-  for (const { kinds } of series)
-    for (let step = 0; step < steps; step++) if (kinds[step] !== NONE) isPresent[step] = 1;
-  return isPresent;
+  const looked = limits.inTurns(
+    series.length,
+    (from, to) => {
+      for (let i = from; i < to; i++) {
+        const { kinds } = series[i];
+        for (let step = 0; step < steps; step++) if (kinds[step] !== NONE) isPresent[step] = 1;
+      }
+    },
+    1 + steps,
+  );
+  return after(looked, () => isPresent);
 }
 
 /** The series at the steps of the mask only; undefined if nothing is left. */

@@ -1,5 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { SERIES_WORK } from './env.js';
+import type { Histogram } from './histogram/histogram.js';
+import type { Limits } from './limits.js';
 import {
   HISTOGRAM,
   histogramAt,
@@ -16,64 +19,77 @@ import {
  *
  * @throws `execute_query`.
  */
-export function mergedSeries(vector: readonly StepSeries[]): StepSeries[] {
+export async function mergedSeries(vector: readonly StepSeries[], limits: Limits): Promise<StepSeries[]> {
   const byLabels = new Map<string, StepSeries>();
   for (const series of vector) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
     const before = byLabels.get(series.labels.key);
-    byLabels.set(series.labels.key, before === undefined ? series : merged(before, series));
+    byLabels.set(series.labels.key, before === undefined ? series : await merged(before, series, limits));
   }
   return [...byLabels.values()];
 }
 
 /** The vector without the names that were to be dropped. @throws as `mergedSeries`. */
-export function withoutDroppedNames(vector: readonly StepSeries[]): StepSeries[] {
-  return mergedSeries(
-    vector.map((series) => {
-      if (!series.isNameDropped) return series;
-      return { ...series, labels: series.labels.bare, isNameDropped: false };
-    }),
-  );
+export async function withoutDroppedNames(vector: readonly StepSeries[], limits: Limits): Promise<StepSeries[]> {
+  const bare: StepSeries[] = [];
+  for (const series of vector) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
+    bare.push(series.isNameDropped ? { ...series, labels: series.labels.bare, isNameDropped: false } : series);
+  }
+  return mergedSeries(bare, limits);
 }
 
 /** Samples without the names that were to be dropped. @throws as `mergedSeries`. */
-export function withoutDroppedSampleNames(all: readonly SampleSeries[]): SampleSeries[] {
+export async function withoutDroppedSampleNames(all: readonly SampleSeries[], limits: Limits): Promise<SampleSeries[]> {
   const byLabels = new Map<string, SampleSeries>();
   for (const series of all) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.turn();
     const labels = series.isNameDropped === true ? series.labels.bare : series.labels;
     const before = byLabels.get(labels.key);
     const named = { ...series, labels, isNameDropped: false };
-    byLabels.set(labels.key, before === undefined ? named : mergedSamples(before, named));
+    byLabels.set(labels.key, before === undefined ? named : await mergedSamples(before, named, limits));
   }
   return [...byLabels.values()];
 }
 
-function mergedSamples(one: SampleSeries, other: SampleSeries): SampleSeries {
-  const all = [one, other].flatMap(({ times, values, histograms }) =>
-    Array.from(times, (timeMs, i) => ({ timeMs, value: values[i], histogram: histograms?.[i] })),
-  );
-  all.sort((a, b) => a.timeMs - b.timeMs);
-  if (all.some(({ timeMs }, i) => i > 0 && all[i - 1].timeMs === timeMs)) throw sameLabels();
-  return {
-    labels: one.labels,
-    times: Float64Array.from(all, ({ timeMs }) => timeMs),
-    values: Float64Array.from(all, ({ value }) => value),
-    histograms: all.map(({ histogram }) => histogram),
-  };
+/** The samples of both, by time. */
+async function mergedSamples(one: SampleSeries, other: SampleSeries, limits: Limits): Promise<SampleSeries> {
+  const count = one.times.length + other.times.length;
+  const merged = { times: new Float64Array(count), values: new Float64Array(count) };
+  const histograms = new Array<Histogram | undefined>(count);
+  let [left, right] = [0, 0];
+  await limits.inTurns(count, (from, to) => {
+    for (let i = from; i < to; i++) {
+      const isLeft = right === other.times.length || one.times[left] < other.times[right];
+      if (!isLeft && left < one.times.length && one.times[left] === other.times[right]) throw sameLabels();
+      const source = isLeft ? one : other;
+      const at = isLeft ? left++ : right++;
+      merged.times[i] = source.times[at];
+      merged.values[i] = source.values[at];
+      histograms[i] = source.histograms?.[at];
+    }
+  });
+  return { labels: one.labels, ...merged, histograms };
 }
 
 function sameLabels(): AlmanacError {
   return new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
 }
 
-function merged(one: StepSeries, other: StepSeries): StepSeries {
+async function merged(one: StepSeries, other: StepSeries, limits: Limits): Promise<StepSeries> {
   const { labels, isNameDropped } = one;
   const base = { labels, kinds: one.kinds.slice(), values: one.values.slice(), isNameDropped };
   const result: MutableSeries = one.histograms === undefined ? base : { ...base, histograms: [...one.histograms] };
-  for (let step = 0; step < result.kinds.length; step++) {
-    if (other.kinds[step] === NONE) continue;
-    if (result.kinds[step] !== NONE) throw sameLabels();
-    if (other.kinds[step] === HISTOGRAM) setHistogram(result, step, histogramAt(other, step));
-    else setFloat(result, step, other.values[step]);
-  }
+  await limits.inTurns(result.kinds.length, (from, to) => {
+    for (let step = from; step < to; step++) {
+      if (other.kinds[step] === NONE) continue;
+      if (result.kinds[step] !== NONE) throw sameLabels();
+      if (other.kinds[step] === HISTOGRAM) setHistogram(result, step, histogramAt(other, step));
+      else setFloat(result, step, other.values[step]);
+    }
+  });
   return result;
 }

@@ -1,8 +1,11 @@
+import type { Limits } from './limits.js';
 import { NeumaierSum } from './neumaier.js';
 
 /** Values of a block; windows of fewer than two blocks are added up one by one. */
 const BLOCK = 32;
 const LARGE_WINDOW = 2 * BLOCK;
+/** The blocks of more values are prepared while others are served. */
+const PREPARED_MIN = 1 << 16;
 
 /**
  * Sums of windows of an array, each with compensation of rounding errors.
@@ -26,7 +29,7 @@ export class WindowSums {
   /** The sum of `[from, to)`: Neumaier's, and infinite once a part is. */
   sum(from: number, to: number): number {
     if (to - from < LARGE_WINDOW) return sumOf(this.#values, from, to);
-    this.#prepare();
+    if (this.#sums === undefined) this.#prepareBlocks(0, this.#begin());
     const sums = this.#sums ?? this.#values;
     const losses = this.#losses ?? this.#values;
     const firstBlock = Math.ceil(from / BLOCK);
@@ -38,12 +41,23 @@ export class WindowSums {
     return total.value;
   }
 
-  #prepare(): void {
-    if (this.#sums !== undefined) return;
+  /** Is to be called before the first window, and waited for if there is a promise. */
+  prepare(limits: Limits): void | Promise<void> {
+    if (this.#length < PREPARED_MIN) return;
+    return limits.inTurns(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
+  }
+
+  /** @returns how many blocks are to be summed. */
+  #begin(): number {
     const blocks = Math.floor(this.#length / BLOCK);
     this.#sums = new Float64Array(blocks);
     this.#losses = new Float64Array(blocks);
-    for (let block = 0; block < blocks; block++) {
+    return blocks;
+  }
+
+  #prepareBlocks(from: number, to: number): void {
+    if (this.#sums === undefined || this.#losses === undefined) return;
+    for (let block = from; block < to; block++) {
       const part = new NeumaierSum();
       part.addAll(this.#values, block * BLOCK, (block + 1) * BLOCK);
       this.#sums[block] = part.sum;
@@ -72,7 +86,8 @@ export class WindowExtremes {
   /** The extreme of `[from, to)`, which is not empty. */
   extreme(from: number, to: number): number {
     if (to - from < LARGE_WINDOW) return extremeOf(this.#values, from, to, this.#isMax);
-    const blocks = (this.#blocks ??= this.#prepared());
+    if (this.#blocks === undefined) this.#prepareBlocks(0, this.#begin());
+    const blocks = this.#blocks ?? this.#values;
     const firstBlock = Math.ceil(from / BLOCK);
     const lastBlock = Math.floor(to / BLOCK);
     let best = extremeOf(blocks, firstBlock, lastBlock, this.#isMax);
@@ -80,12 +95,22 @@ export class WindowExtremes {
     return better(best, extremeOf(this.#values, lastBlock * BLOCK, to, this.#isMax), this.#isMax);
   }
 
-  #prepared(): Float64Array {
-    const blocks = new Float64Array(Math.floor(this.#values.length / BLOCK));
-    for (let block = 0; block < blocks.length; block++) {
-      blocks[block] = extremeOf(this.#values, block * BLOCK, (block + 1) * BLOCK, this.#isMax);
+  /** As `WindowSums.prepare`. */
+  prepare(limits: Limits): void | Promise<void> {
+    if (this.#values.length < PREPARED_MIN) return;
+    return limits.inTurns(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
+  }
+
+  #begin(): number {
+    this.#blocks = new Float64Array(Math.floor(this.#values.length / BLOCK));
+    return this.#blocks.length;
+  }
+
+  #prepareBlocks(from: number, to: number): void {
+    if (this.#blocks === undefined) return;
+    for (let block = from; block < to; block++) {
+      this.#blocks[block] = extremeOf(this.#values, block * BLOCK, (block + 1) * BLOCK, this.#isMax);
     }
-    return blocks;
   }
 }
 

@@ -1,7 +1,9 @@
 import type { RangeContext, RangeFunction } from './functions/function.js';
 import type { Histogram } from './histogram/histogram.js';
+import type { Limits } from './limits.js';
 import { metricName } from './metric-name.js';
 import { setFloat, setHistogram, type SampleSeries } from './samples.js';
+import type { Windows } from './select.js';
 
 /** What annotations say of samples that do not go together. */
 export const MIXED_KINDS = 'encountered a mix of histograms and floats';
@@ -17,9 +19,12 @@ export interface Window {
   readonly endMs: number;
 }
 
+/** What a function makes of a window; a promise of it where the window is so long that others are served meanwhile. */
+type OfWindow<T> = T | undefined | Promise<T | undefined>;
+
 /** A function that looks at each window by itself; its cost is that of all samples of all windows. */
 export function perWindow(
-  run: (window: Window, context: RangeContext) => number | Histogram | undefined,
+  run: (window: Window, context: RangeContext) => OfWindow<number | Histogram>,
   keepsName = false,
 ): RangeFunction {
   return {
@@ -31,12 +36,13 @@ export function perWindow(
         const from = windows.from[step];
         const to = windows.to[step];
         if (from >= to) continue;
-        limits.spend(to - from);
+        limits.spend(Math.min(to - from, WINDOW_WORK_MAX));
         if (limits.isDue) await limits.turn();
-        const value = run(
+        const made = run(
           { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] },
           context,
         );
+        const value = made instanceof Promise ? await made : made;
         if (typeof value === 'number') setFloat(result, step, value);
         else if (value !== undefined) setHistogram(result, step, value);
       }
@@ -44,9 +50,12 @@ export function perWindow(
   };
 }
 
+/** Longer windows count what is done with them while it is done. */
+const WINDOW_WORK_MAX = 1 << 14;
+
 /** A function of the numbers of a window; histograms among them are left out, with an info. */
 export function ofNumbers(
-  run: (floats: Float64Array, window: Window, context: RangeContext) => number | undefined,
+  run: (floats: Float64Array, window: Window, context: RangeContext) => OfWindow<number>,
 ): RangeFunction {
   return perWindow((window, context) => {
     const floats = floatsIn(window);
@@ -54,6 +63,53 @@ export function ofNumbers(
     if (floats.length < window.to - window.from) noteIgnored(window.series, context);
     return run(floats, window, context);
   });
+}
+
+/** Samples of a window that cost as much as a window itself, where blocks of them were added up before. */
+const SAMPLES_PER_WORK = 32;
+
+/**
+ * Looks at all windows of a series in order, so many at once that others do not wait long.
+ *
+ * @returns a promise only where others are served before all is done.
+ */
+export function windowsInTurns(
+  { from, to }: Windows,
+  limits: Limits,
+  run: (firstStep: number, endStep: number) => void,
+): void | Promise<void> {
+  for (let step = 0; step < from.length;) {
+    if (limits.isDue) return windowsFrom(step, { from, to }, limits, run);
+    step = someWindows(step, { from, to }, limits, run);
+  }
+}
+
+type SomeWindows = Pick<Windows, 'from' | 'to'>;
+
+async function windowsFrom(
+  first: number,
+  windows: SomeWindows,
+  limits: Limits,
+  run: (firstStep: number, endStep: number) => void,
+): Promise<void> {
+  for (let step = first; step < windows.from.length;) {
+    if (limits.isDue) await limits.turn();
+    step = someWindows(step, windows, limits, run);
+  }
+}
+
+function someWindows(
+  first: number,
+  { from, to }: SomeWindows,
+  limits: Limits,
+  run: (firstStep: number, endStep: number) => void,
+): number {
+  let work = 0;
+  let end = first;
+  for (; end < from.length && work < WINDOW_WORK_MAX; end++) work += 1 + (to[end] - from[end]) / SAMPLES_PER_WORK;
+  run(first, end);
+  limits.spend(work);
+  return end;
 }
 
 /** The histograms of a window. */

@@ -39,6 +39,9 @@ type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries'
 /** Pieces of an answer that take about 10 ms. */
 const PIECES_PER_TURN = 8;
 
+/** Blocks of a table that take about as long. */
+const BLOCKS_PER_TURN = 2;
+
 /** The methods of the querier that speak PromQL. */
 export function prom(deps: PromDeps): PromMethods {
   const runner = new PromRunner(deps);
@@ -89,7 +92,7 @@ class PromRunner {
     const queuedMs = this.#deps.clock.monotonicMs();
     const evaluate = (run: Run, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
     return this.during(request.database, call, async function* (run) {
-      const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect);
+      const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
       const { answer, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
       const timed: AnswerStats | undefined = stats && {
@@ -111,12 +114,16 @@ class PromRunner {
   table(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
     const { names } = this.#deps.promLimits;
     const { dialect } = this;
-    const { catalog } = this.#deps;
+    const { catalog, clock } = this.#deps;
     const evaluate = (run: Run): Promise<Evaluated> => this.#evaluate(request, run);
     return this.during(request.database, call, async function* (run) {
       await catalog.database(request.database, run.call);
       const { answer } = await evaluate(run);
-      yield* tableOf(request, answer, parseQuery(request.query, dialect), names);
+      let blocks = 0;
+      for (const event of tableOf(request, answer, parseQuery(request.query, dialect), names)) {
+        yield event;
+        if (++blocks % BLOCKS_PER_TURN === 0) await clock.turn();
+      }
     });
   }
 
@@ -159,10 +166,10 @@ interface Evaluated extends PromOutcome {
   readonly elapsedMs: number;
 }
 
-function statsOf(request: PromQueryRequest, source: Databases, dialect: Dialect): ReadStats {
+function statsOf(request: PromQueryRequest, source: Databases, dialect: Dialect, clock: Clock): ReadStats {
   const selectors = selectorsOf(parseQuery(request.query, dialect)).filter(({ isRange }) => isRange);
   const ranges = new Set(selectors.map(({ selector }) => matchersKey(selector.matchers)));
-  return new ReadStats(source, request, ranges);
+  return new ReadStats({ source, clock }, request, ranges);
 }
 
 /** The error of a call that was ended from outside says why that was. */

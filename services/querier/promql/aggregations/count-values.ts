@@ -1,31 +1,35 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { newSeries, type Env } from '../env.js';
+import { newSeries, SERIES_WORK, type Env } from '../env.js';
 import { printHistogram } from '../histogram/print.js';
 import type { Labels } from '../labels.js';
 import { numberText } from '../print.js';
 import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
+import type { AggregationCall } from './aggregation.js';
 
 /** How often each value is there at each step; one series for each value, which a label tells. */
-export function countValues(
+export async function countValues(
   series: readonly StepSeries[],
   label: string,
   groupLabels: (labels: Labels) => Labels,
-  env: Env,
-): StepSeries[] {
+  { expr, env }: AggregationCall,
+): Promise<StepSeries[]> {
   if (label === '') throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
   const results = new Map<string, MutableSeries>();
   for (const one of series) {
     const byValue = new Map<string | number, MutableSeries>();
+    const isNameDropped = one.isNameDropped || expr.isWithout;
     for (let step = 0; step < env.steps; step++) {
+      if (env.limits.isDue) await env.limits.turn();
       if (one.kinds[step] === NONE) continue;
       const isHistogram = one.kinds[step] === HISTOGRAM;
       const value = isHistogram ? printHistogram(histogramAt(one, step)) : one.values[step];
       let result = byValue.get(value);
       if (result === undefined) {
         const text = typeof value === 'number' ? numberText(value) : value;
-        result = resultOf(results, groupLabels(one.labels.with(label, text)), one.isNameDropped, env);
+        result = resultOf(results, groupLabels(one.labels.with(label, text)), isNameDropped, env);
         // Zeros of both signs are one key, and not one value.
+        env.limits.spend(SERIES_WORK);
         if (value !== 0) byValue.set(value, result);
       }
       setFloat(result, step, result.values[step] + 1);

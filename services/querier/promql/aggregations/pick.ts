@@ -1,12 +1,14 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { SERIES_WORK } from '../env.js';
 import { hashLabels } from '../hash-labels.js';
-import type { Labels } from '../labels.js';
+import { after, type Limits } from '../limits.js';
 import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../samples.js';
+import { sortedInTurns } from '../sort.js';
 import type { AggregationCall, Group } from './aggregation.js';
 
 /** An aggregation that gives some of its series as they are. */
-export type GroupPicker = (group: Group, call: AggregationCall) => StepSeries[];
+export type GroupPicker = (group: Group, call: AggregationCall) => Promise<StepSeries[]>;
 
 const INT64_MAX = 9223372036854774784;
 const INT64_MIN = -(2 ** 63);
@@ -17,7 +19,7 @@ export const topk: GroupPicker = (group, call) => byRank(group, call, (a, b) => 
 export const bottomk: GroupPicker = (group, call) => byRank(group, call, (a, b) => a - b);
 
 /** Some k series of each step, the same ones as long as they are there. */
-export const limitk: GroupPicker = (group, call) => {
+export const limitk: GroupPicker = async (group, call) => {
   const counts = countsOf(call);
   return kept(group.series, call, (step) => {
     const present = indexesAt(group.series, step);
@@ -26,9 +28,14 @@ export const limitk: GroupPicker = (group, call) => {
 };
 
 /** The share of the series whose labels hash below a bound; a negative share gives those that the positive rest leaves. */
-export const limitRatio: GroupPicker = (group, call) => {
+export const limitRatio: GroupPicker = async (group, call) => {
   const { expr, env, param } = call;
-  const shares = group.series.map(({ labels }) => hashLabels(labels));
+  const shares: number[] = [];
+  for (const { labels } of group.series) {
+    env.limits.spend(SERIES_WORK);
+    if (env.limits.isDue) await env.limits.turn();
+    shares.push(hashLabels(labels));
+  }
   const at = expr.param ?? expr;
   return kept(group.series, call, (step) => {
     const asked = param?.[step] ?? 0;
@@ -41,50 +48,78 @@ export const limitRatio: GroupPicker = (group, call) => {
   });
 };
 
-function byRank(group: Group, call: AggregationCall, compare: (a: number, b: number) => number): StepSeries[] {
+async function byRank(
+  group: Group,
+  call: AggregationCall,
+  compare: (a: number, b: number) => number,
+): Promise<StepSeries[]> {
   const { expr, env } = call;
   const counts = countsOf(call);
   const { series } = group;
   const withHistograms = series.filter(({ histograms }) => histograms !== undefined);
-  const order = new Map<Labels, number>();
-  const picked = kept(series, call, (step) => {
+  const picked = await kept(series, call, (step) => {
     if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM)) {
       env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr);
     }
-    const ranked = firstRanked(series, step, counts[step], compare);
-    for (const [rank, i] of ranked.entries()) order.set(series[i].labels, rank);
-    return ranked;
+    return firstRanked(series, step, { count: counts[step], compare }, env.limits);
   });
   if (env.steps > 1) return picked;
-  const rankOf = ({ labels }: StepSeries): number => order.get(labels) ?? 0;
-  return picked.sort((a, b) => rankOf(a) - rankOf(b));
+  // All are of one step, and equal ones are in the order in which they were.
+  return sortedInTurns(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.limits);
 }
+
+/** How many are wanted, and in which order. */
+interface Ranking {
+  readonly count: number;
+  readonly compare: (a: number, b: number) => number;
+}
+
+/** Up to so many that are wanted are kept in order while the others are looked at; more are taken from all in order. */
+const INSERTED_MAX = 256;
 
 /** The first so many numbers of a step; of equal ones the earlier come first. */
 function firstRanked(
   series: readonly StepSeries[],
   step: number,
-  count: number,
-  compare: (a: number, b: number) => number,
-): number[] {
+  { count, compare }: Ranking,
+  limits: Limits,
+): readonly number[] | Promise<readonly number[]> {
   const ranked: number[] = [];
   if (count < 1) return ranked;
-  for (let i = 0; i < series.length; i++) {
-    if (series[i].kinds[step] !== FLOAT) continue;
-    const value = series[i].values[step];
-    const isFull = ranked.length >= count;
-    if (isFull && compareWithNan(series[ranked[ranked.length - 1]].values[step], value, compare) <= 0) continue;
-    if (isFull) ranked.pop();
-    // Few are wanted as a rule, and fewer are found to be among them.
-    let low = 0;
-    for (let high = ranked.length; low < high;) {
-      const middle = (low + high) >> 1;
-      if (compareWithNan(series[ranked[middle]].values[step], value, compare) <= 0) low = middle + 1;
-      else high = middle;
-    }
-    ranked.splice(low, 0, i);
+  const order = (one: number, other: number): number => {
+    return compareWithNan(series[one].values[step], series[other].values[step], compare);
+  };
+  if (Math.min(count, series.length) > INSERTED_MAX)
+    return rankedOfMany(series, step, { count, compare: order }, limits);
+  const looked = limits.inTurns(series.length, (from, to) => {
+    for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT) insert(ranked, i, count, order);
+  });
+  return after(looked, () => ranked);
+}
+
+async function rankedOfMany(
+  series: readonly StepSeries[],
+  step: number,
+  { count, compare }: Ranking,
+  limits: Limits,
+): Promise<readonly number[]> {
+  const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT);
+  return (await sortedInTurns(numbers, compare, limits)).slice(0, count);
+}
+
+/** Puts an item among those that are ranked, if it belongs there. */
+function insert(ranked: number[], item: number, count: number, order: (one: number, other: number) => number): void {
+  const isFull = ranked.length >= count;
+  if (isFull && order(ranked[ranked.length - 1], item) <= 0) return;
+  if (isFull) ranked.pop();
+  // Few are wanted as a rule, and fewer are found to be among them.
+  let low = 0;
+  for (let high = ranked.length; low < high;) {
+    const middle = (low + high) >> 1;
+    if (order(ranked[middle], item) <= 0) low = middle + 1;
+    else high = middle;
   }
-  return ranked;
+  ranked.splice(low, 0, item);
 }
 
 function compareWithNan(a: number, b: number, compare: (a: number, b: number) => number): number {
@@ -99,15 +134,17 @@ function indexesAt(series: readonly StepSeries[], step: number): number[] {
 }
 
 /** The series at the steps at which they are chosen. */
-function kept(
+async function kept(
   series: readonly StepSeries[],
   { env }: AggregationCall,
-  choose: (step: number) => readonly number[],
-): StepSeries[] {
+  choose: (step: number) => readonly number[] | Promise<readonly number[]>,
+): Promise<StepSeries[]> {
   const masks = new Map<number, Uint8Array>();
   for (let step = 0; step < env.steps; step++) {
     env.limits.spend(series.length);
-    for (const i of choose(step)) {
+    if (env.limits.isDue) await env.limits.turn();
+    const choosing = choose(step);
+    for (const i of choosing instanceof Promise ? await choosing : choosing) {
       let mask = masks.get(i);
       if (mask === undefined) {
         mask = new Uint8Array(env.steps);

@@ -3,13 +3,14 @@ import { FLOAT, HISTOGRAM, NONE, setFloat, type StepSeries } from '../samples.js
 import type { AggregationCall, Group, GroupReducer } from './aggregation.js';
 
 /** Looks at the numbers of a group, series by series; histograms are left out, with an info. */
-function eachFloat(
+async function eachFloat(
   { series }: Group,
   { expr, env }: AggregationCall,
   see: (value: number, step: number, kinds: Uint8Array) => void,
-): void {
+): Promise<void> {
   for (const { kinds, values, histograms } of series) {
-    env.limits.spend(kinds.length);
+    env.limits.spend(1 + kinds.length);
+    if (env.limits.isDue) await env.limits.turn();
     if (histograms !== undefined && kinds.includes(HISTOGRAM)) {
       env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr.expr);
     }
@@ -21,7 +22,7 @@ function eachFloat(
 function extreme(isMax: boolean): GroupReducer {
   return (group, result, call) => {
     const { kinds, values } = result;
-    eachFloat(group, call, (x, step) => {
+    return eachFloat(group, call, (x, step) => {
       const best = values[step];
       if (kinds[step] !== NONE && !(isMax ? x > best : x < best) && !Number.isNaN(best)) return;
       kinds[step] = FLOAT;
@@ -38,12 +39,12 @@ export const stddev = deviation(Math.sqrt);
 
 /** Welford's population variance; not finite if the first value is not. */
 function deviation(of: (variance: number) => number): GroupReducer {
-  return (group, result, call) => {
+  return async (group, result, call) => {
     const { steps } = call.env;
     const counts = new Int32Array(steps);
     const means = new Float64Array(steps);
     const squares = new Float64Array(steps);
-    eachFloat(group, call, (x, step) => {
+    await eachFloat(group, call, (x, step) => {
       const count = ++counts[step];
       if (count === 1 && !Number.isFinite(x)) squares[step] = NaN;
       const distance = x - means[step];
@@ -56,28 +57,36 @@ function deviation(of: (variance: number) => number): GroupReducer {
   };
 }
 
-export const quantile: GroupReducer = (group, result, call) => {
-  const { steps } = call.env;
+export const quantile: GroupReducer = async (group, result, call) => {
+  const { steps, limits } = call.env;
   const columns: number[][] = Array.from({ length: steps }, () => []);
-  eachFloat(group, call, (x, step) => columns[step].push(x));
+  await eachFloat(group, call, (x, step) => columns[step].push(x));
   for (let step = 0; step < steps; step++) {
     if (columns[step].length === 0) continue;
-    setFloat(result, step, quantileOf(call.param?.[step] ?? NaN, Float64Array.from(columns[step])));
+    limits.spend(columns[step].length);
+    if (limits.isDue) await limits.turn();
+    const value = quantileOf(call.param?.[step] ?? NaN, Float64Array.from(columns[step]), limits);
+    setFloat(result, step, value instanceof Promise ? await value : value);
   }
 };
 
 /** Looks at what is there of any kind. */
-function eachPresent(series: readonly StepSeries[], { env }: AggregationCall, see: (step: number) => void): void {
+async function eachPresent(
+  series: readonly StepSeries[],
+  { env }: AggregationCall,
+  see: (step: number) => void,
+): Promise<void> {
   for (const { kinds } of series) {
-    env.limits.spend(kinds.length);
+    env.limits.spend(1 + kinds.length);
+    if (env.limits.isDue) await env.limits.turn();
     for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) see(step);
   }
 }
 
 export const count: GroupReducer = ({ series }, result, call) => {
-  eachPresent(series, call, (step) => setFloat(result, step, result.values[step] + 1));
+  return eachPresent(series, call, (step) => setFloat(result, step, result.values[step] + 1));
 };
 
 export const group: GroupReducer = ({ series }, result, call) => {
-  eachPresent(series, call, (step) => setFloat(result, step, 1));
+  return eachPresent(series, call, (step) => setFloat(result, step, 1));
 };

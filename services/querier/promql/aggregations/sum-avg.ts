@@ -15,12 +15,14 @@ async function total(
   const sums = new Sums(env.steps);
   const withHistograms: StepSeries[] = [];
   for (const one of series) {
-    env.limits.spend(env.steps);
+    env.limits.spend(1 + env.steps);
     if (env.limits.isDue) await env.limits.turn();
     sums.add(one);
     if (one.histograms !== undefined) withHistograms.push(one);
   }
   for (let step = 0; step < env.steps; step++) {
+    if (env.limits.isDue) await env.limits.turn();
+    if (withHistograms.length > 0) env.limits.spend(withHistograms.length);
     const histograms = histogramsAt(withHistograms, step);
     if (sums.counts[step] > 0 && histograms.length > 0) {
       env.notes.warn('encountered a mix of histograms and floats for aggregation', expr.expr);
@@ -29,7 +31,7 @@ async function total(
       result.values[step] = isMean ? (sums.mean(step) ?? meanAt(series, step)) : sums.sum(step);
     } else if (histograms.length > 0) {
       const name = metricName(series.find(({ kinds }) => kinds[step] !== NONE)?.labels);
-      const combined = combineHistograms(histograms, isMean, { notes: env.notes, at: expr.expr, name });
+      const combined = await combineHistograms(histograms, isMean, { env, at: expr.expr, name });
       if (combined !== undefined) setHistogram(result, step, combined);
     }
   }

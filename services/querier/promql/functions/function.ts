@@ -39,7 +39,10 @@ export interface ValueCall {
 /** A function over vectors, scalars and strings. */
 export interface ValueFunction {
   readonly kind: 'value';
-  readonly run: (call: ValueCall) => Value;
+  /** A promise where it may take long. */
+  readonly run: (call: ValueCall) => Value | Promise<Value>;
+  /** Whether it is to have all steps at once, however many: it lets others be served by itself. */
+  readonly isWhole?: boolean;
 }
 
 export type PromFunction = RangeFunction | ValueFunction;
@@ -48,11 +51,11 @@ export type PromFunction = RangeFunction | ValueFunction;
 export function ofFloats(map: (value: number, params: readonly number[]) => number): ValueFunction {
   return {
     kind: 'value',
-    run: ({ env, args }) => {
+    async run({ env, args }) {
       const [vector, ...rest] = args;
       const params = rest.map((value) => scalarsOf(value, env.steps));
       const now = params.map(() => 0);
-      const series = mapFloats(vectorOf(vector), env, (x, step) => {
+      const series = await mapFloats(vectorOf(vector), env, (x, step) => {
         for (let i = 0; i < now.length; i++) now[i] = params[i][step];
         return map(x, now);
       });
@@ -62,13 +65,14 @@ export function ofFloats(map: (value: number, params: readonly number[]) => numb
 }
 
 /** The numbers of a vector by a function of each; series without any are left out. */
-export function mapFloats(
+export async function mapFloats(
   vector: readonly StepSeries[],
   env: Env,
   map: (value: number, step: number) => number,
-): StepSeries[] {
+): Promise<StepSeries[]> {
   const results: StepSeries[] = [];
   for (const { labels, kinds, values, histograms } of vector) {
+    if (env.limits.isDue) await env.limits.turn();
     if (histograms !== undefined && !kinds.includes(FLOAT)) continue;
     const result = newSeries(labels, env, true);
     for (let step = 0; step < kinds.length; step++) {

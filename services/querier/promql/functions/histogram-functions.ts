@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Annotations } from '../annotations.js';
 import type { Expr } from '../ast.js';
-import { newSeries, timeOf } from '../env.js';
+import { newSeries, SERIES_WORK, timeOf, type Env } from '../env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
 import { fraction, quantile } from '../histogram/quantile.js';
 import { METRIC_NAME, type Labels } from '../labels.js';
@@ -16,19 +16,27 @@ import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } fro
 const BUCKET_LABEL = 'le';
 const QUANTILES_MAX = 10;
 
+/** Work of looking at a histogram, in numbers that are looked at. */
+const HISTOGRAM_WORK = 64;
+
 /** A number of each histogram; floats are passed over. */
 function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
   return {
     kind: 'value',
-    run({ env, args }) {
-      const series = vectorOf(args[0]).map((one) => {
+    async run({ env, args }) {
+      const { limits, steps } = env;
+      const series: StepSeries[] = [];
+      for (const one of vectorOf(args[0])) {
         const result = newSeries(one.labels, env, true);
-        for (let step = 0; step < env.steps; step++) {
-          if (one.kinds[step] === HISTOGRAM) setFloat(result, step, map(histogramAt(one, step)));
+        for (let step = 0; step < steps; step++) {
+          if (limits.isDue) await limits.turn();
+          if (one.kinds[step] !== HISTOGRAM) continue;
+          limits.spend(HISTOGRAM_WORK);
+          setFloat(result, step, map(histogramAt(one, step)));
         }
-        return result;
-      });
-      return { kind: 'vector', series: series.filter(hasSamples) };
+        if (hasSamples(result)) series.push(result);
+      }
+      return { kind: 'vector', series };
     },
   };
 }
@@ -58,7 +66,7 @@ interface HistogramGroup {
   readonly native: StepSeries[];
 }
 
-function groupsOf(vector: readonly StepSeries[], notes: Annotations, at: Expr): HistogramGroup[] {
+async function groupsOf(vector: readonly StepSeries[], { notes, limits }: Env, at: Expr): Promise<HistogramGroup[]> {
   const groups = new Map<string, HistogramGroup>();
   const bucketLabel = new Set([BUCKET_LABEL]);
   const groupOf = (labels: Labels): HistogramGroup => {
@@ -70,6 +78,8 @@ function groupsOf(vector: readonly StepSeries[], notes: Annotations, at: Expr): 
     return group;
   };
   for (const series of vector) {
+    limits.spend(SERIES_WORK + series.kinds.length);
+    if (limits.isDue) await limits.turn();
     if (series.kinds.includes(HISTOGRAM)) groupOf(series.labels).native.push(series);
     if (!series.kinds.includes(FLOAT)) continue;
     const text = series.labels.get(BUCKET_LABEL);
@@ -92,17 +102,21 @@ function boundOf(text: string): number | undefined {
 }
 
 /** One number for each histogram of either form, step by step. */
-function estimate(
+async function estimate(
   call: ValueCall,
   vectorIndex: number,
   ofClassic: (buckets: readonly ClassicBucket[], step: number, group: HistogramGroup) => number,
   ofNative: (histogram: Histogram, step: number, group: HistogramGroup) => number,
-): StepSeries[] {
+): Promise<StepSeries[]> {
   const { env, args, expr } = call;
+  const { limits } = env;
   const at = expr.args[vectorIndex];
-  return groupsOf(vectorOf(args[vectorIndex]), env.notes, at).flatMap((group) => {
+  const found: StepSeries[] = [];
+  for (const group of await groupsOf(vectorOf(args[vectorIndex]), env, at)) {
     const result = newSeries(group.labels, env, true);
     for (let step = 0; step < env.steps; step++) {
+      limits.spend(HISTOGRAM_WORK + group.classic.length);
+      if (limits.isDue) await limits.turn();
       const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM);
       const buckets = group.classic
         .filter(({ series }) => series.kinds[step] === FLOAT)
@@ -116,8 +130,9 @@ function estimate(
         setFloat(result, step, ofClassic(buckets, step, group));
       }
     }
-    return hasSamples(result) ? [result] : [];
-  });
+    if (hasSamples(result)) found.push(result);
+  }
+  return found;
 }
 
 /** Corrections of one metric, over all steps and series. */
@@ -156,15 +171,23 @@ function secondText(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }
 
-function quantileSeries(call: ValueCall, vectorIndex: number, quantiles: Float64Array, at: Expr): StepSeries[] {
+async function quantileSeries(
+  call: ValueCall,
+  vectorIndex: number,
+  quantiles: Float64Array,
+  at: Expr,
+): Promise<StepSeries[]> {
   const { env, expr } = call;
   const vectorAt = expr.args[vectorIndex];
   const corrections = new Corrections();
-  for (const q of quantiles) {
-    if (q >= 0 && q <= 1) continue;
-    env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
-  }
-  const series = estimate(
+  await env.limits.inTurns(quantiles.length, (from, to) => {
+    for (let step = from; step < to; step++) {
+      const q = quantiles[step];
+      if ((q >= 0 && q <= 1) || (step > 0 && Object.is(q, quantiles[step - 1]))) continue;
+      env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
+    }
+  });
+  const series = await estimate(
     call,
     vectorIndex,
     (buckets, step, { labels }) => {
@@ -187,27 +210,33 @@ function quantileSeries(call: ValueCall, vectorIndex: number, quantiles: Float64
 
 const histogramQuantile: ValueFunction = {
   kind: 'value',
-  run(call) {
+  // What it tells of corrections is of all steps.
+  isWhole: true,
+  async run(call) {
     const quantiles = scalarsOf(call.args[0], call.env.steps);
-    return { kind: 'vector', series: quantileSeries(call, 1, quantiles, call.expr.args[0]) };
+    return { kind: 'vector', series: await quantileSeries(call, 1, quantiles, call.expr.args[0]) };
   },
 };
 
 const histogramQuantiles: ValueFunction = {
   kind: 'value',
-  run(call) {
+  isWhole: true,
+  async run(call) {
     const { args, env, expr } = call;
     const label = stringOf(args[1]);
     if (label === '' || label === METRIC_NAME) {
       throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
     }
-    const series = args.slice(2, 2 + QUANTILES_MAX).flatMap((arg, i) => {
+    const series: StepSeries[] = [];
+    for (const [i, arg] of args.slice(2, 2 + QUANTILES_MAX).entries()) {
       const quantiles = scalarsOf(arg, env.steps);
       const text = openMetricsText(quantiles[0]);
-      return quantileSeries(call, 0, quantiles, expr.args[2 + i]).map((one) => {
-        return { ...one, labels: one.labels.with(label, text) };
-      });
-    });
+      for (const one of await quantileSeries(call, 0, quantiles, expr.args[2 + i])) {
+        env.limits.spend(SERIES_WORK);
+        if (env.limits.isDue) await env.limits.turn();
+        series.push({ ...one, labels: one.labels.with(label, text) });
+      }
+    }
     return { kind: 'vector', series };
   },
 };
@@ -220,11 +249,11 @@ function openMetricsText(value: number): string {
 
 const histogramFraction: ValueFunction = {
   kind: 'value',
-  run(call) {
+  async run(call) {
     const { env, args, expr } = call;
     const lower = scalarsOf(args[0], env.steps);
     const upper = scalarsOf(args[1], env.steps);
-    const series = estimate(
+    const series = await estimate(
       call,
       2,
       (buckets, step) => classicFraction(lower[step], upper[step], buckets),

@@ -6,6 +6,7 @@ import { compileRegex } from '../matcher.js';
 import { mergedSeries } from '../merge-series.js';
 import { natural } from '../natural-order.js';
 import type { StepSeries } from '../samples.js';
+import { sortedInTurns } from '../sort.js';
 import { stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
 
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
@@ -13,6 +14,7 @@ const LONE_SURROGATE = /[\ud800-\udfff]/u;
 /** `label_replace(v, dst, replacement, src, regex)` */
 const labelReplace: ValueFunction = {
   kind: 'value',
+  isWhole: true,
   run({ env, args }) {
     const [dst, replacement, src, pattern] = args.slice(1).map(stringOf);
     let regex: ReturnType<typeof compileRegex>;
@@ -36,6 +38,7 @@ const labelReplace: ValueFunction = {
 /** `label_join(v, dst, separator, src..)` */
 const labelJoin: ValueFunction = {
   kind: 'value',
+  isWhole: true,
   run({ env, args }) {
     const [dst, separator, ...sources] = args.slice(1).map(stringOf);
     for (const source of sources) checkName(source, 'source', 'label_join');
@@ -52,21 +55,27 @@ function checkName(name: string, role: string, func: string): void {
 }
 
 /** The vector with another value of one label; a name that is written so stays. */
-function relabelled(
+async function relabelled(
   vector: readonly StepSeries[],
   name: string,
   env: Env,
   valueOf: (labels: Labels) => string | undefined,
-): { readonly kind: 'vector'; readonly series: readonly StepSeries[] } {
-  const series = vector.map((one) => {
+): Promise<{ readonly kind: 'vector'; readonly series: readonly StepSeries[] }> {
+  const { limits } = env;
+  const results: StepSeries[] = [];
+  for (const one of vector) {
+    limits.spend(RELABELLING);
+    if (limits.isDue) await limits.turn();
     const value = valueOf(one.labels);
-    if (value === undefined) return one;
-    env.limits.add(Math.ceil(value.length / CHARS_PER_SAMPLE));
+    if (value !== undefined) limits.add(Math.ceil(value.length / CHARS_PER_SAMPLE));
     const isNameDropped = name === METRIC_NAME ? false : one.isNameDropped;
-    return { ...one, labels: one.labels.with(name, value), isNameDropped };
-  });
-  return { kind: 'vector', series: mergedSeries(series) };
+    results.push(value === undefined ? one : { ...one, labels: one.labels.with(name, value), isNameDropped });
+  }
+  return { kind: 'vector', series: await mergedSeries(results, limits) };
 }
+
+/** Work of a series with another label, in numbers that are looked at. */
+const RELABELLING = 256;
 
 /** Longest label value that a query makes, and how much of it weighs as much as a sample. */
 const VALUE_CHARS_MAX = 1 << 16;
@@ -114,12 +123,13 @@ function sorted(
 ): ValueFunction {
   return {
     kind: 'value',
-    run(call) {
+    isWhole: true,
+    async run(call) {
       const { env, args, expr } = call;
       let series = [...vectorOf(args[0])];
       if (!keepsHistograms) series = series.flatMap(withoutHistograms);
       if (!env.isInstant) env.notes.warn(INEFFECTIVE, expr);
-      else series.sort((one, other) => compare(one, other, call));
+      else series = await sortedInTurns(series, (one, other) => compare(one, other, call), env.limits);
       return { kind: 'vector', series };
     },
   };

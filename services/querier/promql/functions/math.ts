@@ -1,4 +1,6 @@
 import { greater, smaller } from '../min-max.js';
+import { SERIES_WORK } from '../env.js';
+import type { StepSeries } from '../samples.js';
 import { ofFloats, type ValueFunction } from './function.js';
 
 const TAU = Math.PI;
@@ -37,16 +39,19 @@ export const MATH: Readonly<Record<string, ValueFunction>> = {
   clamp_max: ofFloats((value, [most]) => smaller(value, most)),
   clamp: {
     kind: 'value',
-    run(call) {
+    async run(call) {
       const [vector, min, max] = call.args;
       const limits = { min: values(min, call.env.steps), max: values(max, call.env.steps) };
-      const clamped = CLAMP.run({ ...call, args: [vector, min, max] });
+      const clamped = await CLAMP.run({ ...call, args: [vector, min, max] });
       if (clamped.kind !== 'vector') return clamped;
-      const series = clamped.series.map((one) => ({
-        ...one,
-        kinds: one.kinds.map((kind, step) => (limits.max[step] < limits.min[step] ? 0 : kind)),
-      }));
-      return { kind: 'vector', series: series.filter(({ kinds }) => kinds.some((kind) => kind !== 0)) };
+      const series: StepSeries[] = [];
+      for (const one of clamped.series) {
+        call.env.limits.spend(SERIES_WORK + one.kinds.length);
+        if (call.env.limits.isDue) await call.env.limits.turn();
+        const kinds = one.kinds.map((kind, step) => (limits.max[step] < limits.min[step] ? 0 : kind));
+        if (kinds.some((kind) => kind !== 0)) series.push({ ...one, kinds });
+      }
+      return { kind: 'vector', series };
     },
   },
 };

@@ -1,6 +1,7 @@
 import { combineHistograms } from '../combine-histograms.js';
 import { areEqual, isReset } from '../histogram/compare.js';
 import type { Histogram } from '../histogram/histogram.js';
+import { after, type Limits } from '../limits.js';
 import { Mean } from '../mean.js';
 import { metricName } from '../metric-name.js';
 import { NeumaierSum } from '../neumaier.js';
@@ -9,20 +10,20 @@ import { quantileOf } from '../quantile.js';
 import { setFloat, type MutableSeries, type SampleSeries } from '../samples.js';
 import type { Windows } from '../select.js';
 import { isStartReset } from '../start-times.js';
-import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow } from '../window.js';
+import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInTurns } from '../window.js';
 import { WindowExtremes, WindowSums } from '../window-sums.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** A function with a shorter way for series that have no histograms. */
 function withFloats(
   general: RangeFunction,
-  floats: (series: SampleSeries, windows: Windows, result: MutableSeries) => void,
+  floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: Limits) => void | Promise<void>,
 ): RangeFunction {
   return {
     ...general,
     run(series, windows, result, context) {
       if (series.histograms !== undefined) return general.run(series, windows, result, context);
-      floats(series, windows, result);
+      return floats(series, windows, result, context.env.limits);
     },
   };
 }
@@ -33,44 +34,77 @@ function combined(isMean: boolean): RangeFunction {
     const histograms = histogramsIn(window);
     if (histograms.length > 0) {
       const name = metricName(window.series.labels);
-      return combineHistograms(histograms, isMean, { notes: context.env.notes, at: context.arg, name });
+      return combineHistograms(histograms, isMean, { env: context.env, at: context.arg, name });
     }
     const floats = floatsIn(window);
-    return isMean ? meanOf(floats, 0, floats.length) : new WindowSums(floats).sum(0, floats.length);
+    return isMean ? meanOf(floats, context.env.limits) : new WindowSums(floats).sum(0, floats.length);
   });
 }
 
-function meanOf(values: Float64Array, from: number, to: number): number {
+function meanOf(values: Float64Array, limits: Limits): number | Promise<number> {
   const mean = new Mean();
-  for (let i = from; i < to; i++) mean.add(values[i]);
-  return mean.value;
+  const added = limits.inTurns(values.length, (from, to) => {
+    for (let i = from; i < to; i++) mean.add(values[i]);
+  });
+  return after(added, () => mean.value);
 }
 
-function sums({ values }: SampleSeries, { from, to }: Windows, result: MutableSeries): void {
+function sums({ values }: SampleSeries, windows: Windows, result: MutableSeries, limits: Limits): void | Promise<void> {
+  const { from, to } = windows;
   const all = new WindowSums(values);
-  for (let step = 0; step < from.length; step++) {
-    if (from[step] < to[step]) setFloat(result, step, all.sum(from[step], to[step]));
-  }
+  return after(all.prepare(limits), () =>
+    windowsInTurns(windows, limits, (firstStep, endStep) => {
+      for (let step = firstStep; step < endStep; step++) {
+        if (from[step] < to[step]) setFloat(result, step, all.sum(from[step], to[step]));
+      }
+    }),
+  );
 }
 
-function means({ values }: SampleSeries, { from, to }: Windows, result: MutableSeries): void {
+function means(
+  { values }: SampleSeries,
+  windows: Windows,
+  result: MutableSeries,
+  limits: Limits,
+): void | Promise<void> {
+  const { from, to } = windows;
   const all = new WindowSums(values);
-  for (let step = 0; step < from.length; step++) {
-    const count = to[step] - from[step];
-    if (count <= 0) continue;
-    const sum = all.sum(from[step], to[step]);
-    // Where the sum is too great for a number, the mean need not be.
-    setFloat(result, step, Number.isFinite(sum) ? sum / count : meanOf(values, from[step], to[step]));
-  }
+  /** Where the sum is too great for a number, the mean need not be. */
+  const others: number[] = [];
+  const summed = after(all.prepare(limits), () =>
+    windowsInTurns(windows, limits, (firstStep, endStep) => {
+      for (let step = firstStep; step < endStep; step++) {
+        const count = to[step] - from[step];
+        if (count <= 0) continue;
+        const sum = all.sum(from[step], to[step]);
+        if (Number.isFinite(sum)) setFloat(result, step, sum / count);
+        else others.push(step);
+      }
+    }),
+  );
+  return after(summed, () =>
+    others.length === 0 ? undefined : meansOneByOne(values, windows, others, result, limits),
+  );
+}
+
+async function meansOneByOne(
+  ...[values, { from, to }, steps, result, limits]: [Float64Array, Windows, readonly number[], MutableSeries, Limits]
+): Promise<void> {
+  for (const step of steps) setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
 }
 
 function extremes(isMax: boolean): RangeFunction {
   const general = ofNumbers((floats) => new WindowExtremes(floats, isMax).extreme(0, floats.length));
-  return withFloats(general, ({ values }, { from, to }, result) => {
+  return withFloats(general, ({ values }, windows, result, limits) => {
+    const { from, to } = windows;
     const all = new WindowExtremes(values, isMax);
-    for (let step = 0; step < from.length; step++) {
-      if (from[step] < to[step]) setFloat(result, step, all.extreme(from[step], to[step]));
-    }
+    return after(all.prepare(limits), () =>
+      windowsInTurns(windows, limits, (firstStep, endStep) => {
+        for (let step = firstStep; step < endStep; step++) {
+          if (from[step] < to[step]) setFloat(result, step, all.extreme(from[step], to[step]));
+        }
+      }),
+    );
   });
 }
 
@@ -79,35 +113,47 @@ function ofEnds(value: (series: SampleSeries, from: number, to: number) => numbe
   return {
     kind: 'range',
     keepsName: false,
-    run(series, { from, to }, result) {
-      for (let step = 0; step < from.length; step++) {
-        if (from[step] < to[step]) setFloat(result, step, value(series, from[step], to[step]));
-      }
+    run(series, { from, to }, result, { env }) {
+      return env.limits.inTurns(from.length, (firstStep, endStep) => {
+        for (let step = firstStep; step < endStep; step++) {
+          if (from[step] < to[step]) setFloat(result, step, value(series, from[step], to[step]));
+        }
+      });
     },
   };
 }
 
 /** Welford's population variance with compensation. */
-function variance(floats: Float64Array): number {
+function variance(floats: Float64Array, limits: Limits): number | Promise<number> {
   const mean = new NeumaierSum();
   const squares = new NeumaierSum();
-  for (let i = 0; i < floats.length; i++) {
-    const distance = floats[i] - mean.value;
-    mean.add(distance / (i + 1));
-    squares.add(distance * (floats[i] - mean.value));
-  }
-  return squares.value / floats.length;
+  const added = limits.inTurns(floats.length, (from, to) => {
+    for (let i = from; i < to; i++) {
+      const distance = floats[i] - mean.value;
+      mean.add(distance / (i + 1));
+      squares.add(distance * (floats[i] - mean.value));
+    }
+  });
+  return after(added, () => squares.value / floats.length);
+}
+
+function deviation(floats: Float64Array, limits: Limits): number | Promise<number> {
+  const squared = variance(floats, limits);
+  return squared instanceof Promise ? squared.then(Math.sqrt) : Math.sqrt(squared);
 }
 
 /** The time, in seconds, of the last number that is the extreme. */
 function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunction {
-  return ofNumbers((_, { series, from, to }) => {
+  return ofNumbers((_, { series, from, to }, { env }) => {
+    const { histograms, values, times } = series;
     let best = -1;
-    for (let i = from; i < to; i++) {
-      if (series.histograms?.[i] !== undefined) continue;
-      if (best < 0 || isBetter(series.values[i], series.values[best]) || Number.isNaN(series.values[best])) best = i;
-    }
-    return series.times[best] / 1000;
+    const looked = env.limits.inTurns(to - from, (first, end) => {
+      for (let i = from + first; i < from + end; i++) {
+        if (histograms?.[i] !== undefined) continue;
+        if (best < 0 || isBetter(values[i], values[best]) || Number.isNaN(values[best])) best = i;
+      }
+    });
+    return after(looked, () => times[best] / 1000);
   });
 }
 
@@ -117,13 +163,18 @@ function pairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunct
     kind: 'range',
     keepsName: false,
     run(series, { from, to }, result, { env }) {
-      const count = series.times.length;
-      env.limits.spend(count);
-      const upTo = new Int32Array(count);
-      for (let i = 1; i < count; i++) upTo[i] = upTo[i - 1] + (differ(series, i) ? 1 : 0);
-      for (let step = 0; step < from.length; step++) {
-        if (from[step] < to[step]) setFloat(result, step, upTo[to[step] - 1] - upTo[from[step]]);
-      }
+      const { limits } = env;
+      const upTo = new Int32Array(series.times.length);
+      const counted = limits.inTurns(upTo.length, (first, end) => {
+        for (let i = Math.max(first, 1); i < end; i++) upTo[i] = upTo[i - 1] + (differ(series, i) ? 1 : 0);
+      });
+      return after(counted, () =>
+        limits.inTurns(from.length, (firstStep, endStep) => {
+          for (let step = firstStep; step < endStep; step++) {
+            if (from[step] < to[step]) setFloat(result, step, upTo[to[step] - 1] - upTo[from[step]]);
+          }
+        }),
+      );
     },
   };
 }
@@ -157,21 +208,37 @@ function sampleAt(series: SampleSeries, i: number): number | Histogram {
   return series.histograms?.[i] ?? series.values[i];
 }
 
-function absoluteDeviation(floats: Float64Array): number {
-  if (floats.some(Number.isNaN)) return NaN;
-  const middle = quantileOf(0.5, floats);
-  return quantileOf(
-    0.5,
-    floats.map((x) => Math.abs(x - middle)),
-  );
+function absoluteDeviation(floats: Float64Array, limits: Limits): number | Promise<number> {
+  const middle = quantileOf(0.5, floats, limits);
+  return middle instanceof Promise
+    ? middle.then((known) => deviationFrom(known, floats, limits))
+    : deviationFrom(middle, floats, limits);
 }
 
-function quantileAt(floats: Float64Array, step: number, { env, params, paramExprs }: RangeContext): number {
+/** The median of the distances from a number; NaN if one of them is. */
+function deviationFrom(middle: number, floats: Float64Array, limits: Limits): number | Promise<number> {
+  const distances = new Float64Array(floats.length);
+  let hasNan = false;
+  const measured = limits.inTurns(floats.length, (from, to) => {
+    for (let i = from; i < to; i++) {
+      const x = floats[i];
+      hasNan ||= Number.isNaN(x);
+      distances[i] = Math.abs(x - middle);
+    }
+  });
+  return after(measured, () => (hasNan ? NaN : quantileOf(0.5, distances, limits)));
+}
+
+function quantileAt(
+  floats: Float64Array,
+  step: number,
+  { env, params, paramExprs }: RangeContext,
+): number | Promise<number> {
   const q = params[0][step];
   if (!(q >= 0 && q <= 1)) {
     env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, paramExprs[0]);
   }
-  return quantileOf(q, floats);
+  return quantileOf(q, floats, env.limits);
 }
 
 export const OVER_TIME: Readonly<Record<string, RangeFunction>> = {
@@ -187,9 +254,9 @@ export const OVER_TIME: Readonly<Record<string, RangeFunction>> = {
   last_over_time: perWindow(({ series, to }) => sampleAt(series, to - 1), true),
   ts_of_first_over_time: ofEnds(({ times }, from) => times[from] / 1000),
   ts_of_last_over_time: ofEnds(({ times }, _, to) => times[to - 1] / 1000),
-  stdvar_over_time: ofNumbers(variance),
-  stddev_over_time: ofNumbers((floats) => Math.sqrt(variance(floats))),
-  mad_over_time: ofNumbers(absoluteDeviation),
+  stdvar_over_time: ofNumbers((floats, _, { env }) => variance(floats, env.limits)),
+  stddev_over_time: ofNumbers((floats, _, { env }) => deviation(floats, env.limits)),
+  mad_over_time: ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
   quantile_over_time: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
   changes: pairs((series, i) => differs(series, i, isChange, areUnequal)),
   resets: pairs((series, i) => differs(series, i, isDrop, isReset) || isStartReset(series, i)),

@@ -2,11 +2,12 @@ import { CounterResets, histogramResets } from '../counter-resets.js';
 import { isReset } from '../histogram/compare.js';
 import { compacted, isCustom, reduced, scaled, type Histogram } from '../histogram/histogram.js';
 import { areCompatible, HistogramSum } from '../histogram/sum.js';
+import { after } from '../limits.js';
 import { metricName } from '../metric-name.js';
 import { FLOAT, setHistogram, type MutableSeries, type SampleSeries } from '../samples.js';
 import type { Windows } from '../select.js';
 import { isStartReset, overlapsPrevious, startWithin } from '../start-times.js';
-import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, type Window } from '../window.js';
+import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, windowsInTurns, type Window } from '../window.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** What of a range is wanted. */
@@ -29,17 +30,35 @@ function extrapolated(kind: Kind): RangeFunction {
     kind: 'range',
     keepsName: false,
     run(series, windows, result, context) {
-      const floats = new FloatRate(series, windows, context, kind);
-      if (series.histograms === undefined) {
-        for (let step = 0; step < windows.from.length; step++) floats.put(result, step);
-      } else {
-        mixedRates(floats, { series, windows, result, context, kind });
-      }
-      if (!kind.isCounter) return;
-      if (floats.hasResults) noteCounterName(series, context);
-      if (series.startTimes !== undefined) warnOfOverlaps(series, windows, context);
+      const { limits } = context.env;
+      const resets = kind.isCounter ? CounterResets.of(series, limits) : undefined;
+      const runAll = (known: CounterResets | undefined): void | Promise<void> => {
+        const floats = new FloatRate(series, windows, context, kind, known);
+        const running =
+          series.histograms === undefined
+            ? windowsInTurns(windows, limits, (from, to) => {
+                for (let step = from; step < to; step++) floats.put(result, step);
+              })
+            : mixedRates(floats, { series, windows, result, context, kind });
+        return after(running, () => noteCounter(series, windows, context, kind, floats));
+      };
+      return resets instanceof Promise ? resets.then(runAll) : runAll(resets);
     },
   };
+}
+
+function noteCounter(
+  ...[series, windows, context, { isCounter }, { hasResults }]: [
+    SampleSeries,
+    Windows,
+    RangeContext,
+    Kind,
+    Pick<FloatRate, 'hasResults'>,
+  ]
+): void | Promise<void> {
+  if (!isCounter) return;
+  if (hasResults) noteCounterName(series, context);
+  if (series.startTimes !== undefined) return warnOfOverlaps(series, windows, context);
 }
 
 /** The differences of the windows of a series as far as they hold numbers only. */
@@ -55,14 +74,22 @@ class FloatRate {
   /** Whether there was a result. */
   hasResults = false;
 
-  constructor(series: SampleSeries, windows: Windows, { rangeMs }: RangeContext, { isCounter, isRate }: Kind) {
+  constructor(
+    ...[series, windows, { rangeMs }, { isCounter, isRate }, resets]: [
+      SampleSeries,
+      Windows,
+      RangeContext,
+      Kind,
+      CounterResets | undefined,
+    ]
+  ) {
     this.#series = series;
     this.#times = series.times;
     this.#values = series.values;
     this.#windows = windows;
     this.#isCounter = isCounter;
     this.#scale = isRate ? 1000 / rangeMs : 1;
-    this.#resets = isCounter ? new CounterResets(series) : undefined;
+    this.#resets = resets;
   }
 
   put(result: MutableSeries, step: number): void {
@@ -133,17 +160,20 @@ function noteCounterName({ labels }: SampleSeries, { env, arg }: RangeContext): 
 }
 
 /** Warns, once a series, of samples whose counter began before other counters of the series ended. */
-function warnOfOverlaps(series: SampleSeries, { from, to }: Windows, { env, arg }: RangeContext): void {
-  const name = nameOf(series);
+function warnOfOverlaps(series: SampleSeries, windows: Windows, { env, arg }: RangeContext): void | Promise<void> {
+  const { from, to } = windows;
+  let isWarned = false;
   let next = 1;
-  for (let step = 0; step < from.length; step++) {
-    for (next = Math.max(next, from[step] + 1); next < to[step]; next++) {
-      if (!overlapsPrevious(series, next)) continue;
-      const text = 'sample has start time that overlaps with previous sample timestamp for metric';
-      env.notes.warnCounted(`${text} ${name}`, arg);
-      return;
+  return windowsInTurns(windows, env.limits, (firstStep, endStep) => {
+    for (let step = firstStep; step < endStep && !isWarned; step++) {
+      for (next = Math.max(next, from[step] + 1); next < to[step] && !isWarned; next++) {
+        if (!overlapsPrevious(series, next)) continue;
+        const text = 'sample has start time that overlaps with previous sample timestamp for metric';
+        env.notes.warnCounted(`${text} ${nameOf(series)}`, arg);
+        isWarned = true;
+      }
     }
-  }
+  });
 }
 
 interface RangeRun {
@@ -155,31 +185,38 @@ interface RangeRun {
 }
 
 /** Windows of a series that has histograms. */
-function mixedRates(floats: FloatRate, { series, windows, result, context, kind }: RangeRun): void {
-  const resets = kind.isCounter ? histogramResets(series) : new Uint8Array(0);
+async function mixedRates(floats: FloatRate, { series, windows, result, context, kind }: RangeRun): Promise<void> {
+  const { limits } = context.env;
+  const resets = kind.isCounter ? await histogramResets(series, limits) : new Uint8Array(0);
   for (let step = 0; step < windows.from.length; step++) {
     const from = windows.from[step];
     const to = windows.to[step];
     if (from >= to) continue;
     const window = { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] };
-    context.env.limits.spend(to - from);
+    limits.spend(to - from);
+    if (limits.isDue) await limits.turn();
     if (isMixed(window, context)) continue;
     if (series.histograms?.[from] === undefined) {
       floats.put(result, step);
       continue;
     }
-    const value = histogramRate(window, resets, context, kind);
+    const value = await histogramRate(window, resets, context, kind);
     if (value !== undefined) setHistogram(result, step, value);
   }
 }
 
-function histogramRate(window: Window, resets: Uint8Array, context: RangeContext, kind: Kind): Histogram | undefined {
+async function histogramRate(
+  window: Window,
+  resets: Uint8Array,
+  context: RangeContext,
+  kind: Kind,
+): Promise<Histogram | undefined> {
   const { series, from, to, startMs, endMs } = window;
   const beganMs = kind.isCounter ? startWithin(series, from, startMs) : 0;
   const count = to - from;
   if (count < 2 && beganMs === 0) return undefined;
   const histograms = histogramsIn(window);
-  const total = histogramDelta(histograms, window, resets, context, kind);
+  const total = await histogramDelta(histograms, window, resets, context, kind);
   if (total === undefined) return undefined;
   const { times } = series;
   const [first] = histograms;
@@ -198,14 +235,14 @@ function histogramRate(window: Window, resets: Uint8Array, context: RangeContext
 }
 
 /** The last histogram less the first; for counters, what was lost at resets is added. */
-function histogramDelta(
+async function histogramDelta(
   histograms: readonly Histogram[],
   { series, from }: Window,
   resets: Uint8Array,
   context: RangeContext,
   { isCounter }: Kind,
-): HistogramSum | undefined {
-  const { notes } = context.env;
+): Promise<HistogramSum | undefined> {
+  const { notes, limits } = context.env;
   const { arg } = context;
   const last = histograms[histograms.length - 1];
   if (isCounter) warnOfGauges(histograms, series, context);
@@ -218,7 +255,7 @@ function histogramDelta(
     notes.warn(`${MIXED_SCHEMAS} for metric name ${nameOf(series)}`, arg);
     return undefined;
   }
-  const schema = Math.min(...looked.map((it) => it.schema));
+  const schema = looked.reduce((least, it) => Math.min(least, it.schema), last.schema);
   const coarse = (it: Histogram): Histogram => reduced({ ...it, hint: 'unknown' }, schema);
   const total = new HistogramSum(coarse(last));
   total.add(coarse(first), -1);
@@ -227,6 +264,8 @@ function histogramDelta(
   let wasReconciled = false;
   for (let i = 2; i < looked.length; i++) {
     if (resets[from + i] === 0) continue;
+    limits.spend(HISTOGRAM_WORK);
+    if (limits.isDue) await limits.turn();
     const { isReconciled } = total.notes;
     total.add(coarse(looked[i - 1]));
     wasReconciled ||= !isReconciled && total.notes.isReconciled;
@@ -234,6 +273,9 @@ function histogramDelta(
   if (wasReconciled) notes.info('mismatched custom buckets were reconciled during addition', arg);
   return total;
 }
+
+/** Work of adding a histogram, in numbers that are looked at. */
+const HISTOGRAM_WORK = 100;
 
 function warnOfGauges(histograms: readonly Histogram[], series: SampleSeries, { env, arg }: RangeContext): void {
   if (histograms.every(({ hint }) => hint !== 'gauge')) return;

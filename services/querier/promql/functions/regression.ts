@@ -2,19 +2,22 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { NeumaierSum } from '../neumaier.js';
 import { timeOf } from '../env.js';
+import { after } from '../limits.js';
 import type { RangeContext, RangeFunction } from './function.js';
+import type { SampleSeries } from '../samples.js';
 import { floatsIn, noteIgnored, perWindow, type Window } from '../window.js';
 
 /** The slope for each second, around the first sample. */
 export const deriv: RangeFunction = perWindow((window, context) => {
   const first = firstFloat(window);
-  return first < 0 ? undefined : fit(window, window.series.times[first], context)?.slope;
+  return first < 0 ? undefined : fit(window, window.series.times[first], context, ({ slope }) => slope);
 });
 
 /** The value that the line through the samples has some seconds after the time of evaluation. */
 export const predictLinear: RangeFunction = perWindow((window, context) => {
-  const line = fit(window, timeOf(context.env, window.step), context);
-  return line === undefined ? undefined : line.slope * context.params[0][window.step] + line.intercept;
+  return fit(window, timeOf(context.env, window.step), context, ({ slope, intercept }) => {
+    return slope * context.params[0][window.step] + intercept;
+  });
 });
 
 /** Holt's double exponential smoothing: the last smoothed value. */
@@ -28,12 +31,14 @@ export const doubleExponentialSmoothing: RangeFunction = perWindow((window, cont
   let before = 0;
   let now = values[0];
   let slope = values[1] - values[0];
-  for (let i = 1; i < values.length; i++) {
-    if (i > 1) slope = trend * (now - before) + (1 - trend) * slope;
-    before = now;
-    now = smoothing * values[i] + (1 - smoothing) * (now + slope);
-  }
-  return now;
+  const smoothed = context.env.limits.inTurns(values.length, (from, to) => {
+    for (let i = Math.max(from, 1); i < to; i++) {
+      if (i > 1) slope = trend * (now - before) + (1 - trend) * slope;
+      before = now;
+      now = smoothing * values[i] + (1 - smoothing) * (now + slope);
+    }
+  });
+  return after(smoothed, () => now);
 });
 
 function checkFactor(name: string, short: string, factor: number): void {
@@ -52,31 +57,72 @@ interface Line {
   readonly intercept: number;
 }
 
-/** The line of least squares through the numbers of a window; undefined for fewer than two. */
-function fit(window: Window, originMs: number, context: RangeContext): Line | undefined {
+/** Something of the line of least squares through the numbers of a window; undefined for fewer than two. */
+function fit(
+  window: Window,
+  originMs: number,
+  context: RangeContext,
+  of: (line: Line) => number,
+): number | undefined | Promise<number | undefined> {
   const { series, from, to } = window;
-  const sums = { x: new NeumaierSum(), y: new NeumaierSum(), xy: new NeumaierSum(), xx: new NeumaierSum() };
-  let count = 0;
-  let first = 0;
-  let isConstant = true;
-  for (let i = from; i < to; i++) {
-    if (series.histograms?.[i] !== undefined) continue;
-    const x = (series.times[i] - originMs) / 1000;
-    const y = series.values[i];
-    if (count === 0) first = y;
-    else if (y !== first) isConstant = false;
-    count++;
-    sums.x.add(x);
-    sums.y.add(y);
-    sums.xy.add(x * y);
-    sums.xx.add(x * x);
+  const sums = new LineSums(originMs);
+  const added = context.env.limits.inTurns(to - from, (first, end) => sums.add(series, from + first, from + end));
+  return after(added, () => {
+    const { count } = sums;
+    if (count > 0 && count < to - from) noteIgnored(window.series, context);
+    return count < 2 ? undefined : of(sums.line);
+  });
+}
+
+/** What the line of least squares follows from, of numbers that are added in order. */
+class LineSums {
+  readonly #originMs: number;
+  readonly #x = new NeumaierSum();
+  readonly #y = new NeumaierSum();
+  readonly #xy = new NeumaierSum();
+  readonly #xx = new NeumaierSum();
+  #count = 0;
+  #first = 0;
+  #isConstant = true;
+
+  constructor(originMs: number) {
+    this.#originMs = originMs;
   }
-  if (count > 0 && count < to - from) noteIgnored(window.series, context);
-  if (count < 2) return undefined;
-  if (isConstant) return Number.isFinite(first) ? { slope: 0, intercept: first } : { slope: NaN, intercept: NaN };
-  const [x, y] = [sums.x.value, sums.y.value];
-  const covariance = sums.xy.value - (x * y) / count;
-  const variance = sums.xx.value - (x * x) / count;
-  const slope = covariance / variance;
-  return { slope, intercept: y / count - (slope * x) / count };
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Adds the numbers among samples `[from, to)`. */
+  add({ times, values, histograms }: SampleSeries, from: number, to: number): void {
+    const [sumX, sumY, sumXy, sumXx] = [this.#x, this.#y, this.#xy, this.#xx];
+    const originMs = this.#originMs;
+    let count = this.#count;
+    for (let i = from; i < to; i++) {
+      if (histograms?.[i] !== undefined) continue;
+      const x = (times[i] - originMs) / 1000;
+      const y = values[i];
+      if (count === 0) this.#first = y;
+      else if (y !== this.#first) this.#isConstant = false;
+      count++;
+      sumX.add(x);
+      sumY.add(y);
+      sumXy.add(x * y);
+      sumXx.add(x * x);
+    }
+    this.#count = count;
+  }
+
+  get line(): Line {
+    const first = this.#first;
+    if (this.#isConstant) {
+      return Number.isFinite(first) ? { slope: 0, intercept: first } : { slope: NaN, intercept: NaN };
+    }
+    const count = this.#count;
+    const [x, y] = [this.#x.value, this.#y.value];
+    const covariance = this.#xy.value - (x * y) / count;
+    const variance = this.#xx.value - (x * x) / count;
+    const slope = covariance / variance;
+    return { slope, intercept: y / count - (slope * x) / count };
+  }
 }

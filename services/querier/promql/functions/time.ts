@@ -21,7 +21,30 @@ interface Calendar {
   readonly minute: number;
 }
 
-/** The date of a time in seconds, also beyond what JavaScript's dates know. */
+/** Up to so many seconds the arithmetic of numbers is exact. */
+const PLAIN_SECONDS_MAX = 2 ** 50;
+
+/** The dates of many times; most are on the same day as the one before. */
+class Dates {
+  #days = NaN;
+  #date: Omit<Calendar, 'hour' | 'minute'> | undefined;
+
+  /** The date of a time in seconds, also beyond what JavaScript's dates know. */
+  of(value: number): Calendar {
+    // NaN is not plain either.
+    if (!(Math.abs(value) < PLAIN_SECONDS_MAX)) return calendarOf(value);
+    const seconds = Math.trunc(value);
+    const days = Math.floor(seconds / DAY_SECONDS);
+    const inDay = seconds - days * DAY_SECONDS;
+    if (this.#date === undefined || days !== this.#days) this.#date = dateOf(BigInt(days));
+    this.#days = days;
+    const { year, month, day, dayOfYear, weekday } = this.#date;
+    const [hour, minute] = [Math.floor(inDay / 3600), Math.floor((inDay % 3600) / 60)];
+    return { year, month, day, dayOfYear, weekday, hour, minute };
+  }
+}
+
+/** The same for times of any size. */
 function calendarOf(value: number): Calendar {
   const isTime = Number.isFinite(value) && Math.abs(value) < 2 ** 63;
   const seconds = isTime ? BigInt(Math.trunc(value)) : NO_TIME_SECONDS;
@@ -73,11 +96,13 @@ function dayOfYearOf(year: number, month: number, day: number): number {
 function part(of: (calendar: Calendar) => number): ValueFunction {
   return {
     kind: 'value',
-    run: ({ env, args }) => {
-      if (args.length > 0)
-        return { kind: 'vector', series: mapFloats(vectorOf(args[0]), env, (x) => of(calendarOf(x))) };
+    async run({ env, args }) {
+      const dates = new Dates();
+      if (args.length > 0) {
+        return { kind: 'vector', series: await mapFloats(vectorOf(args[0]), env, (x) => of(dates.of(x))) };
+      }
       const series = newSeries(NO_LABELS, env, false);
-      for (let step = 0; step < env.steps; step++) setFloat(series, step, of(calendarOf(timeOf(env, step) / 1000)));
+      for (let step = 0; step < env.steps; step++) setFloat(series, step, of(dates.of(timeOf(env, step) / 1000)));
       return { kind: 'vector', series: [series] };
     },
   };
@@ -86,10 +111,11 @@ function part(of: (calendar: Calendar) => number): ValueFunction {
 export const TIME: Readonly<Record<string, ValueFunction>> = {
   time: {
     kind: 'value',
-    run: ({ env }) => ({
-      kind: 'scalar',
-      values: Float64Array.from({ length: env.steps }, (_, step) => timeOf(env, step) / 1000),
-    }),
+    run({ env }) {
+      const values = new Float64Array(env.steps);
+      for (let step = 0; step < values.length; step++) values[step] = timeOf(env, step) / 1000;
+      return { kind: 'scalar', values };
+    },
   },
   minute: part(({ minute }) => minute),
   hour: part(({ hour }) => hour),

@@ -2,7 +2,7 @@ import { absentLabels, absentSeries } from '../absent.js';
 import { newSeries, timeOf } from '../env.js';
 import { NO_LABELS } from '../labels.js';
 import { presence } from '../matching.js';
-import { FLOAT, NONE, setFloat } from '../samples.js';
+import { FLOAT, NONE, setFloat, type StepSeries } from '../samples.js';
 import { greater, smaller } from '../min-max.js';
 import { scalarsOf, vectorOf, type ValueFunction } from './function.js';
 
@@ -14,18 +14,20 @@ function onlyValue(values: Float64Array, counts: Uint32Array): Float64Array {
 export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
   absent: {
     kind: 'value',
-    run({ expr, env, args }) {
+    async run({ expr, env, args }) {
       const [arg] = expr.args;
       const labels = arg.kind === 'vectorSelector' ? absentLabels(arg.matchers) : NO_LABELS;
-      return absentSeries(presence(vectorOf(args[0]), env.steps), labels, env);
+      return absentSeries(await presence(vectorOf(args[0]), env), labels, env);
     },
   },
   scalar: {
     kind: 'value',
-    run({ env, args }) {
+    async run({ env, args }) {
       const values = new Float64Array(env.steps);
       const counts = new Uint32Array(env.steps);
       for (const series of vectorOf(args[0])) {
+        env.limits.spend(1 + env.steps);
+        if (env.limits.isDue) await env.limits.turn();
         for (let step = 0; step < env.steps; step++) {
           if (series.kinds[step] !== FLOAT) continue;
           counts[step]++;
@@ -37,6 +39,8 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
   },
   vector: {
     kind: 'value',
+    // It shares the array of its argument.
+    isWhole: true,
     run({ env, args }) {
       const values = scalarsOf(args[0], env.steps);
       const kinds = new Uint8Array(env.steps).fill(FLOAT);
@@ -46,14 +50,16 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
   /** Of what is no selector: the time of evaluation. */
   timestamp: {
     kind: 'value',
-    run({ env, args }) {
-      const series = vectorOf(args[0]).map(({ labels, kinds }) => {
+    async run({ env, args }) {
+      const series: StepSeries[] = [];
+      for (const { labels, kinds } of vectorOf(args[0])) {
+        if (env.limits.isDue) await env.limits.turn();
         const result = newSeries(labels, env, true);
         for (let step = 0; step < env.steps; step++) {
           if (kinds[step] !== NONE) setFloat(result, step, timeOf(env, step) / 1000);
         }
-        return result;
-      });
+        series.push(result);
+      }
       return { kind: 'vector', series };
     },
   },

@@ -2,7 +2,7 @@ import type { PromQueryRequest } from '#shared/contracts/gen/querier';
 
 import type { PromAnswer } from '../../promql/index.js';
 import { hasSamples } from '../../promql/samples.js';
-import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
+import { cut, envelope, jsonArray, jsonArrayOfParts, TRUNCATED } from './envelope.js';
 import { floatHead, matrixElement, rangeElement, scalarJson, timeText, vectorElement, floatText } from './json.js';
 
 /** What is told of how a query was answered. */
@@ -66,7 +66,7 @@ function resultOf({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value, 
       return { type: 'matrix', elements: [scalarMatrix(value.values, startMs, stepMs)], isCut: false };
     case 'matrix': {
       const { items, isCut } = cut(value.series, limit);
-      return { type: 'matrix', elements: jsonArray(mapped(items, rangeElement)), isCut };
+      return { type: 'matrix', elements: jsonArrayOfParts(items, rangeElement), isCut };
     }
     case 'vector': {
       const { items, isCut } = cut(value.series.filter(hasSamples), limit);

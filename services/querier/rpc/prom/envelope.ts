@@ -25,11 +25,16 @@ export function* envelope(data: Iterable<string>, notes: () => Notes): Iterable<
 }
 
 /** `[a,b]` of texts. */
-export function* jsonArray(elements: Iterable<string>): Iterable<string> {
+export function jsonArray(elements: Iterable<string>): Iterable<string> {
+  return jsonArrayOfParts(elements, (element) => [element]);
+}
+
+/** The same of elements that are texts in parts. */
+export function* jsonArrayOfParts<T>(items: Iterable<T>, parts: (item: T) => Iterable<string>): Iterable<string> {
   let separator = '[';
-  for (const element of elements) {
+  for (const item of items) {
     yield separator;
-    yield element;
+    yield* parts(item);
     separator = ',';
   }
   yield separator === '[' ? '[]' : ']';

@@ -76,16 +76,35 @@ export function matrixElement(series: StepSeries, heads: readonly string[]): str
   return element(series.labels, floats.length === 0 ? '' : `${floats.join('').slice(2)}"]`, histograms);
 }
 
-/** One element of the matrix that a range selector by itself gives. */
-export function rangeElement({ labels, times, values, histograms }: SampleSeries): string {
-  let floats = '';
-  let others = '';
-  for (let i = 0; i < times.length; i++) {
-    const histogram = histograms?.[i];
-    if (histogram === undefined) floats += `,[${timeText(times[i])},"${floatText(values[i])}"]`;
-    else others += `,[${timeText(times[i])},${histogramJson(histogram)}]`;
+/** One element of the matrix that a range selector by itself gives, in parts: all may be longer than a text can be. */
+export function* rangeElement({ labels, times, values, histograms }: SampleSeries): Iterable<string> {
+  yield `{"metric":${labelsJson(labels)}`;
+  yield* rangeMember('values', times, (i) => {
+    return histograms?.[i] === undefined ? `"${floatText(values[i])}"` : undefined;
+  });
+  if (histograms !== undefined) {
+    yield* rangeMember('histograms', times, (i) => histograms[i] && histogramJson(histograms[i]));
   }
-  return element(labels, floats, others);
+  yield '}';
+}
+
+/** Samples of a part of an element. */
+const PART_SAMPLES = 1 << 9;
+
+/** A member with all samples that have a text; nothing if there is none. */
+function* rangeMember(name: string, times: Float64Array, textOf: (i: number) => string | undefined): Iterable<string> {
+  let begin = `,"${name}":[`;
+  for (let from = 0; from < times.length; from += PART_SAMPLES) {
+    let part = '';
+    for (let i = from; i < Math.min(from + PART_SAMPLES, times.length); i++) {
+      const text = textOf(i);
+      if (text === undefined) continue;
+      part += `${begin}[${timeText(times[i])},${text}]`;
+      begin = ',';
+    }
+    if (part !== '') yield part;
+  }
+  if (begin === ',') yield ']';
 }
 
 /** @param values with a comma in front of each, as `histograms`. */

@@ -1,3 +1,6 @@
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
+
 import type { LabelMatcher } from '../../promql/ast.js';
 import type { SeriesSource } from '../../promql/env.js';
 import type { SampleSeries } from '../../promql/samples.js';
@@ -13,6 +16,11 @@ export interface Steps {
 /** Matchers of selectors that read all samples of their window, as texts of `matchersKey`. */
 export type RangeSelectors = ReadonlySet<string>;
 
+export interface StatsDeps {
+  readonly source: SeriesSource;
+  readonly clock: Clock;
+}
+
 export function matchersKey(matchers: readonly LabelMatcher[]): string {
   return JSON.stringify(matchers);
 }
@@ -23,15 +31,17 @@ export function matchersKey(matchers: readonly LabelMatcher[]): string {
  */
 export class ReadStats implements SeriesSource {
   readonly #source: SeriesSource;
+  readonly #slices: Slices;
   readonly #steps: Steps;
   readonly #ranges: RangeSelectors;
   readonly #queryable: Float64Array;
   readonly #read: Float64Array;
 
-  constructor(source: SeriesSource, steps: Steps, ranges: RangeSelectors) {
+  constructor({ source, clock }: StatsDeps, steps: Steps, ranges: RangeSelectors) {
     const { startMs, endMs, stepMs } = steps;
     const count = stepMs === 0 ? 1 : Math.max(0, Math.floor((endMs - startMs) / stepMs) + 1);
     this.#source = source;
+    this.#slices = new Slices(clock);
     this.#steps = steps;
     this.#ranges = ranges;
     this.#queryable = new Float64Array(count);
@@ -44,6 +54,7 @@ export class ReadStats implements SeriesSource {
     const { startMs } = this.#steps;
     const windowMs = toMs - fromMs - (this.#lastMs - startMs);
     for (const { times } of series) {
+      if (this.#slices.isOver(times.length + this.#queryable.length)) await this.#slices.turn();
       if (windowMs > 0) {
         this.#countWindows(times, { shiftMs: this.#lastMs - toMs, windowMs, isRange });
         continue;
