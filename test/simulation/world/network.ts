@@ -158,6 +158,8 @@ export class Network {
     { call, inbox }: { readonly call: Call; readonly inbox: Inbox },
   ): Promise<void> {
     const { link } = exchange;
+    // Who stood still gets what came meanwhile later than what comes then: it takes them in the order of the stream.
+    const arriving: (() => void)[] = [];
     let arrivalMs = 0;
     let isBroken = false;
     const deliver = (run: () => void): void => {
@@ -168,7 +170,8 @@ export class Network {
         return exchange.breakAfter(this.#detectionMs());
       }
       arrivalMs = Math.max(arrivalMs, this.#scheduler.nowMs + this.#delayMs());
-      this.#scheduler.after(arrivalMs - this.#scheduler.nowMs, link.caller, run);
+      arriving.push(run);
+      this.#scheduler.after(arrivalMs - this.#scheduler.nowMs, link.caller, () => arriving.shift()?.());
     };
     const service = listener.services[link.service] as unknown as Record<string, Stream>;
     try {
