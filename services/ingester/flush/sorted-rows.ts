@@ -70,6 +70,7 @@ export class WindowRows {
       if (from >= to) continue;
       const sid = this.#order?.sids[place] ?? place;
       arrays.setSeries(sid, this.#order?.metrics[sid], from, to);
+      if (this.#slices.isOver(to - from)) await this.#slices.turn();
     }
     const chosen: Chosen = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
 import type { PromQueryRequest, PromText, QuerierService, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
@@ -35,9 +36,6 @@ export interface PromDeps {
 }
 
 type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries' | 'promParse' | 'promRead'>;
-
-/** Pieces of an answer that take about 10 ms. */
-const PIECES_PER_TURN = 8;
 
 /** Blocks of a table that take about as long. */
 const BLOCKS_PER_TURN = 2;
@@ -101,11 +99,11 @@ class PromRunner {
         elapsedMs,
         isDeprecated: request.stats !== 'true' && !isPerStep,
       };
-      let pieces = 0;
+      const slices = new Slices(clock);
       for (const piece of inPieces(answerText(request, answer, { stats: timed, warnings: run.databases.warnings }))) {
         yield piece;
         // A long answer takes long to write, and others are served meanwhile.
-        if (++pieces % PIECES_PER_TURN === 0) await clock.turn();
+        if (slices.isOver(piece.text.length)) await slices.turn();
       }
     });
   }

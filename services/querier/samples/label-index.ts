@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from '#shared/duckdb/engine';
@@ -20,12 +21,12 @@ import { MS_PER } from './millis.js';
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
   readonly files: Pick<SegmentFiles, 'absolute'>;
-  readonly clock: Pick<Clock, 'turn'>;
+  readonly clock: Clock;
 }
 
-/** Cells that are looked at in one turn, and to how many of them the beginning of a column is equal. */
-const CELLS_PER_TURN = 64 * 1024;
-const COLUMN_CELLS = 256;
+/** What it takes to take in one label of a series, and to begin with a column, as so many numbers. */
+const LABEL_WORK = 32;
+const COLUMN_WORK = 256 * LABEL_WORK;
 
 /** One tag of the table: its values by number, and which series have each. */
 class LabelValues {
@@ -132,11 +133,11 @@ export class LabelIndex implements SeriesRows {
 
   /** Between series, others are served: there may be thousands of labels to look at. */
   async #addRows(chunk: DuckDBDataChunk, labels: readonly LabelValues[]): Promise<void> {
-    let cells = 0;
+    const slices = new Slices(this.#deps.clock);
     const columns: DuckDBVector[] = [];
     for (const i of labels.keys()) {
       columns.push(chunk.getColumnVector(i + 1));
-      if ((cells += COLUMN_CELLS) % CELLS_PER_TURN === 0) await this.#deps.clock.turn();
+      if (slices.isOver(COLUMN_WORK)) await slices.turn();
     }
     for (let row = 0; row < chunk.rowCount; row++) {
       this.#starts.push(this.#pairs.length);
@@ -145,29 +146,28 @@ export class LabelIndex implements SeriesRows {
         if (value !== null) this.#addPair(label, String(value));
       }
       this.count++;
-      cells += labels.length;
-      if (cells < CELLS_PER_TURN) continue;
-      cells = 0;
-      await this.#deps.clock.turn();
+      if (slices.isOver(labels.length * LABEL_WORK)) await slices.turn();
     }
   }
 
-  append(part: ScanPart): Promise<void> {
+  async append(part: ScanPart): Promise<void> {
     this.#noteArrivals(part);
-    if (part.seriesTo <= this.count) return Promise.resolve();
+    if (part.seriesTo <= this.count) return;
     invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
     const names = new Map(tagsOf(this.#table).map((tag) => [tag.id, tag.name]));
     const decoder = new TextDecoder();
+    const slices = new Slices(this.#deps.clock);
     for (const definition of decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom)) {
       this.#starts.push(this.#pairs.length);
-      for (const { columnId, value } of decodeTags(definition.tags)) {
+      const tags = decodeTags(definition.tags);
+      for (const { columnId, value } of tags) {
         const name = names.get(columnId);
         invariant(name !== undefined, `series of table ${this.#table.tableId} has a tag ${columnId} without a column`);
         this.#addPair(this.#labelOf(columnId, name), decoder.decode(value));
       }
       this.count++;
+      if (slices.isOver(tags.length * LABEL_WORK)) await slices.turn();
     }
-    return Promise.resolve();
   }
 
   #noteArrivals({ batches }: ScanPart): void {

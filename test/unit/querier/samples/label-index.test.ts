@@ -7,6 +7,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { HurriedClock } from '#test/support/hurried-clock';
 import { tempFolder } from '#test/support/temp-folder';
 
 const TAGS = 1000;
@@ -46,14 +47,15 @@ describe('label index', () => {
         `TO ${quoteText(path)} (FORMAT parquet, FIELD_IDS {${ids.join(', ')}})`,
     );
     const countsAtTurn: number[] = [];
+    const clock = new HurriedClock();
+    clock.onTurn = () => countsAtTurn.push(index.count);
     const index: LabelIndex = new LabelIndex(tableOf(), (column) => column, {
       connection,
       files: { absolute: () => path },
-      clock: { turn: () => Promise.resolve(void countsAtTurn.push(index.count)) },
+      clock,
     });
     await index.load([{ path, sidFirst: 0, sidLast: SERIES - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(SERIES);
-    // 65 series have as many cells as are looked at in a turn.
     expect(countsAtTurn.filter((count) => count > 0).length).to.be.at.least(3);
     const labelsOf = (sid: number): string[] => {
       const labels: string[] = [];
