@@ -150,6 +150,18 @@ describe('SampleStore', () => {
     expect(await hosts(0, 9_100_000_000)).to.deep.equal(['a', 'b', 'far', 'new']);
   });
 
+  it('lists the series of a segment that ends where the range begins', async () => {
+    const table = await rig.table('m');
+    // As doubles, the nanoseconds of this time are a little less than its milliseconds.
+    const lastMs = 1_763_800_000_997;
+    await rig.write(table, [{ host: 'x', time: BigInt(lastMs) * MS, a: 1 }]);
+    await rig.flush(table);
+    const open = await store.open('public', CALL, NO_PLACE);
+    const query = { matcherSets: [], fromMs: lastMs, toMs: lastMs + 1000 };
+    expect(await open.labelValues('host', query)).to.deep.equal(['x']);
+    open.close();
+  });
+
   it('gives a query the same rows in each of its parts', async () => {
     const table = await rig.table('m');
     await rig.write(table, [row('x', 1, 1)]);

@@ -5,7 +5,7 @@ const LOOK_MS = 50;
 /** A look alone may see what is about to be collected as garbage. */
 const LOOKS = 2;
 /** How long a query that was ended may take to let go before another one is ended. */
-const LETTING_GO_LOOKS = 60;
+const LETTING_GO_LOOKS = 20;
 /** Part of the limit by which the process must have grown since a query began. */
 const GROWTH = 0.1;
 

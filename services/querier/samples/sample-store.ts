@@ -177,7 +177,7 @@ class OpenDatabase implements DatabaseSamples {
       // Series show it only where there are several.
       const add = (field: string): unknown => values.add(field);
       await this.#eachTable(query, async (samples, matchers) => {
-        (await samples.fieldNames(matchers, query)).forEach(add);
+        (await samples.fieldNames(matchers, query, this.#call)).forEach(add);
       });
       return [...values].sort(compareBytes);
     }
@@ -251,7 +251,7 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
-    await this.#eachTable(query, (samples, matchers) => samples.labels(matchers, query, visit));
+    await this.#eachTable(query, (samples, matchers) => samples.labels(matchers, query, this.#call, visit));
   }
 
   async #eachTable(

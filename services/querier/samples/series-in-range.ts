@@ -88,10 +88,10 @@ function overlap({ fromMs, toMs }: ClosedRange, leastMs: number, greatestMs: num
   return leastMs >= fromMs && greatestMs <= toMs ? 'whole' : 'part';
 }
 
-/** A millisecond more at the beginning, for what doubles cannot tell. */
+/** A millisecond more at both ends, for what doubles cannot tell. */
 function segmentOverlap({ timeFirst, timeLast }: Segment, table: Table, range: ClosedRange): Overlap {
   const factor = MS_PER[unitOf(table)];
-  return overlap(range, Number(timeFirst) * factor - 1, Number(timeLast) * factor);
+  return overlap(range, Number(timeFirst) * factor - 1, Number(timeLast) * factor + 1);
 }
 
 export function unitOf(table: Table): TimeUnit {

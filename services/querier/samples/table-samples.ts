@@ -107,9 +107,14 @@ export class TableSamples {
   }
 
   /** Calls back with the labels of the series that fit all matchers, and may have a sample in the range. */
-  async labels(matchers: readonly LabelMatcher[], range: ClosedRange, visit: (labels: Labels) => void): Promise<void> {
+  async labels(
+    matchers: readonly LabelMatcher[],
+    range: ClosedRange,
+    call: Call,
+    visit: (labels: Labels) => void,
+  ): Promise<void> {
     const fields = this.#fieldsOf(matchers);
-    const slices = new Slices(this.#deps.clock);
+    const slices = this.#slices(call);
     for (const view of this.#views) {
       const index = view.series;
       if (index === undefined) continue;
@@ -121,8 +126,8 @@ export class TableSamples {
   }
 
   /** Names of the fields that are meant, if a series fits all matchers and may have a sample in the range. */
-  async fieldNames(matchers: readonly LabelMatcher[], range: ClosedRange): Promise<readonly string[]> {
-    const slices = new Slices(this.#deps.clock);
+  async fieldNames(matchers: readonly LabelMatcher[], range: ClosedRange, call: Call): Promise<readonly string[]> {
+    const slices = this.#slices(call);
     for (const view of this.#views) {
       const sids = await this.#inRange(view, matchers, range, slices);
       if (sids.length > 0) return this.#fieldsOf(matchers).map(({ name }) => name);

@@ -14,9 +14,9 @@ const INT64_MAX = 9223372036854774784;
 const INT64_MIN = -(2 ** 63);
 
 /** The k greatest values of each step; numbers before NaN. */
-export const topk: GroupPicker = (group, call) => byRank(group, call, (a, b) => b - a);
+export const topk: GroupPicker = (group, call) => byRank(group, call, (a, b) => compareNumbers(b, a));
 /** The k smallest values of each step; numbers before NaN. */
-export const bottomk: GroupPicker = (group, call) => byRank(group, call, (a, b) => a - b);
+export const bottomk: GroupPicker = (group, call) => byRank(group, call, compareNumbers);
 
 /** Some k series of each step, the same ones as long as they are there. */
 export const limitk: GroupPicker = async (group, call) => {
@@ -120,6 +120,12 @@ function insert(ranked: number[], item: number, count: number, order: (one: numb
     else high = middle;
   }
   ranked.splice(low, 0, item);
+}
+
+/** Of equal infinities, whose difference is no number, too. */
+function compareNumbers(a: number, b: number): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 function compareWithNan(a: number, b: number, compare: (a: number, b: number) => number): number {

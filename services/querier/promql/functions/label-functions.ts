@@ -145,7 +145,8 @@ function withoutHistograms(series: StepSeries): StepSeries[] {
 function byValue(sign: 1 | -1): (one: StepSeries, other: StepSeries) => number {
   return ({ values: [a] }, { values: [b] }) => {
     if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1;
-    return Number.isNaN(b) ? -1 : sign * (a - b);
+    if (Number.isNaN(b) || a === b) return a === b ? 0 : -1;
+    return a < b ? -sign : sign;
   };
 }
 

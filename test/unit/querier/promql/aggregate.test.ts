@@ -55,6 +55,12 @@ describe('aggregations', () => {
       '{__name__="m", i="0"}',
       '{__name__="m", i="2"}',
     ]);
+    // Of equal values the first stay, also of infinities, and however many are wanted.
+    const endless = Array.from({ length: 600 }, (_, i) => series('m', { i: String(i) }, [Infinity]));
+    for (const count of [1, 300]) {
+      const first = Array.from({ length: count }, (_, i) => `{__name__="m", i="${i}"}`);
+      expect(Object.keys(await answer(endless, `topk(${count}, m)`))).to.have.members(first);
+    }
     expect(await values('topk(0, load)')).to.deep.equal([]);
   });
 

@@ -68,7 +68,15 @@ const VECTORS: readonly string[] = [
   ...['m * on() group_left vector(3)', 'n_total + on(i) fill_left(1) (m > 3)', '-h', 'h * 2', 'h + h', 'm or h'],
   ...['sum(m)', 'avg by (g) (m)', 'min(m)', 'max without (i) (m)', 'stddev(m)', 'count(m)', 'group(m)', 'sum(h)'],
   ...['quantile(0.3, m)', 'quantile(scalar(n_total{i="0"}) / 10, m)', 'topk(1, m)', 'bottomk(2, m)', 'limitk(1, m)'],
-  ...['limit_ratio(0.5, m)', 'count_values("v", m % 3)', 'abs(m)', 'clamp(m, 2, 7)', 'round(m, 3)', 'hour(m * 3600)'],
+  ...[
+    'limit_ratio(0.5, m)',
+    'count_values("v", m % 3)',
+    'count_values("v", n_total < 5 or abs(m))',
+    'abs(m)',
+    'clamp(m, 2, 7)',
+    'round(m, 3)',
+    'hour(m * 3600)',
+  ],
   ...['minute()', 'vector(time())', 'vector(scalar(m{i="0"}))', 'absent(m{i="1"})', 'timestamp(m)', 'timestamp(-m)'],
   ...[
     'label_replace(m, "j", "$1", "i", "(.*)")',
