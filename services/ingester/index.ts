@@ -13,6 +13,7 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import { Compactor } from './compaction/compactor.js';
 import { newIncarnation, type Ingester } from './ingester.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
@@ -27,7 +28,7 @@ import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
-import { dropTables, flushTable, truncateTable } from './rpc/maintain.js';
+import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
@@ -145,6 +146,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     async stop() {
       stopping.abort();
       await opening.ended();
+      await parts.compactor.stop();
       await Promise.all(loops.map((loop) => loop.stop()));
       await parts.flusher.stop();
       await wal.close();
@@ -153,7 +155,9 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   };
 }
 
-type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'metrics'> & { readonly store: LocalStore };
+type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics'> & {
+  readonly store: LocalStore;
+};
 
 function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
   const { config, fs, clock, random, metadata } = deps;
@@ -186,7 +190,17 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   });
   const flushBytes = Math.min(config.flushBytes, config.engineBytes * ENGINE_SHARE);
   const triggers = new Triggers({ ...config, flushBytes, flusher, regions, memory, clock, wal: () => late.wal });
-  return { store, memory, regions, metrics, flusher, triggers };
+  const compactor = new Compactor({
+    ...flushing,
+    fs,
+    regions,
+    metrics,
+    log: deps.log.child({ component: 'ingester.compaction' }),
+    signal: late.signal,
+    quietMs: config.compaction.quietMs,
+    pieceRows: config.compaction.pieceRows,
+  });
+  return { store, memory, regions, metrics, flusher, triggers, compactor };
 }
 
 /** The background work of a running ingester; the first loop is the one that a commit wakes. */
@@ -205,11 +219,13 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, store: LocalStore): 
   });
   const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
   const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
+  const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
   housekeeping.start();
   collecting.start();
+  if (config.compaction.isAutomatic) compacting.start();
   if (config.walSync === 'interval') syncing.start();
-  return [housekeeping, collecting, syncing];
+  return [housekeeping, collecting, compacting, syncing];
 }
 
 function showGauges({ metrics, memory, regions, wal }: Ingester): void {
@@ -237,6 +253,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     write: (request, call) => write(ingester, request, call),
     scan: (request, call) => scan(ingester, request, call),
     flushTable: (request, call) => flushTable(ingester, request, call),
+    compactTable: (request, call) => compactTable(ingester, request, call),
     truncateTable: (request, call) => truncateTable(ingester, request, call),
     dropTables: (request, call) => dropTables(ingester, request, call),
   };

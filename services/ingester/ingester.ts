@@ -4,6 +4,7 @@ import type { WriteResponse } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
+import type { Compactor } from './compaction/compactor.js';
 import type { IngesterMetrics } from './metrics.js';
 import type { Flusher } from './region/flusher.js';
 import type { Regions } from './region/regions.js';
@@ -22,6 +23,7 @@ export interface Ingester {
   readonly wal: Wal;
   readonly flusher: Flusher;
   readonly triggers: Triggers;
+  readonly compactor: Compactor;
   readonly metrics: IngesterMetrics;
   /** The answer to a batch that was applied. */
   readonly answered: WriteResponse;

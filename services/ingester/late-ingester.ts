@@ -39,6 +39,7 @@ export class LateIngester {
     write: async (request, call) => this.#service().write(request, call),
     scan: (request, call) => this.#scan(request, call),
     flushTable: async (request, call) => this.#service().flushTable(request, call),
+    compactTable: async (request, call) => this.#service().compactTable(request, call),
     truncateTable: async (request, call) => this.#service().truncateTable(request, call),
     dropTables: async (request, call) => {
       const metadata = this.#metadata();

@@ -9,6 +9,10 @@ export interface IngesterMetrics {
   readonly flushFailures: Counter;
   readonly flushedBytes: Counter;
   readonly flushSeconds: Histogram;
+  readonly compactions: Counter;
+  readonly compactionFailures: Counter;
+  readonly compactedBytes: Counter;
+  readonly compactionSeconds: Histogram;
   readonly memtableBytes: Gauge;
   readonly regions: Gauge;
   readonly walBytes: Gauge;
@@ -34,6 +38,14 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
       name: 'ingester_flush_seconds',
       help: 'duration of a flush',
       buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    }),
+    compactions: metrics.counter({ name: 'ingester_compactions_total', help: 'merges of segments' }),
+    compactionFailures: metrics.counter({ name: 'ingester_compaction_failures_total', help: 'merges that failed' }),
+    compactedBytes: metrics.counter({ name: 'ingester_compacted_bytes_total', help: 'bytes of merged segments' }),
+    compactionSeconds: metrics.histogram({
+      name: 'ingester_compaction_seconds',
+      help: 'duration of a merge of segments',
+      buckets: [0.1, 1, 5, 10, 30, 60, 300, 1800],
     }),
     memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'bytes that unflushed writes hold' }),
     regions: metrics.gauge({ name: 'ingester_regions', help: 'regions that are open here' }),

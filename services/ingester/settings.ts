@@ -19,12 +19,26 @@ export interface IngesterConfig {
   readonly flushIntervalMs: number;
   readonly windowMs: number;
   readonly gcGraceMs: number;
+  readonly compaction: CompactionConfig;
   readonly memtableBytes: number;
   readonly engineBytes: number;
   readonly engineThreads: number;
   /** Until the log is replayed nobody else needs the cores. */
   readonly recoveryThreads: number;
 }
+
+export interface CompactionConfig {
+  /** Whether segments are merged without being told so. */
+  readonly isAutomatic: boolean;
+  /** Rest between two looks for segments to merge. */
+  readonly intervalMs: number;
+  readonly quietMs: number;
+  readonly pieceRows: number;
+}
+
+const COMPACTION_INTERVAL_MS = 5_000;
+/** A question about one series opens the one file of each window that has it, and reads a few row groups of it. */
+const COMPACTED_ROWS = 1 << 19;
 
 export interface IngesterPlace {
   readonly nodeId: number;
@@ -53,6 +67,12 @@ export function ingesterSettings({ wal, ingester, storage, memory }: Config, pla
     flushIntervalMs: ingester.flushIntervalMs,
     windowMs: storage.windowMs,
     gcGraceMs: storage.gcGraceMs,
+    compaction: {
+      isAutomatic: ingester.compaction,
+      intervalMs: COMPACTION_INTERVAL_MS,
+      quietMs: ingester.flushIntervalMs,
+      pieceRows: COMPACTED_ROWS,
+    },
     memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),
     engineBytes: shareOf(memory.limitBytes, memory.enginePercent),
     recoveryThreads: coreCount,

@@ -16,7 +16,14 @@ import { Openings } from './openings.js';
 import { createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
-import { commitSegments, forgetGarbage, getManifest, listGarbage, truncateTable } from './rpc/segments.js';
+import {
+  commitSegments,
+  forgetGarbage,
+  getManifest,
+  listGarbage,
+  replaceSegments,
+  truncateTable,
+} from './rpc/segments.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
 export interface MetadataOptions {
@@ -83,6 +90,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     truncateTable: async (request, call) => answer(catalog, call, () => truncateTable(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
     commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),
+    replaceSegments: async (request, call) => answer(catalog, call, () => replaceSegments(catalog, request)),
     registerNode: async (request, call) => answer(catalog, call, () => registerNode(cluster, request)),
     heartbeat: async (request, call) => answer(catalog, call, () => heartbeat(cluster, request)),
     openRegion: async (request, call) => answer(catalog, call, () => openRegion(cluster, request)),

@@ -124,6 +124,10 @@ export const SCHEMA = {
       min: '1s',
       doc: 'Age of rows in memory at which they go to a segment.',
     }),
+    compaction: flag({
+      default: true,
+      doc: "Merge small segments in the background. False: only by ADMIN compact_table('t').",
+    }),
   },
   grpc: {
     bind_addr: address({

@@ -9,7 +9,7 @@ type MethodTable = { readonly [Name in ContractName]: MethodsOf<Name> };
  */
 export const REPEATABLE: MethodTable = {
   Admin: new Set(['status', 'metrics', 'config']),
-  Ingester: new Set(['flushTable', 'dropTables']),
+  Ingester: new Set(['flushTable', 'compactTable', 'dropTables']),
   Metadata: new Set([
     'listDatabases',
     'ensureTables',
@@ -17,6 +17,7 @@ export const REPEATABLE: MethodTable = {
     'listTables',
     'getManifest',
     'commitSegments',
+    'replaceSegments',
     'registerNode',
     'heartbeat',
     'openRegion',

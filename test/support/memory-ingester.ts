@@ -73,6 +73,10 @@ export class MemoryIngester implements IngesterService, Ingesters {
     return Promise.resolve({ segments: 0 });
   }
 
+  compactTable(): Promise<{ segments: number }> {
+    return Promise.resolve({ segments: 0 });
+  }
+
   isAway(): boolean {
     return false;
   }

@@ -11,6 +11,7 @@ export function partialIngester(methods: Partial<IngesterService>): IngesterServ
     write: unsupported,
     scan: unsupported,
     flushTable: unsupported,
+    compactTable: unsupported,
     truncateTable: unsupported,
     dropTables: unsupported,
     ...methods,

@@ -343,6 +343,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     flushIntervalMs: 600_000,
     windowMs: 86_400_000,
     gcGraceMs: 900_000,
+    compaction: { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, pieceRows: 1 << 19 },
     memtableBytes: 1 << 28,
     engineBytes: 1 << 28,
     recoveryThreads: 1,

@@ -14,7 +14,7 @@ import type { TimeBand } from '../memtable/generation.js';
 const PARQUET = 'FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 20480';
 
 /** The first level that sees through bit-packed deltas: 0.48 bytes a value, 0.53 at level 3, for 0.3 us a row. */
-const LEVEL = 14;
+export const LEVEL = 14;
 /** Rows of metric tables have one value each, and come by the million a second: 1.52 bytes instead of 1.36. */
 const METRIC_LEVEL = 3;
 
@@ -54,7 +54,20 @@ export interface SegmentSource {
 
 /** Writes the rows, each once, sorted by metric, series and time: without late rows they are so already. */
 export function copySegment(source: SegmentSource, path: string): string {
-  const { table, hasMetrics } = source;
+  // Sorted before it is widened, so that the sort moves fewer bytes.
+  const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
+  const level = source.hasMetrics ? METRIC_LEVEL : LEVEL;
+  return copyRows(source.late === undefined ? source.relation : sorted, { ...source, level }, path);
+}
+
+export interface CopyOptions {
+  readonly table: Table;
+  readonly hasMetrics: boolean;
+  readonly level: number;
+}
+
+/** Writes rows, which are `metric` if there are such, `sid`, `time` and `f<id>` and in order, to a segment's file. */
+export function copyRows(rows: string, { table, hasMetrics, level }: CopyOptions, path: string): string {
   const columns = [
     ...(hasMetrics ? [`metric AS ${METRIC}`] : []),
     `sid AS ${SID}`,
@@ -68,12 +81,8 @@ export function copySegment(source: SegmentSource, path: string): string {
     `${SID}: ${SID_FIELD_ID}`,
     ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId),
   ];
-  const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
-  return (
-    // Sorted before it is widened, so that the sort moves fewer bytes.
-    `COPY (SELECT ${columns.join(', ')} FROM ${source.late === undefined ? source.relation : sorted}) ` +
-    `TO ${quoteText(path)} (${PARQUET}, COMPRESSION_LEVEL ${hasMetrics ? METRIC_LEVEL : LEVEL}, FIELD_IDS {${ids.join(', ')}})`
-  );
+  const target = `TO ${quoteText(path)} (${PARQUET}, COMPRESSION_LEVEL ${level}, FIELD_IDS {${ids.join(', ')}})`;
+  return `COPY (SELECT ${columns.join(', ')} FROM ${rows}) ${target}`;
 }
 
 /** Writes new definitions in order of their numbers. */
@@ -94,7 +103,7 @@ export function segmentBounds({ relation, hasMetrics }: SegmentSource): string {
 }
 
 /** What names a row, in the order of the file. */
-function keysOf({ hasMetrics }: SegmentSource): string {
+export function keysOf({ hasMetrics }: Pick<SegmentSource, 'hasMetrics'>): string {
   return hasMetrics ? 'metric, sid, time' : 'sid, time';
 }
 
@@ -115,17 +124,21 @@ function versionedRows(source: SegmentSource): string {
 }
 
 /** One row of each key: the newest whole, or field by field the newest that is not null. */
-function mergeVersions(rows: string, fields: readonly string[], source: SegmentSource): string {
+export function mergeVersions(
+  rows: string,
+  fields: readonly string[],
+  source: Pick<SegmentSource, 'table' | 'hasMetrics'>,
+): string {
   const newest = mergeModeOf(source.table) === 'last_row' ? 'arg_max_null' : 'arg_max';
   const merged = fields.map((field) => `${newest}(${field}, version) AS ${field}`);
   return `SELECT ${[keysOf(source), ...merged].join(', ')} FROM (${rows}) GROUP BY ${keysOf(source)}`;
 }
 
-function unitOf(table: Table): TimeUnit {
+export function unitOf(table: Table): TimeUnit {
   return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
 }
 
-function fieldName(column: Column): string {
+export function fieldName(column: Column): string {
   return `f${column.id}`;
 }
 

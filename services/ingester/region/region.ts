@@ -210,7 +210,10 @@ export class Region {
   nextFlush(): FlushJob {
     const [generation] = this.frozen;
     const { table, regionId, epoch, registry } = this;
-    return { table, regionId, epoch, watermark: this.#manifest.watermark, registry, generation };
+    const { watermark } = this.#manifest;
+    // The manifest may tell of a commit of this generation whose answer was lost: it must be refused now, not repeated.
+    const from = watermark < generation.sequenceFrom ? watermark : generation.sequenceFrom;
+    return { table, regionId, epoch, watermark: from, registry, generation };
   }
 
   /** Notes that the oldest frozen generation is in segments now. @returns the bytes that its requests held. */

@@ -1,5 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import type {
+  CompactTableRequest,
+  CompactTableResponse,
   DropTablesRequest,
   DropTablesResponse,
   FlushTableRequest,
@@ -26,6 +28,19 @@ export async function flushTable(
   return { segments: Math.max(0, segmentCount(regions) - before) };
 }
 
+/** Ingester.CompactTable: the segments of each time window are merged as far as they can be when it ends. */
+export async function compactTable(
+  ingester: Ingester,
+  request: CompactTableRequest,
+  call: Call,
+): Promise<CompactTableResponse> {
+  let segments = 0;
+  for (const region of await regionsOf(ingester, request, call)) {
+    segments += await ingester.compactor.compact(region, call);
+  }
+  return { segments };
+}
+
 /**
  * Ingester.TruncateTable: every row that was acknowledged before the call is gone when it ends.
  *
@@ -37,11 +52,13 @@ export async function truncateTable(
   call: Call,
 ): Promise<TruncateResponse> {
   const regions = await regionsOf(ingester, request, call);
-  await Promise.all(regions.map((region) => ingester.flusher.flush(region)));
-  const points = regions.map(({ regionId, manifest }) => ({ regionId, sequence: manifest.watermark }));
-  const answer = await ingester.metadata.truncateTable({ tableId: request.tableId, points }, call);
-  for (const manifest of answer.regions) ingester.regions.find(manifest.regionId)?.replaceManifest(manifest);
-  return {};
+  return ingester.compactor.without(regions, async () => {
+    await Promise.all(regions.map((region) => ingester.flusher.flush(region)));
+    const points = regions.map(({ regionId, manifest }) => ({ regionId, sequence: manifest.watermark }));
+    const answer = await ingester.metadata.truncateTable({ tableId: request.tableId, points }, call);
+    for (const manifest of answer.regions) ingester.regions.find(manifest.regionId)?.replaceManifest(manifest);
+    return {};
+  });
 }
 
 /**

@@ -1,9 +1,10 @@
-import type { RegionManifest, Table } from '#shared/contracts/gen/common';
+import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type {
   CommitSegmentsRequest,
   ForgetGarbageRequest,
   ListGarbageRequest,
   ListGarbageResponse,
+  ReplaceSegmentsRequest,
   TruncateTableRequest,
   TruncateTableResponse,
 } from '#shared/contracts/gen/metadata';
@@ -38,6 +39,73 @@ export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest)
     note(manifestChanged(committed));
     return committed;
   });
+}
+
+/**
+ * Puts segments in the place of others that have the same rows, in one transaction.
+ *
+ * @throws `illegal_state` if the grant is not open, a replaced segment is not live any more (a truncation or another
+ *   merge came first), or the new ones would pass another segment in the order of versions.
+ */
+export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsRequest): RegionManifest {
+  const { regionId, epoch, replaced, segments } = request;
+  return catalog.change((note) => {
+    const region = catalog.region(regionId);
+    const manifest = catalog.manifest(regionId);
+    const live = new Map(manifest.segments.map((segment) => [segment.path, segment]));
+    if (segments.length > 0 && segments.every(({ path }) => live.has(path))) return manifest;
+    if (region.epoch !== epoch) {
+      throw new AlmanacError('illegal_state', `grant ${epoch} of region ${regionId} is not open`);
+    }
+    const inputs = replaced.map((path) => {
+      const segment = live.get(path);
+      if (segment !== undefined) return segment;
+      throw new AlmanacError('illegal_state', `segment "${path}" of region ${regionId} is not live`);
+    });
+    checkPlace(manifest, inputs, segments);
+    for (const path of replaced) catalog.segments.discard(path, catalog.clock.nowMs());
+    for (const segment of segments) catalog.segments.insert(regionId, segment);
+    catalog.regions.changed(regionId);
+    const after = catalog.manifest(regionId);
+    note(manifestChanged(after));
+    return after;
+  });
+}
+
+/** Versions are told apart by the order of segments, so merged ones must take the place of all that went into them. */
+function checkPlace(
+  { regionId, segments }: RegionManifest,
+  inputs: readonly Segment[],
+  outputs: readonly Segment[],
+): void {
+  const whole = spanOf(inputs);
+  if (inputs.length === 0 || !isSameSpan(whole, spanOf([...inputs, ...outputs]))) {
+    throw new AlmanacError('illegal_state', `segments for region ${regionId} do not fit those that they replace`);
+  }
+  const names = new Set(inputs.map(({ path }) => path));
+  for (const other of segments) {
+    if (names.has(other.path) || other.timeLast < whole.timeFirst || other.timeFirst > whole.timeLast) continue;
+    if (other.sequenceTo <= whole.sequenceFrom || other.sequenceFrom >= whole.sequenceTo) continue;
+    throw new AlmanacError('illegal_state', `segment "${other.path}" stands between those that are replaced`);
+  }
+}
+
+type Span = Pick<Segment, 'timeFirst' | 'timeLast' | 'sequenceFrom' | 'sequenceTo'>;
+
+function spanOf(segments: readonly Segment[]): Span {
+  const least = (values: bigint[]): bigint => values.reduce((a, b) => (a < b ? a : b), values[0] ?? 0n);
+  const greatest = (values: bigint[]): bigint => values.reduce((a, b) => (a > b ? a : b), values[0] ?? 0n);
+  return {
+    timeFirst: least(segments.map((it) => it.timeFirst)),
+    timeLast: greatest(segments.map((it) => it.timeLast)),
+    sequenceFrom: least(segments.map((it) => it.sequenceFrom)),
+    sequenceTo: greatest(segments.map((it) => it.sequenceTo)),
+  };
+}
+
+function isSameSpan(a: Span, b: Span): boolean {
+  const isSameTime = a.timeFirst === b.timeFirst && a.timeLast === b.timeLast;
+  return isSameTime && a.sequenceFrom === b.sequenceFrom && a.sequenceTo === b.sequenceTo;
 }
 
 /**

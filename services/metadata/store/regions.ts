@@ -28,6 +28,7 @@ export class RegionStore {
   readonly #insert;
   readonly #advance;
   readonly #truncate;
+  readonly #changed;
   readonly #load;
   readonly #loads;
   readonly #tablesOf;
@@ -48,6 +49,7 @@ export class RegionStore {
     this.#truncate = connection.prepare<[bigint, number]>(
       'UPDATE regions SET truncated_sequence = max(truncated_sequence, ?), version = version + 1 WHERE region_id = ?',
     );
+    this.#changed = connection.prepare<[number]>('UPDATE regions SET version = version + 1 WHERE region_id = ?');
     this.#load = connection.prepare<[number], { regions: bigint }>(
       'SELECT count(*) AS regions FROM regions WHERE node_id = ?',
     );
@@ -92,6 +94,11 @@ export class RegionStore {
   /** How many regions a node owns. */
   load(nodeId: number): number {
     return Number(this.#load.get(nodeId)?.regions ?? 0n);
+  }
+
+  /** Notes that other segments have the region's rows. */
+  changed(regionId: number): void {
+    this.#changed.run(regionId);
   }
 
   /** How many regions each node owns that owns any. */

@@ -35,6 +35,8 @@ export class SegmentStore {
   readonly #insertSeries;
   readonly #discardUpTo;
   readonly #deleteUpTo;
+  readonly #discard;
+  readonly #delete;
   readonly #discardAll;
   readonly #discardSeries;
   readonly #garbage;
@@ -61,6 +63,8 @@ export class SegmentStore {
     this.#deleteUpTo = connection.prepare<[number, bigint]>(
       'DELETE FROM segments WHERE region_id = ? AND sequence_to <= ?',
     );
+    this.#discard = connection.prepare<[string, number]>('INSERT INTO garbage VALUES (?, ?)');
+    this.#delete = connection.prepare<[string]>('DELETE FROM segments WHERE path = ?');
     this.#discardAll = connection.prepare<[number, number]>(
       'INSERT INTO garbage SELECT path, ? FROM segments JOIN regions USING (region_id) WHERE table_id = ?',
     );
@@ -108,6 +112,12 @@ export class SegmentStore {
   discardUpTo(regionId: number, sequence: bigint, nowMs: number): void {
     this.#discardUpTo.run(nowMs, regionId, sequence);
     this.#deleteUpTo.run(regionId, sequence);
+  }
+
+  /** Moves a segment to the garbage. */
+  discard(path: string, nowMs: number): void {
+    this.#discard.run(path, nowMs);
+    this.#delete.run(path);
   }
 
   /** Moves all files of a table to the garbage; their manifest entries go with the table. */

@@ -3,7 +3,7 @@ import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
-import { joinBands, overlaps, touches, type Band, type TimeBounds } from './bands.js';
+import { joinBands, overlaps, touches, type Band, type TimeBounds } from '#shared/segments/bands';
 import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-table.js';

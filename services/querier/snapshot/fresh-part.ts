@@ -6,7 +6,7 @@ import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
-import type { Band } from './bands.js';
+import type { Band } from '#shared/segments/bands';
 import type { RowsPart } from './rows-form.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };

@@ -1,7 +1,7 @@
 import { timeCondition, timeLiteral } from '#shared/duckdb/time-literal';
 import type { TimeUnit } from '#shared/schema/data-type';
 
-import type { Band, TimeBounds } from './bands.js';
+import type { Band, TimeBounds } from '#shared/segments/bands';
 
 /** Which rows of a region a query reads. */
 export interface RowFilter {

@@ -10,7 +10,7 @@ import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { LocalStore } from '#shared/segments/local-store';
 
-import { overlaps, type TimeBounds } from './bands.js';
+import { overlaps, type TimeBounds } from '#shared/segments/bands';
 import { bindTable, type BoundRegion } from './bind.js';
 import type { BindRequest, Snapshot, Snapshots, TakeOptions } from './binding.js';
 import { EngineRows, type EngineView } from './engine-rows.js';

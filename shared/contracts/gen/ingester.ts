@@ -18,6 +18,11 @@ export interface IngesterService {
   scan(request: ScanRequest, call: Call): AsyncIterable<ScanChunk>;
   /** Makes all rows that were acknowledged before the call durable as segments. Errors: table_not_found. */
   flushTable(request: FlushTableRequest, call: Call): Promise<FlushTableResponse>;
+  /**
+   * Merges the segments of each time window until there is one of each series. Rows in memory stay there. Errors:
+   * table_not_found, region_busy (merged by another call for too long).
+   */
+  compactTable(request: CompactTableRequest, call: Call): Promise<CompactTableResponse>;
   /** Flushes, then hides every row acknowledged before the call. Errors: table_not_found. */
   truncateTable(request: TruncateRequest, call: Call): Promise<TruncateResponse>;
   /**
@@ -118,6 +123,17 @@ export interface FlushTableRequest {
 }
 
 export interface FlushTableResponse {
+  readonly segments: number;
+}
+
+export interface CompactTableRequest {
+  readonly tableId: number;
+  /** The regions to compact. All of them must be the ingester's own, as in FlushTableRequest. */
+  readonly regionIds: readonly number[];
+}
+
+export interface CompactTableResponse {
+  /** How many segments were replaced. */
   readonly segments: number;
 }
 

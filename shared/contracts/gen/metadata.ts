@@ -36,6 +36,12 @@ export interface MetadataService {
    */
   commitSegments(request: CommitSegmentsRequest, call: Call): Promise<RegionManifest>;
   /**
+   * One transaction: segments take the place of others that have the same rows. Accepted only under the open grant, only
+   * while all replaced ones are live, and only if no other segment of the same times stands between them in the order of
+   * sequences; a repeated call is answered again. Errors: region_not_found, illegal_state.
+   */
+  replaceSegments(request: ReplaceSegmentsRequest, call: Call): Promise<RegionManifest>;
+  /**
    * Makes the node known, or known again; its id is stable per slot. The first ingester that names its data folder makes
    * it the cluster's. Errors: illegal_state (the process has another data folder than the cluster), external (which
    * folder is the cluster's is not known, and this process cannot tell).
@@ -216,6 +222,14 @@ export interface CommitSegmentsRequest {
   readonly watermarkTo: bigint;
   readonly segments: readonly Segment[];
   readonly seriesFiles: readonly SeriesFile[];
+}
+
+export interface ReplaceSegmentsRequest {
+  readonly regionId: number;
+  readonly epoch: number;
+  /** Paths of the segments that are replaced. */
+  readonly replaced: readonly string[];
+  readonly segments: readonly Segment[];
 }
 
 export interface RegisterNodeRequest {

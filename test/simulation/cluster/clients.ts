@@ -112,7 +112,7 @@ export class Clients {
     }
   }
 
-  /** Flushes, truncates, drops and widens tables. */
+  /** Flushes, compacts, truncates, drops and widens tables. */
   async administer(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
     while (!this.isOver) {
@@ -121,7 +121,8 @@ export class Clients {
       if (querier === undefined || this.isOver) continue;
       const table = random.pick(this.#tables);
       const chance = random.fraction();
-      if (chance < 0.5) await this.#flush(table, querier);
+      if (chance < 0.35) await this.#flush(table, querier);
+      else if (chance < 0.5) await this.#compact(table, querier);
       else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
       else if (chance < 0.8) await this.#erase(table, querier, 'drop');
       else table.fields.push(`f${table.fields.length}`);
@@ -254,6 +255,10 @@ export class Clients {
 
   #flush(table: TrackedTable, querier: QuerierNode): Promise<boolean> {
     return this.#statement(`FLUSH ${table.name}`, () => querier.flush(table.name, this.#call(querier.life, 5_000)));
+  }
+
+  #compact(table: TrackedTable, querier: QuerierNode): Promise<boolean> {
+    return this.#statement(`COMPACT ${table.name}`, () => querier.compact(table.name, this.#call(querier.life, 5_000)));
   }
 
   async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {

@@ -74,5 +74,11 @@ function drawSettings({ random }: Scheduler): Settings {
     flushIntervalMs: random.pick([50, 500, 600_000]),
     windowMs: random.pick([30_000, 86_400_000]),
     gcGraceMs: 15_000,
+    compaction: {
+      isAutomatic: random.pick([true, true, false]),
+      intervalMs: 300,
+      quietMs: random.pick([500, 600_000]),
+      pieceRows: random.pick([3, 1 << 20]),
+    },
   };
 }

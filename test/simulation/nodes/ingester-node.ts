@@ -156,6 +156,7 @@ function configOf(
     flushIntervalMs: settings.flushIntervalMs,
     windowMs: settings.windowMs,
     gcGraceMs: settings.gcGraceMs,
+    compaction: settings.compaction,
     memtableBytes: 1 << 26,
     engineBytes: 1 << 26,
     engineThreads: 1,

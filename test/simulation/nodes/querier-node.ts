@@ -78,6 +78,18 @@ export class QuerierNode {
     );
   }
 
+  compact(name: string, call: Call): Promise<void> {
+    return this.life.during(
+      this.#atOwners(
+        name,
+        call,
+        ({ tableId }) =>
+          (owner, regionIds) =>
+            owner.compactTable({ tableId, regionIds }, call),
+      ),
+    );
+  }
+
   truncate(name: string, call: Call): Promise<void> {
     return this.life.during(
       this.#atOwners(

@@ -1,3 +1,4 @@
+import type { CompactionConfig } from '#services/ingester/settings';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
@@ -25,6 +26,7 @@ export interface Settings {
   readonly flushIntervalMs: number;
   readonly windowMs: number;
   readonly gcGraceMs: number;
+  readonly compaction: CompactionConfig;
 }
 
 /** What all processes of a simulation share. */

@@ -1,3 +1,4 @@
+import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Cursor } from '../cursor.js';
@@ -45,22 +46,42 @@ type AdminFunction = (args: readonly string[], context: StatementContext) => Pro
 
 const FUNCTIONS: ReadonlyMap<string, AdminFunction> = new Map([
   ['flush_table', flushTable],
+  ['compact_table', compactTable],
   ['abandon_slot', abandonSlot],
   ['move_region', moveRegion],
 ]);
 
 /** Makes all rows that were acknowledged before the statement durable as segments. */
-async function flushTable(args: readonly string[], { deps, session, call }: StatementContext): Promise<number> {
-  expectCount('flush_table', args, ['the table']);
-  const tokens = lex(args[0]);
-  const cursor = new Cursor(tokens, 0, tokens.count);
-  const { catalog, schema, name } = cursor.objectName('table name');
-  cursor.expectEnd();
-  const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
+async function flushTable(args: readonly string[], context: StatementContext): Promise<number> {
+  const { deps, call } = context;
+  const table = await tableOf('flush_table', args, context);
   await atAllOwners(deps, table, call, (owner, regionIds) => {
     return owner.flushTable({ tableId: table.tableId, regionIds }, call);
   });
   return 0;
+}
+
+/** Merges the segments of a table as far as they can be. */
+async function compactTable(args: readonly string[], context: StatementContext): Promise<number> {
+  const { deps, call } = context;
+  const table = await tableOf('compact_table', args, context);
+  await atAllOwners(deps, table, call, (owner, regionIds) => {
+    return owner.compactTable({ tableId: table.tableId, regionIds }, call);
+  });
+  return 0;
+}
+
+async function tableOf(
+  statement: string,
+  args: readonly string[],
+  { deps, session, call }: StatementContext,
+): Promise<Table> {
+  expectCount(statement, args, ['the table']);
+  const tokens = lex(args[0]);
+  const cursor = new Cursor(tokens, 0, tokens.count);
+  const { catalog, schema, name } = cursor.objectName('table name');
+  cursor.expectEnd();
+  return deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
 }
 
 /** Gives up the log of an ingester that will not come back. @returns how many regions get another owner. */

@@ -1,0 +1,122 @@
+import type { Segment, Table } from '#shared/contracts/gen/common';
+import { quoteText } from '#shared/duckdb/quote';
+import { timeLiteral } from '#shared/duckdb/time-literal';
+import { dataType } from '#shared/schema/data-type';
+import { METRIC_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
+import { joinBands, touches, type Band } from '#shared/segments/bands';
+
+import { fieldName, keysOf, mergeVersions, unitOf } from '../flush/segment-sql.js';
+import type { Run } from './runs.js';
+
+/** Rows that become one. */
+export interface MergeSource {
+  readonly table: Table;
+  /** Oldest first. */
+  readonly runs: readonly Run[];
+  readonly hasMetrics: boolean;
+  /** Where a segment lies on the disk. */
+  readonly absolute: (path: string) => string;
+}
+
+/** Series `[first, last]` in the order of the file, with how many rows. */
+export interface KeyRange {
+  readonly first: Key;
+  readonly last: Key;
+  readonly rowCount: number;
+}
+
+/** A series, and its metric where segments are sorted by it. */
+export interface Key {
+  readonly metric: number;
+  readonly sid: number;
+}
+
+/** Cuts the series into ranges of at least `pieceRows` rows, but for the last: (metric, sid) of the ends, number of rows. */
+export function keyRanges(source: MergeSource, pieceRows: number): string {
+  const rows = `SELECT ${source.hasMetrics ? 'metric' : '0 AS metric'}, sid FROM ${filesOf(source, source.runs)}`;
+  return (
+    `WITH series AS (SELECT metric, sid, count(*) AS n FROM (${rows}) GROUP BY ALL), ` +
+    `placed AS (SELECT *, (sum(n) OVER (ORDER BY metric, sid) - n) // ${pieceRows} AS piece FROM series) ` +
+    'SELECT first(metric ORDER BY metric, sid), first(sid ORDER BY metric, sid), ' +
+    'last(metric ORDER BY metric, sid), last(sid ORDER BY metric, sid), sum(n) FROM placed GROUP BY piece ORDER BY piece'
+  );
+}
+
+/**
+ * The rows of some series in the order of a segment, each key once: `metric` if there are such, `sid`, `time`, `f<id>`.
+ *
+ * Versions are merged only where rows of a later run came late: everywhere else keys are unique.
+ */
+export function mergedRows(source: MergeSource, range: KeyRange): string {
+  const { table, runs } = source;
+  const fields = fieldsOf(table).map(fieldName);
+  const columns = [keysOf(source), ...fields].join(', ');
+  const inRange = rangeCondition(range, source.hasMetrics);
+  const bands = lateBands(source);
+  if (bands.length === 0) {
+    return `(SELECT ${columns} FROM ${filesOf(source, runs)} WHERE ${inRange} ORDER BY ${keysOf(source)})`;
+  }
+  const late = bandCondition(bands, table);
+  const plain = `SELECT ${columns} FROM ${filesOf(source, runs)} WHERE ${inRange} AND NOT (${late})`;
+  const near = runs.filter((run) => bands.some((band) => touches(band, { first: run.timeFirst, last: run.timeLast })));
+  const versions = near.map((run, version) => {
+    return `SELECT ${columns}, ${version} AS version FROM ${filesOf(source, [run])} WHERE ${inRange} AND (${late})`;
+  });
+  const merged = mergeVersions(versions.join(' UNION ALL '), fields, source);
+  return `(SELECT * FROM (${plain} UNION ALL ${merged}) ORDER BY ${keysOf(source)})`;
+}
+
+/** What a finished file has: number of rows, ends of series numbers and times. */
+export function boundsOf(source: MergeSource, file: string): string {
+  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${readFiles(source, [file])}`;
+}
+
+/** Where rows of a later run may be newer versions of rows of an earlier one. */
+function lateBands({ table, runs }: MergeSource): Band[] {
+  if (isAppendOnly(table)) return [];
+  return joinBands(bandsOf(runs.slice(1).flatMap(({ segments }) => segments)), { from: undefined, to: undefined });
+}
+
+/** Where rows of the segments came late. */
+export function bandsOf(segments: readonly Segment[]): Band[] {
+  return segments.flatMap(({ hasLate, lateFirst, lateLast }) => {
+    return hasLate ? [{ first: lateFirst, last: lateLast }] : [];
+  });
+}
+
+function bandCondition(bands: readonly Band[], table: Table): string {
+  const unit = unitOf(table);
+  return bands
+    .map(({ first, last }) => `time BETWEEN ${timeLiteral(first, unit)} AND ${timeLiteral(last, unit)}`)
+    .join(' OR ');
+}
+
+function rangeCondition({ first, last }: KeyRange, hasMetrics: boolean): string {
+  if (!hasMetrics) return `sid BETWEEN ${first.sid} AND ${last.sid}`;
+  return (
+    `metric BETWEEN ${first.metric} AND ${last.metric} ` +
+    `AND (metric > ${first.metric} OR sid >= ${first.sid}) AND (metric < ${last.metric} OR sid <= ${last.sid})`
+  );
+}
+
+/** Files are read by the ids of columns: what came later, or has another name now, is found or null. */
+function filesOf(source: MergeSource, runs: readonly Run[]): string {
+  const paths = runs.flatMap(({ segments }) => segments).map(({ path }) => source.absolute(path));
+  return readFiles(source, paths);
+}
+
+function readFiles({ table, hasMetrics }: MergeSource, paths: readonly string[]): string {
+  const time = timeIndexOf(table);
+  const columns = [
+    ...(hasMetrics ? [columnOf(METRIC_FIELD_ID, 'metric', 'UINTEGER')] : []),
+    columnOf(SID_FIELD_ID, 'sid', 'UINTEGER'),
+    columnOf(time.id, 'time', dataType(time.type).duckdb),
+    ...fieldsOf(table).map((field) => columnOf(field.id, fieldName(field), dataType(field.type).duckdb)),
+  ];
+  return `read_parquet([${paths.map(quoteText).join(', ')}], schema = MAP {${columns.join(', ')}})`;
+}
+
+function columnOf(id: number, name: string, type: string): string {
+  return `${id}: {name: '${name}', type: '${type}', default_value: NULL}`;
+}

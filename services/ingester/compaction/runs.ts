@@ -1,0 +1,90 @@
+import type { Segment } from '#shared/contracts/gen/common';
+import { floorDivide } from '../flush/windows.js';
+
+/** Segments of one time window that have the rows of the same sequences: pieces of one flush, or of one merge. */
+export interface Run {
+  readonly segments: readonly Segment[];
+  readonly rowCount: number;
+  readonly timeFirst: bigint;
+  readonly timeLast: bigint;
+  readonly sequenceFrom: bigint;
+  readonly sequenceTo: bigint;
+}
+
+/**
+ * The runs of each time window, oldest first, as chains: neighbours in a chain may be merged. A segment of a longer
+ * window that stands between two of them in the order of versions, and has rows of the same times, parts them.
+ *
+ * @param windowLength in the unit of the table's time index.
+ */
+export function chainsOf(segments: readonly Segment[], windowLength: bigint): Run[][] {
+  const byWindow = new Map<string, Segment[]>();
+  for (const segment of segments) {
+    const key = windowOf(segment, windowLength);
+    const others = byWindow.get(key);
+    if (others === undefined) byWindow.set(key, [segment]);
+    else others.push(segment);
+  }
+  const chains: Run[][] = [];
+  for (const own of byWindow.values()) {
+    const members = new Set(own);
+    const strangers = byWindow.size === 1 ? [] : segments.filter((it) => !members.has(it));
+    chains.push(...chained(runsOf(own), strangers));
+  }
+  return chains;
+}
+
+/** The shortest of the windows that are `windowLength` long, or a power of two times that, and hold the whole segment. */
+function windowOf({ timeFirst, timeLast }: Segment, windowLength: bigint): string {
+  for (let span = windowLength; ; span *= 2n) {
+    const number = floorDivide(timeFirst, span);
+    if (number === floorDivide(timeLast, span) || span > SPAN_MAX) return `${span}:${number}`;
+  }
+}
+
+/** Longer than all of time. */
+const SPAN_MAX = 1n << 64n;
+
+function runsOf(segments: readonly Segment[]): Run[] {
+  const bySequence = new Map<string, Segment[]>();
+  for (const segment of segments) {
+    const key = `${segment.sequenceFrom}:${segment.sequenceTo}`;
+    const others = bySequence.get(key);
+    if (others === undefined) bySequence.set(key, [segment]);
+    else others.push(segment);
+  }
+  return [...bySequence.values()].map(runOf).sort((a, b) => (a.sequenceFrom < b.sequenceFrom ? -1 : 1));
+}
+
+function runOf(segments: readonly Segment[]): Run {
+  const [{ sequenceFrom, sequenceTo }] = segments;
+  let rowCount = 0;
+  let [{ timeFirst, timeLast }] = segments;
+  for (const segment of segments) {
+    rowCount += segment.rowCount;
+    if (segment.timeFirst < timeFirst) timeFirst = segment.timeFirst;
+    if (segment.timeLast > timeLast) timeLast = segment.timeLast;
+  }
+  return { segments, rowCount, timeFirst, timeLast, sequenceFrom, sequenceTo };
+}
+
+function chained(runs: readonly Run[], strangers: readonly Segment[]): Run[][] {
+  const chains: Run[][] = [];
+  let chain: Run[] = [];
+  for (const run of runs) {
+    if (chain.length > 0 && strangers.some((stranger) => standsWithin(stranger, [...chain, run]))) {
+      chains.push(chain);
+      chain = [];
+    }
+    chain.push(run);
+  }
+  if (chain.length > 0) chains.push(chain);
+  return chains;
+}
+
+function standsWithin(stranger: Segment, runs: readonly Run[]): boolean {
+  const [{ sequenceFrom }] = runs;
+  const { sequenceTo } = runs[runs.length - 1];
+  if (stranger.sequenceTo <= sequenceFrom || stranger.sequenceFrom >= sequenceTo) return false;
+  return runs.some(({ timeFirst, timeLast }) => stranger.timeFirst <= timeLast && stranger.timeLast >= timeFirst);
+}
