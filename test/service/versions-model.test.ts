@@ -117,4 +117,23 @@ describe('versions of rows', () => {
       );
     });
   }
+
+  it('are found where a segment tells of late rows that were flushed with it, and has none of their times', async () => {
+    const cleanUps: (() => void)[] = [];
+    const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    try {
+      const table = await rig.table('t', OPTIONS.last_row);
+      await rig.write(table, [{ host: 'z', time: 0n, a: 1 }]);
+      await rig.flush(table);
+      // Of another window, and of another series.
+      const other = { host: 'x', time: 172_800_000_000_000n, a: 2 };
+      await rig.write(table, [{ host: 'z', time: 0n, a: 3 }, other]);
+      await rig.flush(table);
+      expect((await rig.found(table, new Map([['host', ['x']]]))).rowCount).to.equal(1);
+      expect(canonical(await rig.rows(table))).to.deep.equal(canonical([{ host: 'z', time: 0n, a: 3 }, other]));
+    } finally {
+      await rig.stop();
+      for (const cleanUp of cleanUps) cleanUp();
+    }
+  });
 });

@@ -106,7 +106,7 @@ function regionRows({ view, segments, named, metrics }: BoundRegion, shape: Shap
   const selects = [
     ...segmentSelects(segments, shape, plain),
     ...parts.map((part) => partSelect(part, shape, plain)),
-    ...(bands.length > 0 ? [mergedRows({ bands, segments, parts, rows }, shape)] : []),
+    ...(bands.length > 0 ? mergedRows({ bands, segments, parts, rows }, shape) : []),
   ];
   return selects.length === 0 ? undefined : selects.join(' UNION ALL ');
 }
@@ -131,7 +131,7 @@ function lateBands(segments: readonly SegmentSource[], parts: readonly EnginePar
  * The rows of the late bands, versions made one. A version's number is that of its source (segments in the order of
  * their sequences, then parts) and its place in it.
  */
-function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): string {
+function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): string[] {
   const filter = { rows, band: { bands, side: 'inside' } as const };
   const isNear = (range: Band): boolean => bands.some((band) => touches(band, range));
   const selects: string[] = [];
@@ -147,7 +147,9 @@ function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): s
     if (view.part.times === undefined || !isNear(view.part.times)) continue;
     selects.push(partSelect(view, shape, filter, `, (${rank}::BIGINT << 40) + rowid AS version`));
   }
+  // A band is that of all that was flushed together: the segment that tells of it may have no rows there.
+  if (selects.length === 0) return [];
   const newest = mergeModeOf(shape.table) === 'last_row' ? 'arg_max_null' : 'arg_max';
   const merged = shape.fields.map((field) => `${newest}(${internalName(field)}, version) AS ${internalName(field)}`);
-  return `SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${selects.join(' UNION ALL ')}) GROUP BY sid, time`;
+  return [`SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${selects.join(' UNION ALL ')}) GROUP BY sid, time`];
 }
