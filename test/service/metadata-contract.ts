@@ -21,6 +21,7 @@ import { folderContract } from './metadata-folder-contract.js';
 import { grantsContract } from './metadata-grants-contract.js';
 import { movesContract } from './metadata-moves-contract.js';
 import { nodesContract } from './metadata-nodes-contract.js';
+import { segmentsContract } from './metadata-segments-contract.js';
 
 const call = ownCall('test');
 const EPOCH_1 = 1n << 40n;
@@ -31,6 +32,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
   folderContract(name, start);
   grantsContract(name, start);
   movesContract(name, start);
+  segmentsContract(name, start);
 
   describe(`metadata service, ${name}`, () => {
     let metadata: MetadataUnderTest;

@@ -9,7 +9,8 @@ import { tempFolder } from '#test/support/temp-folder';
 type Mode = 'last_row' | 'last_non_null' | 'append' | 'metrics';
 
 type Step =
-  { readonly kind: 'write'; readonly rows: readonly RigRow[] } | { readonly kind: 'flush' | 'crash' | 'read' };
+  | { readonly kind: 'write'; readonly rows: readonly RigRow[] }
+  | { readonly kind: 'flush' | 'compact' | 'crash' | 'read' };
 
 const OPTIONS: Readonly<Record<Mode, Record<string, string>>> = {
   last_row: { merge_mode: 'last_row' },
@@ -41,6 +42,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.array(row, { minLength: 1, maxLength: 12 }).map((rows) => ({ kind: 'write' as const, rows })),
   },
   { weight: 2, arbitrary: fc.constant({ kind: 'flush' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'compact' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'crash' as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
 );
@@ -80,14 +82,17 @@ async function expectFound(rig: StorageRig, table: Table, model: Model): Promise
   }
 }
 
+/** Series of a few rows each: what is merged becomes several segments. */
+const COMPACTION = { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, pieceRows: 5 };
+
 describe('versions of rows', () => {
   for (const mode of ['last_row', 'last_non_null', 'append', 'metrics'] as const) {
-    it(`${mode}: any mix of writes, flushes and crashes reads like the plain model`, async () => {
+    it(`${mode}: any mix of writes, flushes, merges and crashes reads like the plain model`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
           const cleanUps: (() => void)[] = [];
           const newFolder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
-          let rig = await StorageRig.start(newFolder());
+          let rig = await StorageRig.start(newFolder(), { config: { compaction: COMPACTION } });
           const model = new Model(mode);
           try {
             const table = await rig.table('t', OPTIONS[mode]);
@@ -98,11 +103,13 @@ describe('versions of rows', () => {
                 for (const next of rows) model.put(next);
               } else if (action.kind === 'flush') {
                 await rig.flush(table);
+              } else if (action.kind === 'compact') {
+                await rig.compact(table);
               } else if (action.kind === 'crash') {
                 const folder = newFolder();
                 rig.crashImage(folder);
                 await rig.stop();
-                rig = await StorageRig.start(folder);
+                rig = await StorageRig.start(folder, { config: { compaction: COMPACTION } });
               } else {
                 expect(canonical(await rig.rows(table))).to.deep.equal(canonical(model.rows));
                 if (mode === 'metrics') await expectFound(rig, table, model);

@@ -303,6 +303,12 @@ export class StorageRig {
     await this.ingester.service.flushTable({ tableId: table.tableId, regionIds }, CALL);
   }
 
+  /** Merges segments as far as they can be. @returns how many were replaced. */
+  async compact(table: Table): Promise<number> {
+    const regionIds = table.regions.map(({ regionId }) => regionId);
+    return (await this.ingester.service.compactTable({ tableId: table.tableId, regionIds }, CALL)).segments;
+  }
+
   /** What a crash at this moment would leave, as a folder of its own. */
   crashImage(folder: string): void {
     cpSync(this.folder, folder, { recursive: true });
