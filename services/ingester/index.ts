@@ -27,6 +27,7 @@ import type { Region } from './region/region.js';
 import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
 import { forgetFiles } from './region/wal-forget.js';
+import { expireSegments } from './region/retention.js';
 import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
@@ -81,6 +82,7 @@ const SHUTDOWN_REST_BYTES = 16 << 20;
 const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
+const RETENTION_MS = 10_000;
 /** Of all of them the names of files are held at once. */
 const REGIONS_SEARCHED_AT_ONCE = 256;
 
@@ -220,12 +222,14 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, store: LocalStore): 
   const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
   const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
+  const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
   housekeeping.start();
   collecting.start();
+  expiring.start();
   if (config.compaction.isAutomatic) compacting.start();
   if (config.walSync === 'interval') syncing.start();
-  return [housekeeping, collecting, compacting, syncing];
+  return [housekeeping, collecting, compacting, expiring, syncing];
 }
 
 function showGauges({ metrics, memory, regions, wal }: Ingester): void {

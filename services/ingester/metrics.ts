@@ -13,6 +13,7 @@ export interface IngesterMetrics {
   readonly compactionFailures: Counter;
   readonly compactedBytes: Counter;
   readonly compactionSeconds: Histogram;
+  readonly expiredSegments: Counter;
   readonly memtableBytes: Gauge;
   readonly regions: Gauge;
   readonly walBytes: Gauge;
@@ -46,6 +47,10 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
       name: 'ingester_compaction_seconds',
       help: 'duration of a merge of segments',
       buckets: [0.1, 1, 5, 10, 30, 60, 300, 1800],
+    }),
+    expiredSegments: metrics.counter({
+      name: 'ingester_expired_segments_total',
+      help: 'segments that were dropped because all their rows had outlived their table',
     }),
     memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'bytes that unflushed writes hold' }),
     regions: metrics.gauge({ name: 'ingester_regions', help: 'regions that are open here' }),

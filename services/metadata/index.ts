@@ -18,6 +18,7 @@ import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js'
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
 import {
   commitSegments,
+  expireSegments,
   forgetGarbage,
   getManifest,
   listGarbage,
@@ -91,6 +92,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
     commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),
     replaceSegments: async (request, call) => answer(catalog, call, () => replaceSegments(catalog, request)),
+    expireSegments: async (request, call) => answer(catalog, call, () => expireSegments(catalog, request)),
     registerNode: async (request, call) => answer(catalog, call, () => registerNode(cluster, request)),
     heartbeat: async (request, call) => answer(catalog, call, () => heartbeat(cluster, request)),
     openRegion: async (request, call) => answer(catalog, call, () => openRegion(cluster, request)),

@@ -18,6 +18,7 @@ export const REPEATABLE: MethodTable = {
     'getManifest',
     'commitSegments',
     'replaceSegments',
+    'expireSegments',
     'registerNode',
     'heartbeat',
     'openRegion',

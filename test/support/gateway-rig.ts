@@ -95,7 +95,7 @@ function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
     return { id: i + 2, name: column, type, kind: 'field', nullable: true, defaultSql: '', comment: '' };
   });
   const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };
-  return { ...common, name, columns, createdMs: 0, primaryKey: [] };
+  return { ...common, name, columns, createdMs: 0, primaryKey: [], ttl: '' };
 }
 
 /**

@@ -268,6 +268,7 @@ export class PlainCatalog implements Catalog {
       schemaVersion: 1,
       options,
       primaryKey,
+      ttl: '',
       createdMs: 0,
       columns: columns.map((column, i) => ({ ...column, id: i + 1 })),
       regions: [{ regionId: 1, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],

@@ -1,6 +1,7 @@
 import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type {
   CommitSegmentsRequest,
+  ExpireSegmentsRequest,
   ForgetGarbageRequest,
   ListGarbageRequest,
   ListGarbageResponse,
@@ -25,9 +26,7 @@ export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest)
     const region = catalog.region(request.regionId);
     const manifest = catalog.manifest(request.regionId);
     if (isRepeated(request, manifest)) return manifest;
-    if (region.epoch !== request.epoch) {
-      throw new AlmanacError('illegal_state', `grant ${request.epoch} of region ${request.regionId} is not open`);
-    }
+    checkGrant(manifest, request.epoch);
     if (region.watermark !== request.watermarkFrom || request.watermarkTo < request.watermarkFrom) {
       const text = `region ${request.regionId} stands at ${region.watermark}, not at ${request.watermarkFrom}`;
       throw new AlmanacError('illegal_state', text, { details: { watermark: String(region.watermark) } });
@@ -50,13 +49,10 @@ export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest)
 export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsRequest): RegionManifest {
   const { regionId, epoch, replaced, segments } = request;
   return catalog.change((note) => {
-    const region = catalog.region(regionId);
     const manifest = catalog.manifest(regionId);
     const live = new Map(manifest.segments.map((segment) => [segment.path, segment]));
     if (segments.length > 0 && segments.every(({ path }) => live.has(path))) return manifest;
-    if (region.epoch !== epoch) {
-      throw new AlmanacError('illegal_state', `grant ${epoch} of region ${regionId} is not open`);
-    }
+    checkGrant(manifest, epoch);
     const inputs = replaced.map((path) => {
       const segment = live.get(path);
       if (segment !== undefined) return segment;
@@ -70,6 +66,28 @@ export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsReques
     note(manifestChanged(after));
     return after;
   });
+}
+
+/** Takes expired segments out of the manifest. @throws `illegal_state` if the grant is not open. */
+export function expireSegments(catalog: Catalog, request: ExpireSegmentsRequest): RegionManifest {
+  const { regionId, epoch, paths } = request;
+  return catalog.change((note) => {
+    const manifest = catalog.manifest(regionId);
+    checkGrant(manifest, epoch);
+    const live = new Set(manifest.segments.map(({ path }) => path));
+    const expired = paths.filter((path) => live.has(path));
+    if (expired.length === 0) return manifest;
+    for (const path of expired) catalog.segments.discard(path, catalog.clock.nowMs());
+    catalog.regions.changed(regionId);
+    const after = catalog.manifest(regionId);
+    note(manifestChanged(after));
+    return after;
+  });
+}
+
+function checkGrant({ regionId, epoch: open }: RegionManifest, epoch: number): void {
+  if (open === epoch) return;
+  throw new AlmanacError('illegal_state', `grant ${epoch} of region ${regionId} is not open`);
 }
 
 /** Versions are told apart by the order of segments, so merged ones must take the place of all that went into them. */

@@ -8,6 +8,7 @@ interface TableRow {
   name: string;
   schema_version: bigint;
   options: string;
+  database_options: string;
   primary_key: string;
   created_ms: bigint;
 }
@@ -39,7 +40,8 @@ export interface NewTable {
 }
 
 const SELECT_TABLE = `
-  SELECT t.table_id, t.database_id, d.name AS database, t.name, t.schema_version, t.options, t.primary_key, t.created_ms
+  SELECT t.table_id, t.database_id, d.name AS database, t.name, t.schema_version, t.options,
+    d.options AS database_options, t.primary_key, t.created_ms
   FROM tables t JOIN databases d USING (database_id)`;
 
 /** SQL of the `tables`, `columns` tables, and of a table's `regions`. */
@@ -132,6 +134,8 @@ export class TableStore {
 
   #fromRow(row: TableRow): Table {
     const tableId = Number(row.table_id);
+    const options = JSON.parse(row.options) as Record<string, string>;
+    const inherited = JSON.parse(row.database_options) as Record<string, string>;
     return {
       tableId,
       databaseId: Number(row.database_id),
@@ -139,10 +143,11 @@ export class TableStore {
       name: row.name,
       schemaVersion: Number(row.schema_version),
       columns: this.#columns.all(tableId).map(columnFromRow),
-      options: JSON.parse(row.options) as Record<string, string>,
+      options,
       regions: this.#regions.all(tableId).map(regionFromRow),
       createdMs: Number(row.created_ms),
       primaryKey: JSON.parse(row.primary_key) as string[],
+      ttl: options['ttl'] ?? inherited['ttl'] ?? '',
     };
   }
 }

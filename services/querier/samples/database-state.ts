@@ -14,6 +14,8 @@ export interface RegionState {
 export interface TableState {
   readonly table: Table;
   readonly regions: readonly RegionState[];
+  /** Samples of earlier times are expired. */
+  readonly oldestMs: number;
 }
 
 /** What a query saw of the tables that its selectors mean, by table id. */

@@ -84,12 +84,12 @@ export class SampleStore implements SampleSources {
     await rows?.close();
   }
 
-  /** The table as of now. It must be released. */
-  async table(table: Table, call: Call): Promise<TableSamples> {
+  /** The table as of now. It must be released. @param nowNs what counts as now where rows expire. */
+  async table(table: Table, call: Call, nowNs = this.#deps.clock.nowNs()): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
     const deps = { files, clock, segments: this.#segments, present: this.#present };
-    return new TableSamples(table, views, deps);
+    return new TableSamples(table, views, deps, nowNs);
   }
 
   /** Asks for manifests anew: a file that one names is not there any more. */
@@ -122,6 +122,7 @@ class OpenDatabase implements DatabaseSamples {
   readonly #call: Call;
   readonly #place: Place;
   readonly #opened = new Map<number, Promise<TableSamples>>();
+  readonly #nowNs: bigint;
   #isClosed = false;
 
   constructor(tables: readonly Table[], store: SampleStore, { call, place }: { call: Call; place: Place }) {
@@ -129,6 +130,7 @@ class OpenDatabase implements DatabaseSamples {
     this.#store = store;
     this.#call = call;
     this.#place = place;
+    this.#nowNs = store.clock.nowNs();
   }
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
@@ -286,7 +288,7 @@ class OpenDatabase implements DatabaseSamples {
   async #samples(table: Table): Promise<TableSamples> {
     let opened = this.#opened.get(table.tableId);
     if (opened === undefined) {
-      opened = this.#store.table(table, this.#call);
+      opened = this.#store.table(table, this.#call, this.#nowNs);
       this.#opened.set(table.tableId, opened);
     }
     const opening = opened;

@@ -3,6 +3,7 @@ import { Slices } from '#shared/clock/slices';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
+import { expiryNs } from '#shared/schema/ttl';
 
 import type { LabelMatcher } from '../promql/ast.js';
 import { FIELD_LABEL, fieldTest } from '../promql/field-matchers.js';
@@ -42,8 +43,13 @@ export class TableSamples {
   readonly #views: readonly SampleView[];
   readonly #deps: TableSamplesDeps;
   readonly #fields: readonly SampleField[];
+  /** The least time that is not expired. */
+  readonly #oldestMs: number;
 
-  constructor(table: Table, views: readonly SampleView[], deps: TableSamplesDeps) {
+  /** @param nowNs when the query began. */
+  constructor(table: Table, views: readonly SampleView[], deps: TableSamplesDeps, nowNs: bigint) {
+    const expiry = expiryNs(table, nowNs);
+    this.#oldestMs = expiry === undefined ? -Infinity : Number(expiry) / 1e6;
     this.table = table;
     this.#views = views;
     this.#deps = deps;
@@ -55,7 +61,7 @@ export class TableSamples {
     const regions = this.#views.map(({ series, sequenceTo, manifest }) => {
       return { arrivals: series?.arrivals, sequenceTo, manifest };
     });
-    return { table: this.table, regions };
+    return { table: this.table, regions, oldestMs: this.#oldestMs };
   }
 
   release(): void {
@@ -185,7 +191,7 @@ export class TableSamples {
     range: ClosedRange,
     slices: Slices,
   ): Promise<Int32Array> {
-    const question = { view, table: this.table, range };
+    const question = { view, table: this.table, range: { ...range, fromMs: Math.max(range.fromMs, this.#oldestMs) } };
     if (view.series === undefined || !mayHave(question)) return NOTHING;
     return seriesInRange(question, this.#matching(view, view.series, matchers), slices);
   }
@@ -214,9 +220,10 @@ export class TableSamples {
   async pieces(
     { view, field }: Omit<SeriesGroup, 'samples'>,
     sids: Int32Array,
-    range: TimeRange,
+    asked: TimeRange,
     call: Call,
   ): Promise<ReadonlyMap<number, Piece>> {
+    const range = { ...asked, fromMs: Math.max(asked.fromMs, this.#oldestMs - EXPIRED_MS) };
     const bySeries = new Map<number, Piece[]>();
     const add = (sid: number, piece: Piece | undefined): void => {
       if (piece === undefined) return;
@@ -274,6 +281,8 @@ export class TableSamples {
 }
 
 const NOTHING = new Int32Array(0);
+/** Ranges are open on the left, and times are whole. */
+const EXPIRED_MS = 0.5;
 
 /** Milliseconds, open on the left. */
 export interface TimeRange {

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from './cursor.js';
 import { Kind } from './lex.js';
-import { canonicalTtl } from './ttl.js';
+import { canonicalTtl } from '#shared/schema/ttl';
 
 /** Checks one option and gives the value to keep. @throws `invalid_arguments`. */
 export type OptionRule = (key: string, value: string) => string;

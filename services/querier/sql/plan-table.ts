@@ -1,6 +1,7 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { UNIT_NS } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
+import { expiryNs } from '#shared/schema/ttl';
 import { dataType } from '#shared/schema/data-type';
 
 import type { BindRequest } from '../snapshot/binding.js';
@@ -51,7 +52,8 @@ export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
 
 function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
   const unitNs = UNIT_NS[dataType(timeIndexOf(plan.table).type).timeUnit ?? 'ns'];
-  let timeFrom: bigint | undefined;
+  const expiry = expiryNs(plan.table, run.nowNs);
+  let timeFrom = expiry === undefined ? undefined : ceilDivide(expiry, unitNs);
   let timeTo: bigint | undefined;
   for (const { end, value, inclusive } of plan.bounds) {
     const ns = value(run);

@@ -40,6 +40,8 @@ export interface Table {
   readonly createdMs: number;
   /** Names of the primary key's columns in their declared order. */
   readonly primaryKey: readonly string[];
+  /** How long rows live (shared/schema/ttl.ts): the table's own option, or else its database's; empty: for ever. */
+  readonly ttl: string;
 }
 
 export interface Database {

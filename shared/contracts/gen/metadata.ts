@@ -42,6 +42,11 @@ export interface MetadataService {
    */
   replaceSegments(request: ReplaceSegmentsRequest, call: Call): Promise<RegionManifest>;
   /**
+   * Takes segments whose rows have all expired out of the manifest; those that are not live are passed over. Accepted only
+   * under the open grant. Errors: region_not_found, illegal_state.
+   */
+  expireSegments(request: ExpireSegmentsRequest, call: Call): Promise<RegionManifest>;
+  /**
    * Makes the node known, or known again; its id is stable per slot. The first ingester that names its data folder makes
    * it the cluster's. Errors: illegal_state (the process has another data folder than the cluster), external (which
    * folder is the cluster's is not known, and this process cannot tell).
@@ -230,6 +235,12 @@ export interface ReplaceSegmentsRequest {
   /** Paths of the segments that are replaced. */
   readonly replaced: readonly string[];
   readonly segments: readonly Segment[];
+}
+
+export interface ExpireSegmentsRequest {
+  readonly regionId: number;
+  readonly epoch: number;
+  readonly paths: readonly string[];
 }
 
 export interface RegisterNodeRequest {

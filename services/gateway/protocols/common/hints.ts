@@ -1,4 +1,5 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { canonicalTtl } from '#shared/schema/ttl';
 
 import type { RequestContext } from '../../request-context.js';
 
@@ -23,7 +24,7 @@ export function hintsOf(context: RequestContext): Hints {
   const tableOptions: Record<string, string> = {};
   for (const name of OPTION_HINTS) {
     const value = given.get(name);
-    if (value !== undefined) tableOptions[name] = value;
+    if (value !== undefined) tableOptions[name] = name === 'ttl' ? canonicalTtl(value) : value;
   }
   const physicalTable = given.get('physical_table');
   return { autoCreateTable: booleanOf(given.get('auto_create_table')), tableOptions, physicalTable };

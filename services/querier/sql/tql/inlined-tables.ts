@@ -54,7 +54,7 @@ function tableOf(name: string, { columns }: TqlResult): Table {
   const names = columnNames(columns.map((column) => column.name));
   return {
     ...{ tableId: 0, databaseId: 0, database: '', name, schemaVersion: 0, options: {}, regions: [], createdMs: 0 },
-    primaryKey: [],
+    primaryKey: [], ttl: '',
     columns: columns.map(({ type }, i) => ({
       id: i + 1,
       name: names[i],

@@ -18,7 +18,7 @@ function tableOf(): Table {
     return { id: i + 1, name: `t${i}`, type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
   });
   const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'wide', schemaVersion: 1, createdMs: 0 };
-  return { ...ids, columns, options: {}, regions: [], primaryKey: [] };
+  return { ...ids, columns, options: {}, regions: [], primaryKey: [], ttl: '' };
 }
 
 describe('label index', () => {

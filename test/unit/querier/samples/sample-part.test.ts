@@ -27,7 +27,7 @@ function tableOf(types: readonly string[], options: Record<string, string> = {})
     options,
     regions: [],
     createdMs: 0,
-    primaryKey: [],
+    primaryKey: [], ttl: '',
   };
 }
 

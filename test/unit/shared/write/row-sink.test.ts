@@ -40,6 +40,7 @@ const TABLE: Table = {
   regions: [{ regionId: 3, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
   createdMs: 0,
   primaryKey: ['host', 'port'],
+      ttl: '',
 };
 
 const named = (...names: string[]) => COLUMNS.filter((it) => names.includes(it.name));

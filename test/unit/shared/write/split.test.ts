@@ -25,7 +25,7 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
       idsSinceEpoch: 1,
     })).reverse(),
     createdMs: 0,
-    primaryKey: [],
+    primaryKey: [], ttl: '',
   };
   return indexOf(table);
 }

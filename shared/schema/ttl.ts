@@ -31,6 +31,27 @@ const PARTS: readonly (readonly [string, bigint, boolean])[] = [
   ['ns', 1n, false],
 ];
 
+/** What a table says of how long its rows live. */
+export interface Perishable {
+  /** As `canonicalTtl` gives it; empty: for ever. */
+  readonly ttl: string;
+}
+
+/**
+ * The least time that is not expired, in nanoseconds since 1970; undefined: none ever is.
+ *
+ * @param nowNs one reading of the clock for a whole statement.
+ */
+export function expiryNs({ ttl }: Perishable, nowNs: bigint): bigint | undefined {
+  if (ttl === '' || ttl === 'forever') return undefined;
+  if (ttl === 'instant') return END_OF_TIME;
+  const lifeNs = ttlNs(ttl);
+  return lifeNs === 0n ? undefined : nowNs - lifeNs;
+}
+
+/** Behind every time of a row: seconds have the widest range. */
+const END_OF_TIME = (1n << 63n) * 1_000_000_000n;
+
 /**
  * A table's time to live as it is kept and shown: `7d` is `7days`, `1h 30m` is `1h 30m`, none is `forever`.
  *

@@ -1,0 +1,139 @@
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+
+import { Almanac, pollUntil } from '#test/support/almanac';
+import { tempFolder } from '#test/support/temp-folder';
+
+const HOUR_MS = 3_600_000;
+
+describe('rows with a time to live', () => {
+  let cleanUp: () => void = () => undefined;
+  let folder: string;
+  let almanac: Almanac;
+
+  beforeEach(async () => {
+    folder = tempFolder((after) => (cleanUp = after));
+    almanac = await Almanac.start(folder);
+  });
+
+  afterEach(async () => {
+    await almanac.stop();
+    cleanUp();
+  });
+
+  async function sql(statement: string): Promise<unknown[][]> {
+    const { status, text, rows } = await almanac.sql(statement);
+    expect(status, text).to.equal(200);
+    return rows;
+  }
+
+  /** Rows of three ages: 3 h, 30 min, and of the next hour. */
+  async function fill(table: string, tables = [table]): Promise<void> {
+    const now = Date.now();
+    for (const name of tables) {
+      const lines = [-3 * HOUR_MS, -HOUR_MS / 2, HOUR_MS].map((age, i) => `${name},h=h${i} v=${i} ${now + age}`);
+      const { status, text } = await almanac.write(lines.join('\n'), 'precision=ms');
+      expect(status, text).to.equal(204);
+    }
+  }
+
+  async function hosts(table: string): Promise<unknown[]> {
+    return (await sql(`SELECT h FROM ${table} ORDER BY h`)).map(([host]) => host);
+  }
+
+  function make(table: string, ttl: string): Promise<unknown[][]> {
+    const options = ttl === '' ? '' : ` WITH (ttl = '${ttl}')`;
+    return sql(
+      `CREATE TABLE ${table} (h STRING PRIMARY KEY, v DOUBLE, almanac_timestamp TIMESTAMP(9) TIME INDEX)${options}`,
+    );
+  }
+
+  /** Segments that the manifest names. */
+  function segments(): number {
+    const catalog = new Database(`${folder}/metadata/almanac.db`, { readonly: true });
+    const { count } = catalog.prepare<[], { count: number }>('SELECT count(*) AS count FROM segments').get()!;
+    catalog.close();
+    return count;
+  }
+
+  it('are not seen any more once it is over, in memory and in segments', async () => {
+    await make('hourly', '1h');
+    await make('daily', '1d');
+    await make('endless', '');
+    await fill('', ['hourly', 'daily', 'endless']);
+    for (let round = 0; round < 2; round++) {
+      expect(await hosts('hourly')).to.deep.equal(['h1', 'h2']);
+      expect(await hosts('daily')).to.deep.equal(['h0', 'h1', 'h2']);
+      expect(await hosts('endless')).to.deep.equal(['h0', 'h1', 'h2']);
+      expect(await sql('SELECT count(*), sum(v), min(h) FROM hourly')).to.deep.equal([[2, 3, 'h1']]);
+      for (const table of ['hourly', 'daily', 'endless']) await sql(`ADMIN flush_table('${table}')`);
+    }
+  });
+
+  it('are not seen by PromQL either, nor are series that have no others', async () => {
+    await make('hourly', '1h');
+    await fill('hourly');
+    const ask = async (path: string): Promise<unknown> => {
+      const { text } = await almanac.get(`/v1/prometheus/api/v1/${path}`);
+      return (JSON.parse(text) as { data: unknown }).data;
+    };
+    const now = Date.now() / 1000;
+    const range = `start=${now - 4 * 3600}&end=${now}`;
+    for (let round = 0; round < 2; round++) {
+      const { result } = (await ask(`query?query=count_over_time(hourly[4h])&time=${now}`)) as { result: unknown[] };
+      expect(result).to.have.length(1);
+      const matrix = (await ask(`query_range?query=hourly&step=60&${range}`)) as {
+        result: { metric: { h: string } }[];
+      };
+      expect(matrix.result.map(({ metric }) => metric.h)).to.deep.equal(['h1']);
+      expect(await ask(`label/h/values?match[]=hourly&${range}`)).to.deep.equal(['h1']);
+      await sql("ADMIN flush_table('hourly')");
+    }
+  });
+
+  it('have that of the database unless the table has its own', async () => {
+    await sql("CREATE DATABASE d WITH (ttl = '1h')");
+    await sql("CREATE TABLE d.own (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl = 'forever')");
+    await sql('CREATE TABLE d.its (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    for (const table of ['own', 'its'])
+      await sql(`INSERT INTO d.${table} VALUES ('a', 1, ${Date.now() - 2 * HOUR_MS})`);
+    expect(await hosts('d.own')).to.deep.equal(['a']);
+    expect(await hosts('d.its')).to.deep.equal([]);
+  });
+
+  it('may live no longer than an instant', async () => {
+    await make('gone', 'instant');
+    await fill('gone');
+    expect(await hosts('gone')).to.deep.equal([]);
+    await sql("ADMIN flush_table('gone')");
+    expect(await hosts('gone')).to.deep.equal([]);
+  });
+
+  it('leave the disk with their segments', async () => {
+    await make('hourly', '1h');
+    await make('endless', '');
+    const old = Date.now() - 3 * HOUR_MS;
+    for (const table of ['hourly', 'endless']) {
+      await almanac.write(`${table},h=a v=1 ${old}`, 'precision=ms');
+      await sql(`ADMIN flush_table('${table}')`);
+      await almanac.write(`${table},h=a v=1 ${Date.now()}`, 'precision=ms');
+      await sql(`ADMIN flush_table('${table}')`);
+    }
+    expect(segments()).to.be.within(3, 4);
+    expect(await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() === 3))).to.equal(true);
+    expect(await sql('SELECT count(*) FROM endless')).to.deep.equal([[2]]);
+    expect(await sql('SELECT count(*) FROM hourly')).to.deep.equal([[1]]);
+    const counted = async (): Promise<boolean> => {
+      return (await almanac.get('/metrics')).text.includes('almanac_ingester_expired_segments_total 1');
+    };
+    expect(await pollUntil(performance.now() + 10_000, counted)).to.equal(true);
+  });
+
+  it('cannot have one that is no duration, by a hint or an option', async () => {
+    const made = await almanac.sql("CREATE TABLE t (ts TIMESTAMP TIME INDEX) WITH (ttl = '7 parsecs')");
+    expect(made.status).to.equal(400);
+    const hinted = await almanac.post('/v1/lineproto/write', 'm v=1', { 'x-almanac-hints': 'ttl=7 parsecs' });
+    expect(hinted.status, hinted.text).to.equal(400);
+    expect((await almanac.sql('SELECT * FROM m')).status).to.equal(400);
+  });
+});
