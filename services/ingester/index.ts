@@ -140,6 +140,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     service: ingesterService(ingester),
     tableDropped: (tableId) => dropTable(tableId, parts),
     tableChanged(table) {
+      for (const { regionId } of table.regions) parts.regions.find(regionId)?.adopt(table);
       dropLostGrants(table, sealing);
       opening.note(table);
     },

@@ -13,7 +13,7 @@ import { Leases } from './leases.js';
 import { Moves } from './moves.js';
 import { checkNodes } from './node-check.js';
 import { Openings } from './openings.js';
-import { createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
+import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
 import {
@@ -25,6 +25,7 @@ import {
   replaceSegments,
   truncateTable,
 } from './rpc/segments.js';
+import { alterTable } from './rpc/alter-table.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
 export interface MetadataOptions {
@@ -88,6 +89,8 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     getTable: async (request, call) => answer(catalog, call, () => getTable(catalog, request)),
     listTables: async (request, call) => answer(catalog, call, () => listTables(catalog, request)),
     dropTable: async (request, call) => answer(catalog, call, () => dropTable(cluster, request)),
+    alterTable: async (request, call) => answer(catalog, call, () => alterTable(catalog, request)),
+    alterDatabase: async (request, call) => answer(catalog, call, () => alterDatabase(catalog, request)),
     truncateTable: async (request, call) => answer(catalog, call, () => truncateTable(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
     commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),

@@ -92,7 +92,16 @@ function ended({ signal }: Call): Promise<never> {
 
 function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
   const columns = [...types].map(([column, type], i) => {
-    return { id: i + 2, name: column, type, kind: 'field', nullable: true, defaultSql: '', comment: '' };
+    return {
+      id: i + 2,
+      name: column,
+      type,
+      kind: 'field',
+      nullable: true,
+      defaultSql: '',
+      comment: '',
+      backfillSql: '',
+    };
   });
   const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };
   return { ...common, name, columns, createdMs: 0, primaryKey: [], ttl: '' };

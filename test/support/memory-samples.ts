@@ -60,7 +60,8 @@ export class MemorySamples implements SampleSources {
       select,
       stored: (matchers, fromMs, toMs) => storedOf(select(matchers, fromMs, toMs)),
       // Never twice the same: nothing is kept of what is asked here.
-      state: () => Promise.resolve(new Map([[this.#stateCount++, { table: {} as Table, regions: [], oldestMs: -Infinity }]])),
+      state: () =>
+        Promise.resolve(new Map([[this.#stateCount++, { table: {} as Table, regions: [], oldestMs: -Infinity }]])),
       labelNames: (query) => Promise.resolve(sorted(labelsOf(query).flatMap(({ names }) => names))),
       labelValues: (name, query) => Promise.resolve(sorted(labelsOf(query).map((labels) => labels.get(name)))),
       series: (query) => Promise.resolve(labelsOf(query)),

@@ -270,7 +270,7 @@ export class PlainCatalog implements Catalog {
       primaryKey,
       ttl: '',
       createdMs: 0,
-      columns: columns.map((column, i) => ({ ...column, id: i + 1 })),
+      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '' })),
       regions: [{ regionId: 1, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
     };
   }

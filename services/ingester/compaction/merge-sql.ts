@@ -1,4 +1,5 @@
 import type { Segment, Table } from '#shared/contracts/gen/common';
+import { backfillText } from '#shared/duckdb/backfill';
 import { quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType } from '#shared/schema/data-type';
@@ -112,11 +113,14 @@ function readFiles({ table, hasMetrics }: MergeSource, paths: readonly string[])
     ...(hasMetrics ? [columnOf(METRIC_FIELD_ID, 'metric', 'UINTEGER')] : []),
     columnOf(SID_FIELD_ID, 'sid', 'UINTEGER'),
     columnOf(time.id, 'time', dataType(time.type).duckdb),
-    ...fieldsOf(table).map((field) => columnOf(field.id, fieldName(field), dataType(field.type).duckdb)),
+    ...fieldsOf(table).map((field) => {
+      return columnOf(field.id, fieldName(field), dataType(field.type).duckdb, backfillText(field));
+    }),
   ];
   return `read_parquet([${paths.map(quoteText).join(', ')}], schema = MAP {${columns.join(', ')}})`;
 }
 
-function columnOf(id: number, name: string, type: string): string {
-  return `${id}: {name: '${name}', type: '${type}', default_value: NULL}`;
+function columnOf(id: number, name: string, type: string, missing?: string): string {
+  const value = missing === undefined ? 'NULL' : quoteText(missing);
+  return `${id}: {name: '${name}', type: '${type}', default_value: ${value}}`;
 }

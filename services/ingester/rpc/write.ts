@@ -70,6 +70,9 @@ function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch
   const types = new Map(table.columns.map(({ id, type }) => [id, type]));
   for (const { columnId, type } of columns) {
     if (types.get(columnId) === type) continue;
+    // The sender has not heard of it; as with a table that is gone, it asks metadata and tries again.
+    if (!types.has(columnId))
+      throw new AlmanacError('table_not_found', `column ${columnId} of table "${table.name}" was dropped`);
     throw new AlmanacError('invalid_arguments', `table "${table.name}" has no column ${columnId} of type ${type}`);
   }
 }

@@ -1,5 +1,7 @@
 import type { Empty } from '#shared/contracts/gen/common';
 import type {
+  AlterDatabaseRequest,
+  AlterDatabaseResponse,
   CreateDatabaseRequest,
   CreateDatabaseResponse,
   DropDatabaseRequest,
@@ -8,8 +10,16 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { checkDatabaseName } from '#shared/schema/names';
-import { databaseCreated, databaseDropped, droppedTable, tableDropped, type Catalog } from '../catalog.js';
+import {
+  databaseCreated,
+  databaseDropped,
+  droppedTable,
+  tableChanged,
+  tableDropped,
+  type Catalog,
+} from '../catalog.js';
 import type { Cluster } from '../cluster.js';
+import { existingTable } from './tables.js';
 
 /** Always there; it cannot be dropped. */
 const DEFAULT_DATABASE = 'public';
@@ -52,6 +62,19 @@ export function dropDatabase({ catalog, openings }: Cluster, request: DropDataba
   });
   openings.dropped(answer.tables);
   return answer;
+}
+
+/** Its tables look up in it what they do not say themselves, so each of them has another form from now on. */
+export function alterDatabase(catalog: Catalog, request: AlterDatabaseRequest): AlterDatabaseResponse {
+  return catalog.change((note) => {
+    const database = catalog.databases.setOptions(catalog.database(request.name), request.options);
+    note(databaseCreated(database));
+    for (const { tableId, primaryKey } of catalog.tables.list(database)) {
+      catalog.tables.bumpSchema(tableId, primaryKey);
+      note(tableChanged(existingTable(catalog, tableId)));
+    }
+    return { database, catalogVersion: catalog.version };
+  });
 }
 
 export function listDatabases(catalog: Catalog, _request: Empty): ListDatabasesResponse {

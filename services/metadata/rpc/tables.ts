@@ -143,13 +143,13 @@ function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Tab
   return existingTable(catalog, tableId);
 }
 
-function existingTable(catalog: Catalog, tableId: number): Table {
+export function existingTable(catalog: Catalog, tableId: number): Table {
   const table = catalog.tables.findById(tableId);
   invariant(table !== undefined, 'a table that was just written is missing');
   return table;
 }
 
-function checkNewColumns(columns: readonly ColumnSpec[]): void {
+export function checkNewColumns(columns: readonly (ColumnSpec | Column)[]): void {
   const times = columns.filter((column) => column.kind === 'time');
   if (times.length !== 1 || !isTimestamp(times[0].type)) {
     throw new AlmanacError('invalid_arguments', 'a table needs exactly one time index column of a timestamp type');

@@ -13,12 +13,19 @@ export class DatabaseStore {
   readonly #all;
   readonly #insert;
   readonly #delete;
+  readonly #setOptions;
 
   constructor(connection: Connection) {
     this.#byName = connection.prepare<[string], Row>('SELECT * FROM databases WHERE name = ?');
     this.#all = connection.prepare<[], Row>('SELECT * FROM databases ORDER BY name');
     this.#insert = connection.prepare<[string, string]>('INSERT INTO databases (name, options) VALUES (?, ?)');
     this.#delete = connection.prepare<[number]>('DELETE FROM databases WHERE database_id = ?');
+    this.#setOptions = connection.prepare<[string, number]>('UPDATE databases SET options = ? WHERE database_id = ?');
+  }
+
+  setOptions({ databaseId, name }: Database, options: Readonly<Record<string, string>>): Database {
+    this.#setOptions.run(JSON.stringify(options), databaseId);
+    return { databaseId, name, options };
   }
 
   find(name: string): Database | undefined {

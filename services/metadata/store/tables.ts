@@ -21,6 +21,7 @@ interface ColumnRow {
   nullable: bigint;
   default_sql: string;
   comment: string;
+  backfill_sql: string;
 }
 
 interface RegionRow {
@@ -56,6 +57,9 @@ export class TableStore {
   readonly #takeColumnId;
   readonly #bump;
   readonly #delete;
+  readonly #alter;
+  readonly #setColumn;
+  readonly #deleteColumn;
 
   constructor(connection: Connection) {
     this.#byName = connection.prepare<[number, string], TableRow>(
@@ -76,14 +80,28 @@ export class TableStore {
        VALUES (?, ?, 1, ?, ?, ?, 1)`,
     );
     this.#insertColumn = connection.prepare(
-      `INSERT INTO columns (table_id, column_id, position, name, type, kind, nullable, default_sql, comment)
-       VALUES (@tableId, @id, @id, @name, @type, @kind, @nullable, @defaultSql, @comment)`,
+      `INSERT INTO columns (table_id, column_id, position, name, type, kind, nullable, default_sql, comment,
+         backfill_sql)
+       VALUES (@tableId, @id, @id, @name, @type, @kind, @nullable, @defaultSql, @comment, @backfillSql)`,
     );
     this.#takeColumnId = connection.prepare<[number], { id: bigint }>(
       'UPDATE tables SET next_column_id = next_column_id + 1 WHERE table_id = ? RETURNING next_column_id - 1 AS id',
     );
     this.#bump = connection.prepare<[string, number]>(
       'UPDATE tables SET schema_version = schema_version + 1, primary_key = ? WHERE table_id = ?',
+    );
+    this.#alter = connection.prepare(
+      `UPDATE tables SET name = @name, options = @options, primary_key = @primaryKey,
+         schema_version = schema_version + 1
+       WHERE table_id = @tableId`,
+    );
+    this.#setColumn = connection.prepare(
+      `UPDATE columns SET name = @name, position = @position, nullable = @nullable, default_sql = @defaultSql,
+         comment = @comment
+       WHERE table_id = @tableId AND column_id = @id`,
+    );
+    this.#deleteColumn = connection.prepare<[number, number]>(
+      'DELETE FROM columns WHERE table_id = ? AND column_id = ?',
     );
     this.#delete = connection.prepare<[number]>('DELETE FROM tables WHERE table_id = ?');
   }
@@ -115,14 +133,37 @@ export class TableStore {
     return Number(lastInsertRowid);
   }
 
-  /** Adds a column behind the others, with an id that the table never had. */
-  addColumn(tableId: number, column: Omit<Column, 'id'>): void {
-    const id = this.#takeColumnId.get(tableId)?.id;
+  /** Adds a column behind the others, with an id that the table never had. @returns the id. */
+  addColumn(tableId: number, column: Omit<Column, 'id' | 'backfillSql'>, backfillSql = ''): number {
+    const id = Number(this.#takeColumnId.get(tableId)?.id);
     const { name, type, kind, defaultSql, comment } = column;
-    this.#insertColumn.run({ tableId, id, name, type, kind, nullable: column.nullable ? 1 : 0, defaultSql, comment });
+    const nullable = column.nullable ? 1 : 0;
+    this.#insertColumn.run({ tableId, id, name, type, kind, nullable, defaultSql, comment, backfillSql });
+    return id;
   }
 
-  /** Notes that the columns changed. */
+  /** Gives a table another form. Columns without an id are new; those of which there is no word any more go. */
+  alter(table: Table, form: Pick<Table, 'name' | 'columns' | 'options' | 'primaryKey'>): void {
+    const { tableId } = table;
+    const { name, columns } = form;
+    const [options, primaryKey] = [JSON.stringify(form.options), JSON.stringify(form.primaryKey)];
+    this.#alter.run({ tableId, name, options, primaryKey });
+    const kept = new Set(columns.map(({ id }) => id));
+    for (const { id } of table.columns) if (!kept.has(id)) this.#deleteColumn.run(tableId, id);
+    // Two columns may swap their names.
+    for (const column of table.columns) if (kept.has(column.id)) this.#set(tableId, column, `\0${column.id}`, 0);
+    for (const [i, column] of columns.entries()) {
+      const id = column.id === 0 ? this.addColumn(tableId, column, column.backfillSql) : column.id;
+      this.#set(tableId, { ...column, id }, column.name, i + 1);
+    }
+  }
+
+  #set(tableId: number, column: Column, name: string, position: number): void {
+    const { id, defaultSql, comment } = column;
+    this.#setColumn.run({ tableId, id, name, position, nullable: column.nullable ? 1 : 0, defaultSql, comment });
+  }
+
+  /** Notes that the columns, or what the database says of them, changed. */
   bumpSchema(tableId: number, primaryKey: readonly string[]): void {
     this.#bump.run(JSON.stringify(primaryKey), tableId);
   }
@@ -161,6 +202,7 @@ function columnFromRow(row: ColumnRow): Column {
     nullable: row.nullable !== 0n,
     defaultSql: row.default_sql,
     comment: row.comment,
+    backfillSql: row.backfill_sql,
   };
 }
 

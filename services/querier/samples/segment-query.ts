@@ -1,4 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
+import { backfillExpression } from '#shared/duckdb/backfill';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, SID } from '#shared/schema/segment-columns';
@@ -46,11 +47,13 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
   const value = nameOf(columns.value);
   const start = nameOf(columns.start);
   const histogram = nameOf(columns.histogram);
+  const column = table.columns.find(({ id }) => id === columns.value);
+  const missing = column === undefined ? 'NULL::DOUBLE' : backfillExpression(column, 'DOUBLE');
   const selected = [
     'file_index::INTEGER',
     `${SID}::INTEGER`,
     `${timeSql}::DOUBLE AS t`,
-    value === undefined ? 'NULL::DOUBLE' : `${quoteName(value)}::DOUBLE`,
+    value === undefined ? missing : `${quoteName(value)}::DOUBLE`,
   ];
   const startAt = start === undefined ? undefined : selected.push(`coalesce(${quoteName(start)}::DOUBLE, 0)`) - 1;
   const histogramAt = histogram === undefined ? undefined : selected.push(quoteName(histogram)) - 1;

@@ -1,4 +1,5 @@
 import type { Column, Segment, Table } from '#shared/contracts/gen/common';
+import { backfillExpression } from '#shared/duckdb/backfill';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, SID } from '#shared/schema/segment-columns';
@@ -92,7 +93,7 @@ function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter
 function fileColumn(field: Column, columns: FileColumns): string {
   const { duckdb } = dataType(field.type);
   const name = columns.get(field.id);
-  return name === undefined ? `NULL::${duckdb}` : restored(quoteName(name), duckdb);
+  return name === undefined ? backfillExpression(field, duckdb) : restored(quoteName(name), duckdb);
 }
 
 /** Parquet keeps seconds and milliseconds, but the engine reads them as microseconds. */

@@ -12,7 +12,7 @@ import { readLiteralCell, type LiteralCell } from './literal-cell.js';
 import { parseTimestampText } from './timestamp-text.js';
 
 /** What a default reads like in SHOW CREATE TABLE for the time of the statement. */
-const NOW_SQL = 'current_timestamp()';
+export const NOW_SQL = 'current_timestamp()';
 
 /**
  * SQL text of a DEFAULT expression, as the catalog keeps it; empty for NULL. A naive timestamp is bound with the
@@ -33,7 +33,7 @@ export function defaultSql(
     if (!isTime) throw unsupported(column.name, text);
     return NOW_SQL;
   }
-  const target = { ...column, id: 0, kind: 'field', nullable: true, defaultSql: '', comment: '' };
+  const target = { ...column, id: 0, kind: 'field', nullable: true, defaultSql: '', comment: '', backfillSql: '' };
   valueOf(target, cell, 0n, zone);
   if (cell.kind === 'bool') return String(cell.value);
   if (cell.kind !== 'literal') return '';

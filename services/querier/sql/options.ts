@@ -30,6 +30,32 @@ export function parseOptions(cursor: Cursor, rule: OptionRule): Record<string, s
   return options;
 }
 
+/** An option and the value that it gets. */
+export interface SetOption {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Reads `k = v, 'k.x' = 'v', ..`; NULL is the empty value. */
+export function parseSetOptions(cursor: Cursor, rule: OptionRule): SetOption[] {
+  const options: SetOption[] = [];
+  do {
+    const key = parseKey(cursor);
+    cursor.expectSymbol('=');
+    options.push({ key, value: rule(key, parseValue(cursor)) });
+  } while (cursor.acceptSymbol(','));
+  return options;
+}
+
+/** Reads `k, 'k.x', ..`. */
+export function parseUnsetOptions(cursor: Cursor): string[] {
+  const keys: string[] = [];
+  do {
+    keys.push(parseKey(cursor));
+  } while (cursor.acceptSymbol(','));
+  return keys;
+}
+
 function parseKey(cursor: Cursor): string {
   if (!cursor.done && cursor.tokens.kind(cursor.at) === Kind.text) return cursor.text('option');
   let key = cursor.name('option');

@@ -12,6 +12,8 @@ export interface Column {
   /** SQL text of the default, evaluated per statement; empty means none. */
   readonly defaultSql: string;
   readonly comment: string;
+  /** SQL text of the value of rows that were written before the column was added; empty means null. */
+  readonly backfillSql: string;
 }
 
 /** A part of a table with one owner. Rows belong to it by the hash of their series. */

@@ -1,7 +1,7 @@
 // Generated from proto/almanac/v1/metadata.proto by `npm run generate`. Do not edit.
 
 import type { Call } from '../call.js';
-import type { Database, Empty, RegionInfo, RegionManifest, Segment, SeriesFile, Table } from './common.js';
+import type { Column, Database, Empty, RegionInfo, RegionManifest, Segment, SeriesFile, Table } from './common.js';
 
 export interface MetadataService {
   /** Errors: database_already_exists, invalid_arguments. */
@@ -25,6 +25,14 @@ export interface MetadataService {
    * may acknowledge batches still: the caller tells them (Ingester.DropTables). Errors: table_not_found.
    */
   dropTable(request: DropTableRequest, call: Call): Promise<DropTableResponse>;
+  /**
+   * Gives the table another name, other options or other columns, in one transaction. Columns are known by their ids; those
+   * without one are new. A column keeps its type and its use, and only fields can go. Errors: table_not_found,
+   * table_already_exists (the name), illegal_state (the table is not of `schema_version` any more), invalid_arguments.
+   */
+  alterTable(request: AlterTableRequest, call: Call): Promise<AlterTableResponse>;
+  /** Gives a database other options. Errors: database_not_found. */
+  alterDatabase(request: AlterDatabaseRequest, call: Call): Promise<AlterDatabaseResponse>;
   /** Hides all rows up to the given sequence of each region. Errors: table_not_found, illegal_state (a segment straddles). */
   truncateTable(request: TruncateTableRequest, call: Call): Promise<TruncateTableResponse>;
   /** Errors: region_not_found. */
@@ -198,6 +206,33 @@ export interface DropTableResponse {
   readonly catalogVersion: bigint;
   /** The table, if it was there. */
   readonly table?: DroppedTable | undefined;
+}
+
+export interface AlterTableRequest {
+  readonly tableId: number;
+  /** The form that the change is meant for. */
+  readonly schemaVersion: number;
+  readonly name: string;
+  /** All columns of the new form, in order; id 0: a new one. */
+  readonly columns: readonly Column[];
+  readonly options: Readonly<Record<string, string>>;
+  readonly primaryKey: readonly string[];
+}
+
+export interface AlterTableResponse {
+  readonly table?: Table | undefined;
+  readonly catalogVersion: bigint;
+}
+
+export interface AlterDatabaseRequest {
+  readonly name: string;
+  /** All options of the new form. */
+  readonly options: Readonly<Record<string, string>>;
+}
+
+export interface AlterDatabaseResponse {
+  readonly database?: Database | undefined;
+  readonly catalogVersion: bigint;
 }
 
 export interface TruncatePoint {

@@ -2,6 +2,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from '../cursor.js';
 import { admin } from './admin.js';
+import { alterDatabase } from './alter-database.js';
+import { alterTable } from './alter-table.js';
 import { createDatabase } from './create-database.js';
 import { createTable } from './create-table.js';
 import { describe } from './describe.js';
@@ -29,6 +31,8 @@ export const STATEMENT_KINDS: readonly StatementKind[] = [
   insert,
   createTable,
   createDatabase,
+  alterTable,
+  alterDatabase,
   dropTable,
   dropDatabase,
   truncate,

@@ -54,13 +54,14 @@ function tableOf(name: string, { columns }: TqlResult): Table {
   const names = columnNames(columns.map((column) => column.name));
   return {
     ...{ tableId: 0, databaseId: 0, database: '', name, schemaVersion: 0, options: {}, regions: [], createdMs: 0 },
-    primaryKey: [], ttl: '',
+    primaryKey: [],
+    ttl: '',
     columns: columns.map(({ type }, i) => ({
       id: i + 1,
       name: names[i],
       type: type.name,
       kind: dataType(type.name).timeUnit === undefined ? 'field' : 'time',
-      ...{ nullable: true, defaultSql: '', comment: '' },
+      ...{ nullable: true, defaultSql: '', comment: '', backfillSql: '' },
     })),
   };
 }

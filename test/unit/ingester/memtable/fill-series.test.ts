@@ -11,7 +11,16 @@ const SERIES = 3000;
 
 function tableOf(): Table {
   const columns = Array.from({ length: TAGS }, (_, i) => {
-    return { id: i + 1, name: `t${i}`, type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
+    return {
+      id: i + 1,
+      name: `t${i}`,
+      type: 'String',
+      kind: 'tag',
+      nullable: true,
+      defaultSql: '',
+      comment: '',
+      backfillSql: '',
+    };
   });
   const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'wide', schemaVersion: 1, createdMs: 0 };
   return { ...ids, columns, options: {}, regions: [], primaryKey: [], ttl: '' };

@@ -15,7 +15,7 @@ import { MemoryIngester } from '../../../support/memory-ingester.js';
 const call = ownCall('test');
 
 function column(id: number, name: string, type: string, kind: string, nullable = true) {
-  return { id, name, type, kind, nullable, defaultSql: '', comment: '' };
+  return { id, name, type, kind, nullable, defaultSql: '', comment: '', backfillSql: '' };
 }
 
 const COLUMNS = [
@@ -40,7 +40,7 @@ const TABLE: Table = {
   regions: [{ regionId: 3, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
   createdMs: 0,
   primaryKey: ['host', 'port'],
-      ttl: '',
+  ttl: '',
 };
 
 const named = (...names: string[]) => COLUMNS.filter((it) => names.includes(it.name));

@@ -14,7 +14,7 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
     database: 'public',
     name: 't',
     schemaVersion: 1,
-    columns: [{ ...time, defaultSql: '', comment: '' }],
+    columns: [{ ...time, defaultSql: '', comment: '', backfillSql: '' }],
     options,
     // Backwards: positions count, not order.
     regions: Array.from({ length: regions }, (_, i) => ({
@@ -25,7 +25,8 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
       idsSinceEpoch: 1,
     })).reverse(),
     createdMs: 0,
-    primaryKey: [], ttl: '',
+    primaryKey: [],
+    ttl: '',
   };
   return indexOf(table);
 }

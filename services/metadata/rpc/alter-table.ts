@@ -1,0 +1,57 @@
+import type { Column, Table } from '#shared/contracts/gen/common';
+import type { AlterTableRequest, AlterTableResponse } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { checkTableName } from '#shared/schema/names';
+import { tableChanged, type Catalog } from '../catalog.js';
+import { checkNewColumns, existingTable } from './tables.js';
+
+/**
+ * Gives a table another form.
+ *
+ * @throws `illegal_state` if it has another form by now than the caller knows: what the caller wants may mean something
+ *   else then.
+ */
+export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterTableResponse {
+  const { tableId, schemaVersion, name } = request;
+  return catalog.change((note) => {
+    const table = catalog.tables.findById(tableId);
+    if (table === undefined) throw new AlmanacError('table_not_found', `table ${tableId} not found`);
+    if (table.schemaVersion !== schemaVersion) {
+      const text = `table "${table.name}" is of version ${table.schemaVersion} by now, not of ${schemaVersion}`;
+      throw new AlmanacError('illegal_state', text);
+    }
+    if (name !== table.name) checkNewName(catalog, table, name);
+    checkColumns(table, request.columns);
+    catalog.tables.alter(table, request);
+    const altered = existingTable(catalog, tableId);
+    note(tableChanged(altered));
+    return { table: altered, catalogVersion: catalog.version };
+  });
+}
+
+function checkNewName(catalog: Catalog, { database }: Table, name: string): void {
+  checkTableName(name);
+  if (catalog.tables.find(catalog.database(database), name) === undefined) return;
+  throw new AlmanacError('table_already_exists', `table "${name}" already exists`, {
+    details: { database, table: name },
+  });
+}
+
+/** Rows are stored by what a column is. */
+function checkColumns({ name: table, columns: before }: Table, columns: readonly Column[]): void {
+  const byId = new Map(before.map((column) => [column.id, column]));
+  const named = new Set<number>();
+  for (const { id, name, type, kind } of columns) {
+    if (id === 0 && kind !== 'time') continue;
+    const known = byId.get(id);
+    const isSame = known?.type === type && known.kind === kind && !named.has(id);
+    if (!isSame)
+      throw new AlmanacError('invalid_arguments', `column "${name}" of table "${table}" cannot be changed so`);
+    named.add(id);
+  }
+  for (const { id, name, kind } of before) {
+    if (kind === 'field' || named.has(id)) continue;
+    throw new AlmanacError('invalid_arguments', `Not allowed to remove index column ${name} from table ${table}`);
+  }
+  checkNewColumns(columns);
+}

@@ -1,0 +1,259 @@
+import type { Column, Table } from '#shared/contracts/gen/common';
+import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Zone } from '#shared/time/zone';
+
+import { columnSpec, parseColumn, type ColumnDefinition } from '../column-definition.js';
+import { Cursor } from '../cursor.js';
+import { defaultSql, NOW_SQL } from '../defaults.js';
+import { parseSetOptions, parseUnsetOptions, tableOption, type SetOption } from '../options.js';
+import { atAllOwners } from '../owners.js';
+import { command, type StatementContext, type StatementKind } from './statement.js';
+
+/** What a table becomes. */
+type Form = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
+
+/** One change, of the form that the changes before it have given. */
+interface Change {
+  /** Whether rows that are stored by now must be known to be older than it. */
+  readonly isOfOldRows?: boolean;
+  apply(form: Form, table: Table, zone: Zone): Form;
+}
+
+/** Another statement may change the table between our look and our change: so often it is looked at again. */
+const TRIES = 5;
+
+/** `ALTER TABLE t ..`: columns, options, its name. */
+export const alterTable: StatementKind = {
+  name: 'ALTER TABLE',
+
+  matches: (cursor) => cursor.sees('ALTER', 'TABLE'),
+
+  parse(cursor) {
+    cursor.expect('ALTER', 'TABLE');
+    const name = cursor.objectName('table name');
+    const changes = parseChanges(cursor);
+    cursor.expectEnd();
+    return command(async (context) => {
+      const { deps, session, call } = context;
+      const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
+      const table = await deps.names.getStored(database, name.name, 'ALTER TABLE', call);
+      await alter(table, changes, context);
+      return 0;
+    });
+  },
+};
+
+async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
+  const { deps, session, call } = context;
+  const { tableId } = known;
+  for (let attempt = 1; ; attempt++) {
+    const table = await deps.metadata.getTable({ database: '', name: '', tableId }, call);
+    const form = changes.reduce((before: Form, change) => change.apply(before, table, session.zone), table);
+    if (changes.some(({ isOfOldRows }) => isOfOldRows === true)) {
+      await atAllOwners(deps, table, call, (owner, regionIds) => owner.flushTable({ tableId, regionIds }, call));
+    }
+    try {
+      const { name, columns, options, primaryKey } = form;
+      const request = { tableId, schemaVersion: table.schemaVersion, name, columns, options, primaryKey };
+      const { catalogVersion } = await deps.metadata.alterTable(request, call);
+      await deps.catalog.reached(catalogVersion, call);
+      return;
+    } catch (error) {
+      const { code } = AlmanacError.from(error);
+      if (code === 'table_already_exists') {
+        const text = `Table already exists, table: ${deps.names.fullName(table.database, form.name)}`;
+        throw new AlmanacError('table_already_exists', text, { cause: error });
+      }
+      if (code !== 'illegal_state' || attempt === TRIES) throw error;
+    }
+  }
+}
+
+function parseChanges(cursor: Cursor): Change[] {
+  if (cursor.accept('SET')) return parseSetOptions(cursor, tableOption).map(setOption);
+  if (cursor.accept('UNSET')) return parseUnsetOptions(cursor).map(unsetOption);
+  if (cursor.accept('RENAME', 'COLUMN')) return [parseRenameColumn(cursor)];
+  if (cursor.accept('RENAME')) return [parseRename(cursor)];
+  const changes = [parseColumnChange(cursor)];
+  while (cursor.acceptSymbol(',')) changes.push(parseColumnChange(cursor));
+  return changes;
+}
+
+function parseColumnChange(cursor: Cursor): Change {
+  if (cursor.accept('ADD')) return parseAdd(cursor);
+  if (cursor.accept('DROP')) return parseDrop(cursor);
+  if (cursor.accept('MODIFY')) return parseModify(cursor);
+  if (cursor.accept('RENAME', 'COLUMN')) return parseRenameColumn(cursor);
+  throw cursor.unexpected('ADD, DROP, MODIFY, RENAME, SET or UNSET');
+}
+
+function parseAdd(cursor: Cursor): Change {
+  cursor.accept('COLUMN');
+  const ifNotExists = cursor.accept('IF', 'NOT', 'EXISTS');
+  const definition = parseColumn(cursor);
+  const place = parsePlace(cursor);
+  const { name } = definition.spec;
+  if (definition.isTimeIndex)
+    throw new AlmanacError('invalid_arguments', `Invalid alter request: column ${name} cannot be a time index`);
+  return {
+    isOfOldRows: definition.defaultRange !== undefined,
+    apply(form, table, zone) {
+      if (form.columns.some((column) => column.name === name)) {
+        if (ifNotExists) return form;
+        throw new AlmanacError('column_exists', `Column ${name} already exists in table ${table.name}`);
+      }
+      const column = newColumn(definition, cursor, zone);
+      const columns = [...form.columns];
+      columns.splice(placeIn(form, table, place), 0, column);
+      return { ...form, columns, primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey };
+    },
+  };
+}
+
+/** Behind a column; in front of all of them; or behind all, if undefined. */
+type Place = { readonly after: string } | 'first' | undefined;
+
+function parsePlace(cursor: Cursor): Place {
+  if (cursor.accept('FIRST')) return 'first';
+  return cursor.accept('AFTER') ? { after: cursor.name('column name') } : undefined;
+}
+
+function placeIn({ columns }: Form, table: Table, place: Place): number {
+  if (place === 'first') return 0;
+  return place === undefined ? columns.length : columns.indexOf(columnNamed(columns, place.after, table)) + 1;
+}
+
+function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Column {
+  const kind = definition.isPrimaryKey ? 'tag' : 'field';
+  const spec = columnSpec(definition, kind, cursor, zone);
+  if (!spec.nullable && spec.defaultSql === '') {
+    throw new AlmanacError('invalid_arguments', `no default value for column ${spec.name}`);
+  }
+  // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
+  const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
+  return { ...spec, id: 0, backfillSql: isConstant ? spec.defaultSql : '' };
+}
+
+function parseDrop(cursor: Cursor): Change {
+  cursor.accept('COLUMN');
+  const name = cursor.name('column name');
+  return {
+    apply(form, table) {
+      const column = columnNamed(form.columns, name, table);
+      if (column.kind !== 'field') {
+        const text = `Not allowed to remove index column ${name} from table ${table.name}`;
+        throw new AlmanacError('invalid_arguments', text);
+      }
+      return { ...form, columns: form.columns.filter((it) => it !== column) };
+    },
+  };
+}
+
+function parseModify(cursor: Cursor): Change {
+  cursor.accept('COLUMN');
+  const name = cursor.name('column name');
+  if (cursor.accept('DROP', 'DEFAULT')) {
+    return changedColumn(name, (column) => {
+      if (column.nullable) return { ...column, defaultSql: '' };
+      throw new AlmanacError('invalid_arguments', `no default value for column ${name}`);
+    });
+  }
+  if (cursor.accept('SET', 'DEFAULT')) {
+    const { from, to } = cursor.skipExpression();
+    return changedColumn(name, (column, zone) => {
+      return { ...column, defaultSql: defaultSql(column, new Cursor(cursor.tokens, from, to), zone) };
+    });
+  }
+  throw new AlmanacError(
+    'unsupported',
+    'Not supported: ALTER TABLE .. MODIFY COLUMN, but for SET DEFAULT and DROP DEFAULT',
+  );
+}
+
+function parseRenameColumn(cursor: Cursor): Change {
+  const name = cursor.name('column name');
+  cursor.expect('TO');
+  const wanted = cursor.name('column name');
+  return {
+    apply(form, table, zone) {
+      const column = columnNamed(form.columns, name, table);
+      if (column.kind === 'tag') {
+        // The names of tags are a part of what a series is known by.
+        throw new AlmanacError(
+          'unsupported',
+          `Not supported: tag "${name}" of table "${table.name}" cannot be renamed`,
+        );
+      }
+      if (wanted !== name && form.columns.some((it) => it.name === wanted)) {
+        throw new AlmanacError('column_exists', `Column ${wanted} already exists in table ${table.name}`);
+      }
+      return changedColumn(name, (it) => ({ ...it, name: wanted })).apply(form, table, zone);
+    },
+  };
+}
+
+function changedColumn(name: string, change: (column: Column, zone: Zone) => Column): Change {
+  return {
+    apply(form, table, zone) {
+      const column = columnNamed(form.columns, name, table);
+      return { ...form, columns: form.columns.map((it) => (it === column ? change(it, zone) : it)) };
+    },
+  };
+}
+
+function parseRename(cursor: Cursor): Change {
+  cursor.accept('TO');
+  const { name } = cursor.objectName('table name');
+  return {
+    apply(form, table) {
+      if (name === table.name) {
+        throw new AlmanacError('table_already_exists', `Table already exists, table: ${table.database}.${name}`);
+      }
+      return { ...form, name };
+    },
+  };
+}
+
+/** Options that decide what rows there are, and which of them are one. */
+const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physical_table', 'regions']);
+
+function setOption({ key, value }: SetOption): Change {
+  return {
+    apply(form) {
+      if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, value);
+      if (key === 'append_mode') checkAppendMode(form.options, value);
+      return { ...form, options: { ...form.options, [key]: value } };
+    },
+  };
+}
+
+function checkAppendMode(options: Readonly<Record<string, string>>, value: string): void {
+  if (options['append_mode'] === 'true' && value !== 'true') {
+    throw new AlmanacError('invalid_arguments', 'Only allow changing append_mode from false to true');
+  }
+  if (value === 'true' && (options['merge_mode'] ?? 'last_row') !== 'last_row') {
+    const text = 'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled';
+    throw new AlmanacError('invalid_arguments', text);
+  }
+}
+
+function unsetOption(key: string): Change {
+  return {
+    apply(form) {
+      if (FIXED_OPTIONS.has(key) || key === 'append_mode') throw invalidOption('unset', key, '');
+      return { ...form, options: Object.fromEntries(Object.entries(form.options).filter(([name]) => name !== key)) };
+    },
+  };
+}
+
+function invalidOption(verb: string, key: string, value: string): AlmanacError {
+  const text = `Invalid ${verb} table option request: Invalid ${verb} region option request, key: ${key}`;
+  return new AlmanacError('invalid_arguments', value === '' ? text : `${text}, value: ${value}`);
+}
+
+function columnNamed(columns: readonly Column[], name: string, table: Table): Column {
+  const column = columns.find((it) => it.name === name);
+  if (column !== undefined) return column;
+  throw new AlmanacError('column_not_found', `Column ${name} not exists in table ${table.name}`);
+}
