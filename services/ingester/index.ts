@@ -61,6 +61,8 @@ export interface RunningIngester extends Service {
   readonly service: IngesterService;
   /** To be called when a table was dropped. */
   tableDropped(tableId: number): void;
+  /** To be called with each new form of a table, where grants never change. */
+  adopt(table: Table): void;
   /** To be called with each new form of a table: its regions may be granted to others by now, or to this node. */
   tableChanged(table: Table): void;
   /**
@@ -136,11 +138,15 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
   const opening = new GrantedRegions(sealing);
 
+  const adopt = (table: Table): void => {
+    for (const { regionId } of table.regions) parts.regions.find(regionId)?.adopt(table);
+  };
   return {
     service: ingesterService(ingester),
+    adopt,
     tableDropped: (tableId) => dropTable(tableId, parts),
     tableChanged(table) {
-      for (const { regionId } of table.regions) parts.regions.find(regionId)?.adopt(table);
+      adopt(table);
       dropLostGrants(table, sealing);
       opening.note(table);
     },
