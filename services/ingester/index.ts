@@ -13,7 +13,7 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
-import { Compactor } from './compaction/compactor.js';
+import { Compactor } from './region/compactor.js';
 import { newIncarnation, type Ingester } from './ingester.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';

@@ -4,7 +4,7 @@ import type { WriteResponse } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
-import type { Compactor } from './compaction/compactor.js';
+import type { Compactor } from './region/compactor.js';
 import type { IngesterMetrics } from './metrics.js';
 import type { Flusher } from './region/flusher.js';
 import type { Regions } from './region/regions.js';

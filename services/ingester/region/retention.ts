@@ -6,7 +6,7 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 import type { Logger } from '#shared/telemetry/log';
 
-import type { Compactor } from '../compaction/compactor.js';
+import type { Compactor } from './compactor.js';
 import type { IngesterMetrics } from '../metrics.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';

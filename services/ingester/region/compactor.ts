@@ -7,11 +7,11 @@ import type { Logger } from '#shared/telemetry/log';
 
 import { windowLength } from '../flush/windows.js';
 import type { IngesterMetrics } from '../metrics.js';
-import { notHere, type Region } from '../region/region.js';
-import type { Regions } from '../region/regions.js';
-import { mergeRuns, type MergeDeps } from './merge-runs.js';
-import { pickRuns, type PickOptions } from './pick.js';
-import { chainsOf, type Run } from './runs.js';
+import { notHere, type Region } from './region.js';
+import type { Regions } from './regions.js';
+import { mergeRuns, type MergeDeps } from '../compaction/merge-runs.js';
+import { pickRuns, type PickOptions } from '../compaction/pick.js';
+import { chainsOf, type Run } from '../compaction/runs.js';
 
 export interface CompactorOptions extends MergeDeps {
   readonly regions: Regions;
@@ -41,6 +41,8 @@ interface Seen {
   readonly sinceMs: number;
   /** Not before then; a merge has failed. */
   retryMs: number;
+  /** By which options nothing was found to merge: segments do not change by themselves. */
+  idle: PickOptions | undefined;
 }
 
 /** A merge, and how it is given up. */
@@ -149,20 +151,22 @@ export class Compactor {
     const { version } = region.manifest;
     let seen = this.#seen.get(region);
     if (seen?.version !== version) {
-      seen = { version, sinceMs: this.#clock.monotonicMs(), retryMs: seen?.retryMs ?? 0 };
+      seen = { version, sinceMs: this.#clock.monotonicMs(), retryMs: seen?.retryMs ?? 0, idle: undefined };
       this.#seen.set(region, seen);
     }
     return seen;
   }
 
-  #due(region: Region, { sinceMs, retryMs }: Seen): readonly Run[] | undefined {
+  #due(region: Region, seen: Seen): readonly Run[] | undefined {
     const nowMs = this.#clock.monotonicMs();
-    if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < retryMs) return undefined;
-    const options = nowMs - sinceMs >= this.#options.quietMs ? QUIET : BUSY;
+    if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < seen.retryMs) return undefined;
+    const options = nowMs - seen.sinceMs >= this.#options.quietMs ? QUIET : BUSY;
+    if (seen.idle === options) return undefined;
     for (const chain of this.#chains(region)) {
       const runs = pickRuns(chain, options);
       if (runs.length > 0) return runs;
     }
+    seen.idle = options;
     return undefined;
   }
 
