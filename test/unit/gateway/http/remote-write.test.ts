@@ -68,7 +68,7 @@ describe('remote write over HTTP', () => {
     await answer(V1, { 'x-greptime-hints': 'physical_table=h, ttl=7d' });
     expect(rig.tables.rows.map(({ table }) => table)).to.deep.equal(['p', 'h']);
     expect(rig.tables.writes.map(({ database }) => database)).to.deep.equal(['other', 'public']);
-    expect(rig.tables.writes[1].tableOptions).to.deep.include({ ttl: '7d' });
+    expect(rig.tables.writes[1].tableOptions).to.deep.include({ ttl: '7days' });
   });
 
   it('takes an empty request', async () => {

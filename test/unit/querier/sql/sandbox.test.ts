@@ -163,7 +163,6 @@ describe('sandbox of SQL', () => {
       'UPDATE cpu SET v = 2',
       'DELETE FROM cpu',
       'MERGE INTO cpu USING cpu ON true',
-      'ALTER TABLE cpu ADD COLUMN x INT',
       'USE memory.main',
       'SELEC 1',
       'GRANT ALL',
