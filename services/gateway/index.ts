@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Config } from '#shared/config/schema';
-import { ownCall, type Call } from '#shared/contracts/call';
+import { checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -114,8 +114,8 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   const { version } = readBuildInfo();
   const cacheBytes = share(config, 'cachePercent');
   const isDraining = (): boolean => lifecycle.isDraining || readiness().isDraining === true;
-  const checkReady = (): void => {
-    if (!lifecycle.isDraining) checkReadiness(readiness());
+  const checkReady = (call: Call): Promise<void> | undefined => {
+    return lifecycle.isDraining || readiness().ready ? undefined : becomesReady(deps, call);
   };
   const onFailure: RouteDeps['sql']['onFailure'] = (context, error) => lifecycle.logFailure(context, error);
   const bodies = new BodyReader({
@@ -165,6 +165,20 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     },
     dashboard: { isEnabled: config.dashboard.enable, upstream: config.dashboard.upstream, version },
   };
+}
+
+/** A start takes a second: who comes shortly before its end is not turned away. */
+const READY_WAIT_MS = 2_000;
+const READY_LOOK_MS = 20;
+
+/** Waits a little for the end of the start. @throws `region_not_ready` if it takes longer. */
+async function becomesReady({ clock, readiness }: GatewayDeps, call: Call): Promise<void> {
+  const untilMs = Math.min(call.deadlineMs, clock.nowMs() + READY_WAIT_MS);
+  while (!readiness().ready && clock.nowMs() < untilMs) {
+    await clock.sleep(READY_LOOK_MS, call.signal);
+    checkCall(call);
+  }
+  checkReadiness(readiness());
 }
 
 function checkReadiness({ ready, waiting }: Readiness): void {

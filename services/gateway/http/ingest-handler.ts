@@ -34,8 +34,8 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
   readonly timeoutMs: number;
-  /** @throws if data cannot be had yet. */
-  readonly checkReady: () => void;
+  /** Waits a little for a server that starts. @throws if data cannot be had yet. */
+  readonly checkReady: (call: Call) => Promise<void> | undefined;
   /** Logs what is not the client's fault. */
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
 }
@@ -70,7 +70,7 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     return;
   }
   const call = context.call(timeoutMs(context, deps));
-  deps.checkReady();
+  await deps.checkReady(call);
   const prepared = route.prepare(context);
   const { database } = prepared.write;
   await deps.catalog.database(database, call);

@@ -31,8 +31,8 @@ export function promHandler(endpoint: PromEndpoint, deps: PromDeps): Handler {
 
 async function handle(context: RequestContext, endpoint: PromEndpoint, deps: PromDeps): Promise<void> {
   const { config } = deps;
-  if (endpoint.needsNoData !== true) deps.checkReady();
   const call = context.call(promTimeoutMs(context, config.promql.timeoutMs));
+  if (endpoint.needsNoData !== true) await deps.checkReady(call);
   const form = await formOf(context, deps, call);
   const database = databaseOfQuery(context, form.value('db'));
   const reply = await endpoint.answer({ form, database, path: context.path, call }, deps);

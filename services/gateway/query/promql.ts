@@ -24,8 +24,8 @@ export function promqlHandler(deps: PromDeps): Handler {
 
 async function handle(context: RequestContext, deps: PromDeps): Promise<void> {
   const { config, querier } = deps;
-  deps.checkReady();
   const call = context.call(promTimeoutMs(context, config.promql.timeoutMs));
+  await deps.checkReady(call);
   const form = (await formOf(context, deps, call)).withUrlFirst();
   for (const name of ['query', 'start', 'end', 'step']) need(form, name);
   formatOf(form.value('format'));

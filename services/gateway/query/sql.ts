@@ -17,8 +17,8 @@ export interface SqlDeps {
   readonly querier: QuerierService;
   readonly readBody: (context: RequestContext, call: Call) => Promise<{ readonly bytes: Buffer; release(): void }>;
   readonly metrics: GatewayMetrics;
-  /** @throws if data cannot be had yet. */
-  readonly checkReady: () => void;
+  /** Waits a little for a server that starts. @throws if data cannot be had yet. */
+  readonly checkReady: (call: Call) => Promise<void> | undefined;
   /** Logs what is not the client's fault. */
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
 }
@@ -57,8 +57,8 @@ export function answerQueryFailure(
 
 async function handle(context: RequestContext, deps: SqlDeps): Promise<void> {
   const { config, querier } = deps;
-  deps.checkReady();
   const call = context.call(timeoutMs(context, config));
+  await deps.checkReady(call);
   const { sql, database, format, limit, timezone } = await parameters(context, deps, call);
   const session = databaseOfQuery(context, database);
   const zone = timezone ?? config.defaultTimezone;

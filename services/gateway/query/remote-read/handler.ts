@@ -46,8 +46,8 @@ export function remoteReadHandler(deps: RemoteReadDeps): Handler {
 
 async function handle(context: RequestContext, deps: RemoteReadDeps): Promise<void> {
   const { config, querier, checkReady } = deps;
-  checkReady();
   const call = context.call(promTimeoutMs(context, config.promql.timeoutMs));
+  await checkReady(call);
   const { queries, format } = await requestOf(context, deps, call);
   const database = databaseOfWrite(context, ['db']);
   const parts = querier.promRead({ database, queries, format }, call);

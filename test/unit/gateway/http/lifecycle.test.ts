@@ -82,6 +82,18 @@ describe('a request on its way', () => {
     expect((await sendRaw(rig.url, 'GET /health', many(101))).status).to.equal(431);
   });
 
+  it('waits for a server that has nearly started', async () => {
+    rig = await startGatewayRig();
+    rig.readiness = { ready: false, waiting: ['metadata'], progress: 1 };
+    const written = post('m f=1');
+    const asked = fetch(`${rig.url}/v1/sql?sql=rows`);
+    // Both wait by now.
+    expect((await fetch(`${rig.url}/ready`)).status).to.equal(503);
+    rig.readiness = { ready: true, waiting: [], progress: 1 };
+    expect((await written).status).to.equal(204);
+    expect((await asked).status).to.equal(200);
+  });
+
   it('is refused while the server starts, except for health', async () => {
     rig = await startGatewayRig();
     rig.readiness = { ready: false, waiting: ['wal replay'], progress: 0.25 };
