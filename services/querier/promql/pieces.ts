@@ -80,7 +80,7 @@ class Joined {
     let place = 0;
     for (const series of all) {
       // Two series may have equal labels, of which one will lose its name.
-      let key = series.isNameDropped === true ? `${series.labels.key}-` : series.labels.key;
+      let key = series.isNameDropped ? `${series.labels.key}-` : series.labels.key;
       // Equal labels may be there twice, at different steps.
       while (seen.has(key)) key += '+';
       seen.add(key);

@@ -186,14 +186,14 @@ export class SegmentSamples {
     columns: SampleColumns,
     call: Call,
   ): Promise<PiecesBySid[]> {
-    checkCall(call);
+    const check = (): void => checkCall(call);
+    check();
     const { files, connection, clock } = this.#deps;
     const query = segmentQuery(table, names, columns);
     const paths = segments.map(({ segment }) => files.absolute(segment.path));
     const sql = query.sql({ paths, ...conditionsOf(segments) });
     const result = await connection.run(sql);
-    // What was read is kept, although this query may have ended by now: whoever asks again shall find it.
-    return decodeRows(result, query, paths.length, new Slices(clock));
+    return decodeRows(result, query, paths.length, new Slices(clock, { check }));
   }
 }
 

@@ -22,7 +22,7 @@ export async function countValues(
   // Of all that are counted together, at whatever step: steps are computed in parts.
   const dropped = new Set<string>();
   const keyOf = (one: StepSeries): string => groupLabels(one.labels.with(label, '')).key;
-  for (const one of series) if (one.isNameDropped === true || expr.isWithout) dropped.add(keyOf(one));
+  for (const one of series) if (one.isNameDropped || expr.isWithout) dropped.add(keyOf(one));
   for (const one of series) {
     const byValue = new Map<string | number, MutableSeries>();
     const isNameDropped = dropped.has(keyOf(one));
