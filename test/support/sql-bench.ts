@@ -30,7 +30,11 @@ const PROM_LIMITS = {
 };
 
 /** Of databases without metrics. */
-export const NO_METRICS: LogicalTables = { find: () => Promise.resolve(undefined), names: () => Promise.resolve([]) };
+export const NO_METRICS: LogicalTables = {
+  find: () => Promise.resolve(undefined),
+  names: () => Promise.resolve([]),
+  alike: () => Promise.resolve(undefined),
+};
 
 /** What one statement answered. */
 export interface Answer {

@@ -131,15 +131,17 @@ class PromRunner {
     const beganMs = clock.monotonicMs();
     const timed = withDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
-    const leave = memory.enter((error) => timed.end(error));
     let outcome = 'cancelled';
     try {
       yield* admission.hold(call, async function* (place) {
+        // Not before: one that waits holds nothing, and would be ended first.
+        const leave = memory.enter((error) => timed.end(error));
         const databases = evaluation.open(database, call, place);
         try {
           yield* work({ databases, call, startedMs: clock.monotonicMs() });
         } finally {
           databases.close();
+          leave();
         }
       });
       outcome = 'ok';
@@ -148,7 +150,6 @@ class PromRunner {
       outcome = known.code;
       throw known;
     } finally {
-      leave();
       timed.close();
       metrics.promEnded((clock.monotonicMs() - beganMs) / 1000, outcome);
     }

@@ -6,6 +6,8 @@ const LOOK_MS = 50;
 const LOOKS = 2;
 /** How long a query that was ended may take to let go before another one is ended. */
 const LETTING_GO_LOOKS = 20;
+/** What a query held that has left is free after a collection, for which there have to be some allocations. */
+const COLLECTING_LOOKS = 4;
 /** Part of the limit by which the process must have grown since a query began. */
 const GROWTH = 0.1;
 
@@ -41,6 +43,8 @@ export class MemoryWatch {
   readonly #above: number[];
   #timer: Timer | undefined;
   #ended: { readonly query: Watched; looks: number } | undefined;
+  /** Looks that count for nothing. */
+  #restLooks = 0;
 
   constructor(options: MemoryWatchOptions) {
     this.#options = options;
@@ -55,14 +59,22 @@ export class MemoryWatch {
     this.#timer ??= clock.after(LOOK_MS, () => this.#look());
     return () => {
       this.#running.delete(query);
-      if (this.#ended?.query === query) this.#ended = undefined;
+      if (this.#ended?.query !== query) return;
+      this.#ended = undefined;
+      this.#restLooks = COLLECTING_LOOKS;
     };
   }
 
   #look(): void {
     const { clock, kinds } = this.#options;
     this.#timer = undefined;
+    if (this.#running.size === 0 || this.#restLooks > 0) this.#above.fill(0);
     if (this.#running.size === 0) return;
+    if (this.#restLooks > 0) {
+      this.#restLooks--;
+      this.#timer = clock.after(LOOK_MS, () => this.#look());
+      return;
+    }
     if (this.#ended !== undefined && ++this.#ended.looks > LETTING_GO_LOOKS) {
       this.#running.delete(this.#ended.query);
       this.#ended = undefined;

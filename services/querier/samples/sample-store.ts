@@ -6,7 +6,7 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Place } from '#shared/limits/bounded-queue';
+import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import { errorCode } from '#shared/fs/node-file-system';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
@@ -85,10 +85,10 @@ export class SampleStore implements SampleSources {
   }
 
   /** The table as of now. It must be released. */
-  async table(table: Table, call: Call): Promise<TableSamples> {
+  async table(table: Table, call: Call, place: Place = NO_PLACE): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
-    const deps = { files, clock, segments: this.#segments, present: this.#present };
+    const deps = { files, clock, segments: this.#segments, present: this.#present, place };
     return new TableSamples(table, views, deps);
   }
 
@@ -286,7 +286,7 @@ class OpenDatabase implements DatabaseSamples {
   async #samples(table: Table): Promise<TableSamples> {
     let opened = this.#opened.get(table.tableId);
     if (opened === undefined) {
-      opened = this.#store.table(table, this.#call);
+      opened = this.#store.table(table, this.#call, this.#place);
       this.#opened.set(table.tableId, opened);
     }
     const opening = opened;
