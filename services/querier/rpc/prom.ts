@@ -23,6 +23,7 @@ import { readAnswer } from './prom/read.js';
 import { seriesAnswer } from './prom/series.js';
 import { matchersKey, ReadStats } from './prom/stats.js';
 import { tableOf } from './prom/table.js';
+import { wholeResults } from './whole-results.js';
 
 export interface PromDeps {
   readonly evaluation: Evaluation;
@@ -45,7 +46,7 @@ export function prom(deps: PromDeps): PromMethods {
   const runner = new PromRunner(deps);
   return {
     promQuery: (request, call) => runner.query(request, call),
-    promTable: (request, call) => runner.table(request, call),
+    promTable: (request, call) => wholeResults(runner.table(request, call)),
     promSeries: (request, call) =>
       runner.during(request.database, call, async function* ({ databases, call: timed }) {
         const { catalog, extras } = deps;

@@ -4,6 +4,8 @@ import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { ManualClock } from '#test/support/manual-clock';
 
 const LOOKS_MS = 200;
+/** After so long what is used is looked at again. */
+const READING_MS = 20;
 
 describe('MemoryWatch', () => {
   let clock: ManualClock;
@@ -28,6 +30,7 @@ describe('MemoryWatch', () => {
     const leave = enter('youngest');
     gone();
     used[0] = 11;
+    await clock.advance(READING_MS);
     enter('begun when it was large already');
     await clock.advance(LOOKS_MS);
     expect(ended).to.deep.equal(['youngest: resources_exhausted']);
