@@ -26,6 +26,16 @@ export function callError(signal: AbortSignal): AlmanacError {
   return reason instanceof AlmanacError ? reason : new AlmanacError('cancelled', 'the call was cancelled');
 }
 
+/** Resolves with what comes. @throws the call's error if it is over earlier. */
+export function unlessAborted<T>({ signal }: Call, coming: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(callError(signal));
+    const giveUp = (): void => reject(callError(signal));
+    signal.addEventListener('abort', giveUp, { once: true });
+    coming.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
+}
+
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
 /** A call of this process itself, for background work. */

@@ -1,6 +1,5 @@
 import { invariant } from '#shared/errors/invariant';
 
-import { pollUntil } from './almanac.js';
 import { Cluster } from './cluster.js';
 
 export interface RollingRestartOptions {
@@ -24,14 +23,12 @@ const ROWS_PER_REQUEST = 50;
 /** Between the requests of a client: the processes that start need the cores as well. */
 const REST_MS = 10;
 const RETRY_AFTER_MS = 1_000;
-const SETTLED_MS_MAX = 10_000;
 const ENVIRONMENT = { ALMANAC_MEMORY__LIMIT: '1GiB' };
 
 /**
  * Restarts every process of a cluster of two gateways, two ingesters, two queriers and metadata, one after the other,
  * while clients write and read. Each client uses one gateway, and the other if that one's connection is refused; what
- * fails is repeated once after a second, at the other. The next process is stopped when the last one is ready and such
- * repetitions are over.
+ * fails is repeated once after a second, at the other.
  *
  * @throws an error with the last words of the processes if a retry fails, a read is short, or a row is lost or doubled.
  */
@@ -69,8 +66,6 @@ class Trial {
   #sentRows = 0;
   #acknowledgedRows = 0;
   #answeredReads = 0;
-  /** Clients that are about to repeat what failed. */
-  #retrying = 0;
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
@@ -106,8 +101,6 @@ class Trial {
         invariant(code === 0, `${member.name} ended with ${code}`);
         member.start();
         await this.#cluster.ready();
-        // As `minReadySeconds` does elsewhere: what failed at this process shall not be repeated at one that goes down next.
-        await pollUntil(performance.now() + SETTLED_MS_MAX, () => Promise.resolve(this.#retrying === 0));
         const tookMs = Math.round(performance.now() - startMs);
         this.#restartMs.set(member.name, Math.max(tookMs, this.#restartMs.get(member.name) ?? 0));
       }
@@ -149,10 +142,8 @@ class Trial {
     if (first.status === wanted) return first;
     const seen = `${this.#restarting}: ${first.status} ${first.text.replaceAll(/\d+/g, '_')}`;
     this.#retried.set(seen, (this.#retried.get(seen) ?? 0) + 1);
-    this.#retrying++;
     await passed(RETRY_AFTER_MS);
     const second = await this.#attempt(client + 1, send);
-    this.#retrying--;
     const both = `${first.status} ${first.text}, after a second ${second.status} ${second.text}`;
     invariant(second.status === wanted, `while ${this.#restarting} restarts: a client was answered ${both}`);
     return second;

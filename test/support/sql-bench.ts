@@ -30,7 +30,11 @@ const PROM_LIMITS = {
 };
 
 /** Of databases without metrics. */
-export const NO_METRICS: LogicalTables = { find: () => Promise.resolve(undefined), names: () => Promise.resolve([]) };
+export const NO_METRICS: LogicalTables = {
+  find: () => Promise.resolve(undefined),
+  names: () => Promise.resolve([]),
+  alike: () => Promise.resolve(undefined),
+};
 
 /** What one statement answered. */
 export interface Answer {
@@ -118,8 +122,9 @@ export class SqlBench {
     const answers: { columns: Answer['columns']; texts: string[]; affected: number | undefined }[] = [];
     for await (const event of this.events(text, options)) {
       const answer = (answers[event.statement] ??= { columns: [], texts: [], affected: undefined });
-      if (event.kind === 'schema') answer.columns = event.schema;
-      if (event.kind === 'text') answer.texts.push(Buffer.from(event.text).toString());
+      const isWhole = event.kind === 'result';
+      if (isWhole || event.kind === 'schema') answer.columns = event.schema;
+      if (isWhole || event.kind === 'text') answer.texts.push(Buffer.from(event.text).toString());
       if (event.kind === 'affected') answer.affected = event.affectedRows;
     }
     return answers.map(({ columns, texts, affected }) => {

@@ -34,7 +34,7 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
   readonly timeoutMs: number;
-  /** @throws if data cannot be had yet. */
+  /** Waits a little for a server that starts. @throws if data cannot be had yet. */
   readonly checkReady: (call: Call) => Promise<void> | undefined;
   /** Logs what is not the client's fault. */
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;

@@ -18,13 +18,15 @@ export async function* jsonEnvelope(
   let isFirstBlock = true;
   for await (const event of events) {
     switch (event.kind) {
-      case 'schema': {
-        const schemas = event.schema.map(({ name, type }) => ({ name, data_type: type }));
-        const head = `{"records":{"schema":{"column_schemas":${JSON.stringify(schemas)}},"rows":[`;
-        yield Buffer.from((isFirstResult ? '{"output":[' : ',') + head);
+      case 'result':
+        yield Buffer.from((isFirstResult ? '{"output":[' : ',') + head(event));
+        if (event.text.length > 0) yield event.text;
+        yield tail(event);
+        break;
+      case 'schema':
+        yield Buffer.from((isFirstResult ? '{"output":[' : ',') + head(event));
         isFirstBlock = true;
         break;
-      }
       case 'text':
         if (event.text.length === 0) continue;
         if (!isFirstBlock) yield ROW_SEPARATOR;
@@ -32,7 +34,7 @@ export async function* jsonEnvelope(
         yield event.text;
         continue;
       case 'end':
-        yield Buffer.from(`],"total_rows":${event.rows}}}`);
+        yield tail(event);
         continue;
       default:
         yield Buffer.from(`${isFirstResult ? '{"output":[' : ','}{"affectedrows":${event.affectedRows}}`);
@@ -40,4 +42,13 @@ export async function* jsonEnvelope(
     isFirstResult = false;
   }
   yield Buffer.from(isFirstResult ? `{"execution_time_ms":${elapsedMs()}}` : `],"execution_time_ms":${elapsedMs()}}`);
+}
+
+function head({ schema }: SqlEvent): string {
+  const columns = schema.map(({ name, type }) => ({ name, data_type: type }));
+  return `{"records":{"schema":{"column_schemas":${JSON.stringify(columns)}},"rows":[`;
+}
+
+function tail({ rows }: SqlEvent): Buffer {
+  return Buffer.from(`],"total_rows":${rows}}}`);
 }

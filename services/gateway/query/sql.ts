@@ -17,8 +17,7 @@ export interface SqlDeps {
   readonly querier: QuerierService;
   readonly readBody: (context: RequestContext, call: Call) => Promise<{ readonly bytes: Buffer; release(): void }>;
   readonly metrics: GatewayMetrics;
-  /** @throws if data cannot be had yet. */
-  /** Waits a little for a server that starts. */
+  /** Waits a little for a server that starts. @throws if data cannot be had yet. */
   readonly checkReady: (call: Call) => Promise<void> | undefined;
   /** Logs what is not the client's fault. */
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;

@@ -79,8 +79,8 @@ class Joined {
     const seen = new Set<string>();
     let place = 0;
     for (const series of all) {
-      // Whether the name is dropped may differ between pieces: `count_values` takes it from the first of its inputs.
-      let key = series.labels.key;
+      // Two series may have equal labels, of which one will lose its name.
+      let key = series.isNameDropped ? `${series.labels.key}-` : series.labels.key;
       // Equal labels may be there twice, at different steps.
       while (seen.has(key)) key += '+';
       seen.add(key);

@@ -23,6 +23,7 @@ import { readAnswer } from './prom/read.js';
 import { seriesAnswer } from './prom/series.js';
 import { matchersKey, ReadStats } from './prom/stats.js';
 import { tableOf } from './prom/table.js';
+import { wholeResults } from './whole-results.js';
 
 export interface PromDeps {
   readonly evaluation: Evaluation;
@@ -45,7 +46,7 @@ export function prom(deps: PromDeps): PromMethods {
   const runner = new PromRunner(deps);
   return {
     promQuery: (request, call) => runner.query(request, call),
-    promTable: (request, call) => runner.table(request, call),
+    promTable: (request, call) => wholeResults(runner.table(request, call)),
     promSeries: (request, call) =>
       runner.during(request.database, call, async function* ({ databases, call: timed }) {
         const { catalog, extras } = deps;
@@ -131,15 +132,17 @@ class PromRunner {
     const beganMs = clock.monotonicMs();
     const timed = withDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
-    const leave = memory.enter((error) => timed.end(error));
     let outcome = 'cancelled';
     try {
       yield* admission.hold(call, async function* (place) {
+        // Not before: one that waits holds nothing, and would be ended first.
+        const leave = memory.enter((error) => timed.end(error));
         const databases = evaluation.open(database, call, place);
         try {
           yield* work({ databases, call, startedMs: clock.monotonicMs() });
         } finally {
           databases.close();
+          leave();
         }
       });
       outcome = 'ok';
@@ -148,7 +151,6 @@ class PromRunner {
       outcome = known.code;
       throw known;
     } finally {
-      leave();
       timed.close();
       metrics.promEnded((clock.monotonicMs() - beganMs) / 1000, outcome);
     }

@@ -6,7 +6,7 @@ import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
@@ -30,6 +30,7 @@ import type {
 } from '../sql/statements/statement.js';
 import { TableNames } from '../sql/table-names.js';
 import type { PromEngine } from '../sql/tql/engine.js';
+import { wholeResults } from './whole-results.js';
 
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */
@@ -101,15 +102,14 @@ class SqlRunner {
 
   async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
     const timed = withDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
-    const leave = this.#memory.enter((error) => timed.end(error));
+    const end = (error: AlmanacError): void => timed.end(error);
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
       if (statements.length > 1)
         for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
-      for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context);
+      for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context, end);
     } finally {
-      leave();
       timed.close();
     }
   }
@@ -128,16 +128,35 @@ class SqlRunner {
     };
   }
 
-  async *#statement(index: number, statement: Statement, shared: StatementContext): AsyncIterable<SqlEvent> {
+  /** @param end ends the request. */
+  async *#watched(
+    statement: Statement,
+    context: StatementContext,
+    end: (error: AlmanacError) => void,
+  ): AsyncIterable<StatementEvent> {
+    const leave = this.#memory.enter(end);
+    try {
+      yield* statement.run(context);
+    } finally {
+      leave();
+    }
+  }
+
+  async *#statement(
+    index: number,
+    statement: Statement,
+    shared: StatementContext,
+    end: (error: AlmanacError) => void,
+  ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
     const context = index === 0 ? shared : { ...shared, nowNs: clock.nowNs() };
     let outcome = 'cancelled';
     try {
-      const events = statement.isQuery
-        ? this.#admission.hold(context.call, (place) => statement.run({ ...context, place }))
-        : statement.run(context);
-      yield* this.#encode(index, events);
+      const run = (place: Place): AsyncIterable<StatementEvent> => this.#watched(statement, { ...context, place }, end);
+      // One that waits for a place holds nothing, and would be ended first.
+      const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.place);
+      yield* wholeResults(this.#encode(index, events));
       outcome = 'ok';
     } catch (error) {
       const known = withIndex(error, index);

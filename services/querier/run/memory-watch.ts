@@ -2,10 +2,14 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const LOOK_MS = 50;
+/** A reading is good for so long: it takes a tenth of a millisecond. */
+const READING_MS = 20;
 /** A look alone may see what is about to be collected as garbage. */
 const LOOKS = 2;
 /** How long a query that was ended may take to let go before another one is ended. */
 const LETTING_GO_LOOKS = 20;
+/** What a query held that has left is free after a collection, for which there have to be some allocations. */
+const COLLECTING_LOOKS = 4;
 /** Part of the limit by which the process must have grown since a query began. */
 const GROWTH = 0.1;
 
@@ -41,6 +45,10 @@ export class MemoryWatch {
   readonly #above: number[];
   #timer: Timer | undefined;
   #ended: { readonly query: Watched; looks: number } | undefined;
+  /** Looks that count for nothing. */
+  #restLooks = 0;
+  #lastUsed: readonly number[] = [];
+  #lastReadMs = -Infinity;
 
   constructor(options: MemoryWatchOptions) {
     this.#options = options;
@@ -49,20 +57,39 @@ export class MemoryWatch {
 
   /** Watches over a query. @returns to be called when it has ended. */
   enter(end: End): () => void {
-    const { clock, kinds } = this.#options;
-    const query = { end, before: kinds.map(({ usedBytes }) => usedBytes()) };
+    const { clock } = this.#options;
+    const query = { end, before: this.#used() };
     this.#running.add(query);
     this.#timer ??= clock.after(LOOK_MS, () => this.#look());
     return () => {
       this.#running.delete(query);
-      if (this.#ended?.query === query) this.#ended = undefined;
+      if (this.#ended?.query !== query) return;
+      this.#ended = undefined;
+      this.#restLooks = COLLECTING_LOOKS;
     };
+  }
+
+  /** Of each kind, at most `READING_MS` old. */
+  #used(): readonly number[] {
+    const { clock, kinds } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#lastReadMs >= READING_MS) {
+      this.#lastUsed = kinds.map(({ usedBytes }) => usedBytes());
+      this.#lastReadMs = nowMs;
+    }
+    return this.#lastUsed;
   }
 
   #look(): void {
     const { clock, kinds } = this.#options;
     this.#timer = undefined;
+    if (this.#running.size === 0 || this.#restLooks > 0) this.#above.fill(0);
     if (this.#running.size === 0) return;
+    if (this.#restLooks > 0) {
+      this.#restLooks--;
+      this.#timer = clock.after(LOOK_MS, () => this.#look());
+      return;
+    }
     if (this.#ended !== undefined && ++this.#ended.looks > LETTING_GO_LOOKS) {
       this.#running.delete(this.#ended.query);
       this.#ended = undefined;

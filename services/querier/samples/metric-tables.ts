@@ -62,6 +62,21 @@ export class MetricTables implements LogicalTables {
     return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
+  async alike(database: string, name: string, call: Call): Promise<string | undefined> {
+    const folded = name.toLowerCase();
+    for (const physical of await this.#physicalTables(database, call)) {
+      const samples = await this.#deps.samples.table(physical, call);
+      try {
+        for (const metric of samples.metrics()) {
+          if (metric.length === name.length && metric.toLowerCase() === folded) return metric;
+        }
+      } finally {
+        samples.release();
+      }
+    }
+    return undefined;
+  }
+
   /** The first write of a database may have made a table that the catalog has not heard of. */
   async #firstTable(database: string, call: Call): Promise<Table[]> {
     const { catalog, defaultTable } = this.#deps;

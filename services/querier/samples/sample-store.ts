@@ -6,7 +6,7 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Place } from '#shared/limits/bounded-queue';
+import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import { errorCode } from '#shared/fs/node-file-system';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
@@ -49,6 +49,13 @@ export interface SampleStoreDeps {
   readonly metadataTable: string;
 }
 
+interface TableReadOptions {
+  /** Where reads of segments are waited for. */
+  readonly place?: Place;
+  /** What counts as now where rows expire. */
+  readonly nowNs?: bigint;
+}
+
 /** Samples of all tables for PromQL: fresh rows and decoded segments in arrays, kept from query to query. */
 export class SampleStore implements SampleSources {
   readonly #deps: SampleStoreDeps;
@@ -84,11 +91,12 @@ export class SampleStore implements SampleSources {
     await rows?.close();
   }
 
-  /** The table as of now. It must be released. @param nowNs what counts as now where rows expire. */
-  async table(table: Table, call: Call, nowNs = this.#deps.clock.nowNs()): Promise<TableSamples> {
+  /** The table as of now. It must be released. */
+  async table(table: Table, call: Call, options: TableReadOptions = {}): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
-    const deps = { files, clock, segments: this.#segments, present: this.#present };
+    const { place = NO_PLACE, nowNs = clock.nowNs() } = options;
+    const deps = { files, clock, segments: this.#segments, present: this.#present, place };
     return new TableSamples(table, views, deps, nowNs);
   }
 
@@ -288,7 +296,7 @@ class OpenDatabase implements DatabaseSamples {
   async #samples(table: Table): Promise<TableSamples> {
     let opened = this.#opened.get(table.tableId);
     if (opened === undefined) {
-      opened = this.#store.table(table, this.#call, this.#nowNs);
+      opened = this.#store.table(table, this.#call, { place: this.#place, nowNs: this.#nowNs });
       this.#opened.set(table.tableId, opened);
     }
     const opening = opened;

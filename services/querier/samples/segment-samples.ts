@@ -1,8 +1,9 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import { checkCall, type Call } from '#shared/contracts/call';
+import { checkCall, unlessAborted, type Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import type { Place } from '#shared/limits/bounded-queue';
 
 import type { FileColumns, SegmentFiles } from '../snapshot/segment-files.js';
 import type { Piece, SampleColumns } from './piece.js';
@@ -86,12 +87,13 @@ export class SegmentSamples {
    * Rows of series of segments, at least those in the ranges; for each segment in the order of its series.
    *
    * @param wanted of files that were checked.
+   * @param place of the query.
    */
   async pieces(
     table: Table,
     wanted: readonly SegmentWanted[],
     columns: SampleColumns,
-    call: Call,
+    { call, place }: { readonly call: Call; readonly place: Place },
   ): Promise<(Piece | undefined)[][]> {
     const now = ++this.#clock;
     const found = wanted.map(({ sids }) => new Array<Piece | undefined>(sids.length));
@@ -102,12 +104,27 @@ export class SegmentSamples {
       if (places.length > 0) lacking.push({ ...it, known, places, found: found[i] });
     }
     for (const batch of await this.#batchesOf(lacking)) {
+      await this.#inTurn(call, place, async () => {
+        const read = await this.#read(table, batch, columns, call);
+        for (const [i, bySid] of read.entries()) this.#keep(batch.segments[i], bySid, now);
+      });
       checkCall(call);
-      const turn = this.#turn.then(() => this.#read(table, batch, columns, call));
-      this.#turn = turn.catch(() => undefined);
-      for (const [i, bySid] of (await turn).entries()) this.#keep(batch.segments[i], bySid, now);
     }
     return found;
+  }
+
+  /** Reads come one after the other: there is one connection. Those in front are waited for aside. */
+  async #inTurn(call: Call, place: Place, read: () => Promise<void>): Promise<void> {
+    const before = this.#turn;
+    let end = (): void => undefined;
+    const own = new Promise<void>((resolve) => (end = resolve));
+    this.#turn = before.then(() => own);
+    try {
+      await place.aside(() => unlessAborted(call, before));
+      await read();
+    } finally {
+      end();
+    }
   }
 
   #knownOf({ path }: Segment, columns: SampleColumns): Map<number, Known> {

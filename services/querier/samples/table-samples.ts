@@ -2,6 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
+import type { Place } from '#shared/limits/bounded-queue';
 import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 
@@ -35,6 +36,8 @@ export interface TableSamplesDeps {
   readonly segments: SegmentSamples;
   readonly present: PresentFields;
   readonly clock: Clock;
+  /** Of the query. */
+  readonly place: Place;
 }
 
 /** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
@@ -235,7 +238,10 @@ export class TableSamples {
     };
     const wanted = wantedOf(view, this.table, range, chosenFrom(view.series, sids));
     await this.#deps.files.check(wanted.map(({ segment }) => segment));
-    const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, call);
+    const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, {
+      call,
+      place: this.#deps.place,
+    });
     const slices = this.#slices(call);
     for (const [at, { sids: own }] of wanted.entries()) {
       for (let i = 0; i < own.length; i++) {

@@ -1,4 +1,4 @@
-import { callError, checkCall, type Call } from '#shared/contracts/call';
+import { checkCall, unlessAborted, type Call } from '#shared/contracts/call';
 import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -116,7 +116,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     });
     this.#turn = turn.catch(() => undefined);
     // The read before this one may hang at an owner that stands still, for longer than this one may take.
-    return aborted(call, before).then(() => turn);
+    return unlessAborted(call, before).then(() => turn);
   }
 
   async #read(table: Table, call: Call): Promise<RegionView<P, S>[]> {
@@ -221,18 +221,6 @@ async function meetAll<P extends RowsPart, S extends SeriesRows>(
 
 function endedEarly(regionIds: readonly number[]): AlmanacError {
   return new AlmanacError('region_not_ready', `the owner of region ${regionIds.join(', ')} ended its answer early`);
-}
-
-/** Resolves with what comes before. @throws the call's error if it is over earlier. */
-function aborted(call: Call, before: Promise<unknown>): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(callError(call.signal));
-    call.signal.addEventListener('abort', giveUp, { once: true });
-    void before.then((value) => {
-      call.signal.removeEventListener('abort', giveUp);
-      resolve(value);
-    });
-  });
 }
 
 function tooLate({ name }: Table, cause: AlmanacError): AlmanacError {

@@ -27,6 +27,8 @@ export interface LogicalTables {
   find(database: string, name: string, call: Call): Promise<LogicalTable | undefined>;
   /** Names of all metrics of a database, ascending. @throws `database_not_found`. */
   names(database: string, call: Call): Promise<readonly string[]>;
+  /** A metric whose name is the same but for the case of its letters. @throws `database_not_found`. */
+  alike(database: string, name: string, call: Call): Promise<string | undefined>;
 }
 
 /** Undefined for a table that is stored by itself. */

@@ -88,14 +88,20 @@ export class TableNames {
     return error;
   }
 
+  async #alike(database: string, name: string, call: Call): Promise<string | undefined> {
+    const folded = name.toLowerCase();
+    const tables = await this.#catalog.tables(database, call);
+    const table = tables.find((it) => it.name.toLowerCase() === folded);
+    return table?.name ?? (await this.#metrics.alike(database, name, call));
+  }
+
   /** What `notFound` made, with the name that is there in other letter case, if one is: names fold unless quoted. */
   async hinted(error: unknown, call: Call): Promise<unknown> {
     if (!(error instanceof AlmanacError)) return error;
     const missing = this.#missing.get(error);
     if (missing === undefined) return error;
     const { database, name } = missing;
-    const names = await this.all(database, call).catch(() => []);
-    const other = names.find((it) => it.toLowerCase() === name.toLowerCase());
+    const other = await this.#alike(database, name, call).catch(() => undefined);
     if (other === undefined) return error;
     return new AlmanacError(error.code, `${error.message}, did you mean ${quoteName(other)}?`, { cause: error });
   }

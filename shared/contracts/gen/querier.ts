@@ -42,15 +42,18 @@ export interface SqlRequest {
   readonly user: string;
 }
 
-/** The answer of a request is a sequence of events: for each statement either `schema`, `text`.., `end`, or `affected`. */
+/**
+ * The answer of a request is a sequence of events: for each statement `result` (schema, one text, rows in all), or
+ * `schema`, `text`.., `end`, or `affected`.
+ */
 export interface SqlEvent {
   readonly statement: number;
-  /** `schema`, `text`, `end` or `affected`. */
+  /** `result`, `schema`, `text`, `end` or `affected`. */
   readonly kind: string;
   readonly schema: readonly ResultColumn[];
   /** Rows, already in the words of the format; pieces of one statement are to be joined with the format's separator. */
   readonly text: Uint8Array;
-  /** Rows in `text`; on `end` rows in all. */
+  /** Rows in `text`; on `end` and `result` rows in all. */
   readonly rows: number;
   readonly affectedRows: number;
 }

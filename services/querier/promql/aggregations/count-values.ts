@@ -7,6 +7,9 @@ import { numberText } from '../print.js';
 import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
 import type { AggregationCall } from './aggregation.js';
 
+/** What it takes to print a histogram, as so many steps. */
+const PRINT_WORK = 256;
+
 /** How often each value is there at each step; one series for each value, which a label tells. */
 export async function countValues(
   series: readonly StepSeries[],
@@ -16,13 +19,18 @@ export async function countValues(
 ): Promise<StepSeries[]> {
   if (label === '') throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
   const results = new Map<string, MutableSeries>();
+  // Of all that are counted together, at whatever step: steps are computed in parts.
+  const dropped = new Set<string>();
+  const keyOf = (one: StepSeries): string => groupLabels(one.labels.with(label, '')).key;
+  for (const one of series) if (one.isNameDropped || expr.isWithout) dropped.add(keyOf(one));
   for (const one of series) {
     const byValue = new Map<string | number, MutableSeries>();
-    const isNameDropped = one.isNameDropped || expr.isWithout;
+    const isNameDropped = dropped.has(keyOf(one));
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.turn();
-      if (one.kinds[step] === NONE) continue;
       const isHistogram = one.kinds[step] === HISTOGRAM;
+      env.limits.spend(isHistogram ? PRINT_WORK : 1);
+      if (one.kinds[step] === NONE) continue;
       const value = isHistogram ? printHistogram(histogramAt(one, step)) : one.values[step];
       let result = byValue.get(value);
       if (result === undefined) {

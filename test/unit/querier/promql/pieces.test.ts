@@ -64,6 +64,7 @@ const DATA: readonly SampleSeries[] = [
 /** Vectors of which each step is made, put into ranges of many steps. */
 const VECTORS: readonly string[] = [
   ...['m', '-m', 'm + 1', '2 * m', 'm > 5', 'm > bool 5', '1 - vector(2)', 'm @ 600 + m', 'm offset 5m', 'time() - m'],
+  ...['((m > 5) or -m) > -100', '(-m or (m > 5)) < 100'],
   ...['m + on(i) n_total', 'm * on(i) group_left n_total', 'm and on(i) n_total', 'm or n_total', 'm unless m > 6'],
   ...['m * on() group_left vector(3)', 'n_total + on(i) fill_left(1) (m > 3)', '-h', 'h * 2', 'h + h', 'm or h'],
   ...['sum(m)', 'avg by (g) (m)', 'min(m)', 'max without (i) (m)', 'stddev(m)', 'count(m)', 'group(m)', 'sum(h)'],

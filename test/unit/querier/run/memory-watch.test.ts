@@ -4,6 +4,8 @@ import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { ManualClock } from '#test/support/manual-clock';
 
 const LOOKS_MS = 200;
+/** After so long what is used is looked at again. */
+const READING_MS = 20;
 
 describe('MemoryWatch', () => {
   let clock: ManualClock;
@@ -28,6 +30,7 @@ describe('MemoryWatch', () => {
     const leave = enter('youngest');
     gone();
     used[0] = 11;
+    await clock.advance(READING_MS);
     enter('begun when it was large already');
     await clock.advance(LOOKS_MS);
     expect(ended).to.deep.equal(['youngest: resources_exhausted']);
@@ -35,7 +38,22 @@ describe('MemoryWatch', () => {
     expect(ended, 'what the first holds is not free yet').to.have.length(1);
     leave();
     await clock.advance(LOOKS_MS);
+    expect(ended, 'nor is it when that has left, before a collection').to.have.length(1);
+    await clock.advance(LOOKS_MS);
     expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
+  });
+
+  it('forgets what it saw while there are no queries', async () => {
+    used[1] = 11;
+    const leave = enter('early');
+    await clock.advance(LOOKS_MS);
+    leave();
+    used[1] = 5;
+    await clock.advance(LOOKS_MS);
+    enter('late');
+    used[1] = 11;
+    await clock.advance(50);
+    expect(ended).to.deep.equal([]);
   });
 
   it('ends another one if the first does not let go at all', async () => {
