@@ -114,8 +114,15 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   const { version } = readBuildInfo();
   const cacheBytes = share(config, 'cachePercent');
   const isDraining = (): boolean => lifecycle.isDraining || readiness().isDraining === true;
-  const checkReady = (call: Call): Promise<void> | undefined => {
-    return lifecycle.isDraining || readiness().ready ? undefined : becomesReady(deps, call);
+  const isServing = (): boolean => lifecycle.isDraining || readiness().ready;
+  let waitingCount = 0;
+  const checkReady = async (call: Call): Promise<void> => {
+    if (isServing()) return;
+    if (waitingCount < READY_WAITING_MAX) {
+      waitingCount++;
+      await becomesTrue(isServing, clock, call).finally(() => waitingCount--);
+    }
+    if (!isServing()) throw starting(readiness());
   };
   const onFailure: RouteDeps['sql']['onFailure'] = (context, error) => lifecycle.logFailure(context, error);
   const bodies = new BodyReader({
@@ -170,21 +177,20 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
 /** A start takes a second: who comes shortly before its end is not turned away. */
 const READY_WAIT_MS = 2_000;
 const READY_LOOK_MS = 20;
+/** More would keep those from an answer that need no data. */
+const READY_WAITING_MAX = 128;
 
-/** Waits a little for the end of the start. @throws `region_not_ready` if it takes longer. */
-async function becomesReady({ clock, readiness }: GatewayDeps, call: Call): Promise<void> {
+async function becomesTrue(condition: () => boolean, clock: Clock, call: Call): Promise<void> {
   const untilMs = Math.min(call.deadlineMs, clock.nowMs() + READY_WAIT_MS);
-  while (!readiness().ready && clock.nowMs() < untilMs) {
+  while (!condition() && clock.nowMs() < untilMs) {
     await clock.sleep(READY_LOOK_MS, call.signal);
     checkCall(call);
   }
-  checkReadiness(readiness());
 }
 
-function checkReadiness({ ready, waiting }: Readiness): void {
-  if (ready) return;
+function starting({ waiting }: Readiness): AlmanacError {
   const text = `the server is starting${waiting.length === 0 ? '' : `, waiting for ${waiting.join(', ')}`}`;
-  throw new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
+  return new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
 }
 
 function answerBudget(requests: MemoryBudget, clock: Clock): RouteDeps['remoteRead']['budget'] {

@@ -20,6 +20,7 @@ import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
 import { sql } from './rpc/sql.js';
+import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { MetricTables } from './samples/metric-tables.js';
@@ -99,7 +100,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const extras = new TableExtras(sqlMethod, config.promql.names);
   return {
     service: {
-      sql: sqlMethod,
+      sql: (request, call) => wholeResults(sqlMethod(request, call)),
       ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
     drain: () => Promise.resolve(),

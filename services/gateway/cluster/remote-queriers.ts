@@ -12,6 +12,7 @@ import type {
   SqlRequest,
 } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { RefusedError } from '#shared/grpc/status';
 
 /** A querier behind a connection. */
 export interface ConnectedQuerier {
@@ -29,6 +30,9 @@ interface Link extends ConnectedQuerier {
   readonly addr: string;
   runningCount: number;
 }
+
+/** So many queriers may break off with a question: it may be the question that ends them. */
+const BROKEN_MAX = 3;
 
 /** Statements that may run twice: what they answer is all they do. */
 const READS =
@@ -80,6 +84,7 @@ export class RemoteQueriers implements QuerierService {
   async *#ask<T>(ask: (querier: QuerierService) => AsyncIterable<T>, mayRepeat = true): AsyncIterable<T> {
     const tried = new Set<string>();
     let failure: AlmanacError | undefined;
+    let brokenCount = 0;
     for (;;) {
       const link = this.#pick(tried);
       if (link === undefined) throw failure ?? noQuerier();
@@ -95,6 +100,7 @@ export class RemoteQueriers implements QuerierService {
       } catch (error) {
         failure = AlmanacError.from(error);
         if (isBegun || failure.code !== 'external' || !mayRepeat) throw failure;
+        if (!(failure instanceof RefusedError) && ++brokenCount === BROKEN_MAX) throw failure;
       } finally {
         link.runningCount--;
       }

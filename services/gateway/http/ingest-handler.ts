@@ -35,7 +35,7 @@ export interface IngestDeps {
   readonly metrics: GatewayMetrics;
   readonly timeoutMs: number;
   /** Waits a little for a server that starts. @throws if data cannot be had yet. */
-  readonly checkReady: (call: Call) => Promise<void> | undefined;
+  readonly checkReady: (call: Call) => Promise<void>;
   /** Logs what is not the client's fault. */
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
 }

@@ -1,4 +1,5 @@
 import type { SqlEvent } from '#shared/contracts/gen/querier';
+import { AlmanacError } from '#shared/errors/almanac-error';
 
 const ROW_SEPARATOR = Buffer.from(',');
 
@@ -36,8 +37,11 @@ export async function* jsonEnvelope(
       case 'end':
         yield tail(event);
         continue;
-      default:
+      case 'affected':
         yield Buffer.from(`${isFirstResult ? '{"output":[' : ','}{"affectedrows":${event.affectedRows}}`);
+        break;
+      default:
+        throw new AlmanacError('unexpected', `the querier speaks of "${event.kind}": is it of another release?`);
     }
     isFirstResult = false;
   }

@@ -18,7 +18,7 @@ export interface SqlDeps {
   readonly readBody: (context: RequestContext, call: Call) => Promise<{ readonly bytes: Buffer; release(): void }>;
   readonly metrics: GatewayMetrics;
   /** Waits a little for a server that starts. @throws if data cannot be had yet. */
-  readonly checkReady: (call: Call) => Promise<void> | undefined;
+  readonly checkReady: (call: Call) => Promise<void>;
   /** Logs what is not the client's fault. */
   readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
 }

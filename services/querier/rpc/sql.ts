@@ -30,7 +30,6 @@ import type {
 } from '../sql/statements/statement.js';
 import { TableNames } from '../sql/table-names.js';
 import type { PromEngine } from '../sql/tql/engine.js';
-import { wholeResults } from './whole-results.js';
 
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */
@@ -156,7 +155,7 @@ class SqlRunner {
       const run = (place: Place): AsyncIterable<StatementEvent> => this.#watched(statement, { ...context, place }, end);
       // One that waits for a place holds nothing, and would be ended first.
       const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.place);
-      yield* wholeResults(this.#encode(index, events));
+      yield* this.#encode(index, events);
       outcome = 'ok';
     } catch (error) {
       const known = withIndex(error, index);

@@ -45,8 +45,9 @@ export class MemoryWatch {
   readonly #above: number[];
   #timer: Timer | undefined;
   #ended: { readonly query: Watched; looks: number } | undefined;
-  /** Looks that count for nothing. */
+  /** Looks that count for nothing, unless there is much more by then than when a query was ended. */
   #restLooks = 0;
+  #endedAt: readonly number[] = [];
   #lastUsed: readonly number[] = [];
   #lastReadMs = -Infinity;
 
@@ -83,13 +84,15 @@ export class MemoryWatch {
   #look(): void {
     const { clock, kinds } = this.#options;
     this.#timer = undefined;
+    if (this.#running.size === 0) this.#restLooks = 0;
     if (this.#running.size === 0 || this.#restLooks > 0) this.#above.fill(0);
     if (this.#running.size === 0) return;
-    if (this.#restLooks > 0) {
+    if (this.#restLooks > 0 && !this.#hasGrown()) {
       this.#restLooks--;
       this.#timer = clock.after(LOOK_MS, () => this.#look());
       return;
     }
+    this.#restLooks = 0;
     if (this.#ended !== undefined && ++this.#ended.looks > LETTING_GO_LOOKS) {
       this.#running.delete(this.#ended.query);
       this.#ended = undefined;
@@ -102,12 +105,20 @@ export class MemoryWatch {
     this.#timer = clock.after(LOOK_MS, () => this.#look());
   }
 
+  /** Whether there is much more than when a query was ended, so that it was not that one, or not that one alone. */
+  #hasGrown(): boolean {
+    return this.#options.kinds.some(({ usedBytes, limitBytes }, kind) => {
+      return usedBytes() > this.#endedAt[kind] + limitBytes * GROWTH;
+    });
+  }
+
   /** One at a time: what the last one held may not be free yet. */
   #endYoungest(kind: number, used: number, limitBytes: number): void {
     if (this.#ended !== undefined) return;
     const query = [...this.#running].findLast(({ before }) => used - before[kind] > limitBytes * GROWTH);
     if (query === undefined) return;
     this.#ended = { query, looks: 0 };
+    this.#endedAt = this.#options.kinds.map(({ usedBytes }) => usedBytes());
     query.end(new AlmanacError('resources_exhausted', 'query needs more memory than it may use'));
   }
 }

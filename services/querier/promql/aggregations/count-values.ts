@@ -19,13 +19,11 @@ export async function countValues(
 ): Promise<StepSeries[]> {
   if (label === '') throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
   const results = new Map<string, MutableSeries>();
-  // Of all that are counted together, at whatever step: steps are computed in parts.
-  const dropped = new Set<string>();
   const keyOf = (one: StepSeries): string => groupLabels(one.labels.with(label, '')).key;
-  for (const one of series) if (one.isNameDropped || expr.isWithout) dropped.add(keyOf(one));
+  const dropped = expr.isWithout ? undefined : await keysWithoutName(series, keyOf, env);
   for (const one of series) {
     const byValue = new Map<string | number, MutableSeries>();
-    const isNameDropped = dropped.has(keyOf(one));
+    const isNameDropped = dropped === undefined || (dropped.size > 0 && dropped.has(keyOf(one)));
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.turn();
       const isHistogram = one.kinds[step] === HISTOGRAM;
@@ -44,6 +42,22 @@ export async function countValues(
     }
   }
   return [...results.values()];
+}
+
+/** What is counted together with a series whose name is dropped, at whatever step: steps are computed in parts. */
+async function keysWithoutName(
+  series: readonly StepSeries[],
+  keyOf: (one: StepSeries) => string,
+  { limits }: Env,
+): Promise<ReadonlySet<string>> {
+  const keys = new Set<string>();
+  for (const one of series) {
+    if (!one.isNameDropped) continue;
+    if (limits.isDue) await limits.turn();
+    limits.spend(SERIES_WORK);
+    keys.add(keyOf(one));
+  }
+  return keys;
 }
 
 function resultOf(

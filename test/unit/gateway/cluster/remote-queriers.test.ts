@@ -5,6 +5,7 @@ import { ownCall } from '#shared/contracts/call';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { RefusedError } from '#shared/grpc/status';
 import { failure } from '#test/support/failure';
 import { partialQuerier } from '#test/support/partial-querier';
 
@@ -105,6 +106,21 @@ describe('queriers in other processes', () => {
     let answer = '';
     for await (const { text } of queriers.promQuery(asked, CALL)) answer += Buffer.from(text).toString();
     expect(answer).to.equal('q3');
+  });
+
+  it('are not ended one after the other by a question', async () => {
+    let asked = 0;
+    const broken = (): AlmanacError => {
+      asked++;
+      return lost();
+    };
+    for (const addr of ['q1', 'q2', 'q3', 'q4', 'q5']) add(addr, broken);
+    expect((await failure(ask('SELECT 1'))).message).to.equal('the connection is lost');
+    expect(asked).to.equal(3);
+    nodes = [];
+    for (const addr of ['q1', 'q2', 'q3', 'q4']) add(addr, () => new RefusedError('nobody is there'));
+    add('q5');
+    expect(await ask('SELECT 1')).to.equal('q5');
   });
 
   it('do not repeat what may have written', async () => {

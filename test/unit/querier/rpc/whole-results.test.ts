@@ -18,6 +18,13 @@ describe('wholeResults', () => {
     expect(await kindsOf([{ ...schema(), kind: 'affected', affectedRows: 3 }])).to.deep.equal(['affected  0']);
   });
 
+  it('goes on with the next statement', async () => {
+    const large = [schema(), text('[1]', 1), text('[2]', 1), end(2)];
+    expect(await kindsOf([...large, schema(), text('[3]', 1), end(1), schema(), end(0)])).to.deep.equal([
+      ...['schema  0', 'text [1] 1', 'text [2] 1', 'end  2', 'result [3] 1', 'result  0'],
+    ]);
+  });
+
   it('keeps the schema, and says nothing of a result that fails', async () => {
     const kinds: string[] = [];
     for await (const event of wholeResults(from([schema(), end(0)]))) expect(event.schema).to.deep.equal(SCHEMA);

@@ -43,6 +43,31 @@ describe('MemoryWatch', () => {
     expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
   });
 
+  it('does not wait for what was ended while much more comes', async () => {
+    enter('oldest');
+    const leave = enter('youngest');
+    used[0] = 11;
+    await clock.advance(LOOKS_MS);
+    expect(ended).to.deep.equal(['youngest: resources_exhausted']);
+    leave();
+    used[0] = 13;
+    await clock.advance(100);
+    expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
+  });
+
+  it('watches the next query at once if the one that it ended was the last', async () => {
+    const leave = enter('last');
+    used[0] = 11;
+    await clock.advance(LOOKS_MS);
+    leave();
+    used[0] = 5;
+    await clock.advance(LOOKS_MS);
+    enter('next');
+    used[0] = 11;
+    await clock.advance(100);
+    expect(ended.slice(1)).to.deep.equal(['next: resources_exhausted']);
+  });
+
   it('forgets what it saw while there are no queries', async () => {
     used[1] = 11;
     const leave = enter('early');
