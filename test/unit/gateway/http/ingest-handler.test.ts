@@ -64,7 +64,10 @@ describe('line protocol over HTTP', () => {
 
   it('takes hints about tables', async () => {
     await answer(V1, 'm f=1', { 'x-greptime-hints': 'ttl=7d, append_mode=true, auto_create_table=false' });
-    expect(rig.tables.writes[0]).to.deep.include({ create: false, tableOptions: { ttl: '7days', append_mode: 'true' } });
+    expect(rig.tables.writes[0]).to.deep.include({
+      create: false,
+      tableOptions: { ttl: '7days', append_mode: 'true' },
+    });
     await answer(V1, 'm f=1', { 'x-greptime-hint-merge_mode': 'last_row' });
     expect(rig.tables.writes[1].tableOptions).to.deep.equal({ merge_mode: 'last_row' });
     expect(await answer(V1, 'm f=1', { 'x-greptime-hints': 'auto_create_table=maybe' })).to.deep.equal([
