@@ -26,6 +26,7 @@ import { dropLostGrants, sealRegions } from './region/seal.js';
 import type { Region } from './region/region.js';
 import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
+import { KeptIds } from './region/kept-ids.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { expireSegments } from './region/retention.js';
 import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
@@ -133,7 +134,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const incarnation = newIncarnation(random);
   const answered = { unknownSeries: [], incarnation };
   const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
-  const loops = startLoops(ingester, deps, parts.store);
+  const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
   const opening = new GrantedRegions(sealing);
@@ -166,6 +167,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
 
 type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics'> & {
   readonly store: LocalStore;
+  readonly keptIds: KeptIds;
 };
 
 function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
@@ -174,7 +176,9 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
+  const keptIds = new KeptIds(config.walFolder, fs);
   const regions = new Regions({
+    keptIds,
     nodeId: config.nodeId,
     metadata,
     noteTable: deps.noteTable,
@@ -209,11 +213,11 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     quietMs: config.compaction.quietMs,
     pieceRows: config.compaction.pieceRows,
   });
-  return { store, memory, regions, metrics, flusher, triggers, compactor };
+  return { store, memory, regions, keptIds, metrics, flusher, triggers, compactor };
 }
 
 /** The background work of a running ingester; the first loop is the one that a commit wakes. */
-function startLoops(ingester: Ingester, deps: IngesterDeps, store: LocalStore): readonly [Loop, ...Loop[]] {
+function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: Parts): readonly [Loop, ...Loop[]] {
   const { config, clock, log, metadata } = deps;
   const { wal, regions, triggers } = ingester;
   const loop = (name: string, intervalMs: number, turn: () => Promise<void>): Loop => {
@@ -223,7 +227,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, store: LocalStore): 
   const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
     triggers.tick();
     for (const region of regions.open) region.applied.forgetOld();
-    await forgetFiles({ wal, regions, clock, retryWindowMs, bytesMax: walBytesMax });
+    await forgetFiles({ wal, regions, keptIds, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });
   const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };

@@ -138,6 +138,11 @@ describe('versions of rows', () => {
       await rig.flush(table);
       expect((await rig.found(table, new Map([['host', ['x']]]))).rowCount).to.equal(1);
       expect(canonical(await rig.rows(table))).to.deep.equal(canonical([{ host: 'z', time: 0n, a: 3 }, other]));
+      const later = { ...other, time: other.time + 1n };
+      await rig.write(table, [{ host: 'z', time: 0n, a: 4 }, later]);
+      await rig.flush(table);
+      expect(await rig.compact(table)).to.equal(5);
+      expect(canonical(await rig.rows(table))).to.deep.equal(canonical([{ host: 'z', time: 0n, a: 4 }, other, later]));
     } finally {
       await rig.stop();
       for (const cleanUp of cleanUps) cleanUp();

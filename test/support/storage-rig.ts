@@ -323,6 +323,8 @@ export class StorageRig {
   #nextId(): Uint8Array {
     const id = new Uint8Array(16);
     id.set(this.#incarnation);
+    // The highest bit marks ids that are made from a key.
+    id[7] &= 0x7f;
     new DataView(id.buffer).setBigUint64(8, BigInt(++this.#counter), true);
     return id;
   }

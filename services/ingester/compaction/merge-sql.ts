@@ -55,12 +55,13 @@ export function mergedRows(source: MergeSource, range: KeyRange): string {
   const columns = [keysOf(source), ...fields].join(', ');
   const inRange = rangeCondition(range, source.hasMetrics);
   const bands = lateBands(source);
-  if (bands.length === 0) {
+  const near = runs.filter((run) => bands.some((band) => touches(band, { first: run.timeFirst, last: run.timeLast })));
+  // A band is that of all that was flushed together: the run that tells of it may have no rows there, nor may another.
+  if (near.length === 0) {
     return `(SELECT ${columns} FROM ${filesOf(source, runs)} WHERE ${inRange} ORDER BY ${keysOf(source)})`;
   }
   const late = bandCondition(bands, table);
   const plain = `SELECT ${columns} FROM ${filesOf(source, runs)} WHERE ${inRange} AND NOT (${late})`;
-  const near = runs.filter((run) => bands.some((band) => touches(band, { first: run.timeFirst, last: run.timeLast })));
   const versions = near.map((run, version) => {
     return `SELECT ${columns}, ${version} AS version FROM ${filesOf(source, [run])} WHERE ${inRange} AND (${late})`;
   });

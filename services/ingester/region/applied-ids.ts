@@ -40,11 +40,15 @@ export class AppliedIds {
     this.#rangesOf(incarnation).add(counter);
   }
 
-  /** All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 2 MiB. */
-  encode(): Uint8Array {
+  /**
+   * All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 2 MiB.
+   *
+   * @param hasKeys whether ids made from keys are in it.
+   */
+  encode({ hasKeys = true } = {}): Uint8Array {
     const incarnations = [...this.#incarnations].slice(-ENCODED_INCARNATIONS_MAX);
     const rangeCount = incarnations.reduce((sum, [, ranges]) => sum + ranges.count, 0);
-    const keyed = [...this.#keyed.keys()];
+    const keyed = hasKeys ? [...this.#keyed.keys()] : [];
     const bytes = new Uint8Array(12 + incarnations.length * 20 + rangeCount * 16 + keyed.length * 16);
     const view = new DataView(bytes.buffer);
     view.setUint32(0, FORMAT, true);

@@ -15,6 +15,7 @@ import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
 import type { Flusher } from './flusher.js';
+import type { KeptIds } from './kept-ids.js';
 import type { Region, Turn } from './region.js';
 import type { Regions } from './regions.js';
 import type { Triggers } from './triggers.js';
@@ -29,6 +30,7 @@ export interface RecoverOptions {
   readonly clock: Clock;
   readonly metadata: MetadataService;
   readonly regions: Regions;
+  readonly keptIds: KeptIds;
   readonly memory: MemoryBudget;
   readonly flusher: Flusher;
   readonly triggers: Triggers;
@@ -52,6 +54,7 @@ export interface Recovered {
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { metadata, nodeId } = options;
   const granted = await metadata.listGrants({ nodeId }, ownCall('recover'));
+  await options.keptIds.load(granted.regionIds);
   const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
   let rowCount = 0;
   const passedOver = new Map<PassedOver, number>();

@@ -8,6 +8,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import type { KeyMemory } from './applied-ids.js';
+import type { KeptIds } from './kept-ids.js';
 import { loadRegistry } from './load-registry.js';
 import { notHere, Region, tableGone } from './region.js';
 
@@ -18,6 +19,7 @@ export interface RegionsOptions {
   readonly noteTable: (table: Table) => boolean;
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
+  readonly keptIds: KeptIds;
   readonly keys: KeyMemory;
   readonly clock: Clock;
   /** Aborts when the process ends. */
@@ -172,6 +174,7 @@ export class Regions {
     if (!noteTable(table)) throw tableGone(table.tableId);
     const region = new Region(table, manifest, opening, keys);
     region.applied.adopt(appliedIds);
+    this.#options.keptIds.tell(region);
     await loadRegistry(region, this.#options);
     // Its grant may have been closed meanwhile; nobody would tell of that again.
     const { epoch } = await metadata.getManifest({ regionId }, call);

@@ -1,0 +1,84 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+
+import type { Region } from './region.js';
+
+const FILE = 'applied.json';
+const FORMAT = 1;
+
+/** Ids of one region, for the grant under which they were applied. */
+interface Entry {
+  readonly epoch: number;
+  /** As `AppliedIds.encode` writes them, in base64. */
+  readonly ids: string;
+}
+
+interface Contents {
+  readonly format: number;
+  readonly regions: Readonly<Record<string, Entry>>;
+}
+
+/**
+ * Ids of batches that were applied, beside the log (docs/formats/wal.md): the log tells of the latest, and forgets those
+ * whose rows are in segments, but a sender may try again for longer, and the owner may have begun a new life meanwhile.
+ */
+export class KeptIds {
+  readonly #folder: string;
+  readonly #fs: FileSystem;
+  /** As an earlier life left them. */
+  readonly #entries = new Map<number, Entry>();
+
+  constructor(folder: string, fs: FileSystem) {
+    this.#folder = folder;
+    this.#fs = fs;
+  }
+
+  /** Reads what an earlier life kept. @param granted regions that are still the node's. @throws `storage_unavailable`. */
+  async load(granted: readonly number[]): Promise<void> {
+    const path = `${this.#folder}/${FILE}`;
+    if ((await this.#fs.size(path)) === undefined) return;
+    const { format, regions } = parse(await this.#fs.readFile(path), path);
+    if (format !== FORMAT) throw new AlmanacError('storage_unavailable', `"${path}" has an unknown format`);
+    const isGranted = new Set(granted);
+    for (const [id, entry] of Object.entries(regions)) {
+      if (isGranted.has(Number(id))) this.#entries.set(Number(id), entry);
+    }
+  }
+
+  /** Tells a region that is being opened what is known of it. Rows of another grant may be lost, and count as never sent. */
+  tell({ regionId, epoch, applied }: Region): void {
+    const entry = this.#entries.get(regionId);
+    if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+  }
+
+  /** Keeps what the regions know by now. Written beside and renamed: a crash leaves a whole file or the one before. */
+  async save(open: Iterable<Region>): Promise<void> {
+    const entries = new Map(this.#entries);
+    for (const { regionId, epoch, applied } of open) {
+      entries.set(regionId, { epoch, ids: Buffer.from(applied.encode({ hasKeys: false })).toString('base64') });
+    }
+    const contents: Contents = { format: FORMAT, regions: Object.fromEntries(entries) };
+    const path = `${this.#folder}/${FILE}`;
+    const scratch = `${path}.new`;
+    await this.#fs.remove(scratch);
+    const file = await this.#fs.open(scratch, 'append');
+    try {
+      await file.append([new TextEncoder().encode(`${JSON.stringify(contents)}\n`)]);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await this.#fs.rename(scratch, path);
+    await this.#fs.syncFolder(this.#folder);
+  }
+}
+
+function parse(bytes: Uint8Array, path: string): Contents {
+  try {
+    const contents = JSON.parse(new TextDecoder().decode(bytes)) as Partial<Contents> | null;
+    if (typeof contents?.regions === 'object') return contents as Contents;
+  } catch {
+    // Said below.
+  }
+  throw new AlmanacError('storage_unavailable', `"${path}" cannot be read: remove it to go on without it`);
+}

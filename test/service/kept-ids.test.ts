@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { pollUntil } from '#test/support/almanac';
+import { failure } from '#test/support/failure';
+import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
+/** A file of the log for each record, which goes as soon as its rows are in a segment. */
+const CONFIG = { retryWindowMs: 0, walFileBytes: 1 };
+
+describe('ids of batches whose log is forgotten', () => {
+  let cleanUps: (() => void | Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp();
+    cleanUps = [];
+  });
+
+  async function start(folder: string): Promise<StorageRig> {
+    const rig = await StorageRig.start(folder, { config: CONFIG });
+    cleanUps.push(() => rig.stop());
+    return rig;
+  }
+
+  function logFiles(folder: string): string[] {
+    return readdirSync(join(folder, 'slots/0/wal')).filter((name) => name.endsWith('.wal'));
+  }
+
+  /** A rig over what a crash left, after a batch was written, flushed and forgotten by the log. */
+  async function forgotten() {
+    const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const table = await rig.table('t', { append_mode: 'true' });
+    const request = rig.request(table, [ROW]);
+    await rig.ingester.service.write(request, CALL);
+    const [first] = logFiles(rig.folder);
+    await rig.write(table, [ROW]);
+    await rig.flush(table);
+    const isForgotten = (): Promise<boolean> => Promise.resolve(!logFiles(rig.folder).includes(first));
+    expect(await pollUntil(performance.now() + 30_000, isForgotten)).to.equal(true);
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    rig.crashImage(folder);
+    return { folder, table, request };
+  }
+
+  it('are known to the next life, and to the one after it', async () => {
+    const { folder, table, request } = await forgotten();
+    const rig = await start(folder);
+    await rig.ingester.service.write(request, CALL);
+    expect(await rig.count(table)).to.equal(2);
+    // This life forgets more of the log, and has not opened all regions before.
+    await rig.write(table, [ROW]);
+    await rig.flush(table);
+    const other = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    rig.crashImage(other);
+    const third = await start(other);
+    await third.ingester.service.write(request, CALL);
+    expect(await third.count(table)).to.equal(3);
+  });
+
+  it('are not believed if their file is damaged: the ingester does not start, and says what to do', async () => {
+    const { folder } = await forgotten();
+    const path = join(folder, 'slots/0/wal/applied.json');
+    writeFileSync(path, readFileSync(path).subarray(0, 20));
+    const { message } = await failure(StorageRig.start(folder, { config: CONFIG }));
+    expect(message).to.contain('applied.json" cannot be read: remove it to go on without it');
+  });
+});
