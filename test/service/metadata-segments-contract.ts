@@ -80,6 +80,23 @@ export function segmentsContract(name: string, start: StartMetadata): void {
       expect(await replace(['a', 'b'], [rows('ab', 0, 20)])).to.deep.equal(first);
     });
 
+    it('are answered again when what came first was replaced, truncated or has expired meanwhile', async () => {
+      const [{ regionId, epoch }] = table.regions;
+      const first = { regionId, epoch, watermarkFrom: W, watermarkTo: W + 10n, seriesFiles: [] };
+      const segments = [rows('a1', 0, 10), rows('a2', 0, 10, [10, 19])];
+      await metadata.service.commitSegments({ ...first, segments }, call);
+      await commit(rows('b', 10, 20));
+      const merged = await replace(['a1', 'b'], [rows('ab', 0, 20)]);
+      expect(await metadata.service.commitSegments({ ...first, segments }, call)).to.deep.equal(merged);
+      const expired = await metadata.service.expireSegments({ regionId, epoch, paths: ['ab'] }, call);
+      expect(await replace(['a1', 'b'], [rows('ab', 0, 20)])).to.deep.equal(expired);
+      const points = [{ regionId, sequence: W + 20n }];
+      await metadata.service.truncateTable({ tableId: table.tableId, points }, call);
+      const { version } = await metadata.service.commitSegments({ ...first, segments }, call);
+      expect(version > expired.version).to.equal(true);
+      expect(await live()).to.deep.equal([]);
+    });
+
     it('stay if one is not live any more, after a truncation too', async () => {
       await commit(rows('a', 0, 10), rows('b', 10, 20));
       expect((await failure(replace(['a', 'x'], [rows('ax', 0, 20)]))).code).to.equal('illegal_state');

@@ -25,7 +25,7 @@ export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest)
   return catalog.change((note) => {
     const region = catalog.region(request.regionId);
     const manifest = catalog.manifest(request.regionId);
-    if (isRepeated(request, manifest)) return manifest;
+    if (hasCome([...request.segments, ...request.seriesFiles], manifest, catalog)) return manifest;
     checkGrant(manifest, request.epoch);
     if (region.watermark !== request.watermarkFrom || request.watermarkTo < request.watermarkFrom) {
       const text = `region ${request.regionId} stands at ${region.watermark}, not at ${request.watermarkFrom}`;
@@ -50,8 +50,8 @@ export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsReques
   const { regionId, epoch, replaced, segments } = request;
   return catalog.change((note) => {
     const manifest = catalog.manifest(regionId);
+    if (hasCome(segments, manifest, catalog)) return manifest;
     const live = new Map(manifest.segments.map((segment) => [segment.path, segment]));
-    if (segments.length > 0 && segments.every(({ path }) => live.has(path))) return manifest;
     checkGrant(manifest, epoch);
     const inputs = replaced.map((path) => {
       const segment = live.get(path);
@@ -177,10 +177,15 @@ export function forgetGarbage(catalog: Catalog, request: ForgetGarbageRequest): 
   });
 }
 
-/** The same files again: the answer to the first commit was lost on the way. */
-function isRepeated(request: CommitSegmentsRequest, manifest: RegionManifest): boolean {
-  const names = [...request.segments, ...request.seriesFiles].map((file) => file.path);
-  if (names.length === 0) return false;
-  const present = new Set([...manifest.segments, ...manifest.seriesFiles].map((file) => file.path));
-  return names.every((name) => present.has(name));
+/**
+ * Whether these files came before: the answer was lost on the way. Some may have been replaced since, or have expired;
+ * whoever is refused removes his files, so that none of those that came may be passed over.
+ */
+function hasCome(
+  files: readonly { readonly path: string }[],
+  { segments, seriesFiles }: RegionManifest,
+  { segments: store }: Catalog,
+): boolean {
+  const live = new Set([...segments, ...seriesFiles].map(({ path }) => path));
+  return files.some(({ path }) => live.has(path) || store.isGarbage(path));
 }

@@ -41,6 +41,7 @@ export class SegmentStore {
   readonly #discardSeries;
   readonly #garbage;
   readonly #forget;
+  readonly #isGarbage;
 
   constructor(connection: Connection) {
     this.#ofRegion = connection.prepare<[number], SegmentRow>(
@@ -75,6 +76,7 @@ export class SegmentStore {
       'SELECT path FROM garbage WHERE removed_ms <= ? ORDER BY removed_ms LIMIT ?',
     );
     this.#forget = connection.prepare<[string]>('DELETE FROM garbage WHERE path = ?');
+    this.#isGarbage = connection.prepare<[string]>('SELECT 1 FROM garbage WHERE path = ?');
   }
 
   ofRegion(regionId: number): Segment[] {
@@ -128,6 +130,11 @@ export class SegmentStore {
 
   garbage(removedBeforeMs: number, limit: number): string[] {
     return this.#garbage.all(removedBeforeMs, limit).map((row) => row.path);
+  }
+
+  /** Whether the file was live, and may still be there. */
+  isGarbage(path: string): boolean {
+    return this.#isGarbage.get(path) !== undefined;
   }
 
   forgetGarbage(path: string): void {
