@@ -1,6 +1,7 @@
 import type { Random } from '#shared/clock/random';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { replaceFile } from '#shared/fs/replace-file';
 import { makeDataFolder } from '#shared/node/data-folder';
 
 /** One ingester's place in a data folder: its identity and its log. Held until `release` or the end of the process. */
@@ -76,16 +77,9 @@ async function readIdentity(folder: string, fs: FileSystem): Promise<string | un
   throw new AlmanacError('storage_unavailable', `"${path}" names no identity`);
 }
 
-/** Written beside and renamed, so that a crash leaves a whole file or none. */
 async function makeIdentity(folder: string, fs: FileSystem, random: Random): Promise<string> {
   const identity = Buffer.from(random.bytes(16)).toString('hex');
-  const scratch = `${folder}/${IDENTITY_FILE}.new`;
-  await fs.remove(scratch);
-  const file = await fs.open(scratch, 'append');
-  await file.append([new TextEncoder().encode(`${JSON.stringify({ identity })}\n`)]);
-  await file.sync();
-  await file.close();
-  await fs.rename(scratch, `${folder}/${IDENTITY_FILE}`);
+  await replaceFile(fs, `${folder}/${IDENTITY_FILE}`, `${JSON.stringify({ identity })}\n`);
   await fs.syncFolder(folder);
   return identity;
 }

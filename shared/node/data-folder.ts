@@ -2,6 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { replaceFile } from '#shared/fs/replace-file';
 
 export interface DataFolderDeps {
   readonly fs: FileSystem;
@@ -154,19 +155,8 @@ function parseIdentity(text: string): Identity | undefined {
   return { folderId, clusterId };
 }
 
-/** Written beside and renamed, so that a crash leaves a whole file or the one before. */
 async function writeIdentity(folder: string, { folderId, clusterId }: Identity, fs: FileSystem): Promise<void> {
-  const path = `${folder}/identity/${FILE}`;
-  const scratch = `${path}.new`;
-  await fs.remove(scratch);
-  const file = await fs.open(scratch, 'append');
-  try {
-    await file.append([new TextEncoder().encode(`${JSON.stringify({ folderId, clusterId })}\n`)]);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await fs.rename(scratch, path);
+  await replaceFile(fs, `${folder}/identity/${FILE}`, `${JSON.stringify({ folderId, clusterId })}\n`);
   await syncNames(folder, fs);
 }
 

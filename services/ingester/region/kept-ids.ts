@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { replaceFile } from '#shared/fs/replace-file';
 
 import type { Region } from './region.js';
 
@@ -51,24 +52,14 @@ export class KeptIds {
     if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
   }
 
-  /** Keeps what the regions know by now. Written beside and renamed: a crash leaves a whole file or the one before. */
+  /** Keeps what the regions know by now. */
   async save(open: Iterable<Region>): Promise<void> {
     const entries = new Map(this.#entries);
     for (const { regionId, epoch, applied } of open) {
       entries.set(regionId, { epoch, ids: Buffer.from(applied.encode({ hasKeys: false })).toString('base64') });
     }
     const contents: Contents = { format: FORMAT, regions: Object.fromEntries(entries) };
-    const path = `${this.#folder}/${FILE}`;
-    const scratch = `${path}.new`;
-    await this.#fs.remove(scratch);
-    const file = await this.#fs.open(scratch, 'append');
-    try {
-      await file.append([new TextEncoder().encode(`${JSON.stringify(contents)}\n`)]);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await this.#fs.rename(scratch, path);
+    await replaceFile(this.#fs, `${this.#folder}/${FILE}`, `${JSON.stringify(contents)}\n`);
     await this.#fs.syncFolder(this.#folder);
   }
 }
@@ -76,7 +67,7 @@ export class KeptIds {
 function parse(bytes: Uint8Array, path: string): Contents {
   try {
     const contents = JSON.parse(new TextDecoder().decode(bytes)) as Partial<Contents> | null;
-    if (typeof contents?.regions === 'object') return contents as Contents;
+    if (typeof contents?.regions === 'object' && contents.regions !== null) return contents as Contents;
   } catch {
     // Said below.
   }
