@@ -189,7 +189,8 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     signal: late.signal,
   });
   const log = deps.log.child({ component: 'ingester.flush' });
-  const flushing = { engine, store, scratch: config.scratchFolder, metadata, clock, random, windowMs: config.windowMs };
+  const { scratchFolder: scratch, windowMs } = config;
+  const flushing = { engine, store, fs, scratch, metadata, clock, random, windowMs };
   const { onFatal } = deps;
   const flusher = new Flusher({
     ...flushing,
@@ -205,7 +206,6 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const triggers = new Triggers({ ...config, flushBytes, flusher, regions, memory, clock, wal: () => late.wal });
   const compactor = new Compactor({
     ...flushing,
-    fs,
     regions,
     metrics,
     log: deps.log.child({ component: 'ingester.compaction' }),

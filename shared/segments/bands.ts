@@ -18,6 +18,21 @@ export function touches(a: Band, b: Band): boolean {
   return a.first <= b.last && b.first <= a.last;
 }
 
+/** The shortest band that holds them all; undefined if there are none. */
+export function around(bands: readonly Band[]): Band | undefined {
+  if (bands.length === 0) return undefined;
+  return {
+    first: bands.reduce((least, { first }) => (first < least ? first : least), bands[0].first),
+    last: bands.reduce((greatest, { last }) => (last > greatest ? last : greatest), bands[0].last),
+  };
+}
+
+/** What both have; undefined if that is nothing. */
+export function intersection(a: Band | undefined, b: Band): Band | undefined {
+  if (a === undefined || !touches(a, b)) return undefined;
+  return { first: a.first > b.first ? a.first : b.first, last: a.last < b.last ? a.last : b.last };
+}
+
 /** The bands within the bounds, joined where they overlap, ascending. */
 export function joinBands(bands: readonly Band[], bounds: TimeBounds): Band[] {
   const sorted = bands.filter((band) => overlaps(band, bounds)).sort((a, b) => (a.first < b.first ? -1 : 1));

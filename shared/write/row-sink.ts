@@ -5,11 +5,13 @@ import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { isBytes } from '#shared/rowbatch/column';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
+import { DELETED, OP } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { canonicalText, cellColumn, checkCell, nullRefused, type CellColumn, type CellValue } from './cell-value.js';
+import { isOutrun } from './outrun.js';
 import type { RegionSender } from './send.js';
-import { splitRows } from './split.js';
+import { splitRows, type RegionPart } from './split.js';
 import { indexOf, type TableIndex } from './table-index.js';
 import { outsideRange, TIME_LIMITS } from './times.js';
 import { WrittenRows } from './written-rows.js';
@@ -21,7 +23,14 @@ const PACK_BYTES = 8 * 1024 * 1024;
 /** Blocks of rows, of any size. */
 export type RowBlocks = Iterable<readonly CellValue[][]> | AsyncIterable<readonly CellValue[][]>;
 
-/** Rows with typed cells in, durable rows out: what INSERT stands on. */
+/** How a deletion went. */
+export interface Deleted {
+  readonly rowCount: number;
+  /** Whether some rows were not deleted because new ones came meanwhile. */
+  readonly isOutrun: boolean;
+}
+
+/** Rows with typed cells in, durable rows out: what INSERT and DELETE stand on. */
 export class RowSink {
   readonly #sender: RegionSender;
   readonly #rows: WrittenRows;
@@ -43,8 +52,7 @@ export class RowSink {
    * @throws `column_not_found`; `invalid_arguments` for a cell that its column does not take; those of `RowWriter`.
    */
   async insert(table: Table, columns: readonly Column[], blocks: RowBlocks, call: Call): Promise<number> {
-    const layout = new Layout(indexOf(table), columns);
-    const packer = new Packer(layout);
+    const packer = new Packer(new Layout(indexOf(table), columns, false));
     if (Symbol.asyncIterator in blocks) {
       for await (const rows of blocks) {
         packer.add(rows);
@@ -57,13 +65,67 @@ export class RowSink {
     return packer.rowCount;
   }
 
-  async #send({ builder, layout }: Pack, call: Call): Promise<void> {
-    const { index } = layout;
-    const batch = builder.finish((name) => index.byName.get(name)?.id ?? 0);
-    const parts = splitRows(index, batch, builder.series, this.#turn++);
+  /**
+   * Deletes rows, as they come.
+   *
+   * @param columns columns of the cells of each row: the tags that the rows have, and the time index.
+   * @param asOf by region: the last row that was read to decide on what is deleted. A row that was written anew since
+   *   then is not deleted, nor are some others.
+   * @returns how many rows were deleted, and whether some were not because of new ones: these are to be read again.
+   * @throws as `insert`.
+   */
+  async delete(
+    table: Table,
+    columns: readonly Column[],
+    blocks: AsyncIterable<readonly CellValue[][]>,
+    asOf: ReadonlyMap<number, bigint>,
+    call: Call,
+  ): Promise<Deleted> {
+    const packer = new Packer(new Layout(indexOf(table), columns, true));
+    let rowCount = 0;
+    let isOutrun = false;
+    const deletePacks = async (packs: readonly Pack[]): Promise<void> => {
+      for (const pack of packs) {
+        const deleted = await this.#sendDeletions(pack, asOf, call);
+        rowCount += deleted.rowCount;
+        isOutrun ||= deleted.isOutrun;
+      }
+    };
+    for await (const rows of blocks) {
+      packer.add(rows);
+      await deletePacks(packer.takeFull());
+    }
+    await deletePacks(packer.takeAll());
+    this.#rows.addDeleted(table.database, rowCount);
+    return { rowCount, isOutrun };
+  }
+
+  async #send(pack: Pack, call: Call): Promise<void> {
+    const parts = this.#partsOf(pack);
     const outcomes = await this.#sender.send(parts, call);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw AlmanacError.from(outcome.reason);
-    this.#rows.add(index.table.database, batch.rowCount);
+    this.#rows.add(pack.layout.index.table.database, pack.builder.rowCount);
+  }
+
+  async #sendDeletions(pack: Pack, asOf: ReadonlyMap<number, bigint>, call: Call): Promise<Deleted> {
+    const parts = this.#partsOf(pack);
+    const outcomes = await this.#sender.send(parts, call, { asOf });
+    let rowCount = 0;
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') {
+        rowCount += parts[i].batch.rowCount;
+        continue;
+      }
+      const failure = AlmanacError.from(outcome.reason);
+      if (!isOutrun(failure)) throw failure;
+    }
+    return { rowCount, isOutrun: outcomes.some(({ status }) => status === 'rejected') };
+  }
+
+  #partsOf({ builder, layout }: Pack): RegionPart[] {
+    const { index } = layout;
+    const batch = builder.finish((name) => (name === OP.name ? OP.id : (index.byName.get(name)?.id ?? 0)));
+    return splitRows(index, batch, builder.series, this.#turn++);
   }
 }
 
@@ -79,16 +141,19 @@ class Layout {
   readonly tags: readonly CellPlace[];
   readonly fields: readonly CellPlace[];
   readonly time: CellPlace;
+  readonly isDeletion: boolean;
 
-  constructor(index: TableIndex, columns: readonly Column[]) {
+  constructor(index: TableIndex, columns: readonly Column[], isDeletion: boolean) {
     this.index = index;
+    this.isDeletion = isDeletion;
     const names = columns.map((column) => column.name);
     for (const name of names) {
       if (!index.byName.has(name)) throw new AlmanacError('column_not_found', `Column not found: ${name}`);
     }
     const place = (column: Column): CellPlace => ({ ...cellColumn(column), position: names.indexOf(column.name) });
     const all = index.table.columns.map(place);
-    const missing = all.find(({ position, column }) => position < 0 && (!column.nullable || column.kind === 'time'));
+    const isNeeded = ({ nullable, kind }: Column): boolean => kind === 'time' || (!nullable && !isDeletion);
+    const missing = all.find(({ position, column }) => position < 0 && isNeeded(column));
     if (missing !== undefined) throw nullRefused(missing.column.name);
     this.places = all.filter(({ position }) => position >= 0);
     this.tags = tagsOf(index.table)
@@ -168,6 +233,7 @@ class Pack {
       const value = row[place.position];
       if (value !== null) this.#setField(this.builder.field(place.column.name, place.column.type), value);
     }
+    if (this.layout.isDeletion) this.builder.field(OP.name, OP.type).setNumber(this.builder.rowCount, DELETED);
     this.builder.endRowAt(timeValue);
     this.#bytes += 12;
   }

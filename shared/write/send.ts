@@ -38,6 +38,14 @@ export interface SenderOptions {
   readonly messageBytesMax?: number | undefined;
 }
 
+/** How parts are sent. */
+export interface SendOptions {
+  /** The client's name for the request; without one, each batch gets an id of its own. */
+  readonly idempotencyKey?: string | undefined;
+  /** Of deletions, by region: the last row that was read to decide on them. A part that rows have outrun is refused. */
+  readonly asOf?: ReadonlyMap<number, bigint>;
+}
+
 /** A batch as it is sent. */
 interface Encoded {
   readonly part: RegionPart;
@@ -49,6 +57,8 @@ interface Delivery {
   readonly part: RegionPart;
   readonly batchId: Uint8Array;
   readonly bytes: Uint8Array;
+  /** Zero: none. */
+  readonly asOf: bigint;
   /** Positions of series whose definitions go with it. */
   readonly defined: Set<number>;
   /** The region as it was at the last attempt. */
@@ -84,10 +94,13 @@ export class RegionSender {
    * A part fails with `region_not_found` or `table_not_found` if its table is gone: nothing of it is kept. With all
    * other errors that have `retry` its outcome is unknown.
    *
-   * @param idempotencyKey the client's name for the request; without one, each batch gets an id of its own.
    * @throws `invalid_arguments` if a part is more than a message may have: then none was sent.
    */
-  async send(parts: readonly RegionPart[], call: Call, idempotencyKey?: string): Promise<PromiseSettledResult<void>[]> {
+  async send(
+    parts: readonly RegionPart[],
+    call: Call,
+    options: SendOptions = {},
+  ): Promise<PromiseSettledResult<void>[]> {
     const encoded: Encoded[] = [];
     for (const part of parts) {
       await this.#turn(part);
@@ -96,7 +109,7 @@ export class RegionSender {
       this.#checkSize(part, bytes);
       encoded.push({ part, bytes });
     }
-    return Promise.allSettled(encoded.map((it) => this.#send(it, call, idempotencyKey)));
+    return Promise.allSettled(encoded.map((it) => this.#send(it, call, options)));
   }
 
   #checkSize({ index, batch, series }: RegionPart, bytes: Uint8Array): void {
@@ -111,13 +124,21 @@ export class RegionSender {
     );
   }
 
-  async #send({ part, bytes }: Encoded, call: Call, idempotencyKey: string | undefined): Promise<void> {
+  async #send({ part, bytes }: Encoded, call: Call, { idempotencyKey, asOf }: SendOptions): Promise<void> {
     const { region } = part;
     const batchId =
       idempotencyKey === undefined
         ? this.#batchId(this.#links.link(region).nextCounter())
         : keyedBatchId(idempotencyKey, part.index.table.tableId, region.regionId);
-    const delivery: Delivery = { part, batchId, bytes, defined: new Set(), region, uncertainEpoch: undefined };
+    const delivery: Delivery = {
+      part,
+      batchId,
+      bytes,
+      asOf: asOf?.get(region.regionId) ?? 0n,
+      defined: new Set(),
+      region,
+      uncertainEpoch: undefined,
+    };
     for (let attempt = 0; ; attempt++) {
       checkCall(call);
       try {
@@ -200,7 +221,7 @@ function keyedBatchId(key: string, tableId: number, regionId: number): Uint8Arra
   return batchId;
 }
 
-function writeRequest({ part, batchId, bytes, defined, region }: Delivery): WriteRequest {
+function writeRequest({ part, batchId, bytes, asOf, defined, region }: Delivery): WriteRequest {
   const { table } = part.index;
   return {
     tableId: table.tableId,
@@ -210,6 +231,7 @@ function writeRequest({ part, batchId, bytes, defined, region }: Delivery): Writ
     batchId,
     batch: bytes,
     definitions: definitionsOf(part, defined),
+    asOf,
   };
 }
 

@@ -9,7 +9,7 @@ import { tempFolder } from '#test/support/temp-folder';
 type Mode = 'last_row' | 'last_non_null' | 'append' | 'metrics';
 
 type Step =
-  | { readonly kind: 'write'; readonly rows: readonly RigRow[] }
+  | { readonly kind: 'write' | 'delete'; readonly rows: readonly RigRow[] }
   | { readonly kind: 'flush' | 'compact' | 'crash' | 'read' };
 
 const OPTIONS: Readonly<Record<Mode, Record<string, string>>> = {
@@ -41,6 +41,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 6,
     arbitrary: fc.array(row, { minLength: 1, maxLength: 12 }).map((rows) => ({ kind: 'write' as const, rows })),
   },
+  {
+    weight: 3,
+    arbitrary: fc.array(row, { minLength: 1, maxLength: 4 }).map((rows) => ({ kind: 'delete' as const, rows })),
+  },
   { weight: 2, arbitrary: fc.constant({ kind: 'flush' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'compact' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'crash' as const }) },
@@ -59,14 +63,27 @@ class Model {
 
   put(next: RigRow): void {
     this.#all.push(next);
-    const key = `${next.name ?? ''} ${next.host}@${next.time}`;
+    const key = keyOf(next);
     const old = this.#mode === 'last_non_null' ? this.#byKey.get(key) : undefined;
     this.#byKey.set(key, { ...old, ...next });
+  }
+
+  /** Those of the rows that are there. */
+  present(rows: readonly RigRow[]): RigRow[] {
+    return rows.filter((it) => this.#byKey.has(keyOf(it)));
+  }
+
+  delete(row: RigRow): void {
+    this.#byKey.delete(keyOf(row));
   }
 
   get rows(): RigRow[] {
     return this.#mode === 'append' ? this.#all : [...this.#byKey.values()];
   }
+}
+
+function keyOf({ name, host, time }: RigRow): string {
+  return `${name ?? ''} ${host}@${time}`;
 }
 
 /** One text for a set of rows, whatever their order. */
@@ -87,7 +104,7 @@ const COMPACTION = { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, pi
 
 describe('versions of rows', () => {
   for (const mode of ['last_row', 'last_non_null', 'append', 'metrics'] as const) {
-    it(`${mode}: any mix of writes, flushes, merges and crashes reads like the plain model`, async () => {
+    it(`${mode}: any mix of writes, deletions, flushes, merges and crashes reads like the plain model`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
           const cleanUps: (() => void)[] = [];
@@ -101,6 +118,12 @@ describe('versions of rows', () => {
                 const rows = mode === 'metrics' ? action.rows : action.rows.map((it) => ({ ...it, name: undefined }));
                 await rig.write(table, rows);
                 for (const next of rows) model.put(next);
+              } else if (action.kind === 'delete') {
+                if (mode === 'append') continue;
+                const named = mode === 'metrics' ? action.rows : action.rows.map((it) => ({ ...it, name: undefined }));
+                const gone = model.present(named).map(({ name, host, time }) => ({ name, host, time, isDeleted: true }));
+                if (gone.length > 0) await rig.write(table, gone);
+                for (const it of gone) model.delete(it);
               } else if (action.kind === 'flush') {
                 await rig.flush(table);
               } else if (action.kind === 'compact') {

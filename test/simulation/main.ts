@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util';
 
 import { ClusterSimulation } from './cluster/cluster-simulation.js';
-import { SeedFailure } from './cluster/seed-run.js';
+import { CLUSTER, SeedFailure, SINGLE } from './cluster/seed-run.js';
 
-/** `npm run simulate -- --cluster --seed N [--count M] [--trace]`: runs seeds N, N + 1 .. and ends at the first failure. */
+/**
+ * `npm run simulate -- [--cluster] --seed N [--count M] [--trace]`: runs seeds N, N + 1 .. and ends at the first failure.
+ * Without `--cluster` it is one process of each kind on a bad disk.
+ */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -13,12 +16,7 @@ async function main(): Promise<void> {
       trace: { type: 'boolean', default: false },
     },
   });
-  if (!values.cluster) {
-    process.stderr.write('name what to simulate: --cluster\n');
-    process.exitCode = 2;
-    return;
-  }
-  const simulation = new ClusterSimulation();
+  const simulation = new ClusterSimulation(values.cluster ? CLUSTER : SINGLE);
   const startedMs = performance.now();
   const first = Number(values.seed);
   const count = Number(values.count);

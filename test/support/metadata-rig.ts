@@ -52,6 +52,7 @@ export function segment(path: string, sequenceFrom: bigint, sequenceTo: bigint):
     hasMetrics: true,
     metricFirst: 3,
     metricLast: 4_294_967_295,
+    hasOps: false,
     sequenceFrom,
     sequenceTo,
     hasLate: true,

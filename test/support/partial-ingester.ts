@@ -20,7 +20,7 @@ export function partialIngester(methods: Partial<IngesterService>): IngesterServ
 
 export function writeRequest(batch: Uint8Array): WriteRequest {
   const numbers = { tableId: 1, regionId: 2, epoch: 3, schemaVersion: 4 };
-  return { ...numbers, batchId: new Uint8Array(16), batch, definitions: new Uint8Array(0) };
+  return { ...numbers, batchId: new Uint8Array(16), batch, definitions: new Uint8Array(0), asOf: 0n };
 }
 
 export const SCAN = { tableId: 1, regions: [] };

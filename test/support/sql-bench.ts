@@ -163,8 +163,15 @@ export class SqlBench {
     });
     return {
       relations,
-      segmentsConsidered: requests.map(() => 3),
-      segmentsRead: requests.map(() => 1),
+      reads: requests.map(() => ({
+        segmentCount: 3,
+        outsideTime: 1,
+        withoutSeries: 1,
+        segments: [],
+        freshRows: 0,
+        mergedFreshRows: 0,
+      })),
+      sequences: new Map(),
       release: () => this.released++,
     };
   }
@@ -202,6 +209,7 @@ export class SqlBench {
         }
         return count;
       },
+      delete: () => Promise.reject(new AlmanacError('unsupported', 'the bench deletes nothing')),
     };
   }
 

@@ -21,6 +21,7 @@ import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
 import { seriesId } from '#shared/rowbatch/series-key';
 import { METRIC_NAME, metricTagOf, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { DELETED, OP } from '#shared/schema/segment-columns';
 import { LocalStore } from '#shared/segments/local-store';
 import { Metrics } from '#shared/telemetry/metrics';
 
@@ -38,6 +39,8 @@ export interface RigRow {
   readonly time: bigint;
   readonly a?: number | undefined;
   readonly s?: string | undefined;
+  /** That there is no such row from here on. */
+  readonly isDeleted?: boolean;
 }
 
 export interface RigOptions {
@@ -194,7 +197,7 @@ export class StorageRig {
   /** The request that `write` sends; each has a new batch id. */
   request(table: Table, rows: readonly RigRow[], overrides: Partial<WriteRequest> = {}): WriteRequest {
     const ids = new Map(table.columns.map((column) => [column.name, column.id]));
-    const idOf = (name: string): number => ids.get(name) ?? 0;
+    const idOf = (name: string): number => (name === OP.name ? OP.id : (ids.get(name) ?? 0));
     const typeOfA = metricTagOf(table) === undefined ? 'Int64' : 'Float64';
     const builder = new TableBuilder(table.name);
     const entries = new Map<string, SeriesEntry>();
@@ -214,6 +217,7 @@ export class StorageRig {
         const text = ENCODER.encode(row.s);
         builder.field('s', 'String').setBytes(at, text, 0, text.length);
       }
+      if (row.isDeleted === true) builder.field(OP.name, OP.type).setNumber(at, DELETED);
       builder.endRowAt(row.time);
     }
     const definitions = [...entries.values()].map(({ tsid, tags }) => {
@@ -228,6 +232,7 @@ export class StorageRig {
       batchId: this.#nextId(),
       batch: encodeRowBatch(builder.finish(idOf)),
       definitions: encodeDefinitions(definitions),
+      asOf: 0n,
       ...overrides,
     };
   }
@@ -243,6 +248,15 @@ export class StorageRig {
       ...(a === null ? {} : { a: Number(a) }),
       ...(s === null ? {} : { s: s as string }),
     }));
+  }
+
+  /** The last row of each region that a snapshot of the table has now, by region. */
+  async sequences(table: Table): Promise<ReadonlyMap<number, bigint>> {
+    this.#known.set(table.tableId, table);
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const snapshot = await this.#snapshots.take([request], CALL);
+    snapshot.release();
+    return snapshot.sequences;
   }
 
   /** How many rows the engine finds where tags have given values, and how many segments it was given for it. */
@@ -261,7 +275,7 @@ export class StorageRig {
       );
       const sql = `SELECT count(*) FROM ${snapshot.relations[0]} WHERE ${conditions.join(' AND ')}`;
       const [[rowCount]] = await (await connection.run(sql)).getRows();
-      return { rowCount: Number(rowCount), segments: snapshot.segmentsRead[0] };
+      return { rowCount: Number(rowCount), segments: snapshot.reads[0].segments.length };
     } finally {
       connection.closeSync();
       snapshot.release();

@@ -6,6 +6,7 @@ import { firstRow, timeOf } from '#shared/duckdb/read';
 import { invariant } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
 import { isAppendOnly } from '#shared/schema/table-schema';
+import { around, intersection } from '#shared/segments/bands';
 import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
@@ -64,13 +65,15 @@ class Merge {
   readonly #published: string[] = [];
 
   constructor(job: MergeJob, deps: MergeDeps, connection: DuckDBConnection) {
-    const { table, runs } = job;
+    const { table, runs, hasOlder } = job;
     this.#job = job;
     this.#deps = deps;
     this.#connection = connection;
     this.#unique = Buffer.from(deps.random.bytes(6)).toString('hex');
     const hasMetrics = runs.every(({ segments }) => segments.every((segment) => segment.hasMetrics));
-    this.#source = { table, runs, hasMetrics, absolute: (path) => deps.store.absolute(path) };
+    const hasOps = runs.some(({ segments }) => segments.some((segment) => segment.hasOps));
+    const ops = !hasOps ? 'none' : hasOlder ? 'kept' : 'dropped';
+    this.#source = { table, runs, hasMetrics, ops, absolute: (path) => deps.store.absolute(path) };
   }
 
   async write(): Promise<Segment[]> {
@@ -85,11 +88,13 @@ class Merge {
     const segments: Segment[] = [];
     for (const range of ranges) {
       const startedMs = clock.monotonicMs();
-      segments.push(await this.#writeRange(range, segments.length));
+      const segment = await this.#writeRange(range, segments.length);
+      if (segment !== undefined) segments.push(segment);
       await rest(clock.monotonicMs() - startedMs);
     }
     const rowCount = segments.reduce((sum, segment) => sum + segment.rowCount, 0);
-    const isWhole = isAppendOnly(table) ? rowCount === expected : rowCount > 0 && rowCount <= expected;
+    const mayBeNone = this.#source.ops === 'dropped';
+    const isWhole = isAppendOnly(table) ? rowCount === expected : rowCount <= expected && (rowCount > 0 || mayBeNone);
     invariant(isWhole, `a merge of ${expected} rows gave ${rowCount}`);
     return segments;
   }
@@ -107,41 +112,48 @@ class Merge {
     });
   }
 
-  async #writeRange(range: KeyRange, part: number): Promise<Segment> {
+  /** @returns undefined if all rows of the range are deleted. */
+  async #writeRange(range: KeyRange, part: number): Promise<Segment | undefined> {
     const { table, regionId, runs, hasOlder } = this.#job;
     const { store, fs, scratch } = this.#deps;
-    const { hasMetrics } = this.#source;
+    const { hasMetrics, ops } = this.#source;
     const file = `${scratch}/${regionId}-${this.#unique}-${part}.parquet`;
     let bounds: unknown[];
     try {
-      await this.#connection.run(copyRows(mergedRows(this.#source, range), { table, hasMetrics, level: LEVEL }, file));
+      await this.#connection.run(copyRows(mergedRows(this.#source, range), { table, hasMetrics, ops, level: LEVEL }, file));
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
     } catch (error) {
       await fs.remove(file).catch(() => undefined);
       throw error;
     }
     const [rowCount, sidFirst, sidLast, timeFirst, timeLast] = bounds;
+    if (Number(rowCount) === 0) {
+      await fs.remove(file);
+      return undefined;
+    }
     const { sequenceFrom } = runs[0];
     const path = segmentPath(regionFolder(table.databaseId, table.tableId, regionId), sequenceFrom, part, this.#unique);
     this.#published.push(path);
     const published = await store.publish(file, path);
-    const bands = hasOlder ? bandsOf(runs.flatMap(({ segments }) => segments)) : [];
+    const times = { first: timeOf(timeFirst), last: timeOf(timeLast) };
+    const late = hasOlder ? intersection(around(bandsOf(runs.flatMap(({ segments }) => segments))), times) : undefined;
     return {
       path,
       schemaVersion: table.schemaVersion,
-      timeFirst: timeOf(timeFirst),
-      timeLast: timeOf(timeLast),
+      timeFirst: times.first,
+      timeLast: times.last,
       rowCount: Number(rowCount),
       sidFirst: Number(sidFirst),
       sidLast: Number(sidLast),
       sequenceFrom,
       sequenceTo: runs[runs.length - 1].sequenceTo,
-      hasLate: bands.length > 0,
-      lateFirst: bands.reduce((least, { first }) => (first < least ? first : least), bands[0]?.first ?? 0n),
-      lateLast: bands.reduce((greatest, { last }) => (last > greatest ? last : greatest), bands[0]?.last ?? 0n),
+      hasLate: late !== undefined,
+      lateFirst: late?.first ?? 0n,
+      lateLast: late?.last ?? 0n,
       hasMetrics,
       metricFirst: hasMetrics ? range.first.metric : 0,
       metricLast: hasMetrics ? range.last.metric : 0,
+      hasOps: ops === 'kept',
       ...published,
     };
   }

@@ -3,11 +3,11 @@ import { backfillText } from '#shared/duckdb/backfill';
 import { quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType } from '#shared/schema/data-type';
-import { METRIC_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { METRIC_FIELD_ID, SID_FIELD_ID, withOps } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { joinBands, touches, type Band } from '#shared/segments/bands';
 
-import { fieldName, keysOf, mergeVersions, unitOf } from '../flush/segment-sql.js';
+import { fieldName, keysOf, rowsShape, unitOf, type Ops } from '../flush/segment-sql.js';
 import type { Run } from './runs.js';
 
 /** Rows that become one. */
@@ -16,6 +16,7 @@ export interface MergeSource {
   /** Oldest first. */
   readonly runs: readonly Run[];
   readonly hasMetrics: boolean;
+  readonly ops: Ops;
   /** Where a segment lies on the disk. */
   readonly absolute: (path: string) => string;
 }
@@ -51,22 +52,22 @@ export function keyRanges(source: MergeSource, pieceRows: number): string {
  */
 export function mergedRows(source: MergeSource, range: KeyRange): string {
   const { table, runs } = source;
-  const fields = fieldsOf(table).map(fieldName);
-  const columns = [keysOf(source), ...fields].join(', ');
+  const shape = rowsShape(source);
   const inRange = rangeCondition(range, source.hasMetrics);
   const bands = lateBands(source);
   const near = runs.filter((run) => bands.some((band) => touches(band, { first: run.timeFirst, last: run.timeLast })));
   // A band is that of all that was flushed together: the run that tells of it may have no rows there, nor may another.
   if (near.length === 0) {
-    return `(SELECT ${columns} FROM ${filesOf(source, runs)} WHERE ${inRange} ORDER BY ${keysOf(source)})`;
+    const all = shape.written(`SELECT ${shape.read} FROM ${filesOf(source, runs)} WHERE ${inRange}`);
+    return `(${all} ORDER BY ${keysOf(source)})`;
   }
   const late = bandCondition(bands, table);
-  const plain = `SELECT ${columns} FROM ${filesOf(source, runs)} WHERE ${inRange} AND NOT (${late})`;
+  const plain = `SELECT ${shape.read} FROM ${filesOf(source, runs)} WHERE ${inRange} AND NOT (${late})`;
   const versions = near.map((run, version) => {
-    return `SELECT ${columns}, ${version} AS version FROM ${filesOf(source, [run])} WHERE ${inRange} AND (${late})`;
+    return `SELECT ${shape.read}, ${version} AS version FROM ${filesOf(source, [run])} WHERE ${inRange} AND (${late})`;
   });
-  const merged = mergeVersions(versions.join(' UNION ALL '), fields, source);
-  return `(SELECT * FROM (${plain} UNION ALL ${merged}) ORDER BY ${keysOf(source)})`;
+  const merged = shape.merged(versions.join(' UNION ALL '));
+  return `(SELECT * FROM (${shape.written(`${plain} UNION ALL ${merged}`)}) ORDER BY ${keysOf(source)})`;
 }
 
 /** What a finished file has: number of rows, ends of series numbers and times. */
@@ -108,13 +109,13 @@ function filesOf(source: MergeSource, runs: readonly Run[]): string {
   return readFiles(source, paths);
 }
 
-function readFiles({ table, hasMetrics }: MergeSource, paths: readonly string[]): string {
+function readFiles({ table, hasMetrics, ops }: MergeSource, paths: readonly string[]): string {
   const time = timeIndexOf(table);
   const columns = [
     ...(hasMetrics ? [columnOf(METRIC_FIELD_ID, 'metric', 'UINTEGER')] : []),
     columnOf(SID_FIELD_ID, 'sid', 'UINTEGER'),
     columnOf(time.id, 'time', dataType(time.type).duckdb),
-    ...fieldsOf(table).map((field) => {
+    ...fieldsOf(ops === 'none' ? table : withOps(table)).map((field) => {
       return columnOf(field.id, fieldName(field), dataType(field.type).duckdb, backfillText(field));
     }),
   ];

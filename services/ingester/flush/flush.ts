@@ -9,8 +9,11 @@ import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
+import { intersection } from '#shared/segments/bands';
+import type { FileSystem } from '#shared/fs/file-system';
 import type { LocalStore, PublishedFile } from '#shared/segments/local-store';
 import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
+import { OP, withOps } from '#shared/schema/segment-columns';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
@@ -18,7 +21,7 @@ import type { SeriesRegistry } from '../memtable/series-registry.js';
 import { appendRows, cellsOf } from './append-rows.js';
 import { ColumnArrays, planColumns } from './column-arrays.js';
 import { integerWidths } from './integer-widths.js';
-import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns } from './segment-sql.js';
+import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
 import { pieceEnds, slicesOf, WindowRows, type Part } from './sorted-rows.js';
 import { windowLength, windowsOf } from './windows.js';
@@ -26,6 +29,7 @@ import { windowLength, windowsOf } from './windows.js';
 export interface FlushDeps {
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
+  readonly fs: FileSystem;
   /** Folder on the store's disk for files under way. */
   readonly scratch: string;
   readonly metadata: MetadataService;
@@ -116,6 +120,9 @@ class Attempt {
   readonly #folder: string;
   readonly #relation: string;
   readonly #seriesRelation: string;
+  readonly #ops: Ops;
+  /** With operations, if rows have such. */
+  readonly #table: Table;
   /** Of `#relation`. */
   readonly #columns: string;
   readonly #published: string[] = [];
@@ -130,12 +137,16 @@ class Attempt {
     this.#relation = `rows_${job.regionId}_${this.#unique}`;
     const metrics = job.registry.metrics?.below(job.generation.seriesCount);
     this.#order = metrics === undefined ? undefined : orderByMetric(metrics);
-    this.#columns = generationColumns(job.table, integerWidths(job.generation), this.#order !== undefined);
+    const widths = integerWidths(job.generation);
+    this.#ops = !widths.has(OP.id) ? 'none' : job.generation.lateToSealed === undefined ? 'dropped' : 'kept';
+    this.#table = this.#ops === 'none' ? job.table : withOps(job.table);
+    this.#columns = generationColumns(this.#table, widths, this.#order !== undefined);
     this.#seriesRelation = `series_${job.regionId}_${this.#unique}`;
   }
 
   async writeSegments(): Promise<Segment[]> {
-    const { table, generation } = this.#job;
+    const { generation } = this.#job;
+    const table = this.#table;
     const slices = new Slices(this.#deps.clock);
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const plan = await planColumns(generation, slices);
@@ -153,7 +164,9 @@ class Attempt {
           const begin = part.piece === 0 ? 0 : ends[part.piece - 1];
           await this.#append(part, part.from === begin, columns);
           const end = ends[part.piece];
-          if (part.to === end) segments.push(await this.#writeSegment(end - begin, segments.length));
+          if (part.to < end) continue;
+          const segment = await this.#writeSegment(end - begin, segments.length);
+          if (segment !== undefined) segments.push(segment);
         }
       }
     }
@@ -165,7 +178,7 @@ class Attempt {
     if (isFirst) await this.#connection.run(`CREATE TEMP TABLE ${this.#relation} (${this.#columns})`);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
-      const rows = { from: at, to: at + to - from, cells: cellsOf(this.#job.table) };
+      const rows = { from: at, to: at + to - from, cells: cellsOf(this.#table) };
       await appendRows(writer, columns, rows, () => this.#deps.clock.turn());
     } finally {
       writer.close();
@@ -192,27 +205,37 @@ class Attempt {
     return [{ path, sidFirst: from, sidLast: to - 1, ...published }];
   }
 
-  /** Writes the rows that the engine was handed, in order, to a file. @param expected how many they are. */
-  async #writeSegment(expected: number, part: number): Promise<Segment> {
+  /**
+   * Writes the rows that the engine was handed, in order, to a file.
+   *
+   * @param expected how many they are.
+   * @returns undefined if all of them were deleted.
+   */
+  async #writeSegment(expected: number, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
-    const source = { relation: this.#relation, table, hasMetrics, late: generation.late };
+    const source = { relation: this.#relation, table, hasMetrics, late: generation.late, ops: this.#ops };
     const scratch = this.#scratchPath(String(part));
     const copied = await this.#connection.run(copySegment(source, scratch));
     const rowCount = copied.rowsChanged;
     const bounds = await firstRow(this.#connection, segmentBounds(source));
     const [rows, sidFirst, sidLast, first, last, metricFirst, metricLast] = bounds;
-    const isWhole = Number(rows) === expected && rowCount > 0 && rowCount <= expected;
+    const isWhole = Number(rows) === expected && rowCount <= expected && (rowCount > 0 || this.#ops === 'dropped');
     invariant(isWhole, `flush wrote ${rowCount} of ${Number(rows)} of ${expected} rows`);
     await this.#connection.run(`DROP TABLE ${this.#relation}`);
+    if (rowCount === 0) {
+      await this.#deps.fs.remove(scratch);
+      return undefined;
+    }
     const path = segmentPath(this.#folder, generation.sequenceFrom, part, this.#unique);
     const published = await this.#publish(scratch, path);
-    const late = isAppendOnly(table) ? undefined : generation.lateToSealed;
+    const times = { first: timeOf(first), last: timeOf(last) };
+    const late = isAppendOnly(table) ? undefined : intersection(generation.lateToSealed, times);
     return {
       path,
       schemaVersion: table.schemaVersion,
-      timeFirst: timeOf(first),
-      timeLast: timeOf(last),
+      timeFirst: times.first,
+      timeLast: times.last,
       rowCount,
       sidFirst: Number(sidFirst),
       sidLast: Number(sidLast),
@@ -224,6 +247,7 @@ class Attempt {
       hasMetrics,
       metricFirst: Number(metricFirst),
       metricLast: Number(metricLast),
+      hasOps: this.#ops === 'kept',
       ...published,
     };
   }

@@ -2,8 +2,18 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { METRIC, METRIC_FIELD_ID, SID, SID_FIELD_ID, TSID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
+import {
+  METRIC,
+  METRIC_FIELD_ID,
+  OP,
+  SID,
+  SID_FIELD_ID,
+  TSID,
+  TSID_FIELD_ID,
+  withOps,
+} from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
+import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { TimeBand } from '../memtable/generation.js';
 
 /**
@@ -50,36 +60,46 @@ export interface SegmentSource {
   readonly hasMetrics: boolean;
   /** Where the generation may hold several versions of a row. */
   readonly late: TimeBand | undefined;
+  readonly ops: Ops;
 }
+
+/**
+ * Whether rows have operations, and whether those are written: deletions that no older segment can have rows of have
+ * done all they can.
+ */
+export type Ops = 'none' | 'kept' | 'dropped';
 
 /** Writes the rows, each once, sorted by metric, series and time: without late rows they are so already. */
 export function copySegment(source: SegmentSource, path: string): string {
   // Sorted before it is widened, so that the sort moves fewer bytes.
   const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
   const level = source.hasMetrics ? METRIC_LEVEL : LEVEL;
-  return copyRows(source.late === undefined ? source.relation : sorted, { ...source, level }, path);
+  const isSorted = source.late === undefined && source.ops === 'none';
+  return copyRows(isSorted ? source.relation : sorted, { ...source, level }, path);
 }
 
 export interface CopyOptions {
   readonly table: Table;
   readonly hasMetrics: boolean;
+  readonly ops: Ops;
   readonly level: number;
 }
 
 /** Writes rows, which are `metric` if there are such, `sid`, `time` and `f<id>` and in order, to a segment's file. */
-export function copyRows(rows: string, { table, hasMetrics, level }: CopyOptions, path: string): string {
+export function copyRows(rows: string, { table, hasMetrics, ops, level }: CopyOptions, path: string): string {
+  const fields = fieldsOf(ops === 'kept' ? withOps(table) : table);
   const columns = [
     ...(hasMetrics ? [`metric AS ${METRIC}`] : []),
     `sid AS ${SID}`,
     `time AS ${quoteName(timeIndexOf(table).name)}`,
-    ...fieldsOf(table).map((column) => {
+    ...fields.map((column) => {
       return `${fieldName(column)}::${dataType(column.type).duckdb} AS ${quoteName(column.name)}`;
     }),
   ];
   const ids = [
     ...(hasMetrics ? [`${METRIC}: ${METRIC_FIELD_ID}`] : []),
     `${SID}: ${SID_FIELD_ID}`,
-    ...[timeIndexOf(table), ...fieldsOf(table)].map(fieldId),
+    ...[timeIndexOf(table), ...fields].map(fieldId),
   ];
   const target = `TO ${quoteText(path)} (${PARQUET}, COMPRESSION_LEVEL ${level}, FIELD_IDS {${ids.join(', ')}})`;
   return `COPY (SELECT ${columns.join(', ')} FROM ${rows}) ${target}`;
@@ -114,24 +134,37 @@ export function keysOf({ hasMetrics }: Pick<SegmentSource, 'hasMetrics'>): strin
 function versionedRows(source: SegmentSource): string {
   const { relation, table, late } = source;
   const unit = unitOf(table);
-  const fields = fieldsOf(table).map(fieldName);
-  const columns = [keysOf(source), ...fields].join(', ');
-  if (late === undefined || isAppendOnly(table)) return `SELECT ${columns} FROM ${relation}`;
+  const shape = rowsShape(source);
+  if (late === undefined || isAppendOnly(table)) return shape.written(`SELECT ${shape.read} FROM ${relation}`);
   const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
-  const plain = `SELECT ${columns} FROM ${relation} WHERE NOT (${band})`;
-  const banded = `SELECT ${columns}, rowid AS version FROM ${relation} WHERE ${band}`;
-  return `${plain} UNION ALL ${mergeVersions(banded, fields, source)}`;
+  const plain = `SELECT ${shape.read} FROM ${relation} WHERE NOT (${band})`;
+  const banded = `SELECT ${shape.read}, rowid AS version FROM ${relation} WHERE ${band}`;
+  return shape.written(`${plain} UNION ALL ${shape.merged(banded)}`);
 }
 
-/** One row of each key: the newest whole, or field by field the newest that is not null. */
-export function mergeVersions(
-  rows: string,
-  fields: readonly string[],
-  source: Pick<SegmentSource, 'table' | 'hasMetrics'>,
-): string {
-  const newest = mergeModeOf(source.table) === 'last_row' ? 'arg_max_null' : 'arg_max';
-  const merged = fields.map((field) => `${newest}(${field}, version) AS ${field}`);
-  return `SELECT ${[keysOf(source), ...merged].join(', ')} FROM (${rows}) GROUP BY ${keysOf(source)}`;
+/** How the rows of a segment are read, merged and written. */
+export interface RowsShape {
+  /** Columns of rows with their operations, if there are such. */
+  readonly read: string;
+  /** One row of each key. @param rows SELECT of `read` and `version`. */
+  merged(rows: string): string;
+  /** What a file gets of rows that were read. */
+  written(rows: string): string;
+}
+
+export function rowsShape(source: Pick<SegmentSource, 'table' | 'hasMetrics' | 'ops'>): RowsShape {
+  const { table, ops } = source;
+  const keys = keysOf(source);
+  const fields = fieldsOf(table).map(fieldName);
+  const op = ops === 'none' ? undefined : fieldName(OP);
+  const columns = [keys, ...fields].join(', ');
+  return {
+    read: op === undefined ? columns : `${columns}, ${op}`,
+    merged: (rows) => mergeVersions(rows, { keys, fields, mode: mergeModeOf(table), op }),
+    written: (rows) => {
+      return op === undefined || ops === 'kept' ? rows : `SELECT ${columns} FROM (${rows}) WHERE ${isPut(op)}`;
+    },
+  };
 }
 
 export function unitOf(table: Table): TimeUnit {

@@ -4,6 +4,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import type { SeriesDefinition } from '#shared/rowbatch/definitions';
 import { metricTagOf } from '#shared/schema/metric-table';
+import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
@@ -58,6 +59,8 @@ export class Region {
   opening: bigint;
   /** Whether files without an owner were looked for in this life. */
   isSearched = false;
+  /** Batches between log and memtable, in order. */
+  readonly #taken: TakenBatch[] = [];
   /** Bytes of requests that the memory budget holds for the open generation. */
   readonly #admitted = new Map<Generation, number>();
 
@@ -157,6 +160,7 @@ export class Region {
     }
     const sequenceFrom = this.#lastTaken;
     this.#lastTaken += BigInt(batch.rowCount);
+    if (batch.rowCount > 0) this.#taken.push({ batch, sids, sequenceTo: this.#lastTaken });
     return { sequenceFrom, sequenceTo: this.#lastTaken, sids, newDefinitions, firstSid };
   }
 
@@ -195,7 +199,22 @@ export class Region {
       `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,
     );
     this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
+    this.#taken.shift();
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
+  }
+
+  /**
+   * Whether a row of one of the batch's keys was taken after `sequence`, or whether that cannot be told any more.
+   * Deletions do not count: to delete what is deleted changes nothing.
+   */
+  hasNewer(batch: RowBatch, sequence: bigint): boolean {
+    const { watermark, truncatedSequence } = this.#manifest;
+    if (watermark > sequence || truncatedSequence > sequence) return true;
+    const later = [...this.generations.flatMap(({ batches }) => batches), ...this.#taken];
+    const suspects = later.filter((it) => it.sequenceTo > sequence && !hasOps(it.batch.columns));
+    if (suspects.length === 0) return false;
+    const keys = new RowKeys(batch, this.registry);
+    return suspects.some((it) => keys.meet(it));
   }
 
   /** Ends the open generation, if it has rows; what is put from now on goes to the next. */
@@ -249,6 +268,40 @@ export class Region {
     if (known >= 0) return known;
     added.push(definition);
     return this.registry.define(low, high, definition.tags.slice());
+  }
+}
+
+/** Rows that have their numbers. */
+interface TakenBatch {
+  readonly batch: RowBatch;
+  readonly sids: Uint32Array<ArrayBuffer>;
+  readonly sequenceTo: bigint;
+}
+
+/** Series and times of the rows of a batch. */
+class RowKeys {
+  readonly #times = new Map<number, Set<bigint>>();
+
+  /** Series that are not known have no rows, and nothing newer either. */
+  constructor({ tsids, seriesIndex, times, rowCount }: RowBatch, registry: SeriesRegistry) {
+    const halves = new Uint32Array(tsids.buffer, tsids.byteOffset, tsids.length * 2);
+    const sids = Array.from(tsids, (_, i) => registry.find(halves[2 * i], halves[2 * i + 1]));
+    for (let row = 0; row < rowCount; row++) {
+      const sid = sids[seriesIndex[row]];
+      if (sid < 0) continue;
+      const ofSeries = this.#times.get(sid);
+      if (ofSeries === undefined) this.#times.set(sid, new Set([times[row]]));
+      else ofSeries.add(times[row]);
+    }
+  }
+
+  meet({ batch, sids }: TakenBatch): boolean {
+    const timesOf = Array.from(sids, (sid) => this.#times.get(sid));
+    if (timesOf.every((times) => times === undefined)) return false;
+    for (let row = 0; row < batch.rowCount; row++) {
+      if (timesOf[batch.seriesIndex[row]]?.has(batch.times[row]) === true) return true;
+    }
+    return false;
   }
 }
 

@@ -4,6 +4,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { decodeDefinitions, encodeDefinitions } from '#shared/rowbatch/definitions';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { OP } from '#shared/schema/segment-columns';
+import { isAppendOnly } from '#shared/schema/table-schema';
+import { OUTRUN } from '#shared/write/outrun';
 
 import type { Ingester } from '../ingester.js';
 import { notHere, type Region, type Turn } from '../region/region.js';
@@ -38,6 +41,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     if (isRepeated(ingester, region, request)) return ingester.answered;
     const batch = decodeRowBatch(request.batch);
     checkBatch(region, batch);
+    checkOutrun(region, batch, request.asOf);
     const definitions = decodeDefinitions(request.definitions);
     checkDefinitions(region.table, definitions);
     const turn = region.take(batch, definitions);
@@ -68,6 +72,7 @@ function checkForm({ batchId, batch }: WriteRequest): void {
 function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch): void {
   if (rowCount === 0) throw new AlmanacError('invalid_arguments', `a batch for region ${regionId} has no rows`);
   const types = new Map(table.columns.map(({ id, type }) => [id, type]));
+  if (!isAppendOnly(table)) types.set(OP.id, OP.type);
   for (const { columnId, type } of columns) {
     if (types.get(columnId) === type) continue;
     // The sender has not heard of it; as with a table that is gone, it asks metadata and tries again.
@@ -75,6 +80,14 @@ function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch
       throw new AlmanacError('table_not_found', `column ${columnId} of table "${table.name}" was dropped`);
     throw new AlmanacError('invalid_arguments', `table "${table.name}" has no column ${columnId} of type ${type}`);
   }
+}
+
+/** What was read to decide on deletions must be what they delete. */
+function checkOutrun(region: Region, batch: RowBatch, asOf: bigint): void {
+  if (asOf === 0n || !region.hasNewer(batch, asOf)) return;
+  throw new AlmanacError('illegal_state', `rows of region ${region.regionId} were written after they were read`, {
+    details: OUTRUN,
+  });
 }
 
 function isRepeated(ingester: Ingester, region: Region, request: WriteRequest): boolean {

@@ -2,6 +2,7 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest, AlterTableResponse } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { checkTableName } from '#shared/schema/names';
+import { isAppendOnly } from '#shared/schema/table-schema';
 import { tableChanged, type Catalog } from '../catalog.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
@@ -22,6 +23,7 @@ export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterT
     }
     if (name !== table.name) checkNewName(catalog, table, name);
     checkColumns(table, request.columns);
+    if (isAppendOnly(request) && !isAppendOnly(table)) checkNoDeletions(catalog, table);
     catalog.tables.alter(table, request);
     const altered = existingTable(catalog, tableId);
     note(tableChanged(altered));
@@ -35,6 +37,14 @@ function checkNewName(catalog: Catalog, { database }: Table, name: string): void
   throw new AlmanacError('table_already_exists', `table "${name}" already exists`, {
     details: { database, table: name },
   });
+}
+
+/** A table that keeps every row would show those again that were deleted. */
+function checkNoDeletions(catalog: Catalog, { name, regions }: Table): void {
+  const hasDeletions = regions.some(({ regionId }) => catalog.manifest(regionId).segments.some(({ hasOps }) => hasOps));
+  if (!hasDeletions) return;
+  const text = `table "${name}" has deleted rows on its disk: merge its segments before, with ADMIN compact_table`;
+  throw new AlmanacError('invalid_arguments', text);
 }
 
 /** Rows are stored by what a column is. */

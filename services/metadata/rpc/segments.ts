@@ -50,7 +50,7 @@ export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsReques
   const { regionId, epoch, replaced, segments } = request;
   return catalog.change((note) => {
     const manifest = catalog.manifest(regionId);
-    if (hasCome(segments, manifest, catalog)) return manifest;
+    if (hasCome(segments, manifest, catalog) || hasEnded(request, catalog)) return manifest;
     const live = new Map(manifest.segments.map((segment) => [segment.path, segment]));
     checkGrant(manifest, epoch);
     const inputs = replaced.map((path) => {
@@ -83,6 +83,11 @@ export function expireSegments(catalog: Catalog, request: ExpireSegmentsRequest)
     note(manifestChanged(after));
     return after;
   });
+}
+
+/** Whether segments that were replaced by nothing, because all of their rows are deleted, are gone. */
+function hasEnded({ replaced, segments }: ReplaceSegmentsRequest, { segments: store }: Catalog): boolean {
+  return segments.length === 0 && replaced.length > 0 && replaced.every((path) => store.isGarbage(path));
 }
 
 function checkGrant({ regionId, epoch: open }: RegionManifest, epoch: number): void {

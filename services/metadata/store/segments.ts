@@ -17,6 +17,7 @@ interface SegmentRow {
   crc32c: bigint;
   metric_first: bigint | null;
   metric_last: bigint | null;
+  has_ops: bigint;
 }
 
 interface SeriesFileRow {
@@ -53,7 +54,7 @@ export class SegmentStore {
     this.#insert = connection.prepare(
       `INSERT INTO segments VALUES (@path, @regionId, @schemaVersion, @timeFirst, @timeLast, @rowCount, @bytes,
        @sidFirst, @sidLast, @sequenceFrom, @sequenceTo, @lateFirst, @lateLast, @crc32c,
-       @metricFirst, @metricLast)`,
+       @metricFirst, @metricLast, @hasOps)`,
     );
     this.#insertSeries = connection.prepare(
       'INSERT INTO series_files VALUES (@path, @regionId, @sidFirst, @sidLast, @bytes, @crc32c)',
@@ -102,7 +103,8 @@ export class SegmentStore {
     const metricLast = segment.hasMetrics ? segment.metricLast : null;
     const ofSeries = { sidFirst, sidLast, metricFirst, metricLast };
     const bounds = { timeFirst, timeLast, ...ofSeries, sequenceFrom, sequenceTo, lateFirst, lateLast };
-    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, ...bounds });
+    const hasOps = segment.hasOps ? 1 : 0;
+    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, hasOps, ...bounds });
   }
 
   insertSeriesFile(regionId: number, file: SeriesFile): void {
@@ -161,5 +163,6 @@ function segmentFromRow(row: SegmentRow): Segment {
     hasMetrics: row.metric_first !== null,
     metricFirst: Number(row.metric_first ?? 0),
     metricLast: Number(row.metric_last ?? 0),
+    hasOps: row.has_ops !== 0n,
   };
 }

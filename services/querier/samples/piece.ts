@@ -7,12 +7,17 @@ export interface SampleColumns {
   readonly start: number | undefined;
 }
 
+/** Mark of a row that has no value, but maybe a histogram. */
+export const MISSING = 1;
+/** Mark of a row before which none of the same time counts: a deletion, or the first row behind one. */
+export const HIDES = 2;
+
 /** Rows of one series from one source, in the order in which they count: of equal times the later row does. */
 export interface Piece {
   /** Milliseconds. */
   readonly times: Float64Array;
   readonly values: Float64Array;
-  /** 1 where the row has no value, but maybe a histogram; absent where all have one. */
+  /** `MISSING` and `HIDES`; absent where no row is marked. */
   readonly missing: Uint8Array | undefined;
   /** By place; absent where there are none. */
   readonly histograms: readonly (Uint8Array | undefined)[] | undefined;
@@ -33,7 +38,7 @@ export function between(piece: Piece, fromMs: number, toMs: number): Piece {
 
 /** One piece of all, ascending: of equal times the last row stays. */
 export function merged(pieces: readonly Piece[], keepsMissing: boolean): Piece {
-  const all = pieces.length === 1 ? pieces[0] : joined(pieces);
+  const all = unhidden(pieces.length === 1 ? pieces[0] : joined(pieces));
   const whole = keepsMissing ? all : withoutMissing(all);
   if (whole.isAscending) return keepsMissing ? withoutMissing(whole) : whole;
   const order = Int32Array.from(whole.times, (_, i) => i);
@@ -44,11 +49,29 @@ export function merged(pieces: readonly Piece[], keepsMissing: boolean): Piece {
   return keepsMissing ? withoutMissing(sorted) : sorted;
 }
 
+/** Without the rows that deletions hide; those are missing rows from then on. */
+function unhidden(piece: Piece): Piece {
+  const { missing, times } = piece;
+  if (missing?.some((mark) => (mark & HIDES) !== 0) !== true) return piece;
+  const hiding = new Map<number, number>();
+  for (let i = 0; i < missing.length; i++) if ((missing[i] & HIDES) !== 0) hiding.set(times[i], i);
+  const places: number[] = [];
+  for (let i = 0; i < times.length; i++) if (i >= (hiding.get(times[i]) ?? 0)) places.push(i);
+  const counting = picked(piece, Int32Array.from(places));
+  return {
+    ...counting,
+    missing: counting.missing?.map((mark) => mark & MISSING),
+    isAscending: piece.isAscending,
+  };
+}
+
 function withoutMissing(piece: Piece): Piece {
   const { missing, histograms } = piece;
   if (missing === undefined) return piece;
   const places: number[] = [];
-  for (let i = 0; i < missing.length; i++) if (missing[i] === 0 || histograms?.[i] !== undefined) places.push(i);
+  for (let i = 0; i < missing.length; i++) {
+    if ((missing[i] & MISSING) === 0 || histograms?.[i] !== undefined) places.push(i);
+  }
   if (places.length === missing.length) return { ...piece, missing: undefined };
   return { ...picked(piece, Int32Array.from(places)), missing: undefined, isAscending: piece.isAscending };
 }

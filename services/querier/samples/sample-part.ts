@@ -4,6 +4,7 @@ import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import { hasValue, type Column } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { DELETED, OP } from '#shared/schema/segment-columns';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { RowsPart } from '../snapshot/rows-form.js';
@@ -11,7 +12,7 @@ import { DoubleBlocks, FlagBlocks, IntegerBlocks } from './blocks.js';
 import { Doubles, Integers } from './growing.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { millisOf } from './millis.js';
-import { upperBound, type Piece, type SampleColumns } from './piece.js';
+import { HIDES, MISSING, upperBound, type Piece, type SampleColumns } from './piece.js';
 
 /** Values of one field by row. */
 interface Field {
@@ -61,6 +62,8 @@ export class SamplePart implements RowsPart {
   readonly #notesPresence: boolean;
   /** Columns that came and whose values are not here. */
   readonly #leftOut = new Set<number>();
+  /** Rows that are deletions. */
+  readonly #deletions = new Set<number>();
   readonly #runs = new Map<number, SeriesRun>();
   /** By column and name of series: rows below have no value. */
   readonly #without = new Map<string, number>();
@@ -77,7 +80,7 @@ export class SamplePart implements RowsPart {
 
   takes(scanned: ScanBatch, batch: RowBatch): boolean {
     // A column that is new to the part may be one that the table is read by now.
-    const isKnown = (id: number): boolean => this.#known.has(id) || this.#leftOut.has(id);
+    const isKnown = (id: number): boolean => id === OP.id || this.#known.has(id) || this.#leftOut.has(id);
     return scanned.generation === this.generation && batch.columns.every(({ columnId }) => isKnown(columnId));
   }
 
@@ -90,6 +93,10 @@ export class SamplePart implements RowsPart {
   async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
     const base = this.rowCount;
     for (const column of batch.columns) {
+      if (column.columnId === OP.id) {
+        this.#noteDeletions(column, base, batch.rowCount);
+        continue;
+      }
       const isRead = this.#read.has(column.columnId);
       if (!isRead) this.#leftOut.add(column.columnId);
       if (!isRead && !this.#notesPresence) continue;
@@ -127,7 +134,7 @@ export class SamplePart implements RowsPart {
     return {
       times: run.times.array.subarray(0, count),
       values: this.#numbers(run, columns.value).subarray(0, count),
-      missing: flagsAt(this.#fields.get(columns.value), rows),
+      missing: this.#marks(columns.value, rows),
       histograms: bytesAt(columns.histogram === undefined ? undefined : this.#fields.get(columns.histogram), rows),
       starts:
         columns.start === undefined || !this.#fields.has(columns.start)
@@ -183,6 +190,20 @@ export class SamplePart implements RowsPart {
       if (slices.isOver(1)) await slices.turn();
     }
     return found.subarray(0, count);
+  }
+
+  #noteDeletions(column: Column, base: number, rowCount: number): void {
+    if (column.kind !== 'fixed') return;
+    for (let row = 0; row < rowCount; row++) {
+      if (hasValue(column, row) && column.values[row] === DELETED) this.#deletions.add(base + row);
+    }
+  }
+
+  #marks(valueId: number, rows: Int32Array): Uint8Array | undefined {
+    const marks = flagsAt(this.#fields.get(valueId), rows);
+    if (marks === undefined && !rows.some((row) => this.#deletions.has(row))) return undefined;
+    if (this.#deletions.size === 0) return marks;
+    return Uint8Array.from(rows, (row, i) => (this.#deletions.has(row) ? MISSING | HIDES : (marks?.[i] ?? 0)));
   }
 
   #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {

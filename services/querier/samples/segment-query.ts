@@ -2,7 +2,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { METRIC_FIELD_ID, SID } from '#shared/schema/segment-columns';
+import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { FileColumns } from '../snapshot/segment-files.js';
@@ -34,6 +34,8 @@ export interface SegmentQuery {
   readonly startAt: number | undefined;
   /** Position of the column of histograms; undefined if the files have none. */
   readonly histogramAt: number | undefined;
+  /** Position of the column of operations, 0 where a row has none; undefined if the files have none. */
+  readonly opAt: number | undefined;
   sql(wanted: RowsWanted): string;
 }
 
@@ -57,10 +59,13 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
   ];
   const startAt = start === undefined ? undefined : selected.push(`coalesce(${quoteName(start)}::DOUBLE, 0)`) - 1;
   const histogramAt = histogram === undefined ? undefined : selected.push(quoteName(histogram)) - 1;
+  const op = names.get(OP.id);
+  const opAt = op === undefined ? undefined : selected.push(`coalesce(${quoteName(op)}, 0)::INTEGER`) - 1;
   const metric = names.get(METRIC_FIELD_ID);
   return {
     startAt,
     histogramAt,
+    opAt,
     sql: ({ paths, metrics, sids, range }) => {
       const where = [
         ...(metric === undefined || metrics === undefined ? [] : [isOneOf(metric, metrics)]),

@@ -2,7 +2,9 @@ import type { Slices } from '#shared/clock/slices';
 import type { DuckDBConnection, DuckDBDataChunk } from '#shared/duckdb/engine';
 import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk';
 
-import { joined, type Piece } from './piece.js';
+import { ANEW, DELETED } from '#shared/schema/segment-columns';
+
+import { HIDES, joined, MISSING, type Piece } from './piece.js';
 import type { SegmentQuery } from './segment-query.js';
 
 /** Rows of a segment, by series. */
@@ -23,10 +25,11 @@ class Rows {
   readonly missing: Uint8Array;
   readonly starts: Float64Array | undefined;
   readonly histograms: (Uint8Array | undefined)[] | undefined;
+  readonly #ops: Int32Array | undefined;
   isMissing = false;
   #count = 0;
 
-  constructor(length: number, { startAt, histogramAt }: SegmentQuery) {
+  constructor(length: number, { startAt, histogramAt, opAt }: SegmentQuery) {
     this.files = new Int32Array(length);
     this.sids = new Int32Array(length);
     this.times = new Float64Array(length);
@@ -34,9 +37,10 @@ class Rows {
     this.missing = new Uint8Array(length);
     this.starts = startAt === undefined ? undefined : new Float64Array(length);
     this.histograms = histogramAt === undefined ? undefined : new Array<Uint8Array | undefined>(length);
+    this.#ops = opAt === undefined ? undefined : new Int32Array(length);
   }
 
-  add(chunk: DuckDBDataChunk, { startAt, histogramAt }: SegmentQuery): void {
+  add(chunk: DuckDBDataChunk, { startAt, histogramAt, opAt }: SegmentQuery): void {
     const at = this.#count;
     copyIntegers(chunk, 0, this.files, at);
     copyIntegers(chunk, 1, this.sids, at);
@@ -47,7 +51,20 @@ class Rows {
     if (histogramAt !== undefined && this.histograms !== undefined) {
       for (const [i, cell] of chunk.getColumnValues(histogramAt).entries()) this.histograms[at + i] = blobOf(cell);
     }
+    if (opAt !== undefined && this.#ops !== undefined) {
+      copyIntegers(chunk, opAt, this.#ops, at);
+      this.#markOps(this.#ops, at, at + chunk.rowCount);
+    }
     this.#count += chunk.rowCount;
+  }
+
+  #markOps(ops: Int32Array, from: number, to: number): void {
+    for (let row = from; row < to; row++) {
+      if (ops[row] === DELETED) this.missing[row] = MISSING | HIDES;
+      else if (ops[row] === ANEW) this.missing[row] |= HIDES;
+      else continue;
+      this.isMissing = true;
+    }
   }
 
   /** The end of the run of rows from `from` on that are of one series and file. */

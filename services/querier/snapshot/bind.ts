@@ -1,9 +1,12 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
+import { OP } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import { joinBands, overlaps, touches, type Band, type TimeBounds } from '#shared/segments/bands';
+import { isPut, mergeVersions } from '#shared/segments/versions-sql';
+import type { SegmentRead, TableRead } from './binding.js';
 import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-table.js';
@@ -25,6 +28,28 @@ export interface BindTarget {
   /** Names of the columns that are read; undefined: all. */
   readonly columns: ReadonlySet<string> | undefined;
   readonly bounds: TimeBounds;
+}
+
+/** What the regions are read by, for EXPLAIN: segments in the order of the regions. */
+export type ReadRows = Pick<TableRead, 'segments' | 'freshRows' | 'mergedFreshRows'>;
+
+/** Which rows are read, and where versions are merged. */
+export function readRows(regions: readonly BoundRegion[], { table, bounds }: BindTarget): ReadRows {
+  const read = { segments: [] as SegmentRead[], freshRows: 0, mergedFreshRows: 0 };
+  for (const { view, segments, named } of regions) {
+    if (named?.sids.length === 0) continue;
+    const parts = partsWithin(view, bounds);
+    const isNear = nearOf(bandsOf(segments, parts, table, bounds));
+    for (const { segment } of segments) {
+      const isMerged = isNear({ first: segment.timeFirst, last: segment.timeLast });
+      read.segments.push({ segment, isMerged });
+    }
+    for (const { part, rowCount } of parts) {
+      read.freshRows += rowCount;
+      if (part.times !== undefined && isNear(part.times)) read.mergedFreshRows += rowCount;
+    }
+  }
+  return read;
 }
 
 /** A parenthesised SELECT that gives the rows of all regions, each row once. */
@@ -100,15 +125,33 @@ function regionRows({ view, segments, named, metrics }: BoundRegion, shape: Shap
   if (sids?.length === 0) return undefined;
   const { bounds, table } = shape;
   const rows: RowFilter = { bounds, sids, metrics };
-  const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
-  const bands = isAppendOnly(table) ? [] : joinBands(lateBands(segments, parts), bounds);
-  const plain = { rows, band: { bands, side: 'outside' } as const };
+  const parts = partsWithin(view, bounds);
+  const bands = bandsOf(segments, parts, table, bounds);
+  const plain = { rows, band: { bands, side: 'outside' } as const, putsOnly: true };
   const selects = [
     ...segmentSelects(segments, shape, plain),
     ...parts.map((part) => partSelect(part, shape, plain)),
     ...(bands.length > 0 ? mergedRows({ bands, segments, parts, rows }, shape) : []),
   ];
   return selects.length === 0 ? undefined : selects.join(' UNION ALL ');
+}
+
+function partsWithin({ parts }: EngineView, bounds: TimeBounds): EnginePartView[] {
+  return parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
+}
+
+/** Where a row may have several versions. */
+function bandsOf(
+  segments: readonly SegmentSource[],
+  parts: readonly EnginePartView[],
+  table: Table,
+  bounds: TimeBounds,
+): Band[] {
+  return isAppendOnly(table) ? [] : joinBands(lateBands(segments, parts), bounds);
+}
+
+function nearOf(bands: readonly Band[]): (range: Band) => boolean {
+  return (range) => bands.some((band) => touches(band, range));
 }
 
 interface LateRows {
@@ -132,24 +175,34 @@ function lateBands(segments: readonly SegmentSource[], parts: readonly EnginePar
  * their sequences, then parts) and its place in it.
  */
 function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): string[] {
-  const filter = { rows, band: { bands, side: 'inside' } as const };
-  const isNear = (range: Band): boolean => bands.some((band) => touches(band, range));
+  const filter = { rows, band: { bands, side: 'inside' } as const, putsOnly: false };
+  const hasOps =
+    segments.some(({ columns }) => columns.has(OP.id)) || parts.some(({ part }) => part.fieldIds.has(OP.id));
+  const sourced = hasOps ? { ...shape, fields: [...shape.fields, OP] } : shape;
+  const isNear = nearOf(bands);
   const selects: string[] = [];
   let rank = 0;
   for (const source of segments) {
     rank++;
     const { timeFirst, timeLast } = source.segment;
     if (!isNear({ first: timeFirst, last: timeLast })) continue;
-    selects.push(...segmentSelects([source], shape, filter, `, ${rank}::BIGINT << 40 AS version`));
+    selects.push(...segmentSelects([source], sourced, filter, `, ${rank}::BIGINT << 40 AS version`));
   }
   for (const view of parts) {
     rank++;
     if (view.part.times === undefined || !isNear(view.part.times)) continue;
-    selects.push(partSelect(view, shape, filter, `, (${rank}::BIGINT << 40) + rowid AS version`));
+    selects.push(partSelect(view, sourced, filter, `, (${rank}::BIGINT << 40) + rowid AS version`));
   }
   // A band is that of all that was flushed together: the segment that tells of it may have no rows there.
   if (selects.length === 0) return [];
-  const newest = mergeModeOf(shape.table) === 'last_row' ? 'arg_max_null' : 'arg_max';
-  const merged = shape.fields.map((field) => `${newest}(${internalName(field)}, version) AS ${internalName(field)}`);
-  return [`SELECT ${['sid', 'time', ...merged].join(', ')} FROM (${selects.join(' UNION ALL ')}) GROUP BY sid, time`];
+  const fields = shape.fields.map(internalName);
+  const op = hasOps ? internalName(OP) : undefined;
+  const merged = mergeVersions(selects.join(' UNION ALL '), {
+    keys: 'sid, time',
+    fields,
+    mode: mergeModeOf(shape.table),
+    op,
+  });
+  if (op === undefined) return [merged];
+  return [`SELECT ${['sid', 'time', ...fields].join(', ')} FROM (${merged}) WHERE ${isPut(op)}`];
 }

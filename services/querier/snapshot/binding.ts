@@ -1,4 +1,4 @@
-import type { Table } from '#shared/contracts/gen/common';
+import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
 import type { Place } from '#shared/limits/bounded-queue';
 
@@ -14,6 +14,27 @@ export interface BindRequest {
   readonly tagValues: ReadonlyMap<string, readonly string[]>;
 }
 
+/** What a query is given of a table. */
+export interface TableRead {
+  /** Those that the manifest has. */
+  readonly segmentCount: number;
+  /** How many of them are left out because they have no rows of the query's time. */
+  readonly outsideTime: number;
+  /** How many others are left out because they have none of its series or metrics. */
+  readonly withoutSeries: number;
+  readonly segments: readonly SegmentRead[];
+  /** Rows that are in no segment yet, as far as they may be of the query's time. */
+  readonly freshRows: number;
+  /** How many of them are in parts of which versions are merged. */
+  readonly mergedFreshRows: number;
+}
+
+export interface SegmentRead {
+  readonly segment: Segment;
+  /** Whether it has rows in a time in which versions are merged; all of it is read plainly otherwise. */
+  readonly isMerged: boolean;
+}
+
 /** One consistent view of the tables of a query: all that was acknowledged before it was taken, each row once. */
 export interface Snapshot {
   /**
@@ -21,9 +42,10 @@ export interface Snapshot {
    * engine types (`DataType.duckdb`), to stand in a FROM clause.
    */
   readonly relations: readonly string[];
-  /** For EXPLAIN: how many segments each request considered, and how many were left after pruning. */
-  readonly segmentsConsidered: readonly number[];
-  readonly segmentsRead: readonly number[];
+  /** For EXPLAIN: what is read for each request. */
+  readonly reads: readonly TableRead[];
+  /** The last row of each region that is in it, by region. */
+  readonly sequences: ReadonlyMap<number, bigint>;
   /** Lets go of files and fresh rows; must be called when the query has ended. */
   release(): void;
 }

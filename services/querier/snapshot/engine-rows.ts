@@ -1,6 +1,8 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { hasOps, withOps } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
 import { FreshPart } from './fresh-part.js';
@@ -29,8 +31,9 @@ export class EngineRows implements RowsForm<FreshPart, SeriesTable> {
     this.#deps = deps;
   }
 
-  createPart(regionId: number, table: Table, first: ScanBatch): Promise<FreshPart> {
-    return FreshPart.create(this.#deps, this.#name('fresh', regionId), table, first);
+  createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<FreshPart> {
+    const stored = hasOps(batch.columns) ? withOps(table) : table;
+    return FreshPart.create(this.#deps, this.#name('fresh', regionId), stored, first);
   }
 
   async createSeries(regionId: number, table: Table): Promise<SeriesTable | undefined> {

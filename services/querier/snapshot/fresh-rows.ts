@@ -163,7 +163,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
       const batch = decodeRowBatch(scanned.batch);
       let part = this.#parts.at(-1);
       if (part?.takes(scanned, batch) !== true) {
-        part = await this.#deps.form.createPart(this.#regionId, table, scanned);
+        part = await this.#deps.form.createPart(this.#regionId, table, scanned, batch);
         this.#parts.push(part);
       }
       await part.append(scanned, batch, () => this.#deps.clock.turn());

@@ -20,6 +20,7 @@ interface SegmentForm {
   readonly path: string;
   readonly schemaVersion: number;
   readonly hasMetrics: boolean;
+  readonly hasOps: boolean;
 }
 
 /**
@@ -54,8 +55,8 @@ export class SegmentFiles {
   }
 
   /** The columns of a segment that was checked; the same object for all that have the same columns for the same reason. */
-  columnsOf({ path, schemaVersion, hasMetrics }: SegmentForm): Promise<FileColumns> {
-    const key = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics}`;
+  columnsOf({ path, schemaVersion, hasMetrics, hasOps }: SegmentForm): Promise<FileColumns> {
+    const key = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
     let columns = this.#columns.get(key);
     if (columns === undefined) {
       columns = this.#readColumns(path);

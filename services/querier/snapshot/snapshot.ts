@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
+import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
@@ -10,9 +10,9 @@ import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { LocalStore } from '#shared/segments/local-store';
 
-import { overlaps, type TimeBounds } from '#shared/segments/bands';
-import { bindTable, type BoundRegion } from './bind.js';
-import type { BindRequest, Snapshot, Snapshots, TakeOptions } from './binding.js';
+import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
+import { bindTable, readRows, type BoundRegion } from './bind.js';
+import type { BindRequest, Snapshot, Snapshots, TableRead, TakeOptions } from './binding.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';
@@ -39,8 +39,7 @@ export interface SnapshotDeps {
 interface BoundTable {
   readonly views: readonly EngineView[];
   readonly relation: string;
-  readonly segmentsConsidered: number;
-  readonly segmentsRead: number;
+  readonly read: TableRead;
 }
 
 /** A snapshot in the making. */
@@ -54,8 +53,8 @@ interface Taking {
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];
   readonly relations: readonly string[];
-  readonly segmentsConsidered: readonly number[];
-  readonly segmentsRead: readonly number[];
+  readonly reads: readonly TableRead[];
+  readonly sequences: ReadonlyMap<number, bigint>;
   readonly #views: EngineView[];
 
   /** @param views all that are held for it. */
@@ -63,8 +62,8 @@ class TableSnapshot implements Snapshot {
     this.tables = tables;
     this.#views = views;
     this.relations = tables.map(({ relation }) => relation);
-    this.segmentsConsidered = tables.map(({ segmentsConsidered }) => segmentsConsidered);
-    this.segmentsRead = tables.map(({ segmentsRead }) => segmentsRead);
+    this.reads = tables.map(({ read }) => read);
+    this.sequences = new Map(views.map(({ manifest, sequenceTo }) => [manifest.regionId, sequenceTo]));
   }
 
   release(): void {
@@ -183,19 +182,22 @@ export class RegionSnapshots implements Snapshots {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
     const bound: BoundRegion[] = [];
+    let outsideTime = 0;
+    let withoutSeries = 0;
     for (const view of views) {
       const named = await view.series?.matching(this.#deps.connection, tagValues);
       const metrics = await view.series?.metrics(this.#deps.connection, tagValues);
-      const segments = prune(view.manifest, { bounds, sids: named?.sids, metrics });
+      const inTime = view.manifest.segments.filter((segment) => overlaps(timesOf(segment), bounds));
+      const segments = inTime.filter((segment) => mayHave(segment, { sids: named?.sids, metrics }));
+      outsideTime += view.manifest.segments.length - inTime.length;
+      withoutSeries += inTime.length - segments.length;
       await this.#files.check(segments);
       bound.push({ view, segments: await this.#sources(segments), named, metrics });
     }
-    return {
-      views,
-      relation: bindTable(bound, { ...request, bounds }),
-      segmentsConsidered: sum(views.map(({ manifest }) => manifest.segments.length)),
-      segmentsRead: sum(bound.map(({ segments }) => segments.length)),
-    };
+    const target = { ...request, bounds };
+    const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
+    const read = { segmentCount, outsideTime, withoutSeries, ...readRows(bound, target) };
+    return { views, relation: bindTable(bound, target), read };
   }
 
   async #sources(segments: readonly Segment[]): Promise<SegmentSource[]> {
@@ -225,13 +227,15 @@ function boundsOf({ timeFrom, timeTo }: BindRequest): TimeBounds {
   return { from: timeFrom, to: timeTo };
 }
 
-function prune(manifest: RegionManifest, { bounds, sids, metrics }: RowFilter): Segment[] {
-  return manifest.segments.filter((segment) => {
-    if (!overlaps({ first: segment.timeFirst, last: segment.timeLast }, bounds)) return false;
-    if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false)
-      return false;
-    return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
-  });
+function timesOf({ timeFirst, timeLast }: Segment): Band {
+  return { first: timeFirst, last: timeLast };
+}
+
+/** Whether a segment may have rows of one of the series, and of one of the metrics. */
+function mayHave(segment: Segment, { sids, metrics }: Pick<RowFilter, 'sids' | 'metrics'>): boolean {
+  if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false)
+    return false;
+  return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
 }
 
 /** The wanted tag values by column id. */
@@ -242,8 +246,4 @@ function tagIds({ table, tagValues }: BindRequest): ReadonlyMap<number, readonly
     if (values !== undefined) ids.set(column.id, values);
   }
   return ids;
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

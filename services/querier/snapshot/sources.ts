@@ -2,8 +2,9 @@ import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { METRIC_FIELD_ID, SID } from '#shared/schema/segment-columns';
+import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
+import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';
 import { filterSql, type BandFilter, type KeyColumns, type RowFilter } from './row-filter.js';
@@ -19,6 +20,7 @@ export interface SegmentSource {
 /** What is read from every source of a region: `sid, time`, and a column `f<id>` for each field. */
 export interface SourceShape {
   readonly table: Table;
+  /** With operations where versions are merged. */
   readonly fields: readonly Column[];
   readonly unit: TimeUnit;
 }
@@ -26,6 +28,8 @@ export interface SourceShape {
 export interface SourceFilter {
   readonly rows: RowFilter;
   readonly band: BandFilter | undefined;
+  /** Whether deletions are left out, where the source can have any. */
+  readonly putsOnly: boolean;
 }
 
 /** Units in which Parquet gives times back: only nanoseconds stay as they are. */
@@ -52,7 +56,7 @@ export function segmentSelects(
   const groups = new Map<string, SegmentSource[]>();
   for (const source of segments) {
     const names = [timeIndexOf(shape.table), ...shape.fields].map((column) => source.columns.get(column.id) ?? null);
-    const key = JSON.stringify([source.columns.has(METRIC_FIELD_ID), ...names]);
+    const key = JSON.stringify([source.columns.has(METRIC_FIELD_ID), source.columns.has(OP.id), ...names]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [source]);
     else group.push(source);
@@ -86,8 +90,9 @@ function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter
     `${restored(time, dataType(timeIndexOf(table).type).duckdb)} AS time`,
     ...fields.map((field) => `${fileColumn(field, columns)} AS ${internalName(field)}`),
   ];
-  const where = filterSql(filter.rows, filter.band, keys);
-  return `SELECT ${selected.join(', ')}${extra} FROM read_parquet([${paths}]) WHERE ${where}`;
+  const op = columns.get(OP.id);
+  const where = [filterSql(filter.rows, filter.band, keys), ...(filter.putsOnly && op !== undefined ? [isPut(op)] : [])];
+  return `SELECT ${selected.join(', ')}${extra} FROM read_parquet([${paths}]) WHERE ${where.join(' AND ')}`;
 }
 
 function fileColumn(field: Column, columns: FileColumns): string {
@@ -114,7 +119,8 @@ export function partSelect(
   });
   const keys: KeyColumns = { sid: 'sid', time: 'time', unit: shape.unit, factor: 1n };
   // Later rows may be added while the query runs.
-  const where = `rowid < ${rowCount} AND ${filterSql(filter.rows, filter.band, keys)}`;
+  const puts = filter.putsOnly && part.fieldIds.has(OP.id) ? ` AND ${isPut(internalName(OP))}` : '';
+  const where = `rowid < ${rowCount} AND ${filterSql(filter.rows, filter.band, keys)}${puts}`;
   return `SELECT ${['sid', 'time', ...columns].join(', ')}${extra} FROM ${part.relation} WHERE ${where}`;
 }
 

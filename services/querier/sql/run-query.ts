@@ -30,6 +30,8 @@ export interface BoundQuery {
   readonly sql: string;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
+  /** Milliseconds that the snapshot took. */
+  readonly snapshotMs: number;
   /** The result, where it is known to be small and was begun before the snapshot was there. */
   readonly result: ResultSet | undefined;
 }
@@ -66,10 +68,12 @@ export async function* withBoundQuery<T>(
       ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
       : undefined;
     const waiting = { guess: early?.guess, place: placeAfter(early, place) };
+    const askedMs = deps.clock.monotonicMs();
     const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, waiting));
     try {
       const result = snapshot === early?.guess ? await early.result : undefined;
-      yield* use({ planned, sql: sqlOf(snapshot), connection, snapshot, result });
+      const snapshotMs = deps.clock.monotonicMs() - askedMs;
+      yield* use({ planned, sql: sqlOf(snapshot), connection, snapshot, snapshotMs, result });
     } finally {
       snapshot.release();
     }

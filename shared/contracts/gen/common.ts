@@ -77,6 +77,8 @@ export interface Segment {
   readonly hasMetrics: boolean;
   readonly metricFirst: number;
   readonly metricLast: number;
+  /** Whether rows may have operations (docs/formats/segment.md): only then the file has that column. */
+  readonly hasOps: boolean;
 }
 
 /** One immutable Parquet file of series definitions. */

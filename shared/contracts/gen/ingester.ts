@@ -44,6 +44,11 @@ export interface WriteRequest {
   readonly batch: Uint8Array;
   /** Definitions of series (docs/formats/row-batch.md); may be empty. */
   readonly definitions: Uint8Array;
+  /**
+   * Of deletions: the region as it was read when they were decided on. If a row of theirs was written since, the batch is
+   * refused with `illegal_state`. Zero: none is looked for.
+   */
+  readonly asOf: bigint;
 }
 
 export interface WriteResponse {

@@ -31,6 +31,8 @@ export interface Attempt {
    * may be on its way for ever.
    */
   settledMs: number;
+  /** Whether its rows are taken away, of those keys, and not put. */
+  readonly isDeletion: boolean;
 }
 
 /** A statement that takes rows away: all that were acknowledged before it began, some of those that it met. */
@@ -74,7 +76,8 @@ export interface Version {
 
 /** Whether a read must show a row, unless newer versions hide it. */
 export function isRequired({ attempt, row }: Version, { erasers, seenMs }: History, read: ReadTime): boolean {
-  const doneMs = Math.min(attempt.endMs, seenMs.get(numberOf(row)) ?? Infinity);
+  const seenAtMs = attempt.isDeletion ? Infinity : (seenMs.get(numberOf(row)) ?? Infinity);
+  const doneMs = Math.min(attempt.endMs, seenAtMs);
   if (doneMs > read.fromMs) return false;
   return !erasers.some((it) => it.fromMs <= read.toMs && it.settledMs >= attempt.startMs);
 }

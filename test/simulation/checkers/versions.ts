@@ -13,7 +13,7 @@ import {
 
 /**
  * Each series and time is there once, and each of its fields has the value of one of the newest versions: one that no
- * acknowledged version has surely replaced. @returns what is wrong.
+ * acknowledged version has surely replaced, and no acknowledged deletion taken away. @returns what is wrong.
  */
 export function checkVersions(
   rows: readonly ReadRow[],
@@ -32,7 +32,7 @@ export function checkVersions(
   }
   for (const [key, its] of versions) {
     if (seen.has(key)) continue;
-    const lost = its.find((it) => isRequired(it, history, read));
+    const lost = new KeyCheck(its, history, read).lost();
     if (lost !== undefined) return `row ${textOf(lost.row)} of ${wordsOf(lost.attempt)} is missing`;
   }
   return undefined;
@@ -44,7 +44,7 @@ function versionsByKey({ attempts }: History, read: ReadTime): Map<string, Versi
     for (const row of attempt.rows) {
       const key = keyOf(row);
       const its = versions.get(key) ?? [];
-      its.push({ attempt, row: seenBy(row, read) });
+      its.push({ attempt, row: attempt.isDeletion ? row : seenBy(row, read) });
       versions.set(key, its);
     }
   }
@@ -61,8 +61,18 @@ class KeyCheck {
     this.#required = versions.filter((it) => isRequired(it, history, read));
   }
 
+  /** A version that must be there, or a newer one, and no deletion can have come after it. */
+  lost(): Version | undefined {
+    return this.#required.find((it) => !it.attempt.isDeletion && !this.#mayBeDeleted(it));
+  }
+
+  #mayBeDeleted({ attempt: { startMs } }: Version): boolean {
+    return this.#allowed.some(({ attempt }) => attempt.isDeletion && attempt.settledMs > startMs);
+  }
+
   wrong(row: ReadRow, mode: 'last_row' | 'last_non_null'): string | undefined {
     const names = new Set([...this.#allowed.flatMap((it) => Object.keys(it.row.fields)), ...Object.keys(row.fields)]);
+    if (this.#newest(() => true).length === 0) return 'it is deleted';
     if (mode === 'last_row') {
       const isOne = this.#newest(() => true).some((it) => textOf(it.row) === textOf(row));
       return isOne ? undefined : `the newest version is not that, but ${this.#wordsOf(() => true)}`;
@@ -77,17 +87,18 @@ class KeyCheck {
   #wrongField(name: string, value: number | undefined): string | undefined {
     const has = (it: Version): boolean => name in it.row.fields;
     if (value === undefined) {
-      return this.#required.some(has) ? `"${name}" is missing, it may be ${this.#wordsOf(has)}` : undefined;
+      const isLost = this.#required.some((it) => has(it) && !this.#mayBeDeleted(it));
+      return isLost ? `"${name}" is missing, it may be ${this.#wordsOf(has)}` : undefined;
     }
     if (this.#newest(has).some((it) => it.row.fields[name] === value)) return undefined;
     return `"${name}" may be ${this.#wordsOf(has)}`;
   }
 
-  /** Versions that no other one has surely replaced. */
+  /** Versions that no other one has surely replaced, and no deletion taken away. */
   #newest(has: (version: Version) => boolean): Version[] {
-    const later = this.#required.filter(has);
+    const later = this.#required.filter((it) => it.attempt.isDeletion || has(it));
     return this.#allowed
-      .filter(has)
+      .filter((it) => !it.attempt.isDeletion && has(it))
       .filter(({ attempt }) => !later.some((it) => it.attempt.startMs >= attempt.settledMs));
   }
 

@@ -5,6 +5,7 @@ import { checkAppend } from '../checkers/append.js';
 import {
   NUMBER,
   noteSeen,
+  seenBy,
   type Attempt,
   type Eraser,
   type History,
@@ -26,6 +27,8 @@ export interface TrackedTable extends TableKind {
   readonly fields: string[];
   /** Fields that acknowledged rows have. */
   readonly knownFields: Set<string>;
+  /** Fields that were dropped: rows that were on their way may have brought them back. */
+  readonly droppedFields: Set<string>;
 }
 
 export interface Counts {
@@ -35,6 +38,7 @@ export interface Counts {
   failedReads: number;
   staleReads: number;
   confirmedDrops: number;
+  deletions: number;
 }
 
 export interface Nodes {
@@ -46,6 +50,9 @@ const BASE_NS = 1_700_000_000_000_000_000n;
 /** In which a write is sent for the last time. */
 const TRIES_MS = 25_000;
 const HOSTS = ['a', 'b', 'c', 'd', 'e'];
+const VERSION_TIMES = [0, 20, 40, 60, 80, 100].map(timeAt);
+/** Clocks of processes differ by less. */
+const SKEWS_MS = 1_000;
 /** A write that failed so may have come through, or may yet. */
 const UNKNOWN: ReadonlySet<string> = new Set([
   'external',
@@ -63,13 +70,22 @@ const GONE: ReadonlySet<string> = new Set(['region_not_found', 'table_not_found'
 
 /** Clients that write, read and administer until they are told to stop, and check each answer. */
 export class Clients {
-  readonly counts: Counts = { writes: 0, acknowledged: 0, reads: 0, failedReads: 0, staleReads: 0, confirmedDrops: 0 };
+  readonly counts: Counts = {
+    writes: 0,
+    acknowledged: 0,
+    reads: 0,
+    failedReads: 0,
+    staleReads: 0,
+    confirmedDrops: 0,
+    deletions: 0,
+  };
   readonly #scheduler: Scheduler;
   readonly #nodes: Nodes;
   readonly #tables: readonly TrackedTable[];
   readonly #presentTableId: (name: string) => number | undefined;
   readonly #retryWindowMs: number;
   #nextId = 1;
+  #nextField = 0;
   isOver = false;
   /** From then on nothing may fail. */
   isStrict = false;
@@ -112,7 +128,7 @@ export class Clients {
     }
   }
 
-  /** Flushes, compacts, truncates, drops and widens tables. */
+  /** Flushes, compacts, deletes, truncates, drops, widens and narrows tables. */
   async administer(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
     while (!this.isOver) {
@@ -121,11 +137,13 @@ export class Clients {
       if (querier === undefined || this.isOver) continue;
       const table = random.pick(this.#tables);
       const chance = random.fraction();
-      if (chance < 0.35) await this.#flush(table, querier);
-      else if (chance < 0.5) await this.#compact(table, querier);
+      if (chance < 0.3) await this.#flush(table, querier);
+      else if (chance < 0.4 && !table.isAppendOnly) await this.#delete(table, querier);
+      else if (chance < 0.55) await this.#compact(table, querier);
       else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
       else if (chance < 0.8) await this.#erase(table, querier, 'drop');
-      else table.fields.push(`f${table.fields.length}`);
+      else if (chance < 0.87) await this.#dropField(table, querier);
+      else table.fields.push(`f${this.#nextField++}`);
     }
   }
 
@@ -153,8 +171,10 @@ export class Clients {
     this.counts.reads++;
     try {
       const answer = await querier.read(table.name, fields, this.#call(querier.life, 10_000));
-      const read = { fromMs, toMs: this.#scheduler.nowMs, fields: new Set(answer.fields) };
-      this.#check(table, answer, read, querier.name);
+      const kept = answer.fields.filter((name) => !table.droppedFields.has(name));
+      const read = { fromMs, toMs: this.#scheduler.nowMs, fields: new Set(kept) };
+      const rows = answer.rows.map((row) => seenBy(row, read));
+      this.#check(table, { ...answer, rows }, read, querier.name);
       return true;
     } catch (error) {
       this.counts.failedReads++;
@@ -193,7 +213,7 @@ export class Clients {
     const { random } = this.#scheduler;
     const id = this.#nextId++;
     const rows = this.#rows(table, id);
-    const attempt: Attempt = { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, settledMs: Infinity };
+    const attempt = this.#attempt(id, rows, false);
     table.history.attempts.push(attempt);
     this.counts.writes++;
     const mayHaveKey = !table.isAppendOnly || this.#retryWindowMs >= TRIES_MS;
@@ -207,6 +227,32 @@ export class Clients {
         break;
       }
       await this.#scheduler.pass(random.fraction() * 300);
+    }
+  }
+
+  #attempt(id: number, rows: readonly WriteRow[], isDeletion: boolean): Attempt {
+    return { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, settledMs: Infinity, isDeletion };
+  }
+
+  /** DELETE of all rows of a host. */
+  async #delete(table: TrackedTable, querier: QuerierNode): Promise<void> {
+    const id = this.#nextId++;
+    const host = this.#scheduler.random.pick(HOSTS);
+    const keys = VERSION_TIMES.map((timeNs) => ({ host, timeNs, fields: {} }));
+    const attempt = this.#attempt(id, keys, true);
+    table.history.attempts.push(attempt);
+    const forMs = 5_000;
+    const what = `DELETE FROM ${table.name} WHERE host = ${host}, request ${id}`;
+    const isDone = await this.#statement(what, () => {
+      return querier.delete(table.name, host, this.#call(querier.life, forMs));
+    });
+    if (isDone) {
+      attempt.endMs = this.#scheduler.nowMs;
+      attempt.settledMs = attempt.endMs;
+      this.counts.deletions++;
+    } else {
+      // It deletes nothing that was written after its last read, whenever it comes.
+      attempt.settledMs = attempt.startMs + forMs + SKEWS_MS;
     }
   }
 
@@ -230,7 +276,9 @@ export class Clients {
     }
     attempt.endMs = this.#scheduler.nowMs;
     this.counts.acknowledged++;
-    for (const row of attempt.rows) for (const name of Object.keys(row.fields)) table.knownFields.add(name);
+    for (const row of attempt.rows) {
+      for (const name of Object.keys(row.fields)) if (!table.droppedFields.has(name)) table.knownFields.add(name);
+    }
     this.#scheduler.note(`${what} is acknowledged`);
     return true;
   }
@@ -243,8 +291,7 @@ export class Clients {
       const n = id * 10 + i;
       const host = random.pick(HOSTS);
       // Few times, so that rows are replaced; of several windows. Rows that are all kept lie closer, in fewer files.
-      const seconds = table.isAppendOnly ? n : random.below(6) * 20;
-      const timeNs = BASE_NS + BigInt(seconds) * 1_000_000_000n;
+      const timeNs = table.isAppendOnly ? timeAt(n) : random.pick(VERSION_TIMES);
       const others = table.fields.filter(() => random.fraction() < 0.5);
       const isPartial = !table.isAppendOnly && others.length > 0 && random.fraction() < 0.3;
       const names = isPartial ? others : [NUMBER, ...others];
@@ -259,6 +306,17 @@ export class Clients {
 
   #compact(table: TrackedTable, querier: QuerierNode): Promise<boolean> {
     return this.#statement(`COMPACT ${table.name}`, () => querier.compact(table.name, this.#call(querier.life, 5_000)));
+  }
+
+  /** ALTER TABLE .. DROP COLUMN. Whatever becomes of it, the field is not looked at any more. */
+  async #dropField(table: TrackedTable, querier: QuerierNode): Promise<void> {
+    const name = this.#scheduler.random.pick([...table.fields, '']);
+    if (name === '') return;
+    table.fields.splice(table.fields.indexOf(name), 1);
+    table.knownFields.delete(name);
+    table.droppedFields.add(name);
+    const what = `ALTER TABLE ${table.name} DROP COLUMN ${name}`;
+    await this.#statement(what, () => querier.dropField(table.name, name, this.#call(querier.life, 5_000)));
   }
 
   async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {
@@ -315,6 +373,10 @@ export class Clients {
   #fail(text: string, cause?: unknown): void {
     this.#scheduler.fail(new Error(text, { cause }));
   }
+}
+
+function timeAt(seconds: number): bigint {
+  return BASE_NS + BigInt(seconds) * 1_000_000_000n;
 }
 
 function stackOf(error: unknown): string {

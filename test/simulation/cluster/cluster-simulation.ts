@@ -10,19 +10,21 @@ import { Disk } from '../world/disk.js';
 import { Network } from '../world/network.js';
 import { Sandboxes } from '../world/sandboxes.js';
 import { Scheduler } from '../world/scheduler.js';
-import { SeedRun, type SeedOutcome } from './seed-run.js';
+import { SeedRun, type Form, type SeedOutcome } from './seed-run.js';
 
 /** Memory is the fastest disk: what a crash loses is simulated. */
 const MEMORY_FOLDER = '/dev/shm';
 
 /** Runs seeds one after the other; engine instances are kept for the next. */
 export class ClusterSimulation {
+  readonly #form: Form;
   readonly #folder: string;
   readonly #sandboxes: Sandboxes;
   readonly #metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
   #engine: DuckDBInstance | undefined;
 
-  constructor() {
+  constructor(form: Form) {
+    this.#form = form;
     this.#folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'almanac-simulation-'));
     this.#sandboxes = new Sandboxes(this.#folder);
   }
@@ -49,7 +51,7 @@ export class ClusterSimulation {
     };
     process.on('unhandledRejection', onUnhandled);
     try {
-      return await new SeedRun(seed, world).run();
+      return await new SeedRun(seed, world, this.#form).run();
     } finally {
       process.off('unhandledRejection', onUnhandled);
       await this.#sandboxes.giveAllBack();

@@ -34,6 +34,21 @@ const HEAL_MS = 120_000;
 const LOG_FILES_MAX = 2;
 const FLUSHES_MAX = 5;
 
+/** What is simulated, and what goes wrong there. */
+export interface Form {
+  readonly ingesters: number;
+  readonly others: number;
+  /** Of which kind the troubles are. */
+  readonly troubles: 'cluster' | 'disk';
+  /** Rests between statements that administer, milliseconds. */
+  readonly administerMs: number;
+}
+
+/** Several processes of each kind, between which everything goes wrong. */
+export const CLUSTER: Form = { ingesters: 2, others: 2, troubles: 'cluster', administerMs: 1_500 };
+/** One of each, on a disk that fails, is full, and loses power. */
+export const SINGLE: Form = { ingesters: 1, others: 1, troubles: 'disk', administerMs: 300 };
+
 /** One life of a cluster: it starts, works through trouble, is healed, and is looked at. */
 export class SeedRun {
   readonly #seed: number;
@@ -43,9 +58,11 @@ export class SeedRun {
   readonly #tableIds = new Map<string, number>();
   readonly #clients: Clients;
   readonly #troubles: Troubles;
+  readonly #form: Form;
 
-  constructor(seed: number, world: World) {
+  constructor(seed: number, world: World, form: Form) {
     const { scheduler } = world;
+    this.#form = form;
     this.#seed = seed;
     this.#world = world;
     this.#members = {
@@ -53,9 +70,9 @@ export class SeedRun {
         if (tableId === undefined) this.#tableIds.delete(name);
         else this.#tableIds.set(name, tableId);
       }),
-      ingesters: [0, 1].map((i) => new IngesterNode(`ingester${i}`, world)),
-      gateways: [0, 1].map((i) => new GatewayNode(`gateway${i}`, world)),
-      queriers: [0, 1].map((i) => new QuerierNode(`querier${i}`, world)),
+      ingesters: several(form.ingesters, (i) => new IngesterNode(`ingester${i}`, world)),
+      gateways: several(form.others, (i) => new GatewayNode(`gateway${i}`, world)),
+      queriers: several(form.others, (i) => new QuerierNode(`querier${i}`, world)),
     };
     const mode = scheduler.random.pick(['last_row', 'last_non_null'] as const);
     this.#tables = [
@@ -116,8 +133,9 @@ export class SeedRun {
     const { scheduler } = this.#world;
     const clients = this.#clients;
     const work = [200, 200, 200, 400, 400].map((restMs) => clients.write(restMs));
-    work.push(clients.read(400), clients.read(600), clients.administer(1_500));
-    void this.#troubles.make(scheduler.random.pick([300, 1_000, 3_000]));
+    work.push(clients.read(400), clients.read(600), clients.administer(this.#form.administerMs));
+    const restMs = scheduler.random.pick([300, 1_000, 3_000]);
+    void (this.#form.troubles === 'disk' ? this.#troubles.makeOfDisk(restMs) : this.#troubles.make(restMs));
     await scheduler.pass(3_000 + scheduler.random.fraction() * 4_000);
     clients.isOver = true;
     this.#troubles.isOver = true;
@@ -179,9 +197,13 @@ export class SeedRun {
   }
 }
 
+function several<T>(count: number, make: (i: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
 function tracked(name: string, options: Readonly<Record<string, string>>, mode: TrackedTable['mode']): TrackedTable {
   const history = { attempts: [], erasers: [], seenMs: new Map<number, number>() };
-  return { name, options, mode, isAppendOnly: 'append_mode' in options, history, fields: [], knownFields: new Set() };
+  return { name, options, mode, isAppendOnly: 'append_mode' in options, history, fields: [], knownFields: new Set(), droppedFields: new Set() };
 }
 
 function column(

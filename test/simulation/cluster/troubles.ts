@@ -7,6 +7,7 @@ import type { MetadataNode } from '../nodes/metadata-node.js';
 import type { QuerierNode } from '../nodes/querier-node.js';
 import { METADATA, type World } from '../nodes/world.js';
 import type { Life } from '../world/life.js';
+import { SOUND_DISK, type DiskFaults } from '../world/disk.js';
 import { NO_FAULTS, type NetworkFaults } from '../world/network.js';
 
 export interface Members {
@@ -44,10 +45,9 @@ export class Troubles {
     this.#dropTable = dropTable;
   }
 
-  async make(restMs: number): Promise<void> {
-    const { scheduler } = this.#world;
-    const { random } = scheduler;
-    const kinds = [
+  /** What happens to a cluster. */
+  make(restMs: number): Promise<void> {
+    return this.#makeOf(restMs, [
       () => this.#killIngester(),
       () => this.#killIngester(),
       () => void this.#killWhileWriting(),
@@ -69,7 +69,31 @@ export class Troubles {
       () => this.#drain(),
       () => this.#join(),
       () => this.#badDisk(),
-    ];
+    ]);
+  }
+
+  /** What happens to one machine: its disk fails, it loses power. */
+  makeOfDisk(restMs: number): Promise<void> {
+    return this.#makeOf(restMs, [
+      () => this.#killIngester(),
+      () => this.#killIngester(),
+      () => void this.#killWhileWriting(),
+      () => void this.#killWhileWriting(),
+      () => void this.#killWhileCommitting(),
+      () => this.#killOther(),
+      () => this.#killMetadata(),
+      () => this.#badDisk(),
+      () => this.#failingDisk(0.02),
+      () => this.#failingDisk(0.1),
+      () => this.#failingDisk(0.5),
+      () => this.#fullDisk(),
+      () => this.#fullDisk(),
+    ]);
+  }
+
+  async #makeOf(restMs: number, kinds: readonly (() => void)[]): Promise<void> {
+    const { scheduler } = this.#world;
+    const { random } = scheduler;
     while (!this.isOver) {
       await scheduler.pass(random.fraction() * 2 * restMs);
       if (!this.isOver) random.pick(kinds)();
@@ -84,6 +108,7 @@ export class Troubles {
     scheduler.note('all is healed');
     network.heal();
     disk.syncFaults = 0;
+    disk.faults = SOUND_DISK;
     for (const { life } of [metadata, ...ingesters, ...gateways, ...queriers]) life.resume();
     if (metadata.life.isDead) await metadata.start();
     for (const node of [...gateways, ...queriers]) if (node.life.isDead) node.start();
@@ -126,10 +151,11 @@ export class Troubles {
 
   #kill(node: IngesterNode): void {
     const { random } = this.#world.scheduler;
+    const { ingesters } = this.#members;
     node.kill();
     // It comes back soon, or late, or somebody takes its place, or nobody does.
     const chance = random.fraction();
-    if (chance < 0.5) this.#startLater(node, 1_000);
+    if (chance < 0.5 || ingesters.length === 1) this.#startLater(node, 1_000);
     else if (chance < 0.75) this.#startLater(node, 6_000);
     else if (chance < 0.9) this.#join();
   }
@@ -231,6 +257,24 @@ export class Troubles {
     const { disk, scheduler } = this.#world;
     disk.syncFaults = 0.05;
     this.#later(scheduler.random.fraction() * 500, () => (disk.syncFaults = 0));
+  }
+
+  #failingDisk(failed: number): void {
+    this.#disk({ failed, isFull: false });
+  }
+
+  #fullDisk(): void {
+    this.#disk({ failed: 0, isFull: true });
+  }
+
+  #disk(faults: DiskFaults): void {
+    const { disk, scheduler } = this.#world;
+    scheduler.note(`the disk is bad: ${JSON.stringify(faults)}`);
+    disk.faults = faults;
+    this.#later(scheduler.random.fraction() * 1_500, () => {
+      scheduler.note('the disk is good again');
+      disk.faults = SOUND_DISK;
+    });
   }
 
   /** Wishes a region at another ingester. */

@@ -7,9 +7,13 @@ import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { DataFolder } from '#shared/node/data-folder';
 import { LocalStore } from '#shared/segments/local-store';
+import type { CellValue } from '#shared/write/cell-value';
+import { RowSink } from '#shared/write/row-sink';
+import { RegionSender } from '#shared/write/send';
 
 import { TIME_COLUMN, type ReadRow } from '../checkers/rows.js';
 import { engineOf } from '../world/engine.js';
@@ -20,6 +24,7 @@ interface Running {
   readonly joined: Joined;
   readonly snapshots: RegionSnapshots;
   readonly instance: DuckDBInstance;
+  readonly sink: RowSink;
 }
 
 export interface ReadAnswer {
@@ -29,6 +34,7 @@ export interface ReadAnswer {
 }
 
 const DROP_MS_MAX = 60_000;
+const DELETE_ATTEMPTS = 5;
 
 /** The reading side of a querier process, and the statements that go to all owners. */
 export class QuerierNode {
@@ -64,6 +70,16 @@ export class QuerierNode {
   /** All rows of a table, with all its fields. @param fields that the answer must have: an older schema is refreshed. */
   read(name: string, fields: readonly string[], call: Call): Promise<ReadAnswer> {
     return this.life.during(this.#read(name, fields, call));
+  }
+
+  /** Deletes all rows of a host. @throws `region_busy` if others are written all the while. */
+  delete(name: string, host: string, call: Call): Promise<void> {
+    return this.life.during(this.#delete(name, host, call));
+  }
+
+  /** @throws `illegal_state` if the table is changed by others meanwhile. */
+  dropField(name: string, field: string, call: Call): Promise<void> {
+    return this.life.during(this.#dropField(name, field, call));
   }
 
   flush(name: string, call: Call): Promise<void> {
@@ -128,7 +144,14 @@ export class QuerierNode {
     catalog.onManifest((manifest) => manifests.apply(manifest));
     catalog.onReset(() => manifests.clear());
     catalog.onDropped((dropped) => void snapshots.dropped(dropped));
-    this.#running = { joined, snapshots, instance };
+    const sender = new RegionSender({
+      clock: life.clock,
+      random: life.random,
+      catalog,
+      ingesters,
+      metrics: this.#world.metrics,
+    });
+    this.#running = { joined, snapshots, instance, sink: new RowSink(sender, this.#world.metrics) };
     await membership.tell('ready');
   }
 
@@ -174,6 +197,38 @@ export class QuerierNode {
     }
   }
 
+  async #delete(name: string, host: string, call: Call): Promise<void> {
+    const { snapshots, instance, sink } = this.#parts();
+    const table = await this.#table(name, [], call);
+    const columns = table.columns.filter(({ kind }) => kind !== 'field');
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    for (let attempt = 0; attempt < DELETE_ATTEMPTS; attempt++) {
+      const snapshot = await snapshots.take([request], call);
+      const connection = await instance.connect();
+      try {
+        const keys = columns.map((column) => (column.kind === 'tag' ? 'host' : `epoch_ns(${TIME_COLUMN})`));
+        const sql = `SELECT ${keys.join(', ')} FROM ${snapshot.relations[0]} WHERE host = '${host}'`;
+        const rows = (await (await connection.run(sql)).getRows()) as CellValue[][];
+        const { isOutrun } = await sink.delete(table, columns, blockOf(rows), snapshot.sequences, call);
+        if (!isOutrun) return;
+      } finally {
+        connection.closeSync();
+        snapshot.release();
+      }
+    }
+    throw new AlmanacError('region_busy', 'rows are written faster than they can be deleted');
+  }
+
+  async #dropField(name: string, field: string, call: Call): Promise<void> {
+    const { catalog, metadata } = this.#parts().joined;
+    const table = await metadata.getTable({ database: 'public', name, tableId: 0 }, call);
+    const columns = table.columns.filter((column) => column.name !== field);
+    const { tableId, schemaVersion, options, primaryKey } = table;
+    const request = { tableId, schemaVersion, name, columns, options, primaryKey };
+    const { catalogVersion } = await metadata.alterTable(request, call);
+    await catalog.reached(catalogVersion, call);
+  }
+
   async #atOwners(name: string, call: Call, work: (table: Table) => Parameters<typeof atAllOwners>[3]): Promise<void> {
     const { catalog, metadata, ingesters } = this.#parts().joined;
     const table = await catalog.table('public', name, call);
@@ -198,4 +253,9 @@ export class QuerierNode {
     const passedOver = await confirmDropped(deps, table === undefined ? [] : [table], catalogVersion, call);
     return passedOver.length === 0;
   }
+}
+
+async function* blockOf(rows: readonly CellValue[][]): AsyncIterable<readonly CellValue[][]> {
+  await Promise.resolve();
+  yield rows;
 }

@@ -33,6 +33,16 @@ interface NameChange {
   readonly undo: () => void;
 }
 
+/** How bad the disk is, for whoever changes something on it. */
+export interface DiskFaults {
+  /** Chance that a change fails: of contents, which may then be there in part, of names, or that they are synced. */
+  readonly failed: number;
+  /** Whether there is no room for anything more. */
+  readonly isFull: boolean;
+}
+
+export const SOUND_DISK: DiskFaults = { failed: 0, isFull: false };
+
 const UNDO_CHANCE = 0.4;
 const SYNC_MS_MAX = 150;
 
@@ -54,6 +64,7 @@ export class Disk {
   readonly #synced = new Set<string>();
   /** Chance that a sync fails. */
   syncFaults = 0;
+  faults = SOUND_DISK;
 
   constructor(scheduler: Scheduler, isInMemory: (path: string) => boolean) {
     this.#scheduler = scheduler;
@@ -88,6 +99,7 @@ export class Disk {
         let file = this.#files.get(path);
         if (file === undefined && mode !== 'append') throw missing(path);
         if (file === undefined) {
+          this.#mayFail('more');
           file = {
             bytes: Buffer.alloc(0),
             syncedBytes: 0,
@@ -120,26 +132,31 @@ export class Disk {
       },
       makeFolder: async (path) => {
         await step();
+        this.#mayFail('more');
         if (!this.#isInMemory(path)) mkdirSync(path, { recursive: true });
       },
       rename: async (from, to) => {
         await step();
+        this.#mayFail('other');
         if (this.#isInMemory(from)) this.#renameMemory(from, to, life);
         else this.#renameReal(from, to, life);
       },
       remove: async (path) => {
         await step();
+        this.#mayFail('other');
         if (this.#isInMemory(path)) this.#removeMemory(path, life);
         else if (existsSync(path)) unlinkSync(path);
       },
       removeFolder: async (path) => {
         await step();
+        this.#mayFail('other');
         if (!this.#isInMemory(path)) rmSync(path, { recursive: true, force: true });
         else for (const name of this.#list(path)) this.#removeMemory(`${path}/${name}`, life);
       },
       tryLock: (folder) => this.#tryLock(folder, life),
       syncFolder: async (path) => {
         await step();
+        this.#mayFail('other');
         this.#changes = this.#changes.filter((change) => change.folder !== path);
         for (const [name, file] of this.#files) if (dirname(name) === path) file.isNamed = true;
       },
@@ -149,6 +166,13 @@ export class Disk {
   #step(life: Life): Promise<void> {
     const { random } = this.#scheduler;
     return this.#scheduler.pass(random.fraction() < 0.02 ? random.fraction() * 60 : random.fraction(), life);
+  }
+
+  /** @param what whether it needs room. @throws EIO, ENOSPC. */
+  #mayFail(what: 'more' | 'other'): void {
+    const { failed: chance, isFull } = this.faults;
+    if (isFull && what === 'more') throw full();
+    if (chance > 0 && this.#scheduler.random.fraction() < chance) throw failed();
   }
 
   #find(path: string): MemoryFile {
@@ -180,12 +204,19 @@ export class Disk {
       const bytes = file.bytes.length;
       await this.#scheduler.pass(this.#scheduler.random.fraction() ** 3 * SYNC_MS_MAX, life);
       if (this.#scheduler.random.fraction() < this.syncFaults) throw failed();
+      this.#mayFail('other');
       file.syncedBytes = Math.max(file.syncedBytes, Math.min(bytes, file.bytes.length));
     };
     return {
       append: async (parts) => {
         const added = Buffer.concat(parts);
         await this.#step(life);
+        try {
+          this.#mayFail('more');
+        } catch (error) {
+          file.bytes = Buffer.concat([file.bytes, added.subarray(0, this.#scheduler.random.below(added.length + 1))]);
+          throw error;
+        }
         file.bytes = Buffer.concat([file.bytes, added]);
         file.writtenMs = life.clock.nowMs();
       },
@@ -197,6 +228,7 @@ export class Disk {
       sync,
       truncate: async (bytes) => {
         await this.#step(life);
+        this.#mayFail('other');
         file.bytes = file.bytes.subarray(0, bytes);
         file.syncedBytes = Math.min(file.syncedBytes, bytes);
       },
@@ -217,6 +249,8 @@ export class Disk {
       syncData: refuse,
       sync: async () => {
         await this.#step(life);
+        // The engine, which wrote it, would have been told of a full disk; here the sync is.
+        this.#mayFail('more');
         this.#synced.add(path);
       },
       close: () => Promise.resolve(),
@@ -292,6 +326,10 @@ export class Disk {
 
 function missing(path: string): Error {
   return Object.assign(new Error(`ENOENT: no such file, "${path}"`), { code: 'ENOENT', path });
+}
+
+function full(): Error {
+  return Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
 }
 
 function failed(): Error {

@@ -15,7 +15,7 @@ type Form = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
 
 /** One change, of the form that the changes before it have given. */
 interface Change {
-  /** Whether rows that are stored by now must be known to be older than it. */
+  /** Whether rows that are stored by now must be in segments before. */
   readonly isOfOldRows?: boolean;
   apply(form: Form, table: Table, zone: Zone): Form;
 }
@@ -220,6 +220,8 @@ const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physic
 
 function setOption({ key, value }: SetOption): Change {
   return {
+    // Metadata looks whether segments have deletions, which would hide nothing any more.
+    isOfOldRows: key === 'append_mode',
     apply(form) {
       if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, value);
       if (key === 'append_mode') checkAppendMode(form.options, value);

@@ -1,5 +1,6 @@
 import { givenRelation } from '../given-table.js';
 import { withBoundQuery } from '../run-query.js';
+import { scanLines } from '../scan-lines.js';
 import { outputTable, type TableOutput } from '../table-output.js';
 import type { StatementKind } from './statement.js';
 
@@ -22,22 +23,23 @@ export const explain: StatementKind = {
   parse(cursor) {
     cursor.expect('EXPLAIN');
     const analyze = cursor.accept('ANALYZE');
-    cursor.accept('VERBOSE');
+    const isVerbose = cursor.accept('VERBOSE');
     if (cursor.accept('FORMAT')) cursor.name('format');
     if (cursor.done) throw cursor.unexpected('query');
     const query = { tokens: cursor.tokens, from: cursor.at, to: cursor.to };
     return {
       isQuery: true,
       run: (context) =>
-        withBoundQuery(context, query, async function* ({ connection, sql, planned, snapshot }) {
+        withBoundQuery(context, query, async function* ({ connection, sql, planned, snapshot, snapshotMs }) {
           const tables = planned.plan.tables.filter(({ table }) => givenRelation(table) === undefined);
-          const scans = tables.map(
-            ({ table }, i) =>
-              `scan ${table.database}.${table.name}: ${snapshot.segmentsRead[i]} of ${snapshot.segmentsConsidered[i]} segments`,
-          );
+          const scans = tables.flatMap(({ table }, i) => scanLines(table, snapshot.reads[i], isVerbose));
+          const { clock } = context.deps;
+          const startedMs = clock.monotonicMs();
           const result = await connection.run(`EXPLAIN ${analyze ? 'ANALYZE ' : ''}${sql}`, context.call.signal);
           let plan = '';
           for (const block of result.blocks()) plan += (block.cells(1) as string[]).join('\n');
+          const engineMs = clock.monotonicMs() - startedMs;
+          const times = `snapshot ${snapshotMs.toFixed(1)} ms, engine ${engineMs.toFixed(1)} ms`;
           const physical = scrub(plan);
           const logical = scans.length === 0 ? 'no tables' : scans.join('\n');
           yield* outputTable(
@@ -46,7 +48,7 @@ export const explain: StatementKind = {
               ? {
                   columns: ANALYZE_COLUMNS,
                   rows: [
-                    [0, 0, logical],
+                    [0, 0, `${logical}\n${times}`],
                     [1, 0, physical],
                   ],
                 }

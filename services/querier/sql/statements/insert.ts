@@ -1,15 +1,14 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { invariant } from '#shared/errors/invariant';
-import { METRIC_NAME, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf } from '../cells.js';
 import type { Cursor, ObjectName } from '../cursor.js';
 import { defaultCell } from '../defaults.js';
 import { readTuples, type ValueRange } from '../insert-values.js';
-import { sourceOf, type MetricSource } from '../logical-table.js';
+import { sourceOf } from '../logical-table.js';
 import { queryBlocks, rowsOf } from '../run-query.js';
+import { checkWritable, metricCell, storedColumn, type FilledCell } from '../stored-columns.js';
 import type { Statement, StatementContext, StatementKind } from './statement.js';
 
 /** `INSERT|REPLACE INTO [TABLE] t [(cols)] VALUES (..), ..` or a query. */
@@ -109,12 +108,12 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
   const { deps, session, call, nowNs } = context;
   const database = deps.names.databaseOf(target.name.catalog, target.name.schema, session.database);
   const table = await deps.names.get(database, target.name.name, call);
-  if (PHYSICAL_METRIC_TABLE in table.options && sourceOf(table) === undefined) throw physical();
+  checkWritable(table);
   const given =
     target.columns === undefined ? [...table.columns] : target.columns.map((name) => columnNamed(table, name));
   if (new Set(given).size !== given.length)
     throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: a column is named twice');
-  const filled: Filled[] = [];
+  const filled: FilledCell[] = [];
   for (const column of table.columns) {
     if (given.includes(column)) continue;
     const value = defaultCell(column, nowNs);
@@ -124,15 +123,10 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
   return shapeOf(table, given, filled);
 }
 
-interface Filled {
-  readonly column: Column;
-  readonly value: CellValue;
-}
-
 /** The rows of a metric go to its physical table. */
-function shapeOf(table: Table, given: readonly Column[], filled: readonly Filled[]): InsertShape {
+function shapeOf(table: Table, given: readonly Column[], filled: readonly FilledCell[]): InsertShape {
   const source = sourceOf(table);
-  const added = source === undefined ? filled : [...filled, metricName(source)];
+  const added = source === undefined ? filled : [...filled, metricCell(source)];
   const columns = [...given, ...added.map(({ column }) => column)];
   const required = columns.map((column) => (column.nullable ? undefined : column));
   return {
@@ -151,22 +145,6 @@ function shapeOf(table: Table, given: readonly Column[], filled: readonly Filled
       return row;
     },
   };
-}
-
-function metricName({ physical: { columns }, metric }: MetricSource): Filled {
-  const column = columns.find(({ name }) => name === METRIC_NAME);
-  invariant(column !== undefined, 'a metric without a column for names of metrics');
-  return { column, value: metric };
-}
-
-function storedColumn({ physical: { columns } }: MetricSource, { id }: Column): Column {
-  const column = columns.find((candidate) => candidate.id === id);
-  invariant(column !== undefined, 'a column of a metric that its table does not have');
-  return column;
-}
-
-function physical(): AlmanacError {
-  return new AlmanacError('unsupported', 'Write request to physical region is forbidden');
 }
 
 function columnNamed(table: Table, name: string): Column {

@@ -6,6 +6,7 @@ import { alterDatabase } from './alter-database.js';
 import { alterTable } from './alter-table.js';
 import { createDatabase } from './create-database.js';
 import { createTable } from './create-table.js';
+import { deleteRows } from './delete.js';
 import { describe } from './describe.js';
 import { dropDatabase } from './drop-database.js';
 import { dropTable } from './drop-table.js';
@@ -29,6 +30,7 @@ import { use } from './use.js';
 export const STATEMENT_KINDS: readonly StatementKind[] = [
   select,
   insert,
+  deleteRows,
   createTable,
   createDatabase,
   alterTable,

@@ -8,6 +8,7 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
 import type { Place } from '#shared/limits/bounded-queue';
 import type { CellValue } from '#shared/write/cell-value';
+import type { Deleted } from '#shared/write/row-sink';
 
 import type { Format } from '../../formats/format.js';
 import type { Snapshots } from '../../snapshot/binding.js';
@@ -17,7 +18,7 @@ import type { Session } from '../session.js';
 import type { TableNames } from '../table-names.js';
 import type { PromEngine } from '../tql/engine.js';
 
-/** Where INSERT hands its rows to. */
+/** Where INSERT and DELETE hand their rows to. */
 export interface RowSink {
   /**
    * Stores rows; atomic per region of the table. @param rows blocks of rows. @returns how many there were.
@@ -28,6 +29,18 @@ export interface RowSink {
     rows: AsyncIterable<readonly CellValue[][]> | Iterable<readonly CellValue[][]>,
     call: Call,
   ): Promise<number>;
+  /**
+   * Deletes rows by tags and time, as far as none was written anew since the table was read.
+   *
+   * @param asOf by region: the last row that was read.
+   */
+  delete(
+    table: Table,
+    columns: readonly Column[],
+    rows: AsyncIterable<readonly CellValue[][]>,
+    asOf: ReadonlyMap<number, bigint>,
+    call: Call,
+  ): Promise<Deleted>;
 }
 
 /** What statements stand on. */

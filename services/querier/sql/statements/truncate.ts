@@ -1,5 +1,8 @@
+import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+
 import { atAllOwners } from '../owners.js';
-import { command, type StatementKind } from './statement.js';
+import { command, type StatementDeps, type StatementKind } from './statement.js';
 
 /** `TRUNCATE [TABLE] t`: the owners of its regions flush, then hide every row that was acknowledged before. */
 export const truncate: StatementKind = {
@@ -15,9 +18,14 @@ export const truncate: StatementKind = {
     return command(async ({ deps, session, call }) => {
       const database = deps.names.databaseOf(catalog, schema, session.database);
       const table = await deps.names.getStored(database, name, 'TRUNCATE', call);
-      const { tableId } = table;
-      await atAllOwners(deps, table, call, (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call));
+      await truncateTable(table, deps, call);
       return 0;
     });
   },
 };
+
+/** Hides every row that was acknowledged before. */
+export async function truncateTable(table: Table, deps: StatementDeps, call: Call): Promise<void> {
+  const { tableId } = table;
+  await atAllOwners(deps, table, call, (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call));
+}

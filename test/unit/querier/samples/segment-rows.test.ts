@@ -6,7 +6,7 @@ import type { SegmentQuery } from '#services/querier/samples/segment-query';
 import { Slices } from '#shared/clock/slices';
 import { HurriedClock } from '#test/support/hurried-clock';
 
-const QUERY: SegmentQuery = { startAt: undefined, histogramAt: undefined, sql: () => '' };
+const QUERY: SegmentQuery = { startAt: undefined, histogramAt: undefined, opAt: undefined, sql: () => '' };
 
 describe('rows of a segment', () => {
   it('make one piece for each series of each file, in whatever order the engine gives them', async () => {

@@ -31,8 +31,8 @@ describe('a query that begins early', () => {
   function snapshotOf(relation: string): Snapshot {
     const snapshot: Snapshot = {
       relations: [relation],
-      segmentsConsidered: [0],
-      segmentsRead: [0],
+      reads: [],
+      sequences: new Map(),
       release: () => void released.push(snapshot),
     };
     return snapshot;

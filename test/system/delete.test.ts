@@ -1,0 +1,256 @@
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+import { compressSync } from 'snappy';
+
+import { Almanac } from '#test/support/almanac';
+import { bodyV1 } from '#test/support/remote-write-messages';
+import { tempFolder } from '#test/support/temp-folder';
+
+const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
+const T0 = 1_700_000_000_000;
+
+describe('DELETE', function () {
+  this.timeout(120_000);
+  let cleanUp: () => void = () => undefined;
+  let folder: string;
+  let almanac: Almanac;
+
+  before(async () => {
+    folder = tempFolder((after) => (cleanUp = after));
+    almanac = await Almanac.start(folder, MANUAL);
+  });
+
+  after(async () => {
+    await almanac.kill();
+    cleanUp();
+  });
+
+  async function rows(statement: string): Promise<unknown[][]> {
+    const { status, text, rows: found } = await almanac.sql(statement);
+    expect(status, `${statement}: ${text}`).to.equal(200);
+    return found;
+  }
+
+  async function affected(statement: string): Promise<number> {
+    const { status, text } = await almanac.sql(statement);
+    expect(status, `${statement}: ${text}`).to.equal(200);
+    const { output } = JSON.parse(text) as { readonly output: readonly { readonly affectedrows: number }[] };
+    return output[0].affectedrows;
+  }
+
+  async function fails(statement: string): Promise<[number, string]> {
+    const { text } = await almanac.sql(statement);
+    const { code, error } = JSON.parse(text) as { readonly code: number; readonly error: string };
+    return [code, error];
+  }
+
+  async function query(promql: string, timeMs: number): Promise<unknown> {
+    const parameters = new URLSearchParams({ query: promql, time: String(timeMs / 1000) }).toString();
+    const { text } = await almanac.get(`/v1/prometheus/api/v1/query?${parameters}`);
+    const { data } = JSON.parse(text) as { readonly data: { readonly result: readonly { readonly value: unknown }[] } };
+    return data.result.map(({ value }) => value);
+  }
+
+  async function table(name: string, options = ''): Promise<void> {
+    await rows(`CREATE TABLE ${name} (h STRING, a BIGINT, b STRING, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (h)) ${options}`);
+  }
+
+  /** Segments that the manifest names, and how many of them have operations. */
+  function segments(tableName: string): { readonly all: number; readonly withOps: number } {
+    const catalog = new Database(`${folder}/metadata/almanac.db`, { readonly: true });
+    const sql =
+      'SELECT count(*) AS "all", coalesce(sum(has_ops), 0) AS withOps FROM segments ' +
+      'JOIN regions USING (region_id) JOIN tables USING (table_id) WHERE tables.name = ?';
+    const found = catalog.prepare<[string], { all: number; withOps: number }>(sql).get(tableName)!;
+    catalog.close();
+    return found;
+  }
+
+  it('takes away what its condition is true of, whatever the condition', async () => {
+    await table('cond');
+    await rows("INSERT INTO cond VALUES ('x', 1, 'p', 1), ('x', 2, 'q', 2), ('y', 3, NULL, 1), (NULL, 4, 'r', 1), ('z', 5, 's', 9)");
+    expect(await affected("DELETE FROM cond WHERE h = 'x' AND ts = 1")).to.equal(1);
+    expect(await affected('DELETE FROM cond WHERE b IS NULL -- the one without')).to.equal(1);
+    expect(await affected('DELETE FROM cond WHERE h IS NULL')).to.equal(1);
+    expect(await affected('DELETE FROM cond WHERE a = (SELECT max(a) FROM cond)')).to.equal(1);
+    expect(await affected('DELETE FROM public.cond WHERE a > 100')).to.equal(0);
+    expect(await rows('SELECT h, a, b FROM cond')).to.deep.equal([['x', 2, 'q']]);
+    expect(await affected('DELETE FROM almanac.public.cond WHERE ts BETWEEN 0 AND 5')).to.equal(1);
+    expect(await rows('SELECT count(*) FROM cond')).to.deep.equal([[0]]);
+  });
+
+  it('answers what is wrong with it', async () => {
+    await table('wrong');
+    await table('kept', "WITH ('append_mode' = 'true')");
+    await rows("INSERT INTO wrong VALUES ('x', 1, 'p', 1)");
+    expect(await fails('DELETE FROM kept')).to.deep.equal([1004, 'DELETE is not allowed under append mode']);
+    expect((await fails('DELETE FROM nowhere'))[0]).to.equal(4001);
+    expect((await fails('DELETE FROM wrong WHERE'))[0]).to.equal(2000);
+    expect((await fails("DELETE FROM wrong WHERE h = 'x' LIMIT 1"))[0]).to.equal(2000);
+    expect((await fails("DELETE FROM wrong WHERE h = 'x') OR (true"))[0]).to.equal(2000);
+    expect((await fails("DELETE FROM wrong USING kept WHERE h = 'x'"))[0]).to.equal(2000);
+    expect((await fails('DELETE FROM wrong WHERE nothing = 1'))[0]).to.equal(3000);
+    expect(await rows('SELECT count(*) FROM wrong')).to.deep.equal([[1]]);
+  });
+
+  it('without a condition takes everything away', async () => {
+    await table('whole');
+    await rows("INSERT INTO whole VALUES ('x', 1, 'p', 1), ('y', 1, 'p', 1)");
+    await rows("ADMIN flush_table('whole')");
+    await rows("INSERT INTO whole VALUES ('z', 1, 'p', 1)");
+    expect(await affected('DELETE FROM whole')).to.equal(3);
+    expect(await rows('SELECT count(*) FROM whole')).to.deep.equal([[0]]);
+    expect(segments('whole').all).to.equal(0);
+  });
+
+  for (const mode of ['last_row', 'last_non_null']) {
+    it(`hides what was before for good, ${mode}`, async () => {
+      const name = `hides_${mode}`;
+      await table(name, `WITH ('merge_mode' = '${mode}')`);
+      const all = `SELECT h, a, b FROM ${name} ORDER BY h, ts`;
+      const steps = ['', `ADMIN flush_table('${name}')`, `ADMIN compact_table('${name}')`];
+      for (const first of steps) {
+        for (const second of steps) {
+          await rows(`INSERT INTO ${name} VALUES ('x', 1, 'old', 1), ('y', 2, 'stays', 1)`);
+          if (first !== '') await rows(first);
+          expect(await affected(`DELETE FROM ${name} WHERE h = 'x'`)).to.equal(1);
+          if (second !== '') await rows(second);
+          expect(await rows(all)).to.deep.equal([['y', 2, 'stays']]);
+          await rows(`INSERT INTO ${name} (h, a, ts) VALUES ('x', 3, 1)`);
+          const anew = [
+            ['x', 3, null],
+            ['y', 2, 'stays'],
+          ];
+          expect(await rows(all)).to.deep.equal(anew);
+          await rows(`ADMIN flush_table('${name}')`);
+          expect(await rows(all)).to.deep.equal(anew);
+          if (first === second) {
+            await almanac.kill();
+            almanac = await Almanac.start(folder, MANUAL);
+            expect(await rows(all)).to.deep.equal(anew);
+          }
+          await rows(`ADMIN compact_table('${name}')`);
+          expect(await rows(all)).to.deep.equal(anew);
+          expect(segments(name)).to.deep.equal({ all: 1, withOps: 0 });
+        }
+      }
+    });
+  }
+
+  it('leaves no file behind when everything is deleted and merged', async () => {
+    await table('nothing');
+    await rows("INSERT INTO nothing SELECT 'h' || (i % 10), i, 'b', i FROM range(1000) AS r(i)");
+    await rows("ADMIN flush_table('nothing')");
+    expect(await affected('DELETE FROM nothing WHERE a >= 0')).to.equal(1000);
+    await rows("ADMIN flush_table('nothing')");
+    expect(segments('nothing')).to.deep.equal({ all: 2, withOps: 1 });
+    await rows("ADMIN compact_table('nothing')");
+    expect(segments('nothing').all).to.equal(0);
+    // Rows that were never flushed leave nothing either.
+    await rows("INSERT INTO nothing VALUES ('x', 1, 'p', 5000)");
+    expect(await affected('DELETE FROM nothing WHERE a = 1')).to.equal(1);
+    await rows("ADMIN flush_table('nothing')");
+    expect(segments('nothing').all).to.equal(0);
+    expect(await rows('SELECT count(*) FROM nothing')).to.deep.equal([[0]]);
+  });
+
+  it('takes many rows of many series', async () => {
+    await table('many', "WITH ('merge_mode' = 'last_non_null')");
+    await rows("INSERT INTO many SELECT 'h' || (i % 997), i, 'b', i FROM range(200000) AS r(i)");
+    expect(await affected('DELETE FROM many WHERE a % 4 > 0')).to.equal(150_000);
+    expect(await rows('SELECT count(*), sum(a % 4), min(a), max(a) FROM many')).to.deep.equal([[50_000, 0, 0, 199_996]]);
+    await rows("ADMIN flush_table('many')");
+    expect(await rows('SELECT count(*), sum(a % 4), min(a), max(a) FROM many')).to.deep.equal([[50_000, 0, 0, 199_996]]);
+  });
+
+  it('does not bring values back that a table was widened by', async () => {
+    await table('wide', "WITH ('merge_mode' = 'last_non_null')");
+    await rows("INSERT INTO wide VALUES ('x', 1, 'p', 1)");
+    await rows("DELETE FROM wide WHERE h = 'x'");
+    await rows('ALTER TABLE wide ADD COLUMN c DOUBLE');
+    expect(await rows('SELECT * FROM wide')).to.deep.equal([]);
+    await rows("INSERT INTO wide (h, c, ts) VALUES ('x', 0.5, 1)");
+    const now = [['x', null, null, 1, 0.5]];
+    expect(await rows('SELECT * FROM wide')).to.deep.equal(now);
+    await rows("ADMIN flush_table('wide')");
+    expect(await rows('SELECT * FROM wide')).to.deep.equal(now);
+  });
+
+  it('keeps a table from taking every row, until deleted ones are gone from the disk', async () => {
+    await table('appending');
+    await rows("INSERT INTO appending VALUES ('x', 1, 'p', 1), ('y', 1, 'p', 1)");
+    await rows("ADMIN flush_table('appending')");
+    await rows("DELETE FROM appending WHERE h = 'x'");
+    const append = "ALTER TABLE appending SET 'append_mode' = 'true'";
+    const text =
+      'table "appending" has deleted rows on its disk: merge its segments before, with ADMIN compact_table';
+    expect(await fails(append)).to.deep.equal([1004, text]);
+    await rows("ADMIN compact_table('appending')");
+    await rows(append);
+    expect(await rows('SELECT h FROM appending')).to.deep.equal([['y']]);
+  });
+
+  it('never takes a row that was written anew meanwhile', async () => {
+    await table('racing');
+    let isOver = false;
+    let written = 0;
+    const writing = async (): Promise<void> => {
+      while (!isOver) {
+        written++;
+        // Of even numbers the row is deleted by the other side, sooner or later; the last one is odd.
+        await rows(`INSERT INTO racing VALUES ('x', ${2 * written}, 'p', 1)`);
+        await rows(`INSERT INTO racing VALUES ('x', ${2 * written + 1}, 'p', 1)`);
+        expect(await rows('SELECT a FROM racing')).to.deep.equal([[2 * written + 1]]);
+      }
+    };
+    const deleting = async (): Promise<void> => {
+      for (let i = 0; i < 60; i++) await affected('DELETE FROM racing WHERE a % 2 = 0');
+      isOver = true;
+    };
+    await Promise.all([writing(), deleting()]);
+    expect(await rows('SELECT a FROM racing')).to.deep.equal([[2 * written + 1]]);
+  });
+
+  it('takes samples of a metric away, for SQL and PromQL', async () => {
+    const series = ['a', 'b'].flatMap((job) =>
+      ['kept_total', 'cut_total'].map((metric) => ({
+        labels: Object.entries({ __name__: metric, job }),
+        samples: [1, 2, 3].map((i) => ({ value: i, timestamp: T0 + i * 1000 })),
+      })),
+    );
+    const { status } = await almanac.post('/v1/prometheus/write', Uint8Array.from(compressSync(bodyV1(series, []))));
+    expect(status).to.equal(204);
+    const check = async (): Promise<void> => {
+      expect(await rows('SELECT job, almanac_value FROM cut_total ORDER BY ALL')).to.deep.equal([
+        ['a', 1],
+        ['a', 2],
+        ['b', 1],
+        ['b', 2],
+        ['b', 3],
+      ]);
+      expect(await query('cut_total', T0 + 3500)).to.deep.equal([
+        [(T0 + 3500) / 1000, '2'],
+        [(T0 + 3500) / 1000, '3'],
+      ]);
+      expect(await query('count_over_time(cut_total[1m])', T0 + 3500)).to.deep.equal([
+        [(T0 + 3500) / 1000, '2'],
+        [(T0 + 3500) / 1000, '3'],
+      ]);
+      expect(await rows('SELECT count(*) FROM kept_total')).to.deep.equal([[6]]);
+    };
+    expect(await affected("DELETE FROM cut_total WHERE job = 'a' AND almanac_value = 3")).to.equal(1);
+    await check();
+    await rows("ADMIN flush_table('almanac_physical_table')");
+    await check();
+    expect(await affected("DELETE FROM cut_total WHERE job = 'b' AND almanac_value = 2")).to.equal(1);
+    expect(await query('sum(count_over_time(cut_total[1m]))', T0 + 3500)).to.deep.equal([[(T0 + 3500) / 1000, '4']]);
+    await rows("ADMIN flush_table('almanac_physical_table')");
+    expect(await query('sum(count_over_time(cut_total[1m]))', T0 + 3500)).to.deep.equal([[(T0 + 3500) / 1000, '4']]);
+    await rows("ADMIN compact_table('almanac_physical_table')");
+    expect(await query('sum(count_over_time(cut_total[1m]))', T0 + 3500)).to.deep.equal([[(T0 + 3500) / 1000, '4']]);
+    expect(await affected('DELETE FROM cut_total')).to.equal(4);
+    expect(await query('cut_total', T0 + 3500)).to.deep.equal([]);
+    expect(await rows('SELECT count(*) FROM kept_total')).to.deep.equal([[6]]);
+    expect((await fails('DELETE FROM almanac_physical_table'))[0]).to.equal(1001);
+  });
+});
