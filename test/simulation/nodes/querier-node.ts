@@ -59,7 +59,16 @@ export class QuerierNode {
     this.life = life;
     this.#running = undefined;
     this.#world.scheduler.note(`${this.name} starts`);
-    void this.#start(life);
+    this.#start(life).catch((error: unknown) => {
+      if (life.isDead) return;
+      const { scheduler } = this.#world;
+      scheduler.note(`${this.name} could not start: ${String(error)}`);
+      // As its supervisor would.
+      life.kill();
+      scheduler.after(500, undefined, () => {
+        if (this.life === life) this.start();
+      });
+    });
   }
 
   kill(): void {

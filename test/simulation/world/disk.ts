@@ -132,6 +132,7 @@ export class Disk {
       },
       makeFolder: async (path) => {
         await step();
+        if (this.#isFolder(path)) return;
         this.#mayFail('more');
         if (!this.#isInMemory(path)) mkdirSync(path, { recursive: true });
       },
@@ -179,6 +180,10 @@ export class Disk {
     const file = this.#files.get(path);
     if (file === undefined) throw missing(path);
     return file;
+  }
+
+  #isFolder(path: string): boolean {
+    return this.#isInMemory(path) ? this.#list(path).length > 0 : existsSync(path);
   }
 
   #list(folder: string): string[] {
