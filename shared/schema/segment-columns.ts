@@ -1,5 +1,3 @@
-import type { Column, Table } from '#shared/contracts/gen/common';
-
 /** Names and Parquet field ids of the columns that segments and series files have besides the table's own. */
 export const SID = '__sid';
 export const TSID = '__tsid';
@@ -19,7 +17,7 @@ export const ANEW = 2;
  * What a row does to earlier ones of its key; null in rows that are plain versions. It is in batches and files only
  * where some row has one, and stands behind the table's own fields.
  */
-export const OP: Column = {
+export const OP = {
   id: OP_FIELD_ID,
   name: '__op',
   type: 'UInt8',
@@ -28,7 +26,7 @@ export const OP: Column = {
   defaultSql: '',
   comment: '',
   backfillSql: '',
-};
+} as const;
 
 const RESERVED = new Set([SID, TSID, METRIC, OP.name]);
 
@@ -37,8 +35,8 @@ export function isReservedColumn(name: string): boolean {
   return RESERVED.has(name.toLowerCase());
 }
 
-/** The table as its rows are stored where some have operations. */
-export function withOps(table: Table): Table {
+/** The table as its rows are stored where some have operations. @param table with columns of the form of `OP`. */
+export function withOps<T extends { readonly columns: readonly object[] }>(table: T): T {
   return { ...table, columns: [...table.columns, OP] };
 }
 

@@ -121,7 +121,9 @@ describe('versions of rows', () => {
               } else if (action.kind === 'delete') {
                 if (mode === 'append') continue;
                 const named = mode === 'metrics' ? action.rows : action.rows.map((it) => ({ ...it, name: undefined }));
-                const gone = model.present(named).map(({ name, host, time }) => ({ name, host, time, isDeleted: true }));
+                const gone = model
+                  .present(named)
+                  .map(({ name, host, time }) => ({ name, host, time, isDeleted: true }));
                 if (gone.length > 0) await rig.write(table, gone);
                 for (const it of gone) model.delete(it);
               } else if (action.kind === 'flush') {

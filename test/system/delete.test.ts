@@ -52,7 +52,9 @@ describe('DELETE', function () {
   }
 
   async function table(name: string, options = ''): Promise<void> {
-    await rows(`CREATE TABLE ${name} (h STRING, a BIGINT, b STRING, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (h)) ${options}`);
+    await rows(
+      `CREATE TABLE ${name} (h STRING, a BIGINT, b STRING, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (h)) ${options}`,
+    );
   }
 
   /** Segments that the manifest names, and how many of them have operations. */
@@ -68,7 +70,9 @@ describe('DELETE', function () {
 
   it('takes away what its condition is true of, whatever the condition', async () => {
     await table('cond');
-    await rows("INSERT INTO cond VALUES ('x', 1, 'p', 1), ('x', 2, 'q', 2), ('y', 3, NULL, 1), (NULL, 4, 'r', 1), ('z', 5, 's', 9)");
+    await rows(
+      "INSERT INTO cond VALUES ('x', 1, 'p', 1), ('x', 2, 'q', 2), ('y', 3, NULL, 1), (NULL, 4, 'r', 1), ('z', 5, 's', 9)",
+    );
     expect(await affected("DELETE FROM cond WHERE h = 'x' AND ts = 1")).to.equal(1);
     expect(await affected('DELETE FROM cond WHERE b IS NULL -- the one without')).to.equal(1);
     expect(await affected('DELETE FROM cond WHERE h IS NULL')).to.equal(1);
@@ -158,9 +162,13 @@ describe('DELETE', function () {
     await table('many', "WITH ('merge_mode' = 'last_non_null')");
     await rows("INSERT INTO many SELECT 'h' || (i % 997), i, 'b', i FROM range(200000) AS r(i)");
     expect(await affected('DELETE FROM many WHERE a % 4 > 0')).to.equal(150_000);
-    expect(await rows('SELECT count(*), sum(a % 4), min(a), max(a) FROM many')).to.deep.equal([[50_000, 0, 0, 199_996]]);
+    expect(await rows('SELECT count(*), sum(a % 4), min(a), max(a) FROM many')).to.deep.equal([
+      [50_000, 0, 0, 199_996],
+    ]);
     await rows("ADMIN flush_table('many')");
-    expect(await rows('SELECT count(*), sum(a % 4), min(a), max(a) FROM many')).to.deep.equal([[50_000, 0, 0, 199_996]]);
+    expect(await rows('SELECT count(*), sum(a % 4), min(a), max(a) FROM many')).to.deep.equal([
+      [50_000, 0, 0, 199_996],
+    ]);
   });
 
   it('does not bring values back that a table was widened by', async () => {
@@ -182,8 +190,7 @@ describe('DELETE', function () {
     await rows("ADMIN flush_table('appending')");
     await rows("DELETE FROM appending WHERE h = 'x'");
     const append = "ALTER TABLE appending SET 'append_mode' = 'true'";
-    const text =
-      'table "appending" has deleted rows on its disk: merge its segments before, with ADMIN compact_table';
+    const text = 'table "appending" has deleted rows on its disk: merge its segments before, with ADMIN compact_table';
     expect(await fails(append)).to.deep.equal([1004, text]);
     await rows("ADMIN compact_table('appending')");
     await rows(append);

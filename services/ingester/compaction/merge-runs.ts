@@ -121,7 +121,9 @@ class Merge {
     const file = `${scratch}/${regionId}-${this.#unique}-${part}.parquet`;
     let bounds: unknown[];
     try {
-      await this.#connection.run(copyRows(mergedRows(this.#source, range), { table, hasMetrics, ops, level: LEVEL }, file));
+      await this.#connection.run(
+        copyRows(mergedRows(this.#source, range), { table, hasMetrics, ops, level: LEVEL }, file),
+      );
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
     } catch (error) {
       await fs.remove(file).catch(() => undefined);

@@ -91,7 +91,10 @@ function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter
     ...fields.map((field) => `${fileColumn(field, columns)} AS ${internalName(field)}`),
   ];
   const op = columns.get(OP.id);
-  const where = [filterSql(filter.rows, filter.band, keys), ...(filter.putsOnly && op !== undefined ? [isPut(op)] : [])];
+  const where = [
+    filterSql(filter.rows, filter.band, keys),
+    ...(filter.putsOnly && op !== undefined ? [isPut(op)] : []),
+  ];
   return `SELECT ${selected.join(', ')}${extra} FROM read_parquet([${paths}]) WHERE ${where.join(' AND ')}`;
 }
 

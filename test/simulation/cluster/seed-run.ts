@@ -203,7 +203,16 @@ function several<T>(count: number, make: (i: number) => T): T[] {
 
 function tracked(name: string, options: Readonly<Record<string, string>>, mode: TrackedTable['mode']): TrackedTable {
   const history = { attempts: [], erasers: [], seenMs: new Map<number, number>() };
-  return { name, options, mode, isAppendOnly: 'append_mode' in options, history, fields: [], knownFields: new Set(), droppedFields: new Set() };
+  return {
+    name,
+    options,
+    mode,
+    isAppendOnly: 'append_mode' in options,
+    history,
+    fields: [],
+    knownFields: new Set(),
+    droppedFields: new Set(),
+  };
 }
 
 function column(

@@ -14,8 +14,8 @@ import { sourceOf } from '../logical-table.js';
 import type { QueryText } from '../query-text.js';
 import { queryRows, rowsOf, withBoundQuery, type BoundQuery } from '../run-query.js';
 import { checkWritable, metricCell, storedColumn } from '../stored-columns.js';
+import { truncateTable } from '../truncate-table.js';
 import type { Statement, StatementContext, StatementKind } from './statement.js';
-import { truncateTable } from './truncate.js';
 
 /** How often rows are read again because others came meanwhile. */
 const ATTEMPTS_MAX = 20;
@@ -86,8 +86,7 @@ async function tableOf({ catalog, schema, name }: ObjectName, context: Statement
   const database = deps.names.databaseOf(catalog, schema, session.database);
   const table = await deps.names.get(database, name, call);
   checkWritable(table);
-  if (isAppendOnly(table))
-    throw new AlmanacError('invalid_arguments', 'DELETE is not allowed under append mode');
+  if (isAppendOnly(table)) throw new AlmanacError('invalid_arguments', 'DELETE is not allowed under append mode');
   return table;
 }
 

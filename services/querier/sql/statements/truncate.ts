@@ -1,8 +1,5 @@
-import type { Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
-
-import { atAllOwners } from '../owners.js';
-import { command, type StatementDeps, type StatementKind } from './statement.js';
+import { truncateTable } from '../truncate-table.js';
+import { command, type StatementKind } from './statement.js';
 
 /** `TRUNCATE [TABLE] t`: the owners of its regions flush, then hide every row that was acknowledged before. */
 export const truncate: StatementKind = {
@@ -23,9 +20,3 @@ export const truncate: StatementKind = {
     });
   },
 };
-
-/** Hides every row that was acknowledged before. */
-export async function truncateTable(table: Table, deps: StatementDeps, call: Call): Promise<void> {
-  const { tableId } = table;
-  await atAllOwners(deps, table, call, (owner, regionIds) => owner.truncateTable({ tableId, regionIds }, call));
-}
