@@ -51,6 +51,16 @@ describe('DELETE', function () {
     return data.result.map(({ value }) => value);
   }
 
+  /** Values of all series at each second of the samples; asked again and again, answers are kept. */
+  async function range(promql: string): Promise<unknown> {
+    const times = { start: String(T0 / 1000 + 1), end: String(T0 / 1000 + 4), step: '1', lookback_delta: '500ms' };
+    const parameters = new URLSearchParams({ query: promql, ...times }).toString();
+    const { text } = await almanac.get(`/v1/prometheus/api/v1/query_range?${parameters}`);
+    type Result = readonly { readonly values: readonly [number, string][] }[];
+    const { data } = JSON.parse(text) as { readonly data: { readonly result: Result } };
+    return data.result.map(({ values }) => values.map(([, value]) => value).join());
+  }
+
   async function table(name: string, options = ''): Promise<void> {
     await rows(
       `CREATE TABLE ${name} (h STRING, a BIGINT, b STRING, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (h)) ${options}`,
@@ -245,17 +255,22 @@ describe('DELETE', function () {
       ]);
       expect(await rows('SELECT count(*) FROM kept_total')).to.deep.equal([[6]]);
     };
+    for (let i = 0; i < 3; i++) expect(await range('cut_total')).to.deep.equal(['1,2,3', '1,2,3']);
     expect(await affected("DELETE FROM cut_total WHERE job = 'a' AND almanac_value = 3")).to.equal(1);
+    expect(await range('cut_total')).to.deep.equal(['1,2', '1,2,3']);
     await check();
     await rows("ADMIN flush_table('almanac_physical_table')");
     await check();
     expect(await affected("DELETE FROM cut_total WHERE job = 'b' AND almanac_value = 2")).to.equal(1);
+    expect(await range('cut_total')).to.deep.equal(['1,2', '1,3']);
     expect(await query('sum(count_over_time(cut_total[1m]))', T0 + 3500)).to.deep.equal([[(T0 + 3500) / 1000, '4']]);
     await rows("ADMIN flush_table('almanac_physical_table')");
     expect(await query('sum(count_over_time(cut_total[1m]))', T0 + 3500)).to.deep.equal([[(T0 + 3500) / 1000, '4']]);
     await rows("ADMIN compact_table('almanac_physical_table')");
     expect(await query('sum(count_over_time(cut_total[1m]))', T0 + 3500)).to.deep.equal([[(T0 + 3500) / 1000, '4']]);
+    expect(await range('cut_total')).to.deep.equal(['1,2', '1,3']);
     expect(await affected('DELETE FROM cut_total')).to.equal(4);
+    expect(await range('cut_total')).to.deep.equal([]);
     expect(await query('cut_total', T0 + 3500)).to.deep.equal([]);
     expect(await rows('SELECT count(*) FROM kept_total')).to.deep.equal([[6]]);
     expect((await fails('DELETE FROM almanac_physical_table'))[0]).to.equal(1001);

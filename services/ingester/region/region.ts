@@ -6,7 +6,7 @@ import type { SeriesDefinition } from '#shared/rowbatch/definitions';
 import { metricTagOf } from '#shared/schema/metric-table';
 import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
-import { Generation } from '../memtable/generation.js';
+import { Generation, type TimeBand } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds, type KeyMemory } from './applied-ids.js';
 
@@ -210,8 +210,11 @@ export class Region {
   hasNewer(batch: RowBatch, sequence: bigint): boolean {
     const { watermark, truncatedSequence } = this.#manifest;
     if (watermark > sequence || truncatedSequence > sequence) return true;
-    const later = [...this.generations.flatMap(({ batches }) => batches), ...this.#taken];
-    const suspects = later.filter((it) => it.sequenceTo > sequence && !hasOps(it.batch.columns));
+    const taken: readonly TakenBatch[] = [...this.generations.flatMap(({ batches }) => batches), ...this.#taken];
+    const times = endsOf(batch.times);
+    const suspects = taken.filter(({ sequenceTo, batch: { columns }, times: own = times }) => {
+      return sequenceTo > sequence && !hasOps(columns) && own.first <= times.last && own.last >= times.first;
+    });
     if (suspects.length === 0) return false;
     const keys = new RowKeys(batch, this.registry);
     return suspects.some((it) => keys.meet(it));
@@ -276,6 +279,18 @@ interface TakenBatch {
   readonly batch: RowBatch;
   readonly sids: Uint32Array<ArrayBuffer>;
   readonly sequenceTo: bigint;
+  /** Undefined: not known. */
+  readonly times?: TimeBand;
+}
+
+function endsOf(times: BigInt64Array): TimeBand {
+  let [first] = times;
+  let last = first;
+  for (const time of times) {
+    if (time < first) first = time;
+    if (time > last) last = time;
+  }
+  return { first, last };
 }
 
 /** Series and times of the rows of a batch. */
