@@ -40,5 +40,5 @@ function wordsOf(error: Error): string | undefined {
   if (!error.message.startsWith('IO Error')) return undefined;
   const lower = error.message.toLowerCase();
   const found = Object.keys(ENGINE_CODES).find((text) => lower.includes(text));
-  return found === undefined ? 'the disk fails' : WORDS[ENGINE_CODES[found]];
+  return found === undefined ? 'the engine could not read or write a file' : WORDS[ENGINE_CODES[found]];
 }

@@ -82,14 +82,10 @@ export class RowSink {
     call: Call,
   ): Promise<Deleted> {
     const packer = new Packer(new Layout(indexOf(table), columns, true));
+    const outrun = new Set<number>();
     let rowCount = 0;
-    let isOutrun = false;
     const deletePacks = async (packs: readonly Pack[]): Promise<void> => {
-      for (const pack of packs) {
-        const deleted = await this.#sendDeletions(pack, asOf, call);
-        rowCount += deleted.rowCount;
-        isOutrun ||= deleted.isOutrun;
-      }
+      for (const pack of packs) rowCount += await this.#sendDeletions(pack, asOf, outrun, call);
     };
     for await (const rows of blocks) {
       packer.add(rows);
@@ -97,7 +93,7 @@ export class RowSink {
     }
     await deletePacks(packer.takeAll());
     this.#rows.addDeleted(table.database, rowCount);
-    return { rowCount, isOutrun };
+    return { rowCount, isOutrun: outrun.size > 0 };
   }
 
   async #send(pack: Pack, call: Call): Promise<void> {
@@ -107,19 +103,27 @@ export class RowSink {
     this.#rows.add(pack.layout.index.table.database, pack.builder.rowCount);
   }
 
-  async #sendDeletions(pack: Pack, asOf: ReadonlyMap<number, bigint>, call: Call): Promise<Deleted> {
-    const parts = this.#partsOf(pack);
+  /** @param outrun regions that were: nothing more is sent to them. @returns how many rows were deleted. */
+  async #sendDeletions(
+    pack: Pack,
+    asOf: ReadonlyMap<number, bigint>,
+    outrun: Set<number>,
+    call: Call,
+  ): Promise<number> {
+    const parts = this.#partsOf(pack).filter(({ region: { regionId } }) => !outrun.has(regionId));
     const outcomes = await this.#sender.send(parts, call, { asOf });
     let rowCount = 0;
     for (const [i, outcome] of outcomes.entries()) {
+      const { region, batch } = parts[i];
       if (outcome.status === 'fulfilled') {
-        rowCount += parts[i].batch.rowCount;
+        rowCount += batch.rowCount;
         continue;
       }
       const failure = AlmanacError.from(outcome.reason);
       if (!isOutrun(failure)) throw failure;
+      outrun.add(region.regionId);
     }
-    return { rowCount, isOutrun: outcomes.some(({ status }) => status === 'rejected') };
+    return rowCount;
   }
 
   #partsOf({ builder, layout }: Pack): RegionPart[] {

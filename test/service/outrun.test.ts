@@ -79,6 +79,40 @@ function outrunSuite(transport: Transport): void {
     expect(await rig.rows(table)).to.deep.equal([{ ...x, a: 2 }]);
   });
 
+  it('are refused if the table has another form by now, as rows that were read may have had a tag more', async () => {
+    await rig.write(table, [x]);
+    const asOf = await sequence();
+    const zone = { name: 'zone', type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
+    const wider = { name: 't', columns: [...table.columns, zone], options: table.options };
+    const request = { database: 'public', tables: [wider], create: false };
+    const [now] = (await rig.metadata.service.ensureTables(request, CALL)).tables;
+    await rig.write(now, [y]);
+    expect(await deletes([x], asOf)).to.equal(false);
+    table = now;
+    expect(await deletes([x], asOf)).to.equal(true);
+    expect(await rig.rows(table)).to.deep.equal([y]);
+  });
+
+  it('are refused with anything else in their batch', async () => {
+    await rig.write(table, [x]);
+    const mixed = [
+      [{ ...x, isDeleted: true }],
+      [{ host: 'x', time: 5n, isDeleted: true }, y],
+      [
+        { host: 'x', time: 5n, isDeleted: true },
+        { host: 'x', time: 6n },
+      ],
+    ];
+    for (const rows of mixed) {
+      const refused = await refusal(rig.ingester.service.write(rig.request(table, rows), CALL));
+      expect(refused?.code).to.equal('invalid_arguments');
+    }
+    const many = Array.from({ length: 50_001 }, (_, i) => ({ host: 'x', time: BigInt(i), isDeleted: true }));
+    const refused = await refusal(rig.ingester.service.write(rig.request(table, many), CALL));
+    expect(refused?.code).to.equal('invalid_arguments');
+    expect(await rig.rows(table)).to.deep.equal([x]);
+  });
+
   it('are refused if what was written meanwhile is in segments, and after a restart', async () => {
     await rig.write(table, [x]);
     const asOf = await sequence();

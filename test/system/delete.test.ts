@@ -194,6 +194,23 @@ describe('DELETE', function () {
     expect(await rows('SELECT * FROM wide')).to.deep.equal(now);
   });
 
+  it('goes away with what it hides, over many windows and where nothing older is left', async () => {
+    await table('long');
+    const dayMs = 86_400_000;
+    for (const [from, to] of [
+      [0, 50],
+      [50, 100],
+    ]) {
+      await rows(`INSERT INTO long SELECT 'h' || (i % 2), i, 'b', i * ${dayMs} FROM range(${from}, ${to}) AS r(i)`);
+      await rows("ADMIN flush_table('long')");
+    }
+    expect(await affected("DELETE FROM long WHERE h = 'h1'")).to.equal(50);
+    await rows("ADMIN flush_table('long')");
+    await rows("ADMIN compact_table('long')");
+    expect(segments('long').withOps).to.equal(0);
+    expect(await rows('SELECT count(*), sum(a % 2) FROM long')).to.deep.equal([[50, 0]]);
+  });
+
   it('keeps a table from taking every row, until deleted ones are gone from the disk', async () => {
     await table('appending');
     await rows("INSERT INTO appending VALUES ('x', 1, 'p', 1), ('y', 1, 'p', 1)");
@@ -207,26 +224,32 @@ describe('DELETE', function () {
     expect(await rows('SELECT h FROM appending')).to.deep.equal([['y']]);
   });
 
-  it('never takes a row that was written anew meanwhile', async () => {
-    await table('racing');
-    let isOver = false;
-    let written = 0;
-    const writing = async (): Promise<void> => {
-      while (!isOver) {
-        written++;
-        // Of even numbers the row is deleted by the other side, sooner or later; the last one is odd.
-        await rows(`INSERT INTO racing VALUES ('x', ${2 * written}, 'p', 1)`);
-        await rows(`INSERT INTO racing VALUES ('x', ${2 * written + 1}, 'p', 1)`);
-        expect(await rows('SELECT a FROM racing')).to.deep.equal([[2 * written + 1]]);
-      }
-    };
-    const deleting = async (): Promise<void> => {
-      for (let i = 0; i < 60; i++) await affected('DELETE FROM racing WHERE a % 2 = 0');
-      isOver = true;
-    };
-    await Promise.all([writing(), deleting()]);
-    expect(await rows('SELECT a FROM racing')).to.deep.equal([[2 * written + 1]]);
-  });
+  for (const [words, condition] of [
+    ['', 'a % 2 = 0'],
+    [', with a condition that reads the table again', 'a % 2 = 0 AND h IN (SELECT h FROM racing)'],
+  ] as const) {
+    it(`never takes a row that was written anew meanwhile${words}`, async () => {
+      await rows('DROP TABLE IF EXISTS racing');
+      await table('racing');
+      let isOver = false;
+      let written = 0;
+      const writing = async (): Promise<void> => {
+        while (!isOver) {
+          written++;
+          // Of even numbers the row is deleted by the other side, sooner or later; the last one is odd.
+          await rows(`INSERT INTO racing VALUES ('x', ${2 * written}, 'p', 1)`);
+          await rows(`INSERT INTO racing VALUES ('x', ${2 * written + 1}, 'p', 1)`);
+          expect(await rows('SELECT a FROM racing')).to.deep.equal([[2 * written + 1]]);
+        }
+      };
+      const deleting = async (): Promise<void> => {
+        for (let i = 0; i < 60; i++) await affected(`DELETE FROM racing WHERE ${condition}`);
+        isOver = true;
+      };
+      await Promise.all([writing(), deleting()]);
+      expect(await rows('SELECT a FROM racing')).to.deep.equal([[2 * written + 1]]);
+    });
+  }
 
   it('takes samples of a metric away, for SQL and PromQL', async () => {
     const series = ['a', 'b'].flatMap((job) =>

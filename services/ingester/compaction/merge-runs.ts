@@ -95,7 +95,8 @@ class Merge {
     }
     const rowCount = segments.reduce((sum, segment) => sum + segment.rowCount, 0);
     const mayBeNone = this.#source.ops === 'dropped';
-    const isWhole = isAppendOnly(table) ? rowCount === expected : rowCount <= expected && (rowCount > 0 || mayBeNone);
+    const keepsAll = isAppendOnly(table) && !mayBeNone;
+    const isWhole = keepsAll ? rowCount === expected : rowCount <= expected && (rowCount > 0 || mayBeNone);
     invariant(isWhole, `a merge of ${expected} rows gave ${rowCount}`);
     return segments;
   }

@@ -1,12 +1,18 @@
 import type { Clock } from '#shared/clock/clock';
 import { UNIT_NS, dataType } from '#shared/schema/data-type';
 import type { Table } from '#shared/contracts/gen/common';
+import { hasOps } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Generation } from '../memtable/generation.js';
 
 /** Most segments that one flush of a region makes. */
 export const WINDOWS_MAX = 64;
+/**
+ * The same of one that has deletions: in windows longer than those of the rows that they hide they would never be merged with
+ * them.
+ */
+const WINDOWS_MAX_OF_DELETIONS = 4096;
 
 /** A time window `[from, to)` of segments, in the unit of the table's time index. */
 export interface TimeWindow {
@@ -27,10 +33,10 @@ export function windowLength(table: Table, windowMs: number): bigint {
  *
  * @param starts distinct window numbers `floor(time / length)` that have rows, in any order.
  */
-export function chooseWindows(starts: readonly bigint[], length: bigint): TimeWindow[] {
+export function chooseWindows(starts: readonly bigint[], length: bigint, windowsMax = WINDOWS_MAX): TimeWindow[] {
   let numbers = [...new Set(starts)];
   let span = length;
-  while (numbers.length > WINDOWS_MAX) {
+  while (numbers.length > windowsMax) {
     span *= 2n;
     numbers = [...new Set(numbers.map((number) => floorDivide(number, 2n)))];
   }
@@ -62,5 +68,6 @@ export async function windowsOf(generation: Generation, length: bigint, clock: C
     }
     await clock.turn();
   }
-  return chooseWindows([...numbers], length);
+  const hasDeletions = generation.batches.some(({ batch }) => hasOps(batch.columns));
+  return chooseWindows([...numbers], length, hasDeletions ? WINDOWS_MAX_OF_DELETIONS : WINDOWS_MAX);
 }

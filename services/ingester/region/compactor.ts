@@ -107,7 +107,8 @@ export class Compactor {
         await (this.#running?.end.catch(() => undefined) ?? this.#clock.sleep(HELD_REST_MS, call.signal));
         continue;
       }
-      const due = this.#chains(region).find((chain) => chain.length > 1);
+      const chains = this.#chains(region);
+      const due = chains.find((chain) => chain.length > 1) ?? withUseless(chains, region.manifest.segments);
       if (due === undefined) return replaced;
       try {
         await this.#run(region, due, () => {
@@ -162,10 +163,13 @@ export class Compactor {
     if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < seen.retryMs) return undefined;
     const options = nowMs - seen.sinceMs >= this.#options.quietMs ? QUIET : BUSY;
     if (seen.idle === options) return undefined;
-    for (const chain of this.#chains(region)) {
+    const chains = this.#chains(region);
+    for (const chain of chains) {
       const runs = pickRuns(chain, options);
       if (runs.length > 0) return runs;
     }
+    const useless = options === QUIET ? withUseless(chains, region.manifest.segments) : undefined;
+    if (useless !== undefined) return useless;
     seen.idle = options;
     return undefined;
   }
@@ -232,6 +236,15 @@ export class Compactor {
 
 /** Answers by which metadata says that the segments will never be live. */
 const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_found']);
+
+/** A run with deletions behind which there is nothing older any more: written anew it has only rows. */
+function withUseless(chains: readonly (readonly Run[])[], segments: readonly Segment[]): readonly Run[] | undefined {
+  for (const chain of chains) {
+    const found = chain.find((run) => run.segments.some(({ hasOps }) => hasOps) && !hasOlder(segments, [run]));
+    if (found !== undefined) return [found];
+  }
+  return undefined;
+}
 
 /** Whether a segment that is not merged, and is older in the order of versions, has rows of the same times. */
 function hasOlder(segments: readonly Segment[], runs: readonly Run[]): boolean {

@@ -9,6 +9,7 @@ import type { FlushJob } from '../flush/flush.js';
 import { Generation, type TimeBand } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds, type KeyMemory } from './applied-ids.js';
+import { RowKeys } from './row-keys.js';
 
 /** What a batch got in `Region.take`: numbers for its rows and series. */
 export interface Turn {
@@ -217,7 +218,7 @@ export class Region {
     });
     if (suspects.length === 0) return false;
     const keys = new RowKeys(batch, this.registry);
-    return suspects.some((it) => keys.meet(it));
+    return suspects.some(({ batch: other, sids }) => keys.meet(other, sids));
   }
 
   /** Ends the open generation, if it has rows; what is put from now on goes to the next. */
@@ -291,33 +292,6 @@ function endsOf(times: BigInt64Array): TimeBand {
     if (time > last) last = time;
   }
   return { first, last };
-}
-
-/** Series and times of the rows of a batch. */
-class RowKeys {
-  readonly #times = new Map<number, Set<bigint>>();
-
-  /** Series that are not known have no rows, and nothing newer either. */
-  constructor({ tsids, seriesIndex, times, rowCount }: RowBatch, registry: SeriesRegistry) {
-    const halves = new Uint32Array(tsids.buffer, tsids.byteOffset, tsids.length * 2);
-    const sids = Array.from(tsids, (_, i) => registry.find(halves[2 * i], halves[2 * i + 1]));
-    for (let row = 0; row < rowCount; row++) {
-      const sid = sids[seriesIndex[row]];
-      if (sid < 0) continue;
-      const ofSeries = this.#times.get(sid);
-      if (ofSeries === undefined) this.#times.set(sid, new Set([times[row]]));
-      else ofSeries.add(times[row]);
-    }
-  }
-
-  meet({ batch, sids }: TakenBatch): boolean {
-    const timesOf = Array.from(sids, (sid) => this.#times.get(sid));
-    if (timesOf.every((times) => times === undefined)) return false;
-    for (let row = 0; row < batch.rowCount; row++) {
-      if (timesOf[batch.seriesIndex[row]]?.has(batch.times[row]) === true) return true;
-    }
-    return false;
-  }
 }
 
 /** A region that is not here (any more). */

@@ -1,12 +1,14 @@
 import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { decodeDefinitions, encodeDefinitions } from '#shared/rowbatch/definitions';
+import type { FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
-import { OP } from '#shared/schema/segment-columns';
+import { DELETED, hasOps, OP } from '#shared/schema/segment-columns';
 import { isAppendOnly } from '#shared/schema/table-schema';
-import { OUTRUN } from '#shared/write/outrun';
+import { DELETIONS_MAX, OUTRUN } from '#shared/write/outrun';
 
 import type { Ingester } from '../ingester.js';
 import { notHere, type Region, type Turn } from '../region/region.js';
@@ -41,7 +43,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     if (isRepeated(ingester, region, request)) return ingester.answered;
     const batch = decodeRowBatch(request.batch);
     checkBatch(region, batch);
-    checkOutrun(region, batch, request.asOf);
+    checkOutrun(region, batch, request);
     const definitions = decodeDefinitions(request.definitions);
     checkDefinitions(region.table, definitions);
     const turn = region.take(batch, definitions);
@@ -72,7 +74,10 @@ function checkForm({ batchId, batch }: WriteRequest): void {
 function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch): void {
   if (rowCount === 0) throw new AlmanacError('invalid_arguments', `a batch for region ${regionId} has no rows`);
   const types = new Map(table.columns.map(({ id, type }) => [id, type]));
-  if (!isAppendOnly(table)) types.set(OP.id, OP.type);
+  if (hasOps(columns)) {
+    checkDeletions(table, { rowCount, columns });
+    return;
+  }
   for (const { columnId, type } of columns) {
     if (types.get(columnId) === type) continue;
     // The sender has not heard of it; as with a table that is gone, it asks metadata and tries again.
@@ -82,9 +87,28 @@ function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch
   }
 }
 
-/** What was read to decide on deletions must be what they delete. */
-function checkOutrun(region: Region, batch: RowBatch, asOf: bigint): void {
-  if (asOf === 0n || !region.hasNewer(batch, asOf)) return;
+/** Deletions come by themselves, in batches that take no long look at what was written meanwhile. */
+function checkDeletions(table: Table, { rowCount, columns }: Pick<RowBatch, 'rowCount' | 'columns'>): void {
+  if (isAppendOnly(table)) throw new AlmanacError('invalid_arguments', 'DELETE is not allowed under append mode');
+  const [column] = columns;
+  const areAll = columns.length === 1 && column.type === OP.type && column.nullCount === 0 && column.kind === 'fixed';
+  if (areAll && isEach(column.values, DELETED) && rowCount <= DELETIONS_MAX) return;
+  const text = `a batch of deletions for table "${table.name}" has nothing else, and at most ${DELETIONS_MAX} rows`;
+  throw new AlmanacError('invalid_arguments', text);
+}
+
+function isEach(values: FixedValues, wanted: number): boolean {
+  for (const value of values) if (Number(value) !== wanted) return false;
+  return true;
+}
+
+/**
+ * What was read to decide on deletions must be what they delete. To a reader who does not know a new tag, a row of one series
+ * looks like that of another.
+ */
+function checkOutrun(region: Region, batch: RowBatch, { asOf, schemaVersion }: WriteRequest): void {
+  if (asOf === 0n) return;
+  if (schemaVersion >= region.table.schemaVersion && !region.hasNewer(batch, asOf)) return;
   throw new AlmanacError('illegal_state', `rows of region ${region.regionId} were written after they were read`, {
     details: OUTRUN,
   });

@@ -62,8 +62,8 @@ export class SamplePart implements RowsPart {
   readonly #notesPresence: boolean;
   /** Columns that came and whose values are not here. */
   readonly #leftOut = new Set<number>();
-  /** Rows that are deletions. */
-  readonly #deletions = new Set<number>();
+  /** 1 for rows that are deletions; undefined while there are none. */
+  #deletions: FlagBlocks | undefined;
   readonly #runs = new Map<number, SeriesRun>();
   /** By column and name of series: rows below have no value. */
   readonly #without = new Map<string, number>();
@@ -194,16 +194,19 @@ export class SamplePart implements RowsPart {
 
   #noteDeletions(column: Column, base: number, rowCount: number): void {
     if (column.kind !== 'fixed') return;
+    this.#deletions ??= new FlagBlocks();
+    this.#deletions.extend(base + rowCount);
     for (let row = 0; row < rowCount; row++) {
-      if (hasValue(column, row) && column.values[row] === DELETED) this.#deletions.add(base + row);
+      if (hasValue(column, row) && column.values[row] === DELETED) this.#deletions.set(base + row, 1);
     }
   }
 
   #marks(valueId: number, rows: Int32Array): Uint8Array | undefined {
     const marks = flagsAt(this.#fields.get(valueId), rows);
-    if (marks === undefined && !rows.some((row) => this.#deletions.has(row))) return undefined;
-    if (this.#deletions.size === 0) return marks;
-    return Uint8Array.from(rows, (row, i) => (this.#deletions.has(row) ? MISSING | HIDES : (marks?.[i] ?? 0)));
+    const deletions = this.#deletions;
+    if (deletions === undefined) return marks;
+    const isDeletion = (row: number): boolean => row < deletions.length && deletions.get(row) === 1;
+    return Uint8Array.from(rows, (row, i) => (isDeletion(row) ? MISSING | HIDES : (marks?.[i] ?? 0)));
   }
 
   #link(sids: readonly number[], batch: RowBatch, base: number, from: number, to: number): void {

@@ -44,7 +44,7 @@ export interface Snapshot {
   readonly relations: readonly string[];
   /** For EXPLAIN: what is read for each request. */
   readonly reads: readonly TableRead[];
-  /** The last row of each region that is in it, by region. */
+  /** By region: the last row that is in every reading of it. */
   readonly sequences: ReadonlyMap<number, bigint>;
   /** Lets go of files and fresh rows; must be called when the query has ended. */
   release(): void;

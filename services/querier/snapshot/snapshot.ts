@@ -63,12 +63,22 @@ class TableSnapshot implements Snapshot {
     this.#views = views;
     this.relations = tables.map(({ relation }) => relation);
     this.reads = tables.map(({ read }) => read);
-    this.sequences = new Map(views.map(({ manifest, sequenceTo }) => [manifest.regionId, sequenceTo]));
+    this.sequences = leastSequences(views);
   }
 
   release(): void {
     releaseAll(this.#views);
   }
+}
+
+/** A region may be in it several times, read one after the other. */
+function leastSequences(views: readonly EngineView[]): Map<number, bigint> {
+  const least = new Map<number, bigint>();
+  for (const { manifest, sequenceTo } of views) {
+    const other = least.get(manifest.regionId);
+    if (other === undefined || sequenceTo < other) least.set(manifest.regionId, sequenceTo);
+  }
+  return least;
 }
 
 function releaseAll(views: EngineView[]): void {

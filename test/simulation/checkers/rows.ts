@@ -31,8 +31,8 @@ export interface Attempt {
    * may be on its way for ever.
    */
   settledMs: number;
-  /** Whether its rows are taken away, of those keys, and not put. */
-  readonly isDeletion: boolean;
+  /** Of a deletion, whose rows are only keys: whether it takes such a row away. Undefined: it puts its rows. */
+  readonly deletes?: (row: WriteRow) => boolean;
 }
 
 /** A statement that takes rows away: all that were acknowledged before it began, some of those that it met. */
@@ -76,7 +76,7 @@ export interface Version {
 
 /** Whether a read must show a row, unless newer versions hide it. */
 export function isRequired({ attempt, row }: Version, { erasers, seenMs }: History, read: ReadTime): boolean {
-  const seenAtMs = attempt.isDeletion ? Infinity : (seenMs.get(numberOf(row)) ?? Infinity);
+  const seenAtMs = attempt.deletes !== undefined ? Infinity : (seenMs.get(numberOf(row)) ?? Infinity);
   const doneMs = Math.min(attempt.endMs, seenAtMs);
   if (doneMs > read.fromMs) return false;
   return !erasers.some((it) => it.fromMs <= read.toMs && it.settledMs >= attempt.startMs);

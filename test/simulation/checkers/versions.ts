@@ -9,6 +9,7 @@ import {
   type ReadRow,
   type ReadTime,
   type Version,
+  type WriteRow,
 } from './rows.js';
 
 /**
@@ -38,36 +39,45 @@ export function checkVersions(
   return undefined;
 }
 
-function versionsByKey({ attempts }: History, read: ReadTime): Map<string, Version[]> {
-  const versions = new Map<string, Version[]>();
+function versionsByKey({ attempts }: History, read: ReadTime): Map<string, KeyVersion[]> {
+  const versions = new Map<string, KeyVersion[]>();
   for (const attempt of attempts) {
     for (const row of attempt.rows) {
       const key = keyOf(row);
       const its = versions.get(key) ?? [];
-      its.push({ attempt, row: attempt.isDeletion ? row : seenBy(row, read) });
+      its.push({ attempt, row: seenBy(row, read), whole: row });
       versions.set(key, its);
     }
   }
   return versions;
 }
 
+/** A version, as a read sees it and as it was sent. */
+interface KeyVersion extends Version {
+  readonly whole: WriteRow;
+}
+
 /** The versions of one key, as one read may see them. */
 class KeyCheck {
-  readonly #allowed: readonly Version[];
-  readonly #required: readonly Version[];
+  readonly #allowed: readonly KeyVersion[];
+  readonly #required: readonly KeyVersion[];
 
-  constructor(versions: readonly Version[], history: History, read: ReadTime) {
+  constructor(versions: readonly KeyVersion[], history: History, read: ReadTime) {
     this.#allowed = versions.filter(({ attempt }) => isAllowed(attempt, history, read));
     this.#required = versions.filter((it) => isRequired(it, history, read));
   }
 
   /** A version that must be there, or a newer one, and no deletion can have come after it. */
-  lost(): Version | undefined {
-    return this.#required.find((it) => !it.attempt.isDeletion && !this.#mayBeDeleted(it));
+  lost(): KeyVersion | undefined {
+    return this.#required.find((it) => it.attempt.deletes === undefined && !this.#mayBeDeleted(it));
   }
 
-  #mayBeDeleted({ attempt: { startMs } }: Version): boolean {
-    return this.#allowed.some(({ attempt }) => attempt.isDeletion && attempt.settledMs > startMs);
+  /** Whether it, or one that may have replaced it, may have been deleted. */
+  #mayBeDeleted({ attempt: { startMs } }: KeyVersion): boolean {
+    const later = this.#allowed.filter(({ attempt }) => attempt.settledMs > startMs);
+    return later.some(({ attempt: { deletes } }) => {
+      return deletes !== undefined && later.some((it) => it.attempt.deletes === undefined && deletes(it.whole));
+    });
   }
 
   wrong(row: ReadRow, mode: 'last_row' | 'last_non_null'): string | undefined {
@@ -85,7 +95,7 @@ class KeyCheck {
   }
 
   #wrongField(name: string, value: number | undefined): string | undefined {
-    const has = (it: Version): boolean => name in it.row.fields;
+    const has = (it: KeyVersion): boolean => name in it.row.fields;
     if (value === undefined) {
       const isLost = this.#required.some((it) => has(it) && !this.#mayBeDeleted(it));
       return isLost ? `"${name}" is missing, it may be ${this.#wordsOf(has)}` : undefined;
@@ -95,14 +105,18 @@ class KeyCheck {
   }
 
   /** Versions that no other one has surely replaced, and no deletion taken away. */
-  #newest(has: (version: Version) => boolean): Version[] {
-    const later = this.#required.filter((it) => it.attempt.isDeletion || has(it));
+  #newest(has: (version: KeyVersion) => boolean): KeyVersion[] {
+    const later = this.#required.filter((it) => it.attempt.deletes !== undefined || has(it));
     return this.#allowed
-      .filter((it) => !it.attempt.isDeletion && has(it))
-      .filter(({ attempt }) => !later.some((it) => it.attempt.startMs >= attempt.settledMs));
+      .filter((it) => it.attempt.deletes === undefined && has(it))
+      .filter(({ attempt, whole }) => {
+        return !later.some(({ attempt: { startMs, deletes } }) => {
+          return startMs >= attempt.settledMs && (deletes?.(whole) ?? true);
+        });
+      });
   }
 
-  #wordsOf(has: (version: Version) => boolean): string {
+  #wordsOf(has: (version: KeyVersion) => boolean): string {
     return this.#newest(has)
       .map(({ attempt, row }) => `${textOf(row)} of ${wordsOf(attempt)}`)
       .join('; ');

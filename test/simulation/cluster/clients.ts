@@ -213,7 +213,7 @@ export class Clients {
     const { random } = this.#scheduler;
     const id = this.#nextId++;
     const rows = this.#rows(table, id);
-    const attempt = this.#attempt(id, rows, false);
+    const attempt = this.#attempt(id, rows);
     table.history.attempts.push(attempt);
     this.counts.writes++;
     const mayHaveKey = !table.isAppendOnly || this.#retryWindowMs >= TRIES_MS;
@@ -230,21 +230,26 @@ export class Clients {
     }
   }
 
-  #attempt(id: number, rows: readonly WriteRow[], isDeletion: boolean): Attempt {
-    return { id, rows, startMs: this.#scheduler.nowMs, endMs: Infinity, settledMs: Infinity, isDeletion };
+  #attempt(id: number, rows: readonly WriteRow[], deletes?: Attempt['deletes']): Attempt {
+    const { nowMs: startMs } = this.#scheduler;
+    return { id, rows, startMs, endMs: Infinity, settledMs: Infinity, ...(deletes === undefined ? {} : { deletes }) };
   }
 
-  /** DELETE of all rows of a host. */
+  /** DELETE of all rows of a host, or of those of them with an even number, where a row is one version. */
   async #delete(table: TrackedTable, querier: QuerierNode): Promise<void> {
+    const { random } = this.#scheduler;
     const id = this.#nextId++;
-    const host = this.#scheduler.random.pick(HOSTS);
+    const host = random.pick(HOSTS);
+    const isByValue = table.mode === 'last_row' && random.fraction() < 0.7;
+    const deletes = ({ fields }: WriteRow): boolean => !isByValue || fields[NUMBER] % 2 === 0;
     const keys = VERSION_TIMES.map((timeNs) => ({ host, timeNs, fields: {} }));
-    const attempt = this.#attempt(id, keys, true);
+    const attempt = this.#attempt(id, keys, deletes);
     table.history.attempts.push(attempt);
+    const condition = `host = '${host}'${isByValue ? ` AND ${NUMBER} % 2 = 0` : ''}`;
     const forMs = 5_000;
-    const what = `DELETE FROM ${table.name} WHERE host = ${host}, request ${id}`;
+    const what = `DELETE FROM ${table.name} WHERE ${condition}, request ${id}`;
     const isDone = await this.#statement(what, () => {
-      return querier.delete(table.name, host, this.#call(querier.life, forMs));
+      return querier.delete(table.name, condition, this.#call(querier.life, forMs));
     });
     if (isDone) {
       attempt.endMs = this.#scheduler.nowMs;

@@ -1,13 +1,13 @@
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
 import { withDeadline } from '#services/querier/run/deadline';
 import { confirmDropped } from '#services/querier/sql/confirm-dropped';
+import { deleteInRounds, type DeleteRound } from '#services/querier/sql/delete-rounds';
 import { atAllOwners } from '#services/querier/sql/owners';
 import type { StatementDeps } from '#services/querier/sql/statements/statement';
-import type { Call } from '#shared/contracts/call';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { DataFolder } from '#shared/node/data-folder';
 import { LocalStore } from '#shared/segments/local-store';
@@ -34,7 +34,6 @@ export interface ReadAnswer {
 }
 
 const DROP_MS_MAX = 60_000;
-const DELETE_ATTEMPTS = 5;
 
 /** The reading side of a querier process, and the statements that go to all owners. */
 export class QuerierNode {
@@ -81,9 +80,9 @@ export class QuerierNode {
     return this.life.during(this.#read(name, fields, call));
   }
 
-  /** Deletes all rows of a host. @throws `region_busy` if others are written all the while. */
-  delete(name: string, host: string, call: Call): Promise<void> {
-    return this.life.during(this.#delete(name, host, call));
+  /** Deletes the rows of a condition. @throws `region_busy` if others are written all the while. */
+  delete(name: string, condition: string, call: Call): Promise<void> {
+    return this.life.during(this.#delete(name, condition, call));
   }
 
   /** @throws `illegal_state` if the table is changed by others meanwhile. */
@@ -206,26 +205,33 @@ export class QuerierNode {
     }
   }
 
-  async #delete(name: string, host: string, call: Call): Promise<void> {
+  async #delete(name: string, condition: string, call: Call): Promise<void> {
+    await deleteInRounds(
+      () => this.#deleteOnce(name, condition, call),
+      (forMs) => this.life.clock.sleep(forMs, call.signal),
+    );
+  }
+
+  async #deleteOnce(name: string, condition: string, call: Call): Promise<DeleteRound> {
+    checkCall(call);
     const { snapshots, instance, sink } = this.#parts();
     const table = await this.#table(name, [], call);
     const columns = table.columns.filter(({ kind }) => kind !== 'field');
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
-    for (let attempt = 0; attempt < DELETE_ATTEMPTS; attempt++) {
-      const snapshot = await snapshots.take([request], call);
-      const connection = await instance.connect();
-      try {
-        const keys = columns.map((column) => (column.kind === 'tag' ? 'host' : `epoch_ns(${TIME_COLUMN})`));
-        const sql = `SELECT ${keys.join(', ')} FROM ${snapshot.relations[0]} WHERE host = '${host}'`;
-        const rows = (await (await connection.run(sql)).getRows()) as CellValue[][];
-        const { isOutrun } = await sink.delete(table, columns, blockOf(rows), snapshot.sequences, call);
-        if (!isOutrun) return;
-      } finally {
-        connection.closeSync();
-        snapshot.release();
-      }
+    const snapshot = await snapshots.take([request], call);
+    const connection = await instance.connect();
+    try {
+      const keys = columns.map((column) => (column.kind === 'tag' ? 'host' : `epoch_ns(${TIME_COLUMN})`));
+      const sql = `SELECT ${keys.join(', ')} FROM ${snapshot.relations[0]} WHERE ${condition}`;
+      const rows = (await (await connection.run(sql)).getRows()) as CellValue[][];
+      return {
+        ...(await sink.delete(table, columns, blockOf(rows), snapshot.sequences, call)),
+        isOfRowsAlone: true,
+      };
+    } finally {
+      connection.closeSync();
+      snapshot.release();
     }
-    throw new AlmanacError('region_busy', 'rows are written faster than they can be deleted');
   }
 
   async #dropField(name: string, field: string, call: Call): Promise<void> {

@@ -3,27 +3,24 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import { quoteName } from '#shared/duckdb/quote';
 import type { EngineColumn } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 import { isAppendOnly, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { CellValue } from '#shared/write/cell-value';
-import type { Deleted } from '#shared/write/row-sink';
 
 import { converterOf } from '../cells.js';
 import type { Cursor, ObjectName } from '../cursor.js';
+import { deleteInRounds, type DeleteRound } from '../delete-rounds.js';
 import { lex } from '../lex.js';
-import { sourceOf } from '../logical-table.js';
+import { areSameTables, sourceOf } from '../logical-table.js';
 import type { QueryText } from '../query-text.js';
 import { queryRows, rowsOf, withBoundQuery, type BoundQuery } from '../run-query.js';
 import { checkWritable, metricCell, storedColumn } from '../stored-columns.js';
 import { truncateTable } from '../truncate-table.js';
 import type { Statement, StatementContext, StatementKind } from './statement.js';
 
-/** How often rows are read again because others came meanwhile. */
-const ATTEMPTS_MAX = 20;
-const REST_MS = 20;
-
 /**
- * `DELETE FROM t [WHERE ..]`: the rows of the predicate are read, and a deletion is written for each. A row that is
- * written meanwhile is looked at anew, so that what is deleted is always what the predicate was true of.
+ * `DELETE FROM t [WHERE ..]`: the rows of the predicate are read, and a deletion is written for each, unless the row
+ * was written anew meanwhile: then all is read again.
  */
 export const deleteRows: StatementKind = {
   name: 'DELETE',
@@ -59,7 +56,7 @@ function rowsWhere(name: ObjectName, condition: string): Statement {
       return deps.connections.use((connection) => deps.planner.check(query, session.database, connection));
     },
     async *run(context) {
-      yield { kind: 'affected', rows: await deleteWhere(await tableOf(name, context), name, condition, context) };
+      yield { kind: 'affected', rows: await deleteWhere(name, condition, context) };
     },
   };
 }
@@ -71,7 +68,7 @@ function everything(name: ObjectName): Statement {
       const table = await tableOf(name, context);
       // The other metrics of its physical table stay.
       if (sourceOf(table) !== undefined) {
-        yield { kind: 'affected', rows: await deleteWhere(table, name, 'true', context) };
+        yield { kind: 'affected', rows: await deleteWhere(name, 'true', context) };
         return;
       }
       const { rows } = await queryRows(context, queryOf(['count(*)'], name, 'true'));
@@ -97,44 +94,45 @@ function queryOf(columns: readonly string[], { catalog, schema, name }: ObjectNa
   return { tokens, from: 0, to: tokens.count };
 }
 
-async function deleteWhere(
-  table: Table,
-  name: ObjectName,
-  condition: string,
-  context: StatementContext,
-): Promise<number> {
-  const { clock } = context.deps;
-  const keys = [...tagsOf(table), timeIndexOf(table)];
-  const query = queryOf(
-    keys.map((column) => quoteName(column.name)),
-    name,
-    condition,
-  );
-  let rowCount = 0;
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    checkCall(context.call);
-    let isOutrun = false;
-    for await (const deleted of withBoundQuery(context, query, (bound) => deleteFound(bound, table, keys, context))) {
-      rowCount += deleted.rowCount;
-      isOutrun = deleted.isOutrun;
-    }
-    if (!isOutrun) return rowCount;
-    await context.place.aside(() => clock.sleep(REST_MS * (attempt + 1), context.call.signal));
-  }
-  throw new AlmanacError(
-    'region_busy',
-    `rows of table "${table.name}" are written faster than they can be deleted; ${rowCount} were`,
-    { retryAfterSeconds: 1 },
+function deleteWhere(name: ObjectName, condition: string, context: StatementContext): Promise<number> {
+  const { deps, call, place } = context;
+  return deleteInRounds(
+    () => oneRound(name, condition, context),
+    (forMs) => place.aside(() => deps.clock.sleep(forMs, call.signal)),
   );
 }
 
-async function* deleteFound(
-  { connection, sql, snapshot }: BoundQuery,
-  table: Table,
-  keys: readonly Column[],
+async function oneRound(name: ObjectName, condition: string, context: StatementContext): Promise<DeleteRound> {
+  checkCall(context.call);
+  const table = await context.place.aside(() => tableOf(name, context));
+  const keys = [...tagsOf(table), timeIndexOf(table)];
+  const names = keys.map((column) => quoteName(column.name));
+  let round: DeleteRound | undefined;
+  const rounds = withBoundQuery(context, queryOf(names, name, condition), async function* (bound) {
+    yield await deleteFound(bound, { name, table, keys }, context);
+  });
+  for await (const it of rounds) round = it;
+  invariant(round !== undefined, 'a DELETE that was not carried out');
+  return round;
+}
+
+interface Found {
+  readonly name: ObjectName;
+  readonly table: Table;
+  /** Columns of the query. */
+  readonly keys: readonly Column[];
+}
+
+async function deleteFound(
+  { connection, sql, snapshot, planned }: BoundQuery,
+  { name, table, keys }: Found,
   context: StatementContext,
-): AsyncIterable<Deleted> {
-  const { deps, session, call } = context;
+): Promise<DeleteRound> {
+  const { deps, session, call, place } = context;
+  const isOfRowsAlone = planned.plan.tables.length === 1;
+  // Rows of series with a tag that is new would look like those of others.
+  const now = await place.aside(() => tableOf(name, context));
+  if (!areSameTables(now, table)) return { rowCount: 0, isOutrun: true, isOfRowsAlone };
   const source = sourceOf(table);
   const types: readonly EngineColumn[] = await connection.describe(sql);
   const converters = keys.map((column) => converterOf(column, session.zone));
@@ -149,5 +147,6 @@ async function* deleteFound(
     }
   }
   const columns = [...stored, ...added.map(({ column }) => column)];
-  yield await deps.insert.delete(source?.physical ?? table, columns, rows(), snapshot.sequences, call);
+  const deleted = await deps.insert.delete(source?.physical ?? table, columns, rows(), snapshot.sequences, call);
+  return { ...deleted, isOfRowsAlone };
 }
