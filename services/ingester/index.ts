@@ -35,7 +35,9 @@ import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
 
+export { inspectSlots } from './inspect.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
+export type { LogFacts } from './wal/inspect.js';
 
 export interface IngesterDeps {
   readonly config: IngesterConfig;
