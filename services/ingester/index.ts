@@ -9,6 +9,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { Service } from '#shared/lifecycle/service';
 import { MemoryBudget } from '#shared/limits/memory-budget';
+import { DamageLog } from '#shared/segments/damage-log';
 import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -58,6 +59,11 @@ export interface IngesterDeps {
   readonly openEngine?: ((options: EngineOptions) => Promise<DuckDBInstance>) | undefined;
   /** Ends the process: the log failed, and recovery is the only way on. */
   readonly onFatal: (error: unknown) => void;
+  /**
+   * The disk of the log is full or read-only: writes are refused from now on, what was acknowledged is read as before.
+   * Ends the process when the disk takes writes again, for the next start to recover; `onFatal` if not given.
+   */
+  readonly onFull?: ((error: unknown) => void) | undefined;
 }
 
 export interface RunningIngester extends Service {
@@ -130,6 +136,10 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     sync: walSync,
     fileBytesMax: walFileBytes,
     onBroken: deps.onFatal,
+    onFull(error: unknown) {
+      parts.metrics.walFull.set(1);
+      (deps.onFull ?? deps.onFatal)(error);
+    },
   };
   const wal = await Wal.open(walOptions, files);
   late.wal = wal;
@@ -174,9 +184,9 @@ type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'com
 
 function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
   const { config, fs, clock, random, metadata } = deps;
-  const store = new LocalStore(config.storeFolder, fs);
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
+  const store = new LocalStore(config.storeFolder, fs, new DamageLog(deps.log, metrics.damagedFiles));
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
   const keptIds = new KeptIds(config.walFolder, fs);
   const regions = new Regions({

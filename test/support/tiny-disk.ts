@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, writeSync } from 'node:fs';
+
+const PAGE_BYTES = 4096;
 
 /** A file system of its own in memory, mounted on a folder; only root can make one. */
 export class TinyDisk {
@@ -16,20 +19,25 @@ export class TinyDisk {
 
   /** Nothing may have a file open for writing. */
   makeReadOnly(): void {
-    this.#remount('ro');
+    const { status, stderr } = spawnSync('mount', ['-o', 'remount,ro', this.folder], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`cannot remount ${this.folder}: ${stderr}`);
   }
 
-  resize(mebibytes: number): void {
-    this.#remount(`size=${mebibytes}m`);
+  /** Writes to a new file until there is no room left. */
+  fill(path: string): void {
+    const file = openSync(path, 'w');
+    const page = Buffer.alloc(PAGE_BYTES);
+    try {
+      for (;;) writeSync(file, page);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    } finally {
+      closeSync(file);
+    }
   }
 
   /** Also while it is in use; it is gone when nobody uses it any more. */
   unmount(): void {
     spawnSync('umount', ['--lazy', this.folder]);
-  }
-
-  #remount(option: string): void {
-    const { status, stderr } = spawnSync('mount', ['-o', `remount,${option}`, this.folder], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(`cannot remount ${this.folder}: ${stderr}`);
   }
 }

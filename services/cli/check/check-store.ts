@@ -118,7 +118,10 @@ function livePathsIn(folder: string, catalog: CatalogCopy): ReadonlySet<string> 
 async function* filesBelow(folder: string, check: StoreCheck): AsyncGenerator<string> {
   const { storeFolder, fs, report } = check;
   // Nearly all names are of files, and need not be asked.
-  if (folder.endsWith('.parquet')) return yield folder;
+  if (folder.endsWith('.parquet')) {
+    yield folder;
+    return;
+  }
   const absolute = folder === '' ? storeFolder : `${storeFolder}/${folder}`;
   let names: readonly string[];
   try {
