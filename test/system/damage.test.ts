@@ -209,6 +209,29 @@ describe('what is damaged', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
+  it('a missing log file ends the start with the rows that are lost, and is passed over if that is asked for', async () => {
+    for (let i = 1; i < 4; i++) {
+      const almanac = await start();
+      await write(almanac, `m,h=${i} v=${i} ${i}`);
+      await almanac.kill();
+    }
+    const [first, second] = [1, 2].map((number) => join(folder, `slots/0/wal/000000000${number}.wal`));
+    for (const missing of [first, second]) {
+      const whole = readFileSync(missing);
+      rmSync(missing);
+      const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+      expect(code).to.equal(1);
+      expect(linesOf(stderr).at(-1)?.reason)
+        .to.match(/^the write-ahead log lacks the rows \d+ to \d+ of region 1, which are in no segment/)
+        .and.to.contain('skip-corrupt');
+      writeFileSync(missing, whole);
+    }
+    rmSync(second);
+    const almanac = await start({ environment: { ALMANAC_WAL__RECOVER: 'skip-corrupt' } });
+    expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [3]]);
+    expect(await almanac.stop()).to.equal(0);
+  });
+
   describe('a disk of its own', () => {
     let disk: TinyDisk;
 
