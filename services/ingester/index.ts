@@ -5,6 +5,7 @@ import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { openEngine, setThreads, type DuckDBInstance, type EngineOptions } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { diskError } from '#shared/fs/disk-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { Service } from '#shared/lifecycle/service';
@@ -119,11 +120,12 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
 
   const startedMs = clock.monotonicMs();
   const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
-  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(async (error: unknown) => {
+  const giveUp = async (error: unknown): Promise<never> => {
     await parts.flusher.stop();
     engine.closeSync();
-    throw error;
-  });
+    throw diskError(error, `the write-ahead log in "${config.walFolder}" cannot be used`);
+  };
+  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(giveUp);
   await setThreads(engine, engineThreads);
   const durationMs = Math.round(clock.monotonicMs() - startedMs);
   log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log is replayed');
@@ -141,7 +143,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
       (deps.onFull ?? deps.onFatal)(error);
     },
   };
-  const wal = await Wal.open(walOptions, files);
+  const wal = await Wal.open(walOptions, files).catch(giveUp);
   late.wal = wal;
   const incarnation = newIncarnation(random);
   const answered = { unknownSeries: [], incarnation };

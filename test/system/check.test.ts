@@ -191,6 +191,24 @@ describe('almanac check', function () {
     await expectProblem(/\.parquet" cannot be read: ELOOP.*; lost: 2 rows of public\.m/);
   });
 
+  it('finds folders that cannot be looked into', async () => {
+    for (const name of ['store/1/1/1', LOG]) {
+      const path = join(folder, name);
+      rmSync(path, { recursive: true });
+      symlinkSync(path, path);
+    }
+    const { code, lines, stderr } = await check();
+    expect(code, stderr).to.equal(1);
+    for (const name of ['store/1/1/1', LOG]) {
+      const about = lines.filter((line) => line.startsWith(`problem: "${join(folder, name)}" cannot be read: ELOOP`));
+      expect(about, name).to.have.length(1);
+    }
+    const slots = join(folder, 'slots');
+    rmSync(slots, { recursive: true });
+    symlinkSync(slots, slots);
+    expect((await check()).stderr).to.match(/^error: the check cannot go on: ELOOP[^\n]+\n$/);
+  });
+
   it('finds a missing and a damaged series file', async () => {
     const path = seriesFile();
     const bytes = readFileSync(path);

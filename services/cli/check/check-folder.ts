@@ -35,6 +35,9 @@ export async function checkFolder(folder: FolderToCheck, report: Report): Promis
   const scratch = await makePrivateFolder('almanac-check');
   try {
     await checkParts(folder, scratch, report);
+  } catch (error) {
+    if (error instanceof AlmanacError || errorCode(error) === undefined) throw error;
+    throw new AlmanacError('storage_unavailable', `the check cannot go on: ${reasonOf(error)}`, { cause: error });
   } finally {
     await fs.removeFolder(scratch);
   }

@@ -30,7 +30,10 @@ export interface LogFacts {
 /** Reads the log in a folder, whoever writes it meanwhile, and changes nothing. */
 export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFacts> {
   const facts: LogFacts = { folder, problems: [], notes: [], runs: [], files: 0, records: 0, bytes: 0 };
-  const numbers = await listWalFiles(fs, folder);
+  const numbers = await listWalFiles(fs, folder).catch((error: unknown) => {
+    facts.problems.push(unreadable(folder, error));
+    return [];
+  });
   const last = numbers.at(-1);
   let before: number | undefined;
   for (const number of numbers) {
