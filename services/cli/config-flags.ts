@@ -72,17 +72,19 @@ const FLAGS: readonly ConfigFlag[] = [
  * @param role whose flags; those of all roles if there is none.
  */
 export function addConfigFlags(command: Command, role?: Role): Command {
-  command.addOption(
-    new Option(
-      '-c, --config-file <file>',
-      'configuration file (default: ./almanac.toml, then /etc/almanac/almanac.toml; env: ALMANAC_CONFIG_FILE)',
-    ),
-  );
+  command.addOption(configFileOption());
   for (const { flag, argument, path, doc, roles } of FLAGS) {
     if (role !== undefined && !roles.includes(role)) continue;
     command.addOption(new Option(`${flag} ${argument}`, `${doc} (${defaultOf(path, role)}${environmentOf(path)})`));
   }
   return command;
+}
+
+export function configFileOption(): Option {
+  return new Option(
+    '-c, --config-file <file>',
+    'configuration file (default: ./almanac.toml, then /etc/almanac/almanac.toml; env: ALMANAC_CONFIG_FILE)',
+  );
 }
 
 /** A default that differs by role is shown only where the role is known. */

@@ -5,10 +5,12 @@ import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { openEngine, setThreads, type DuckDBInstance, type EngineOptions } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { diskError } from '#shared/fs/disk-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { Service } from '#shared/lifecycle/service';
 import { MemoryBudget } from '#shared/limits/memory-budget';
+import { DamageLog } from '#shared/segments/damage-log';
 import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -35,7 +37,9 @@ import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
 
+export { inspectSlots } from './inspect.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
+export type { LogFacts } from './wal/inspect.js';
 
 export interface IngesterDeps {
   readonly config: IngesterConfig;
@@ -56,6 +60,11 @@ export interface IngesterDeps {
   readonly openEngine?: ((options: EngineOptions) => Promise<DuckDBInstance>) | undefined;
   /** Ends the process: the log failed, and recovery is the only way on. */
   readonly onFatal: (error: unknown) => void;
+  /**
+   * The disk of the log is full or read-only: writes are refused from now on, what was acknowledged is read as before.
+   * Ends the process when the disk takes writes again, for the next start to recover; `onFatal` if not given.
+   */
+  readonly onFull?: ((error: unknown) => void) | undefined;
 }
 
 export interface RunningIngester extends Service {
@@ -111,11 +120,12 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
 
   const startedMs = clock.monotonicMs();
   const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
-  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(async (error: unknown) => {
+  const giveUp = async (error: unknown): Promise<never> => {
     await parts.flusher.stop();
     engine.closeSync();
-    throw error;
-  });
+    throw diskError(error, `the write-ahead log in "${config.walFolder}" cannot be used`);
+  };
+  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(giveUp);
   await setThreads(engine, engineThreads);
   const durationMs = Math.round(clock.monotonicMs() - startedMs);
   log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log is replayed');
@@ -128,8 +138,12 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     sync: walSync,
     fileBytesMax: walFileBytes,
     onBroken: deps.onFatal,
+    onFull(error: unknown) {
+      parts.metrics.walFull.set(1);
+      (deps.onFull ?? deps.onFatal)(error);
+    },
   };
-  const wal = await Wal.open(walOptions, files);
+  const wal = await Wal.open(walOptions, files).catch(giveUp);
   late.wal = wal;
   const incarnation = newIncarnation(random);
   const answered = { unknownSeries: [], incarnation };
@@ -172,9 +186,9 @@ type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'com
 
 function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
   const { config, fs, clock, random, metadata } = deps;
-  const store = new LocalStore(config.storeFolder, fs);
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
+  const store = new LocalStore(config.storeFolder, fs, new DamageLog(deps.log, metrics.damagedFiles));
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
   const keptIds = new KeptIds(config.walFolder, fs);
   const regions = new Regions({

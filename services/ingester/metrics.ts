@@ -14,11 +14,13 @@ export interface IngesterMetrics {
   readonly compactedBytes: Counter;
   readonly compactionSeconds: Histogram;
   readonly expiredSegments: Counter;
+  readonly damagedFiles: Counter;
   readonly memtableBytes: Gauge;
   readonly regions: Gauge;
   readonly walBytes: Gauge;
   readonly walFiles: Gauge;
   readonly walSyncs: Gauge;
+  readonly walFull: Gauge;
 }
 
 export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
@@ -52,10 +54,18 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
       name: 'ingester_expired_segments_total',
       help: 'segments that were dropped because all their rows had outlived their table',
     }),
+    damagedFiles: metrics.counter({
+      name: 'ingester_damaged_files_total',
+      help: 'files of the store that were found damaged or missing when they were needed, each counted once',
+    }),
     memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'bytes that unflushed writes hold' }),
     regions: metrics.gauge({ name: 'ingester_regions', help: 'regions that are open here' }),
     walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'bytes of the write-ahead log' }),
     walFiles: metrics.gauge({ name: 'ingester_wal_files', help: 'files of the write-ahead log' }),
     walSyncs: metrics.gauge({ name: 'ingester_wal_syncs', help: 'syncs of the write-ahead log since the start' }),
+    walFull: metrics.gauge({
+      name: 'ingester_wal_full',
+      help: '1 while writes are refused because the disk of the write-ahead log is full or read-only, else 0',
+    }),
   };
 }

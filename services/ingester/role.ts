@@ -7,6 +7,7 @@ import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
 import { DataFolder } from '#shared/node/data-folder';
+import { logFailure } from '#shared/node/log-failure';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
@@ -115,10 +116,6 @@ function ingesterDeps(
       stage.waiting = ['wal replay'];
       stage.progress = fraction;
     },
-    onFatal(error) {
-      // What reached the disk is unknown until it is read back, so no other answer may be given.
-      log.error({ error }, 'the write-ahead log failed: the process ends');
-      process.exit(1);
-    },
+    ...logFailure({ log, fs: nodeFileSystem, clock: systemClock, folder: config.walFolder, process }),
   };
 }

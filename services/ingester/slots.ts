@@ -68,13 +68,22 @@ function slotFolder(dataFolder: string, number: number): string {
   return `${dataFolder}/slots/${number}`;
 }
 
-async function readIdentity(folder: string, fs: FileSystem): Promise<string | undefined> {
+/** The identity of a slot; undefined if it has none yet. @throws `storage_unavailable` if its file names none. */
+export async function readIdentity(folder: string, fs: FileSystem): Promise<string | undefined> {
   const path = `${folder}/${IDENTITY_FILE}`;
   if ((await fs.size(path)) === undefined) return undefined;
-  const text = new TextDecoder().decode(await fs.readFile(path));
-  const identity = (JSON.parse(text) as { identity?: unknown }).identity;
+  const identity = parseIdentity(new TextDecoder().decode(await fs.readFile(path)));
   if (typeof identity === 'string' && identity !== '') return identity;
   throw new AlmanacError('storage_unavailable', `"${path}" names no identity`);
+}
+
+function parseIdentity(text: string): unknown {
+  try {
+    return (JSON.parse(text) as { identity?: unknown } | null)?.identity;
+  } catch {
+    // Said by the caller.
+    return undefined;
+  }
 }
 
 async function makeIdentity(folder: string, fs: FileSystem, random: Random): Promise<string> {

@@ -10,11 +10,12 @@ import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Service } from '#shared/lifecycle/service';
+import { DamageLog } from '#shared/segments/damage-log';
 import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
-import { querierMetrics } from './metrics.js';
+import { damagedFiles, querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
@@ -58,7 +59,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const manifests = new ManifestCache(metadata);
   const connection = await duckdb.connect();
   const appending = await duckdb.connect();
-  const store = new LocalStore(config.storeFolder, fs);
+  const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(deps.metrics)));
   const snapshots = new RegionSnapshots({
     catalog,
     ingesters,

@@ -1,4 +1,4 @@
-import type { Metrics } from '#shared/telemetry/metrics';
+import type { Counter, Metrics } from '#shared/telemetry/metrics';
 
 /** Metrics of the querier. */
 export interface QuerierMetrics {
@@ -28,4 +28,11 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     rowsSent: (count) => rows.inc(count),
     promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
   };
+}
+
+export function damagedFiles(metrics: Metrics): Counter {
+  return metrics.counter({
+    name: 'querier_damaged_files_total',
+    help: 'files of the store that were found damaged or missing when they were needed, each counted once',
+  });
 }

@@ -31,6 +31,7 @@ export interface CoreDeps {
   readonly metrics: Metrics;
   readonly onProgress: (fraction: number) => void;
   readonly onFatal: (error: unknown) => void;
+  readonly onFull: (error: unknown) => void;
 }
 
 /** Metadata, ingester and querier of one process, by direct calls. */
@@ -74,7 +75,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   started.push({ drain: () => Promise.resolve(), stop: () => catalog.stop() });
   await catalog.reached(1n, ownCall('start'));
 
-  const walFolder = config.wal.dir ?? `${dataFolder}/slots/${SLOT}/wal`;
+  const walFolder = walFolderIn(dataFolder, config);
   const place = { nodeId, dataFolder, walFolder, scratchFolder: `${dataFolder}/scratch` };
   const ingester = await startIngester({
     ...deps,
@@ -108,6 +109,11 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     drain: () => drainAll(ingester),
     stop: () => stopAll(started),
   };
+}
+
+/** Where the log of a standalone process is. */
+export function walFolderIn(dataFolder: string, { wal }: Config): string {
+  return wal.dir ?? `${dataFolder}/slots/${SLOT}/wal`;
 }
 
 async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[]): Promise<RunningMetadata> {

@@ -11,9 +11,10 @@ import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { adminService } from '#shared/node/admin-service';
+import { logFailure } from '#shared/node/log-failure';
 import { Stage } from '#shared/node/stage';
 
-import { startCore, type CoreDeps, type RunningCore } from './core.js';
+import { startCore, walFolderIn, type CoreDeps, type RunningCore } from './core.js';
 
 /**
  * All services in one process. The listeners open first, so that health is answered while the data is opened; data is
@@ -75,9 +76,10 @@ function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage, co
 }
 
 function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps {
+  const dataFolder = resolve(loaded.config.storage.dataHome);
   return {
     config: loaded.config,
-    dataFolder: resolve(loaded.config.storage.dataHome),
+    dataFolder,
     version: readBuildInfo().version,
     fs: nodeFileSystem,
     clock: systemClock,
@@ -88,10 +90,12 @@ function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps
       stage.waiting = ['wal replay'];
       stage.progress = fraction;
     },
-    onFatal(error) {
-      // What reached the disk is unknown until it is read back, so no other answer may be given.
-      log.error({ error }, 'the write-ahead log failed: the process ends');
-      process.exit(1);
-    },
+    ...logFailure({
+      log,
+      fs: nodeFileSystem,
+      clock: systemClock,
+      folder: walFolderIn(dataFolder, loaded.config),
+      process,
+    }),
   };
 }

@@ -2,7 +2,7 @@
  * The only door to the disk, so that tests can put faults behind it.
  *
  * Paths are absolute or relative to the process; directories are made with `makeFolder`. All errors are Node's own
- * (`code` = ENOENT, ENOSPC ..); callers translate them with `storageError`.
+ * (`code` = ENOENT, ENOSPC ..); callers translate them with `diskError`.
  */
 export interface FileSystem {
   open(path: string, mode: OpenMode): Promise<OpenFile>;

@@ -77,10 +77,7 @@ class NodeFile implements OpenFile {
     let expected = 0;
     for (const part of parts) expected += part.byteLength;
     const { bytesWritten } = await this.#handle.writev(parts as Uint8Array[]);
-    // A disk that runs full can take a part of it; the rest is not retried, because the log's tail is then unknown.
-    if (bytesWritten !== expected) {
-      throw new AlmanacError('storage_unavailable', `wrote ${bytesWritten} of ${expected} bytes`);
-    }
+    if (bytesWritten !== expected) throw new ShortWrite(bytesWritten, expected);
   }
 
   async read(target: Uint8Array, position: number): Promise<number> {
@@ -113,4 +110,11 @@ class NodeFile implements OpenFile {
 /** Node's code of a system error, for example `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** A disk that runs full can take a part of it; the rest is not retried, because the log's tail is then unknown. */
+export class ShortWrite extends AlmanacError {
+  constructor(writtenBytes: number, bytes: number) {
+    super('storage_unavailable', `no space left on device: wrote ${writtenBytes} of ${bytes} bytes`);
+  }
 }

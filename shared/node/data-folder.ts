@@ -75,6 +75,15 @@ export class DataFolder {
   }
 }
 
+/**
+ * The id of a data folder that is only looked at; undefined if it has none yet.
+ *
+ * @throws `storage_unavailable` if it cannot be read.
+ */
+export async function idOfDataFolder(folder: string, fs: FileSystem): Promise<string | undefined> {
+  return (await readIdentity(folder, fs))?.folderId;
+}
+
 /** Makes a data folder, or a folder in it. @throws `storage_unavailable` with its name, for example if it is read-only. */
 export async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
   try {

@@ -1,6 +1,9 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { diskError } from '#shared/fs/disk-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { errorCode } from '#shared/fs/node-file-system';
+import type { DamageLog } from './damage-log.js';
 
 /** Most files are small, and a large block costs more to clear than they cost to read. */
 const FIRST_READ_BYTES = 1 << 16;
@@ -12,16 +15,26 @@ export interface PublishedFile {
   readonly crc32c: number;
 }
 
+/** A file that a manifest names is not there: the manifest is too old, or the file is lost. */
+export class MissingFile extends AlmanacError {
+  constructor(path: string, cause: unknown) {
+    super('storage_unavailable', `"${path}" is missing`, { cause });
+  }
+}
+
 /** Segments in a folder of this machine. Paths of segments are relative to it and unique for ever. */
 export class LocalStore {
   readonly root: string;
   readonly #fs: FileSystem;
+  readonly #damage: DamageLog | undefined;
   /** Folders whose names are durable. */
   readonly #madeFolders = new Set<string>();
 
-  constructor(root: string, fs: FileSystem) {
+  /** @param damage is told of files that do not verify. */
+  constructor(root: string, fs: FileSystem, damage?: DamageLog) {
     this.root = root;
     this.#fs = fs;
+    this.#damage = damage;
   }
 
   /** Where a segment lies on the disk. */
@@ -63,12 +76,16 @@ export class LocalStore {
    * Compares a file with what the manifest says of it: a flipped bit in a Parquet file gives wrong values without an
    * error more often than not.
    *
-   * @throws `storage_unavailable` naming the file if it is damaged; a missing file is an error of the disk.
+   * @throws `storage_unavailable` naming the file if it is damaged or cannot be read, `MissingFile` if it is not there.
    */
-  async verify({ path, bytes, crc32c }: PublishedFile & { readonly path: string }): Promise<void> {
-    const found = await this.sum(path);
-    if (found.bytes === bytes && found.crc32c === crc32c) return;
-    throw new AlmanacError('storage_unavailable', `"${path}" is damaged: its checksum does not match`);
+  async verify(file: PublishedFile & { readonly path: string }): Promise<void> {
+    try {
+      await this.#verify(file);
+    } catch (error) {
+      this.#damage?.tell(file.path, error);
+      throw error;
+    }
+    this.#damage?.forget(file.path);
   }
 
   /** Deletes a segment; no error if it is gone. */
@@ -84,6 +101,14 @@ export class LocalStore {
   /** Paths of the files in a folder of the store. */
   async list(folder: string): Promise<string[]> {
     return (await this.#fs.list(this.absolute(folder))).map((name) => `${folder}/${name}`);
+  }
+
+  async #verify({ path, bytes, crc32c }: PublishedFile & { readonly path: string }): Promise<void> {
+    const found = await this.sum(path).catch((error: unknown) => {
+      throw errorCode(error) === 'ENOENT' ? new MissingFile(path, error) : diskError(error, `"${path}" cannot be read`);
+    });
+    if (found.bytes === bytes && found.crc32c === crc32c) return;
+    throw new AlmanacError('storage_unavailable', `"${path}" is damaged: its checksum does not match`);
   }
 
   async #syncAndSum(path: string): Promise<PublishedFile> {

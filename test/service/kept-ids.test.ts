@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -58,6 +58,35 @@ describe('ids of batches whose log is forgotten', () => {
     const third = await start(other);
     await third.ingester.service.write(request, CALL);
     expect(await third.count(table)).to.equal(3);
+  });
+
+  it('are known of a region, too, that could not be opened when the log was read', async () => {
+    const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const table = await rig.table('t', { append_mode: 'true' });
+    const request = rig.request(table, [ROW]);
+    await rig.ingester.service.write(request, CALL);
+    await rig.flush(table);
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    rig.crashImage(folder);
+    const store = join(folder, 'store');
+    const name = readdirSync(store, { recursive: true, encoding: 'utf8' }).find((it) => it.includes('series-'))!;
+    const whole = readFileSync(join(store, name));
+    rmSync(join(store, name));
+    const before = logFiles(folder);
+
+    const second = await start(folder);
+    expect(second.log.messages('error')).to.include('region cannot be opened');
+    const isForgotten = (): Promise<boolean> =>
+      Promise.resolve(before.every((file) => !logFiles(second.folder).includes(file)));
+    expect(await pollUntil(performance.now() + 30_000, isForgotten)).to.equal(true);
+    const later = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    second.crashImage(later);
+    for (const [life, place] of [[second, second.folder] as const, [undefined, later] as const]) {
+      writeFileSync(join(place, 'store', name), whole);
+      const healed = life ?? (await start(place));
+      await healed.ingester.service.write(request, CALL);
+      expect(await healed.count(table)).to.equal(1);
+    }
   });
 
   it('are not believed if their file is damaged: the ingester does not start, and says what to do', async () => {

@@ -1,3 +1,4 @@
+import { check } from './check.js';
 import type { CliCommand } from './command.js';
 import { config } from './config.js';
 import { health } from './health.js';
@@ -6,4 +7,4 @@ import { sql } from './sql.js';
 import { version } from './version.js';
 
 /** All commands, in the order in which help lists them. */
-export const COMMANDS: readonly CliCommand[] = [...servers, sql, config, health, version];
+export const COMMANDS: readonly CliCommand[] = [...servers, sql, check, config, health, version];

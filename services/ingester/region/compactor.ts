@@ -3,6 +3,7 @@ import { checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { Segment } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { diskError } from '#shared/fs/disk-error';
 import type { Logger } from '#shared/telemetry/log';
 
 import { windowLength } from '../flush/windows.js';
@@ -199,7 +200,9 @@ export class Compactor {
     const segments = await mergeRuns(
       { table, regionId, runs, hasOlder: hasOlder(manifest.segments, runs), rest },
       this.#options,
-    );
+    ).catch((error: unknown) => {
+      throw diskError(error, 'segments cannot be merged');
+    });
     const replaced = runs.flatMap((run) => run.segments);
     await this.#replace(region, { regionId, epoch, replaced: replaced.map(({ path }) => path), segments });
     const durationMs = Math.round(this.#clock.monotonicMs() - startedMs);

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import type { RegionManifest } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { diskError } from '#shared/fs/disk-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
@@ -147,7 +148,7 @@ export class Flusher {
       return await flushGeneration(job, this.#options);
     } catch (error) {
       const manifest = await this.#committedBefore(region, job, error);
-      if (manifest === undefined) throw error;
+      if (manifest === undefined) throw diskError(error, 'rows cannot be flushed');
       return { manifest, segments: 0, rowCount: job.generation.rowCount, bytes: 0 };
     }
   }

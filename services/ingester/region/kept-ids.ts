@@ -2,6 +2,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 
+import type { LogRecord } from '../wal/record.js';
+import { AppliedIds, type KeyMemory } from './applied-ids.js';
 import type { Region } from './region.js';
 
 const FILE = 'applied.json';
@@ -28,6 +30,8 @@ export class KeptIds {
   readonly #fs: FileSystem;
   /** As an earlier life left them. */
   readonly #entries = new Map<number, Entry>();
+  /** As the log tells, of regions that could not be opened when it was read. */
+  readonly #unopened = new Map<number, { readonly epoch: number; readonly applied: AppliedIds }>();
 
   constructor(folder: string, fs: FileSystem) {
     this.#folder = folder;
@@ -50,18 +54,42 @@ export class KeptIds {
   tell({ regionId, epoch, applied }: Region): void {
     const entry = this.#entries.get(regionId);
     if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+    const unopened = this.#unopened.get(regionId);
+    if (unopened?.epoch === epoch) applied.adopt(unopened.applied.encode());
+  }
+
+  /** Notes a batch of the log whose region cannot be opened now. */
+  note({ regionId, epoch, batchId }: Pick<LogRecord, 'regionId' | 'epoch' | 'batchId'>): void {
+    let unopened = this.#unopened.get(regionId);
+    if (unopened?.epoch !== epoch) {
+      unopened = { epoch, applied: new AppliedIds(FOR_EVER) };
+      this.#unopened.set(regionId, unopened);
+    }
+    unopened.applied.add(batchId);
   }
 
   /** Keeps what the regions know by now. */
   async save(open: Iterable<Region>): Promise<void> {
     const entries = new Map(this.#entries);
+    for (const [regionId, { epoch, applied }] of this.#unopened) {
+      const entry = entries.get(regionId);
+      if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+      entries.set(regionId, { epoch, ids: encoded(applied) });
+    }
     for (const { regionId, epoch, applied } of open) {
-      entries.set(regionId, { epoch, ids: Buffer.from(applied.encode({ hasKeys: false })).toString('base64') });
+      entries.set(regionId, { epoch, ids: encoded(applied) });
     }
     const contents: Contents = { format: FORMAT, regions: Object.fromEntries(entries) };
     await replaceFile(this.#fs, `${this.#folder}/${FILE}`, `${JSON.stringify(contents)}\n`);
     await this.#fs.syncFolder(this.#folder);
   }
+}
+
+/** Nothing is forgotten before its region is opened. */
+const FOR_EVER: KeyMemory = { clock: { nowMs: () => 0 }, windowMs: Infinity, onEarly: () => undefined };
+
+function encoded(applied: AppliedIds): string {
+  return Buffer.from(applied.encode({ hasKeys: false })).toString('base64');
 }
 
 function parse(bytes: Uint8Array, path: string): Contents {

@@ -1,8 +1,6 @@
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import duckdb from '@duckdb/node-bindings';
-import type { SeriesFile } from '#shared/contracts/gen/common';
 import { quoteText } from '#shared/duckdb/quote';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType } from '#shared/schema/data-type';
 import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
@@ -24,7 +22,7 @@ export async function loadRegistry(
 ): Promise<void> {
   const { seriesFiles, segments } = region.manifest;
   if (seriesFiles.length === 0) return;
-  for (const file of seriesFiles) await verify(file, store);
+  for (const file of seriesFiles) await store.verify(file);
   let lastTime = -Infinity;
   for (const segment of segments) lastTime = Math.max(lastTime, Number(segment.timeLast));
   const source = sourceOf(region, store);
@@ -72,15 +70,6 @@ function sourceOf({ manifest, table }: Region, store: LocalStore): string {
 async function loadMetricNames(connection: DuckDBConnection, source: string, metrics: MetricNumbers): Promise<void> {
   const result = await connection.run(`SELECT DISTINCT name, metric FROM (${source}) WHERE name IS NOT NULL`);
   for (const [name, metric] of await result.getRows()) metrics.loadName(String(name), Number(metric));
-}
-
-async function verify(file: SeriesFile, store: LocalStore): Promise<void> {
-  try {
-    await store.verify(file);
-  } catch (error) {
-    if (error instanceof AlmanacError) throw error;
-    throw new AlmanacError('storage_unavailable', `series file "${file.path}" cannot be read`, { cause: error });
-  }
 }
 
 function wordsOf(vector: duckdb.Vector, count: number, width: number): Uint32Array {

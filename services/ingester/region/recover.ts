@@ -58,6 +58,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
   let rowCount = 0;
   const passedOver = new Map<PassedOver, number>();
+  const broken = new Set<number>();
   let bytes = 0;
   const files = await replayWal({
     ...options,
@@ -68,7 +69,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     },
     onRecord: async (record) => {
       const watermark = watermarks.get(record.regionId);
-      const put = watermark === undefined ? 'dropped tables' : await restore(record, watermark, options);
+      const put = watermark === undefined ? 'dropped tables' : await restore(record, { watermark, broken }, options);
       if (typeof put === 'number') {
         rowCount += put;
         return;
@@ -83,17 +84,24 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 /** Whose rows are not wanted any more. */
 type PassedOver = 'dropped tables' | 'closed grants';
 
+interface Known {
+  /** Of the record's region, when its grant was listed. */
+  readonly watermark: bigint;
+  /** Regions that cannot be opened, because a file of them is damaged. */
+  readonly broken: Set<number>;
+}
+
 /** @returns the rows that were put, or why all of its region are passed over. */
-async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | PassedOver> {
-  const { regions, triggers } = options;
-  const { tableId, regionId, epoch, schemaVersion } = record;
-  const address = { tableId, regionId, epoch: 0, schemaVersion };
-  const region = await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
+async function restore(record: LogRecord, known: Known, options: RecoverOptions): Promise<number | PassedOver> {
+  const { triggers } = options;
+  const { epoch } = record;
+  const region = await openedFor(record, known, options);
+  if (region === undefined) return 0;
   if (typeof region === 'string') return region;
   // Ids of earlier grants came with the seal, unless the grant was closed without this log, and then the rows are lost.
   if (epoch !== region.epoch) return 0;
   region.applied.add(record.batchId);
-  if (isCommitted(record, watermark, region)) return 0;
+  if (isCommitted(record, known.watermark, region)) return 0;
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
   const { batch, turn } = retake(region, record, options);
   if (batch.rowCount === 0) return 0;
@@ -102,6 +110,38 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   region.put(batch, turn, bytes);
   triggers.onPut(region);
   return batch.rowCount;
+}
+
+/**
+ * The region of a record; undefined if it cannot be opened and need not be, because all rows of the record are in
+ * segments: a damaged file must not keep other tables from being read.
+ */
+async function openedFor(
+  record: LogRecord,
+  { watermark, broken }: Known,
+  { regions, keptIds, log }: RecoverOptions,
+): Promise<Region | PassedOver | undefined> {
+  const { tableId, regionId, schemaVersion } = record;
+  if (!broken.has(regionId)) {
+    try {
+      const address = { tableId, regionId, epoch: 0, schemaVersion };
+      return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
+    } catch (error) {
+      const { code, message } = AlmanacError.from(error);
+      if (code !== 'storage_unavailable') throw error;
+      broken.add(regionId);
+      log.error({ regionId, reason: message }, 'region cannot be opened');
+    }
+  }
+  if (record.sequenceFrom + BigInt(record.rowCount) > watermark) throw unflushed(record);
+  keptIds.note(record);
+  return undefined;
+}
+
+/** Its rows could neither be read nor be kept in the log, which forgets what no region needs. */
+function unflushed({ regionId }: LogRecord): AlmanacError {
+  const text = `region ${regionId} cannot be opened, and has rows in the log that are in no segment: restore its files`;
+  return new AlmanacError('storage_unavailable', text);
 }
 
 /** The table may be dropped while its log is read, and a seal of an earlier life, which comes late, closes the grant. */

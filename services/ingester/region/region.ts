@@ -170,11 +170,14 @@ export class Region {
    *
    * @param isWhole false if records before it may be missing: then its series may get other numbers, and it may name
    *   some that are not known.
+   * @throws `storage_unavailable` if the log is to be whole and records before it are missing.
    */
   retake(
     { batch, sequenceFrom, firstSid, definitions }: KeptBatch,
     isWhole: boolean,
   ): Turn | { readonly unknown: readonly number[] } {
+    invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
+    if (sequenceFrom > this.#lastTaken && isWhole) throw this.#incomplete(sequenceFrom);
     for (const [i, { tsid, tags }] of definitions.entries()) {
       const low = Number(tsid & 0xffffffffn);
       const high = Number(tsid >> 32n);
@@ -186,11 +189,16 @@ export class Region {
         `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`,
       );
     }
-    invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
     this.#lastTaken = sequenceFrom;
     const turn = this.take(batch, []);
     invariant('sids' in turn || !isWhole, `log of region ${this.regionId} names a series that it does not define`);
     return turn;
+  }
+
+  #incomplete(sequenceFrom: bigint): AlmanacError {
+    const lost = `lacks the rows ${this.#lastTaken} to ${sequenceFrom} of region ${this.regionId}, which are in no segment`;
+    const remedy = 'restore its missing files, or start with wal.recover = "skip-corrupt" to lose these rows';
+    return new AlmanacError('storage_unavailable', `the write-ahead log ${lost}: ${remedy}`);
   }
 
   /** Makes a durable batch visible. */

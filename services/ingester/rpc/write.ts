@@ -41,6 +41,8 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
       return ingester.answered;
     }
     if (isRepeated(ingester, region, request)) return ingester.answered;
+    // Before anything gets a number, since this may go on for hours.
+    ingester.wal.checkRoom();
     const batch = decodeRowBatch(request.batch);
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
@@ -160,7 +162,10 @@ function appended(ingester: Ingester, region: Region, { request, batch, turn, by
         ingester.triggers.onPut(region);
         resolve();
       },
-      reject,
+      (error) => {
+        ingester.memory.release(bytes);
+        reject(error);
+      },
     );
   });
 }

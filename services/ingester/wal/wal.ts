@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isDiskFull } from '#shared/fs/disk-error';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { sealRecord } from './record.js';
 import { createWalFile, type WalFile } from './wal-files.js';
@@ -14,6 +15,11 @@ export interface WalOptions {
   readonly fileBytesMax: number;
   /** Called once, when a write or sync fails: what reached the disk is unknown, so the process has to end. */
   readonly onBroken: (error: unknown) => void;
+  /**
+   * Called instead if the disk takes no more bytes: all that was acknowledged is on it, so that it can be read until the
+   * process ends. `onBroken` if not given.
+   */
+  readonly onFull?: (error: unknown) => void;
 }
 
 export interface WalStats {
@@ -46,6 +52,9 @@ export class Wal {
   #waiting: Waiting[] = [];
   #draining: Promise<void> | undefined;
   #isBroken = false;
+  #isFull = false;
+  /** What broke it. */
+  #failure: unknown;
   #isClosed = false;
   #hasUnsynced = false;
 
@@ -72,6 +81,11 @@ export class Wal {
     return bytes;
   }
 
+  /** @throws `storage_unavailable` if it takes no more writes for want of room. */
+  checkRoom(): void {
+    if (this.#isFull) throw refused(this.#failure);
+  }
+
   /**
    * Appends one record.
    *
@@ -84,7 +98,7 @@ export class Wal {
     onDurable: () => void,
     onBroken: (error: AlmanacError) => void,
   ): void {
-    if (this.#isBroken || this.#isClosed) return onBroken(refused());
+    if (this.#isBroken || this.#isClosed) return onBroken(refused(this.#failure));
     let bytes = 0;
     for (const part of record.parts) bytes += part.length;
     this.#waiting.push({ ...record, bytes, onDurable, onBroken });
@@ -148,7 +162,7 @@ export class Wal {
       parts.push(...record.parts);
       bytes += record.bytes;
     }
-    await this.#file.append(parts);
+    await this.#noteFull(this.#file.append(parts));
     if (sync === 'group') {
       await this.#file.syncData();
       this.stats.syncs++;
@@ -167,24 +181,37 @@ export class Wal {
     const full = this.#file;
     const number = this.#files[this.#files.length - 1].number + 1;
     if (this.#hasUnsynced) await full.syncData();
-    const [walFile, file] = await createWalFile(fs, folder, number);
+    const [walFile, file] = await this.#noteFull(createWalFile(fs, folder, number));
     this.#file = file;
     this.#files.push(walFile);
     await full.close();
     return walFile;
   }
 
+  /** Writes before were synced, and a new file holds nothing yet: if there is no room, nothing is in doubt but `writing`. */
+  async #noteFull<T>(writing: Promise<T>): Promise<T> {
+    try {
+      return await writing;
+    } catch (error) {
+      this.#isFull = isDiskFull(error);
+      throw error;
+    }
+  }
+
   #break(error: unknown, group: readonly Waiting[]): void {
     this.#isBroken = true;
+    this.#failure = error;
     const lost = [...group, ...this.#waiting];
     this.#waiting = [];
     for (const record of lost) record.onBroken(refused(error));
-    this.#options.onBroken(error);
+    const { onBroken, onFull = onBroken } = this.#options;
+    (this.#isFull ? onFull : onBroken)(error);
   }
 }
 
 function refused(cause?: unknown): AlmanacError {
-  return new AlmanacError('storage_unavailable', 'the write-ahead log takes no more writes', {
+  const text = `the write-ahead log takes no more writes${isDiskFull(cause) ? ': no space is left on its disk' : ''}`;
+  return new AlmanacError('storage_unavailable', text, {
     ...(cause === undefined ? {} : { cause }),
     retryAfterSeconds: 5,
   });

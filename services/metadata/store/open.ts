@@ -6,6 +6,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 
 export type Connection = Database.Database;
 
+const FAULTS_MAX = 5;
 /** Migrations lie beside the source, not in the compiled tree. */
 const MIGRATIONS = fileURLToPath(new URL('../../../../services/metadata/store/migrations', import.meta.url));
 
@@ -39,10 +40,33 @@ function openConnection(path: string): Connection {
   }
 }
 
+/** What can be told of a catalog file without asking what it says. */
+export interface StoreFacts {
+  readonly format: number;
+  readonly isOlder: boolean;
+  /** What is wrong with it; a few faults at most. */
+  readonly faults: readonly string[];
+}
+
+/** Reads a catalog file through. @throws `storage_unavailable` if it is none, or cannot be read. */
+export async function inspectStore(path: string, fs: FileSystem): Promise<StoreFacts> {
+  const connection = openConnection(path);
+  try {
+    const format = formatOf(connection);
+    const rows = connection.pragma(`integrity_check(${FAULTS_MAX})`) as { integrity_check: string }[];
+    const faults = rows.map((row) => row.integrity_check).filter((text) => text !== 'ok');
+    if (format === 0) faults.push('it is empty');
+    return { format, isOlder: format < (await migrationFiles(fs)).length, faults };
+  } catch (error) {
+    throw storeError(error, 'catalog cannot be read');
+  } finally {
+    connection.close();
+  }
+}
+
 async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
-  const present = Number(connection.pragma('user_version', { simple: true }));
-  const files = (await fs.list(MIGRATIONS)).filter((name) => name.endsWith('.sql'));
-  invariant(files.length > 0, 'metadata migrations are missing');
+  const present = formatOf(connection);
+  const files = await migrationFiles(fs);
   if (present > files.length) {
     const text = `the catalog has format ${present}, this release knows up to ${files.length}: use a newer release`;
     throw new AlmanacError('illegal_state', text);
@@ -57,6 +81,16 @@ async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
       connection.pragma(`user_version = ${version}`);
     })();
   }
+}
+
+function formatOf(connection: Connection): number {
+  return Number(connection.pragma('user_version', { simple: true }));
+}
+
+async function migrationFiles(fs: FileSystem): Promise<string[]> {
+  const files = (await fs.list(MIGRATIONS)).filter((name) => name.endsWith('.sql'));
+  invariant(files.length > 0, 'metadata migrations are missing');
+  return files;
 }
 
 /** The one translator of SQLite's errors. */

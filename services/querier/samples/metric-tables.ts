@@ -2,7 +2,7 @@ import type { Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { errorCode } from '#shared/fs/node-file-system';
+import { MissingFile } from '#shared/segments/local-store';
 import { labelOfColumn } from '#shared/schema/label-column';
 import { METRIC_NAME, ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
 import { fieldsOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
@@ -31,7 +31,7 @@ export class MetricTables implements LogicalTables {
     for (const physical of known.length > 0 ? known : await this.#firstTable(database, call)) {
       const found = await this.#findIn(physical, name, call).catch(async (error: unknown) => {
         // A missing file means that a manifest was too old.
-        if (errorCode(error) !== 'ENOENT') throw error;
+        if (!(error instanceof MissingFile)) throw error;
         await this.#deps.samples.refresh(physical, call);
         return this.#findIn(physical, name, call);
       });

@@ -7,7 +7,7 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
-import { errorCode } from '#shared/fs/node-file-system';
+import { MissingFile } from '#shared/segments/local-store';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../promql/ast.js';
@@ -279,7 +279,7 @@ class OpenDatabase implements DatabaseSamples {
     try {
       return await work(await this.#samples(table));
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT') throw error;
+      if (!(error instanceof MissingFile)) throw error;
     }
     return work(await this.#renewed(table));
   }

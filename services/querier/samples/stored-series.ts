@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { checkCall, type Call } from '#shared/contracts/call';
-import { errorCode } from '#shared/fs/node-file-system';
+import { MissingFile } from '#shared/segments/local-store';
 
 import { compareLabels, type Labels } from '../promql/labels.js';
 import { merged, type Piece } from './piece.js';
@@ -35,7 +35,7 @@ export async function* storedSeries(read: StoredRead): AsyncIterable<StoredSerie
       }
       return;
     } catch (error) {
-      if (isRenewed || errorCode(error) !== 'ENOENT') throw error;
+      if (isRenewed || !(error instanceof MissingFile)) throw error;
     }
     await read.refresh();
   }

@@ -47,7 +47,7 @@ export class SegmentFiles {
     return this.#store.absolute(path);
   }
 
-  /** @throws `storage_unavailable` naming the file if it is damaged; a missing file is an error of the disk. */
+  /** @throws `storage_unavailable` naming the file if it is damaged; `MissingFile` if it is not there. */
   async check(files: readonly ManifestFile[]): Promise<void> {
     for (let at = 0; at < files.length; at += CHECKS_MAX) {
       await Promise.all(files.slice(at, at + CHECKS_MAX).map((file) => this.#check(file)));

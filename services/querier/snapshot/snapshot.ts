@@ -5,10 +5,9 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { errorCode } from '#shared/fs/node-file-system';
 import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
 import { tagsOf } from '#shared/schema/table-schema';
-import type { LocalStore } from '#shared/segments/local-store';
+import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 import { bindTable, readRows, type BoundRegion } from './bind.js';
@@ -160,16 +159,12 @@ export class RegionSnapshots implements Snapshots {
     try {
       return await this.#boundOnce(request, taking, call);
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT') throw error;
+      if (!(error instanceof MissingFile)) throw error;
     }
     await taking.place.aside(() =>
       Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call))),
     );
-    try {
-      return await this.#boundOnce(request, taking, call);
-    } catch (error) {
-      throw errorCode(error) === 'ENOENT' ? this.#missing(error) : error;
-    }
+    return this.#boundOnce(request, taking, call);
   }
 
   async #boundOnce(request: BindRequest, { views, guessed, place }: Taking, call: Call): Promise<BoundTable> {
@@ -180,12 +175,6 @@ export class RegionSnapshots implements Snapshots {
       return read;
     });
     return guessed !== undefined && areAllEqual(taken, guessed.views) ? guessed : this.#bind(request, taken);
-  }
-
-  #missing(cause: unknown): AlmanacError {
-    const { path = '' } = cause as NodeJS.ErrnoException;
-    const name = path.replace(`${this.#deps.store.root}/`, '');
-    return new AlmanacError('storage_unavailable', `"${name}" is missing`, { cause });
   }
 
   async #bind(request: BindRequest, views: readonly EngineView[]): Promise<BoundTable> {

@@ -70,9 +70,11 @@ describe('slots of a data folder', () => {
 
   it('refuse a file that names no identity', async () => {
     mkdirSync(join(dataFolder, 'slots/0'), { recursive: true });
-    writeFileSync(join(dataFolder, 'slots/0/slot.json'), '{}');
-    const error = await failure(claim());
-    expect(error.code).to.equal('storage_unavailable');
-    expect(error.message).to.contain('slots/0/slot.json');
+    for (const text of ['{}', '{"ident', 'null', '{"identity":""}']) {
+      writeFileSync(join(dataFolder, 'slots/0/slot.json'), text);
+      const error = await failure(claim());
+      expect(error.code, text).to.equal('storage_unavailable');
+      expect(error.message).to.contain('slots/0/slot.json');
+    }
   });
 });

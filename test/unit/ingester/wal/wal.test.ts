@@ -1,4 +1,4 @@
-import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
@@ -140,6 +140,26 @@ describe('Wal', () => {
     }
     expect(broken).to.have.length(1);
     await wal.close();
+  });
+
+  it('tells a disk that is full from one that fails, and refuses writes for want of room before they come', async () => {
+    for (const code of ['ENOSPC', 'EROFS', 'EIO']) {
+      const held = new HeldFiles();
+      const ends: string[] = [];
+      const onBroken = (): void => void ends.push('broken');
+      const onFull = (): void => void ends.push('full');
+      const wal = await Wal.open(options({ fs: held.fileSystem, onBroken, onFull }), []);
+      await append(wal, 0n);
+      wal.checkRoom();
+      held.writeError = Object.assign(new Error(`${code}: as the disk says`), { code });
+      const refusal = await append(wal, 1n).catch((error: unknown) => error as AlmanacError);
+      expect(refusal?.code).to.equal('storage_unavailable');
+      expect(ends).to.deep.equal([code === 'EIO' ? 'broken' : 'full']);
+      if (code === 'EIO') wal.checkRoom();
+      else expect(() => wal.checkRoom()).to.throw('no space is left on its disk');
+      await wal.close();
+      rmSync(fileOf(wal));
+    }
   });
 
   it('begins a new file when one is full, and forgets the oldest', async () => {

@@ -1,0 +1,139 @@
+import { CatalogCopy } from '#services/metadata/index';
+import { systemClock } from '#shared/clock/clock';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { errorCode, nodeFileSystem as fs } from '#shared/fs/node-file-system';
+import { makePrivateFolder } from '#shared/fs/private-folder';
+import { idOfDataFolder } from '#shared/node/data-folder';
+
+import { checkLogs, checkRuns } from './check-logs.js';
+import { checkRegions, countOrphans } from './check-store.js';
+import { FileChecker } from './file-checker.js';
+import type { Report } from './report.js';
+
+export interface FolderToCheck {
+  /** Absolute. */
+  readonly dataFolder: string;
+  /** Folder of the catalog file: in the data folder, unless metadata has another one. */
+  readonly metadataFolder: string;
+  /** Where logs are if not in the data folder. */
+  readonly walDir: string | undefined;
+  /** Whether files are only looked for, and not read. */
+  readonly isQuick: boolean;
+}
+
+/** What a data folder is known by; metadata alone has only the second. */
+const PARTS = ['identity', 'metadata', 'slots', 'store'];
+
+/**
+ * Compares the parts of a data folder with each other and with their checksums, whoever uses it meanwhile, and changes
+ * nothing in it.
+ *
+ * @throws `invalid_arguments` if it is no data folder; `storage_unavailable` if it cannot be looked into.
+ */
+export async function checkFolder(folder: FolderToCheck, report: Report): Promise<void> {
+  await expectDataFolder(folder.dataFolder);
+  const scratch = await makePrivateFolder('almanac-check');
+  try {
+    await checkParts(folder, scratch, report);
+  } catch (error) {
+    if (error instanceof AlmanacError || errorCode(error) === undefined) throw error;
+    throw new AlmanacError('storage_unavailable', `the check cannot go on: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    await fs.removeFolder(scratch);
+  }
+}
+
+async function expectDataFolder(folder: string): Promise<void> {
+  let names: readonly string[];
+  try {
+    if ((await fs.size(folder)) === undefined) {
+      throw new AlmanacError('invalid_arguments', `there is no folder "${folder}"`);
+    }
+    names = await fs.list(folder);
+  } catch (error) {
+    if (error instanceof AlmanacError) throw error;
+    const code = errorCode(error) === 'ENOTDIR' ? 'invalid_arguments' : 'storage_unavailable';
+    throw new AlmanacError(code, `"${folder}" cannot be looked into: ${reasonOf(error)}`, { cause: error });
+  }
+  if (PARTS.some((part) => names.includes(part))) return;
+  const text = `"${folder}" is no data folder of Almanac: it has none of ${PARTS.join(', ')}`;
+  throw new AlmanacError('invalid_arguments', text);
+}
+
+async function checkParts(folder: FolderToCheck, scratch: string, report: Report): Promise<void> {
+  const { dataFolder, isQuick } = folder;
+  const storeFolder = `${dataFolder}/store`;
+  // Logs come first: rows leave them when the catalog has them.
+  const logs = await checkLogs({ ...folder, fs }, report);
+  const catalog = await readCatalog(folder, scratch, report);
+  if (catalog === undefined) return;
+  let files: FileChecker | undefined;
+  try {
+    if (!(await isFolderOf(catalog, dataFolder, report))) return;
+    for (const facts of logs) checkRuns(facts, catalog, report);
+    files = await FileChecker.open(storeFolder, { fs, scratch: `${scratch}/spill`, isQuick });
+    const again = (): Promise<CatalogCopy> => takeCopy(folder, `${scratch}/again`);
+    const check = { catalog, files, storeFolder, fs, report, again };
+    await checkRegions(check);
+    await countOrphans(check);
+  } finally {
+    files?.close();
+    catalog.close();
+  }
+}
+
+async function takeCopy({ metadataFolder }: FolderToCheck, scratch: string): Promise<CatalogCopy> {
+  await fs.removeFolder(scratch);
+  await fs.makeFolder(scratch);
+  return CatalogCopy.take({ folder: metadataFolder, scratch, fs, clock: systemClock });
+}
+
+/** The catalog, if its regions can be gone through. */
+async function readCatalog(folder: FolderToCheck, scratch: string, report: Report): Promise<CatalogCopy | undefined> {
+  const path = `${folder.metadataFolder}/almanac.db`;
+  const lost = 'which rows are in which files, so that nothing can be read';
+  const remedy = 'restore the folder of metadata from a backup of the same time; files were not compared';
+  try {
+    const catalog = await takeCopy(folder, `${scratch}/catalog`);
+    if (catalog.isOlder) {
+      report.note(`"${path}" has format ${catalog.format}, of an earlier release: the next start brings it up to date`);
+    }
+    if (catalog.faults.length === 0) return catalog;
+    catalog.close();
+    report.problem({ path, what: `is damaged: ${catalog.faults.join('; ')}`, lost, remedy });
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') {
+      const elsewhere = 'restore it, or name the data folder of metadata with --metadata-dir if it has its own';
+      report.problem({ path, what: 'is missing', lost, remedy: elsewhere });
+    } else if (error instanceof AlmanacError && error.code === 'illegal_state') {
+      report.problem({ path, what: error.message, lost: 'nothing', remedy: 'files were not compared' });
+    } else {
+      report.problem({ path, what: `cannot be read: ${reasonOf(error)}`, lost, remedy });
+    }
+  }
+  return undefined;
+}
+
+/** Whether the catalog's files are those of the data folder; metadata may have been given another one. */
+async function isFolderOf({ dataFolderId }: CatalogCopy, dataFolder: string, report: Report): Promise<boolean> {
+  const path = `${dataFolder}/identity/folder.json`;
+  let problem: string;
+  try {
+    const id = await idOfDataFolder(dataFolder, fs);
+    if (dataFolderId === '' || id === dataFolderId) return true;
+    problem = id === undefined ? 'is missing' : `names the data folder ${id}`;
+  } catch (error) {
+    problem = reasonOf(error);
+  }
+  report.problem({
+    path,
+    what: `${problem}; the files of this catalog are in the data folder ${dataFolderId}`,
+    lost: 'no row; ingesters and queriers do not start',
+    remedy: 'name that folder, or if this is it, write its id into the file (docs/deploy.md); files were not compared',
+  });
+  return false;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

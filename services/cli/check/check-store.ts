@@ -1,0 +1,144 @@
+import type { CatalogCopy, InspectedRegion } from '#services/metadata/index';
+import type { SeriesFile, Segment } from '#shared/contracts/gen/common';
+import type { Problem } from '#shared/errors/problem';
+import type { FileSystem } from '#shared/fs/file-system';
+import { errorCode } from '#shared/fs/node-file-system';
+
+import type { FileChecker } from './file-checker.js';
+import { manifestFaults } from './manifest-faults.js';
+import type { Report } from './report.js';
+
+export interface StoreCheck {
+  readonly catalog: CatalogCopy;
+  readonly files: FileChecker;
+  readonly storeFolder: string;
+  readonly fs: FileSystem;
+  readonly report: Report;
+  /** The catalog as it is by now; the caller closes it. */
+  readonly again: () => Promise<CatalogCopy>;
+}
+
+/** A problem with a file that a merge may have replaced since the catalog was read. */
+interface Suspect {
+  readonly regionId: number;
+  readonly path: string;
+  readonly problem: Problem;
+}
+
+/** Held at most, before the catalog is asked whether they are live still. */
+const SUSPECTS_MAX = 10_000;
+
+/** Compares all regions of the catalog with the files of the store. */
+export async function checkRegions(check: StoreCheck): Promise<void> {
+  const suspects: Suspect[] = [];
+  for (const region of check.catalog.regions()) {
+    suspects.push(...(await suspectsOf(region, check)));
+    if (suspects.length >= SUSPECTS_MAX) await confirm(suspects.splice(0), check);
+  }
+  await confirm(suspects, check);
+}
+
+async function suspectsOf(region: InspectedRegion, { files, report, storeFolder }: StoreCheck): Promise<Suspect[]> {
+  const { manifest, table } = region;
+  const { regionId } = manifest;
+  const suspects: Suspect[] = [];
+  const suspect = (path: string, what: string, lost: string, remedy: string): void => {
+    suspects.push({ regionId, path, problem: { path: `${storeFolder}/${path}`, what, lost, remedy } });
+  };
+  for (const segment of manifest.segments) {
+    const fault = await files.faultOf(segment);
+    if (fault !== undefined) suspect(segment.path, fault, rowsLost(segment, table), RESTORE_SEGMENT);
+    report.segments.files++;
+    report.segments.rows += segment.rowCount;
+    report.segments.bytes += segment.bytes;
+  }
+  for (const file of manifest.seriesFiles) {
+    const fault = await files.faultOf({ ...file, rowCount: seriesCount(file) });
+    if (fault !== undefined) suspect(file.path, fault, seriesLost(file, table), RESTORE_SERIES);
+    report.seriesFiles.files++;
+    report.seriesFiles.bytes += file.bytes;
+  }
+  for (const { path, what } of manifestFaults(manifest)) {
+    suspect(path, what, `rows of ${table}: the catalog contradicts itself`, RESTORE_CATALOG);
+  }
+  return suspects;
+}
+
+const RESTORE_SEGMENT = 'restore the file from a backup; queries that need it fail until then, others go on';
+const RESTORE_SERIES = 'restore the file from a backup; the table can be neither read nor written until then';
+const RESTORE_CATALOG = 'restore the whole data folder from a backup, and keep this one for a report';
+
+function rowsLost({ rowCount }: Segment, table: string): string {
+  return `${rowCount} rows of ${table}`;
+}
+
+function seriesLost(file: SeriesFile, table: string): string {
+  return `the tags of ${seriesCount(file)} series of ${table}`;
+}
+
+function seriesCount({ sidFirst, sidLast }: SeriesFile): number {
+  return sidLast - sidFirst + 1;
+}
+
+/** Tells those of the problems that are about live files still: a running server replaces files, and deletes them later. */
+async function confirm(suspects: readonly Suspect[], { report, again }: StoreCheck): Promise<void> {
+  if (suspects.length === 0) return;
+  const catalog = await again();
+  try {
+    let live: { readonly regionId: number; readonly paths: ReadonlySet<string> } | undefined;
+    for (const { regionId, path, problem } of suspects) {
+      if (live?.regionId !== regionId) live = { regionId, paths: catalog.livePaths(regionId) };
+      if (live.paths.has(path)) report.problem(problem);
+    }
+  } finally {
+    catalog.close();
+  }
+}
+
+/** Counts the files of the store that are neither live nor about to be deleted. */
+export async function countOrphans(check: StoreCheck): Promise<void> {
+  const { catalog, storeFolder, fs, report } = check;
+  let live: { readonly folder: string; readonly paths: ReadonlySet<string> } | undefined;
+  for await (const path of filesBelow('', check)) {
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    if (live?.folder !== folder) live = { folder, paths: livePathsIn(folder, catalog) };
+    if (live.paths.has(path) || catalog.isGarbage(path)) continue;
+    report.orphans.files++;
+    report.orphans.bytes += (await fs.size(`${storeFolder}/${path}`)) ?? 0;
+  }
+}
+
+/** Live files of the region whose folder this is, `<database id>/<table id>/<region id>`. */
+function livePathsIn(folder: string, catalog: CatalogCopy): ReadonlySet<string> {
+  const regionId = Number(folder.split('/').at(2));
+  return Number.isInteger(regionId) ? catalog.livePaths(regionId) : new Set();
+}
+
+/** Paths of all files below a folder of the store; those that cannot be looked into are told. */
+async function* filesBelow(folder: string, check: StoreCheck): AsyncGenerator<string> {
+  const { storeFolder, fs, report } = check;
+  // Nearly all names are of files, and need not be asked.
+  if (folder.endsWith('.parquet')) {
+    yield folder;
+    return;
+  }
+  const absolute = folder === '' ? storeFolder : `${storeFolder}/${folder}`;
+  let names: readonly string[];
+  try {
+    names = await fs.list(absolute);
+  } catch (error) {
+    if (errorCode(error) === 'ENOTDIR') yield folder;
+    else report.problem(unreadable(absolute, error));
+    return;
+  }
+  for (const name of names) yield* filesBelow(folder === '' ? name : `${folder}/${name}`, check);
+}
+
+function unreadable(path: string, error: unknown): Problem {
+  return {
+    path,
+    what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    lost: 'what is in it',
+    remedy: 'run the check as the user of the server, or repair the disk',
+  };
+}

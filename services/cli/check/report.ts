@@ -1,0 +1,31 @@
+import type { Problem } from '#shared/errors/problem';
+
+/** Where a check tells what it finds, as it finds it. */
+export interface ReportSink {
+  problem(problem: Problem): void;
+  note(text: string): void;
+}
+
+/** What a check has looked at so far. */
+export class Report {
+  readonly segments = { files: 0, rows: 0, bytes: 0 };
+  readonly seriesFiles = { files: 0, bytes: 0 };
+  readonly log = { files: 0, records: 0, bytes: 0 };
+  /** Files of the store that nothing names. */
+  readonly orphans = { files: 0, bytes: 0 };
+  problems = 0;
+  readonly #sink: ReportSink;
+
+  constructor(sink: ReportSink) {
+    this.#sink = sink;
+  }
+
+  problem(problem: Problem): void {
+    this.problems++;
+    this.#sink.problem(problem);
+  }
+
+  note(text: string): void {
+    this.#sink.note(text);
+  }
+}

@@ -1,0 +1,60 @@
+import type { FileSystem } from '#shared/fs/file-system';
+import type { Problem } from '#shared/errors/problem';
+
+import { KeptIds } from './region/kept-ids.js';
+import { readIdentity } from './slots.js';
+import { inspectLog, type LogFacts } from './wal/inspect.js';
+
+/** What an ingester keeps for itself in a data folder. */
+export interface SlotsToInspect {
+  readonly dataFolder: string;
+  /** Where logs are if not in the slots. */
+  readonly walDir: string | undefined;
+  readonly fs: FileSystem;
+}
+
+/** Reads the logs and small files of all slots one after the other, whoever has them, and changes nothing. */
+export async function* inspectSlots({ dataFolder, walDir, fs }: SlotsToInspect): AsyncGenerator<LogFacts> {
+  const problems: Problem[] = [];
+  const folders = walDir === undefined ? [] : [walDir];
+  for (const name of await fs.list(`${dataFolder}/slots`)) {
+    if (!/^\d+$/.test(name)) continue;
+    const slot = `${dataFolder}/slots/${name}`;
+    if (walDir === undefined) folders.push(`${slot}/wal`);
+    try {
+      const identity = await readIdentity(slot, fs);
+      if (walDir !== undefined && identity !== undefined) folders.push(`${walDir}/${identity}`);
+    } catch {
+      problems.push(ofIdentity(slot));
+    }
+  }
+  for (const folder of folders) {
+    const facts = await inspectLog(folder, fs);
+    facts.problems.push(...problems.splice(0), ...(await problemsOfIds(folder, fs)));
+    yield facts;
+  }
+}
+
+async function problemsOfIds(folder: string, fs: FileSystem): Promise<Problem[]> {
+  try {
+    await new KeptIds(folder, fs).load([]);
+    return [];
+  } catch {
+    const problem = {
+      path: `${folder}/applied.json`,
+      what: 'cannot be read, or has an unknown format',
+      lost: 'which batches were applied; the server does not start',
+      remedy: 'restore it, or remove it: batches that are sent again may then double rows of append tables',
+    };
+    return [problem];
+  }
+}
+
+function ofIdentity(slot: string): Problem {
+  return {
+    path: `${slot}/slot.json`,
+    what: 'cannot be read, or names no identity',
+    lost: 'who the ingester of this slot is; it does not start',
+    remedy: 'write {"identity":".."} into it, as the column "slot" of the catalog\'s table "nodes" has it',
+  };
+}

@@ -1,0 +1,118 @@
+import type { Problem } from '#shared/errors/problem';
+import { errorCode } from '#shared/fs/node-file-system';
+import type { FileSystem } from '#shared/fs/file-system';
+import { damageText, isUnborn, readLogFile, type FileEnd } from './read-file.js';
+import type { LogRecord } from './record.js';
+import { listWalFiles, walFilePath } from './wal-files.js';
+
+/** Rows of a region that stand in the log one behind the other. */
+export interface LogRun {
+  readonly regionId: number;
+  readonly epoch: number;
+  /** They are those behind this sequence. */
+  readonly sequenceFrom: bigint;
+  sequenceTo: bigint;
+}
+
+/** What a log holds. */
+export interface LogFacts {
+  readonly folder: string;
+  readonly problems: Problem[];
+  /** What looks odd and is none. */
+  readonly notes: string[];
+  /** In the order of the log; one a region unless something is missing in between. */
+  readonly runs: LogRun[];
+  files: number;
+  records: number;
+  bytes: number;
+}
+
+/** Reads the log in a folder, whoever writes it meanwhile, and changes nothing. */
+export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFacts> {
+  const facts: LogFacts = { folder, problems: [], notes: [], runs: [], files: 0, records: 0, bytes: 0 };
+  const numbers = await listWalFiles(fs, folder).catch((error: unknown) => {
+    facts.problems.push(unreadable(folder, error));
+    return [];
+  });
+  const last = numbers.at(-1);
+  let before: number | undefined;
+  for (const number of numbers) {
+    const path = walFilePath(folder, number);
+    if (!(await inspectFile(path, number === last, fs, facts))) continue;
+    if (before !== undefined && number > before + 1) {
+      facts.problems.push(missing(walFilePath(folder, before + 1), number - before - 1));
+    }
+    before = number;
+  }
+  return facts;
+}
+
+/** @returns whether the file is there; a running owner may have forgotten it since the folder was listed. */
+async function inspectFile(path: string, isLast: boolean, fs: FileSystem, facts: LogFacts): Promise<boolean> {
+  try {
+    const bytes = await fs.size(path);
+    if (bytes === undefined) return false;
+    if (isLast && (await isUnborn({ path, bytes }, fs))) {
+      facts.notes.push(`"${path}" is a log file that was just begun when its process ended: the next start removes it`);
+      return true;
+    }
+    const reader = { fs, onRecord: noteRecord(facts), passesOver: () => false, onProgress: () => undefined };
+    noteEnd({ path, bytes }, await readLogFile({ path, bytes, isLast }, reader), facts);
+    facts.files++;
+    facts.bytes += bytes;
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return false;
+    facts.problems.push(unreadable(path, error));
+    return true;
+  }
+}
+
+function noteRecord(facts: LogFacts): (record: LogRecord) => void {
+  const lastRuns = new Map(facts.runs.map((run) => [run.regionId, run]));
+  return ({ regionId, epoch, sequenceFrom, rowCount }) => {
+    const sequenceTo = sequenceFrom + BigInt(rowCount);
+    facts.records++;
+    const run = lastRuns.get(regionId);
+    if (run?.epoch === epoch && run.sequenceTo === sequenceFrom) {
+      run.sequenceTo = sequenceTo;
+      return;
+    }
+    const next = { regionId, epoch, sequenceFrom, sequenceTo };
+    facts.runs.push(next);
+    lastRuns.set(regionId, next);
+  };
+}
+
+function noteEnd(file: { readonly path: string; readonly bytes: number }, end: FileEnd, facts: LogFacts): void {
+  if (end.kind === 'whole') return;
+  if (end.kind === 'torn') {
+    const torn = `the last ${file.bytes - end.at} bytes of "${file.path}" are a torn write, which was never acknowledged`;
+    facts.notes.push(`${torn}: the next start cuts them off`);
+    return;
+  }
+  facts.problems.push({
+    path: file.path,
+    what: damageText(file.bytes, end),
+    lost: 'rows behind that place that are in no segment yet; the server does not start',
+    remedy: 'restore the file, or start with wal.recover = "skip-corrupt" to lose the rows that cannot be read',
+  });
+}
+
+function missing(path: string, count: number): Problem {
+  return {
+    path,
+    what: count === 1 ? 'is missing' : `and ${count - 1} log files behind it are missing`,
+    lost: 'its rows that are in no segment yet',
+    remedy: 'restore it before the next start',
+  };
+}
+
+function unreadable(path: string, error: unknown): Problem {
+  return {
+    path,
+    what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    lost: 'its rows that are in no segment yet; the server does not start',
+    remedy: 'let the user of the server read it, or restore it',
+  };
+}

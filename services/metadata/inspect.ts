@@ -1,0 +1,121 @@
+import type { Clock } from '#shared/clock/clock';
+import type { RegionManifest } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { copyFile } from '#shared/fs/copy-file';
+import { errorCode } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+import { Catalog } from './catalog.js';
+import { inspectStore, type StoreFacts } from './store/open.js';
+
+/** A region, its table's name, and all its files. */
+export interface InspectedRegion {
+  readonly table: string;
+  readonly manifest: RegionManifest;
+}
+
+export interface CopyOptions {
+  /** Folder of the catalog file. */
+  readonly folder: string;
+  /** An empty folder for the copy, which the caller removes. */
+  readonly scratch: string;
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+}
+
+const FILE = 'almanac.db';
+/** What was committed and is not in the file yet. */
+const LOG = 'almanac.db-wal';
+/** Copies of a file that changes all the time, before it is given up. */
+const COPIES_MAX = 20;
+
+/**
+ * The catalog as it was a moment ago.
+ *
+ * It is read from a copy: SQLite writes beside a file in write-ahead mode even where it only reads, so that it could not
+ * be opened on a read-only disk, nor without a trace. A copy can also be brought to the newest format.
+ */
+export class CatalogCopy {
+  /** As it lies on the disk. */
+  readonly format: number;
+  /** Whether it was written by an earlier release; the copy has the newest format. */
+  readonly isOlder: boolean;
+  /** What is wrong with the file, most of it in the words of SQLite. */
+  readonly faults: readonly string[];
+  readonly #catalog: Catalog | undefined;
+
+  private constructor({ format, isOlder, faults }: StoreFacts, catalog: Catalog | undefined) {
+    this.format = format;
+    this.isOlder = isOlder;
+    this.faults = faults;
+    this.#catalog = catalog;
+  }
+
+  /** @throws `storage_unavailable` if it cannot be read; `illegal_state` if it is of a newer release; an error of the disk. */
+  static async take({ folder, scratch, fs, clock }: CopyOptions): Promise<CatalogCopy> {
+    await copyWhileUsed(folder, scratch, fs);
+    const path = `${scratch}/${FILE}`;
+    const facts = await inspectStore(path, fs);
+    return new CatalogCopy(facts, facts.faults.length > 0 ? undefined : await Catalog.open(path, fs, clock));
+  }
+
+  /** The id of the data folder that has the files; empty if none is known yet. */
+  get dataFolderId(): string {
+    return this.#catalog?.identity.dataFolderId() ?? '';
+  }
+
+  /** All regions, table by table; none if the file has faults. */
+  *regions(): Generator<InspectedRegion> {
+    const catalog = this.#catalog;
+    if (catalog === undefined) return;
+    for (const database of catalog.databases.list()) {
+      for (const table of catalog.tables.list(database)) {
+        for (const { regionId } of table.regions) {
+          yield { table: `${database.name}.${table.name}`, manifest: catalog.manifest(regionId) };
+        }
+      }
+    }
+  }
+
+  /** Undefined if its table was dropped. */
+  region(regionId: number): Pick<RegionManifest, 'epoch' | 'watermark'> | undefined {
+    return this.#catalog?.regions.find(regionId);
+  }
+
+  /** Paths of all live files of a region; none if its table was dropped. */
+  livePaths(regionId: number): ReadonlySet<string> {
+    const store = this.#catalog?.segments;
+    const files = store === undefined ? [] : [...store.ofRegion(regionId), ...store.seriesFilesOf(regionId)];
+    return new Set(files.map(({ path }) => path));
+  }
+
+  /** Whether the file was live, and is to be deleted. */
+  isGarbage(path: string): boolean {
+    return this.#catalog?.segments.isGarbage(path) ?? false;
+  }
+
+  close(): void {
+    this.#catalog?.close();
+  }
+}
+
+/**
+ * Copies the file and then its log, until the file was the same before and after: then nothing was brought from the log
+ * into the file meanwhile. What was added to the log does no harm, an unfinished end of it counts as never written.
+ */
+async function copyWhileUsed(folder: string, scratch: string, fs: FileSystem): Promise<void> {
+  const [source, target] = [new LocalStore(folder, fs), new LocalStore(scratch, fs)];
+  for (let i = 0; i < COPIES_MAX; i++) {
+    for (const name of [FILE, LOG]) await fs.remove(`${scratch}/${name}`);
+    await copyFile(fs, `${folder}/${FILE}`, `${scratch}/${FILE}`);
+    await copyFile(fs, `${folder}/${LOG}`, `${scratch}/${LOG}`).catch(unlessMissing);
+    const [copied, present] = [await target.sum(FILE), await source.sum(FILE)];
+    if (copied.bytes === present.bytes && copied.crc32c === present.crc32c) return;
+  }
+  throw new AlmanacError('storage_unavailable', 'changes faster than it can be copied: try again');
+}
+
+/** It goes when metadata ends in good order. */
+function unlessMissing(error: unknown): void {
+  if (errorCode(error) !== 'ENOENT') throw error;
+}

@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Everything below a folder, by its path: the checksum of a file, or `no file`. */
+export function folderSums(folder: string): Record<string, string> {
+  const sums: Record<string, string> = {};
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
+    const path = join(folder, name);
+    const isFile = lstatSync(path).isFile();
+    sums[name] = isFile ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'no file';
+  }
+  return sums;
+}
+
+/** Names of the temporary folders that programs left behind, of those that begin with `prefix`. */
+export function leftFolders(temporary: string, prefix: string): string[] {
+  return readdirSync(temporary).filter((name) => name.startsWith(prefix));
+}

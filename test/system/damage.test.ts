@@ -1,0 +1,299 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { Almanac, type AlmanacOptions } from '#test/support/almanac';
+import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
+import { runAlmanac } from '#test/support/program';
+import { tempFolder } from '#test/support/temp-folder';
+import { TinyDisk } from '#test/support/tiny-disk';
+
+const DAY_NS = 86_400_000_000_000n;
+const MANUAL = { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' };
+
+interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly file?: string;
+  readonly reason?: string;
+}
+
+function linesOf(stderr: string): LogLine[] {
+  const whole = stderr.slice(0, stderr.lastIndexOf('\n'));
+  return whole.split('\n').map((line) => JSON.parse(line) as LogLine);
+}
+
+async function write(almanac: Almanac, lines: string): Promise<void> {
+  const { status, text } = await almanac.write(lines);
+  expect(status, text).to.equal(204);
+}
+
+async function flush(almanac: Almanac, table: string): Promise<void> {
+  const { status, text } = await almanac.sql(`ADMIN flush_table('${table}')`);
+  expect(status, text).to.equal(200);
+}
+
+/** Where a record begins in a log file (docs/formats/wal.md). */
+function recordAt(bytes: Buffer, index: number): number {
+  let at = 8;
+  for (let i = 0; i < index; i++) at += bytes.readUInt32LE(at);
+  return at;
+}
+
+describe('what is damaged', function () {
+  this.timeout(120_000);
+  const cleanUps: (() => unknown)[] = [];
+  let folder = '';
+
+  beforeEach(() => (folder = tempFolder((cleanUp) => cleanUps.push(cleanUp))));
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  async function start(options: AlmanacOptions = {}): Promise<Almanac> {
+    const almanac = await Almanac.start(folder, { ...options, environment: { ...MANUAL, ...options.environment } });
+    cleanUps.push(() => almanac.kill());
+    return almanac;
+  }
+
+  /** Two days of `m` and one of `other`, all in segments; then the server is stopped. */
+  async function fill(): Promise<void> {
+    const almanac = await start();
+    await write(almanac, `m,h=a v=1 1\nm,h=b v=2 ${DAY_NS + 1n}`);
+    await write(almanac, 'other,h=a v=3 1');
+    await flush(almanac, 'm');
+    await flush(almanac, 'other');
+    expect(await almanac.stop()).to.equal(0);
+  }
+
+  /** The first file of table `m` of a kind; those of `other` come behind it. */
+  function fileOf(isMeant: (path: string) => boolean): string {
+    return parquetPaths(folder).find(isMeant)!;
+  }
+  const segment = (): string => fileOf((path) => !isSeriesFile(path));
+
+  function flip(path: string, at: number): void {
+    const bytes = readFileSync(path);
+    bytes[at] ^= 1;
+    writeFileSync(path, bytes);
+  }
+
+  async function metric(almanac: Almanac, name: string): Promise<number> {
+    const { text } = await almanac.get('/metrics');
+    return Number(new RegExp(`^almanac_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  }
+
+  /** Asks twice, since what is wrong is told each time and logged once. */
+  async function expectRefused(almanac: Almanac, statement: string, path: string, text: string): Promise<void> {
+    const name = path.slice(join(folder, 'store/').length);
+    for (let i = 0; i < 2; i++) {
+      const answer = await almanac.sql(statement);
+      expect(answer.status, answer.text).to.equal(503);
+      const { code, error } = JSON.parse(answer.text) as { code: number; error: string };
+      expect(code).to.equal(5000);
+      expect(error).to.equal(`"${name}" ${text}`);
+    }
+  }
+
+  function linesAbout(almanac: Almanac, path: string): LogLine[] {
+    const name = path.slice(join(folder, 'store/').length);
+    return linesOf(almanac.stderr).filter(
+      ({ msg, file }) => msg === 'file of the store cannot be used' && file === name,
+    );
+  }
+
+  for (const [title, harm, text] of [
+    ['a damaged segment', (path: string) => flip(path, 30), 'is damaged: its checksum does not match'],
+    ['a missing segment', (path: string) => rmSync(path), 'is missing'],
+  ] as const) {
+    it(`${title} fails the queries that need it, is logged and counted once, and others go on`, async () => {
+      await fill();
+      const path = segment();
+      const whole = readFileSync(path);
+      harm(path);
+      const almanac = await start();
+      await expectRefused(almanac, 'SELECT count(*) FROM m', path, text);
+      const prom = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
+      // As Prometheus does; the text is for people.
+      expect(prom.status, prom.text).to.equal(500);
+      expect(prom.text).to.contain(`.parquet\\" ${text}`);
+      const lines = linesAbout(almanac, path);
+      expect(lines, almanac.stderr).to.have.length(1);
+      expect(lines[0].level).to.equal('error');
+      expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(1);
+
+      const rest = `SELECT v FROM m WHERE almanac_timestamp >= ${DAY_NS}`;
+      expect((await almanac.sql(rest)).rows).to.deep.equal([[2]]);
+      expect((await almanac.sql('SELECT v FROM other')).rows).to.deep.equal([[3]]);
+      await write(almanac, 'm,h=c v=4 4');
+      expect((await almanac.sql('SELECT v FROM m WHERE almanac_timestamp = 4')).rows).to.deep.equal([[4]]);
+      writeFileSync(path, whole);
+      expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2], [4]]);
+      expect(await almanac.stop()).to.equal(0);
+    });
+  }
+
+  for (const [title, harm] of [
+    ['a damaged series file', (path: string) => flip(path, 30)],
+    ['a missing series file', (path: string) => rmSync(path)],
+  ] as const) {
+    it(`${title} fails reads and writes of its table, is logged and counted, and others go on`, async () => {
+      await fill();
+      const path = fileOf(isSeriesFile);
+      const whole = readFileSync(path);
+      harm(path);
+      const almanac = await start();
+      const { status, text } = await almanac.sql('SELECT count(*) FROM m');
+      expect(status, text).to.equal(503);
+      expect(text).to.contain(path.slice(join(folder, 'store/').length));
+      expect((await almanac.write('m,h=a v=1 5')).status).to.equal(503);
+      // By those who write and by those who read.
+      expect(linesAbout(almanac, path).length, almanac.stderr).to.be.within(1, 2);
+      expect(await metric(almanac, 'ingester_damaged_files_total')).to.equal(1);
+      expect((await almanac.sql('SELECT v FROM other')).rows).to.deep.equal([[3]]);
+      await write(almanac, 'other,h=b v=4 2');
+      writeFileSync(path, whole);
+      expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+      expect(await almanac.stop()).to.equal(0);
+    });
+  }
+
+  it('a damaged series file ends the start while rows of its region are in the log only', async () => {
+    const almanac = await start();
+    await write(almanac, 'm,h=a v=1 1');
+    await flush(almanac, 'm');
+    await write(almanac, 'm,h=a v=2 2');
+    await almanac.kill();
+    const path = fileOf(isSeriesFile);
+    flip(path, 30);
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+    expect(code).to.equal(1);
+    const lines = linesOf(stderr);
+    expect(lines.at(-1)?.reason).to.match(/^region 1 cannot be opened, and has rows in the log that are in no segment/);
+    expect(lines.filter(({ msg }) => msg === 'region cannot be opened').map(({ reason }) => reason)).to.deep.equal([
+      `"${path.slice(join(folder, 'store/').length)}" is damaged: its checksum does not match`,
+    ]);
+    flip(path, 30);
+    expect((await (await start()).sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+  });
+
+  it('a damaged log ends the start with its name and place, and is left out if that is asked for', async () => {
+    let almanac = await start();
+    await write(almanac, 'm,h=a v=1 1');
+    await flush(almanac, 'm');
+    for (let i = 2; i < 6; i++) await write(almanac, `other,h=a v=${i} ${i}`);
+    await almanac.kill();
+    const log = join(folder, 'slots/0/wal/0000000001.wal');
+    const bytes = readFileSync(log);
+    // Of `m` there is one record, and the first of `other` defines its series.
+    flip(log, recordAt(bytes, 2) + 100);
+
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+    expect(code).to.equal(1);
+    const end = linesOf(stderr).at(-1)!;
+    expect(end.msg).to.equal('start failed');
+    expect(end.reason)
+      .to.match(/0000000001\.wal" is damaged at byte \d+ \(\d+ bytes behind it\)/)
+      .and.to.contain('skip-corrupt');
+    expect(readFileSync(log)).to.have.length(bytes.length);
+
+    almanac = await start({ environment: { ALMANAC_WAL__RECOVER: 'skip-corrupt' } });
+    const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record left out');
+    expect(skipped).to.have.length(1);
+    expect(skipped[0].file).to.equal(log);
+    const counted = /almanac_log_lines_total\{level="error",component="ingester"\} 1$/m;
+    expect((await almanac.get('/metrics')).text).to.match(counted);
+    expect((await almanac.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
+    expect((await almanac.sql('SELECT count(*) FROM other')).rows).to.deep.equal([[3]]);
+    expect(await almanac.stop()).to.equal(0);
+  });
+
+  it('a missing log file ends the start with the rows that are lost, and is passed over if that is asked for', async () => {
+    for (let i = 1; i < 4; i++) {
+      const almanac = await start();
+      await write(almanac, `m,h=${i} v=${i} ${i}`);
+      await almanac.kill();
+    }
+    const [first, second] = [1, 2].map((number) => join(folder, `slots/0/wal/000000000${number}.wal`));
+    for (const missing of [first, second]) {
+      const whole = readFileSync(missing);
+      rmSync(missing);
+      const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+      expect(code).to.equal(1);
+      expect(linesOf(stderr).at(-1)?.reason)
+        .to.match(/^the write-ahead log lacks the rows \d+ to \d+ of region 1, which are in no segment/)
+        .and.to.contain('skip-corrupt');
+      writeFileSync(missing, whole);
+    }
+    rmSync(second);
+    const almanac = await start({ environment: { ALMANAC_WAL__RECOVER: 'skip-corrupt' } });
+    expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [3]]);
+    expect(await almanac.stop()).to.equal(0);
+  });
+
+  describe('a disk of its own', () => {
+    let disk: TinyDisk;
+
+    beforeEach(function () {
+      const mounted = TinyDisk.mount(folder, 64);
+      // Only root may mount, and not in every container.
+      if (mounted === undefined) this.skip();
+      disk = mounted;
+      cleanUps.push(() => disk.unmount());
+    });
+
+    it('that is full refuses writes and flushes, goes on with reads, and loses nothing', async () => {
+      let almanac = await start();
+      await write(almanac, 'm,h=a v=1 1');
+      await flush(almanac, 'm');
+      await write(almanac, 'm,h=a v=2 2');
+      const filler = join(folder, 'filler');
+      disk.fill(filler);
+      const flushed = await almanac.sql("ADMIN flush_table('m')");
+      expect(flushed.status, flushed.text).to.equal(503);
+      expect(flushed.text).to.match(/"code":5000,"error":"rows cannot be flushed: no space left on device"/i);
+      expect(await metric(almanac, 'ingester_flush_failures_total')).to.be.greaterThan(0);
+
+      const many = Array.from({ length: 3_000 }, (_, i) => `m,h=a v=0 ${i + 1_000}`).join('\n');
+      const refused = await almanac.post('/v1/lineproto/api/v2/write', many);
+      expect(refused.status, refused.text).to.equal(503);
+      expect(refused.text).to.contain('no space is left on its disk');
+      // Small enough to find a place, but the log has ended.
+      expect((await almanac.write('m,h=b v=9 9')).status).to.equal(503);
+      expect(await metric(almanac, 'ingester_wal_full')).to.equal(1);
+      const text = 'no space is left for the write-ahead log: writes are refused, and queries answered, until there is';
+      expect(linesOf(almanac.stderr).filter(({ msg }) => msg === text)).to.have.length(1);
+      for (let i = 0; i < 3; i++) {
+        expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+      }
+
+      rmSync(filler);
+      expect(await almanac.ended()).to.equal(1);
+      expect(linesOf(almanac.stderr).at(-1)?.msg).to.contain('has space again: the process ends');
+      almanac = await start();
+      expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+      await write(almanac, 'm,h=b v=9 9');
+      await flush(almanac, 'm');
+      expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[3]]);
+      expect(await metric(almanac, 'ingester_wal_full')).to.equal(0);
+      expect(await almanac.stop()).to.equal(0);
+      expect((await runAlmanac(['check', folder])).code).to.equal(0);
+    });
+
+    it('that is full or read-only ends a start with a clear text', async () => {
+      await fill();
+      const flags = ['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0'];
+      const filler = join(folder, 'filler');
+      disk.fill(filler);
+      const full = await runAlmanac(flags);
+      expect(full.code).to.equal(1);
+      expect(linesOf(full.stderr).at(-1)?.reason).to.match(/SQLITE_FULL|no space left/i);
+      rmSync(filler);
+      disk.makeReadOnly();
+      const readOnly = await runAlmanac(flags);
+      expect(readOnly.code).to.equal(1);
+      expect(linesOf(readOnly.stderr).at(-1)?.reason).to.match(/"[^"]+": SQLITE_(READONLY|CANTOPEN)/);
+    });
+  });
+});
