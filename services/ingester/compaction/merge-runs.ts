@@ -5,7 +5,6 @@ import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { invariant } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
-import { storageError } from '#shared/fs/storage-error';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { around, intersection } from '#shared/segments/bands';
 import type { LocalStore } from '#shared/segments/local-store';
@@ -51,7 +50,7 @@ export async function mergeRuns(job: MergeJob, deps: MergeDeps): Promise<Segment
     return await merge.write();
   } catch (error) {
     await merge.removeFiles();
-    throw storageError(error, 'segments cannot be merged');
+    throw error;
   } finally {
     connection.closeSync();
   }

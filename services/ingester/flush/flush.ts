@@ -11,7 +11,6 @@ import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { intersection } from '#shared/segments/bands';
 import type { FileSystem } from '#shared/fs/file-system';
-import { storageError } from '#shared/fs/storage-error';
 import type { LocalStore, PublishedFile } from '#shared/segments/local-store';
 import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
 import { OP, withOps } from '#shared/schema/segment-columns';
@@ -89,7 +88,7 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
   } catch (error) {
     // Unless it was refused for good, the commit may have come through, and then the files are the rows.
     if (!isSent || REFUSALS.has(AlmanacError.from(error).code)) await attempt.removeFiles();
-    throw storageError(error, 'segments cannot be written');
+    throw error;
   } finally {
     await attempt.cleanUp();
     connection.closeSync();
