@@ -35,6 +35,8 @@ import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
 
+export { logFolderOf } from './log-folder.js';
+export { loggedIds, loggedPositions, type LoggedPosition } from './region/logged.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
 
 export interface IngesterDeps {
@@ -231,7 +233,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
     showGauges(ingester);
   });
   const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
-  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
+  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectUnlessHeld(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
   const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
@@ -251,7 +253,21 @@ function showGauges({ metrics, memory, regions, wal }: Ingester): void {
   metrics.walSyncs.set(wal.stats.syncs);
 }
 
-/** One turn of file collection: garbage always, and the orphans of regions that were not looked at in this life. */
+/** One turn of file collection, unless somebody needs the files as they are: the next turn comes soon enough. */
+async function collectUnlessHeld(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
+  const release = options.store.tryHold();
+  if (release === undefined) {
+    log.info({}, 'files are not collected in this turn: a backup or another ingester holds them');
+    return;
+  }
+  try {
+    await collectAll(options, regions, log);
+  } finally {
+    release();
+  }
+}
+
+/** Garbage always, and the orphans of regions that were not looked at in this life. */
 async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
   await collectGarbage(options);
   const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);

@@ -71,6 +71,16 @@ export class LocalStore {
     throw new AlmanacError('storage_unavailable', `"${path}" is damaged: its checksum does not match`);
   }
 
+  /**
+   * Sees that no file is collected until the returned function is called or the process ends. Whoever collects files
+   * holds them meanwhile, too.
+   *
+   * @returns undefined if another process holds them.
+   */
+  tryHold(): (() => void) | undefined {
+    return this.#fs.tryLock(this.root);
+  }
+
   /** Deletes a segment; no error if it is gone. */
   remove(path: string): Promise<void> {
     return this.#fs.remove(this.absolute(path));

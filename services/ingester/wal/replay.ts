@@ -135,7 +135,7 @@ async function endOfLog(handle: OpenFile, at: number, { file, isLast, options }:
  * Pages reach the disk in any order, so records of that group may be intact behind the torn one. An intact record of a
  * group that began later means that acknowledged data was damaged.
  */
-async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Promise<boolean> {
+export async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Promise<boolean> {
   const rest = new Uint8Array(fileBytes - at);
   await handle.read(rest, at);
   for (let next = 8; next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
@@ -163,7 +163,7 @@ async function hasHeader(handle: OpenFile, file: WalFile, options: ReplayOptions
 }
 
 /** Bytes from `at` on: at least one whole record, if the file has one there. */
-async function readChunk(handle: OpenFile, at: number, fileBytes: number): Promise<Uint8Array> {
+export async function readChunk(handle: OpenFile, at: number, fileBytes: number): Promise<Uint8Array> {
   const chunk = await readBytes(handle, at, Math.min(READ_BYTES, fileBytes - at));
   const first = decodeRecord(chunk, 0);
   if (first.kind !== 'short' || first.length <= chunk.length || at + first.length > fileBytes) return chunk;
