@@ -25,7 +25,7 @@ export interface RestoredBackup {
 }
 
 /** What a folder may have that holds nothing: the lock of whoever had it, and what a new disk begins with. */
-const OF_NOBODY = ['lock.db', 'lost+found'];
+const OF_NOBODY = ['lock.db', 'lock.db-journal', 'lost+found'];
 
 /**
  * Makes a data folder from a backup.
