@@ -29,7 +29,7 @@ import { Triggers } from './region/triggers.js';
 import { KeptIds } from './region/kept-ids.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { expireSegments } from './region/retention.js';
-import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
+import { collectFiles, type GarbageOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
@@ -88,8 +88,6 @@ const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
 const RETENTION_MS = 10_000;
-/** Of all of them the names of files are held at once. */
-const REGIONS_SEARCHED_AT_ONCE = 256;
 
 /** What only exists later than the parts that need it. */
 interface Late {
@@ -233,7 +231,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
     showGauges(ingester);
   });
   const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
-  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectUnlessHeld(garbage, regions, log));
+  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectFiles(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
   const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
@@ -251,32 +249,6 @@ function showGauges({ metrics, memory, regions, wal }: Ingester): void {
   metrics.walBytes.set(wal.bytes);
   metrics.walFiles.set(wal.files.length);
   metrics.walSyncs.set(wal.stats.syncs);
-}
-
-/** One turn of file collection, unless somebody needs the files as they are: the next turn comes soon enough. */
-async function collectUnlessHeld(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
-  const release = options.store.tryHold();
-  if (release === undefined) {
-    log.info({}, 'files are not collected in this turn: a backup or another ingester holds them');
-    return;
-  }
-  try {
-    await collectAll(options, regions, log);
-  } finally {
-    release();
-  }
-}
-
-/** Garbage always, and the orphans of regions that were not looked at in this life. */
-async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
-  await collectGarbage(options);
-  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
-  while (unsearched.length > 0) {
-    const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
-    const deleted = await collectOrphans(some, options);
-    for (const region of some) region.isSearched = true;
-    if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
-  }
 }
 
 function ingesterService(ingester: Ingester): IngesterService {
