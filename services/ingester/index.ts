@@ -269,6 +269,8 @@ async function prepareFolders(
   // What lies in scratch was not published before the last end of the process.
   await fs.removeFolder(scratchFolder);
   for (const folder of [walFolder, scratchFolder, storeFolder]) await fs.makeFolder(folder);
+  // Makes the file of the lock by which files are held: a backup may be run by another user.
+  fs.tryLock(storeFolder)?.();
 }
 
 /** Flushes the greatest regions while there is time, so that the next start has little to replay. */

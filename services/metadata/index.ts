@@ -28,7 +28,7 @@ import {
 import { alterTable } from './rpc/alter-table.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
-export { CatalogFile, type CatalogEntry, type CatalogOwner, type CatalogRegion } from './store/catalog-file.js';
+export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';
 
 export interface MetadataOptions {
   /** Folder of the catalog file; it must exist. */

@@ -1,5 +1,5 @@
 import { loggedIds, loggedPositions, logFolderOf, type LoggedPosition } from '#services/ingester/index';
-import { CatalogFile } from '#services/metadata/index';
+import { CatalogFile, type CatalogEntry } from '#services/metadata/index';
 import type { Clock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
@@ -100,7 +100,7 @@ async function releaseCopy(
   logs: readonly string[],
   positions: ReadonlyMap<number, LoggedPosition>,
   fs: FileSystem,
-): Promise<{ clusterId: string; catalogVersion: string; entries: ReturnType<CatalogFile['entries']> }> {
+): Promise<{ clusterId: string; catalogVersion: string; entries: readonly CatalogEntry[] }> {
   const copy = await CatalogFile.own(`${target}/${CATALOG_FILE}`, fs);
   try {
     const { clusterId } = copy;
