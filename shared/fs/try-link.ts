@@ -1,4 +1,4 @@
-import { link } from 'node:fs/promises';
+import { link, lstat } from 'node:fs/promises';
 
 import { errorCode } from './node-file-system.js';
 
@@ -12,8 +12,14 @@ const NOT_HERE: ReadonlySet<string | undefined> = new Set([
   'ENOSYS',
 ]);
 
-/** Gives a file a second name. @returns false where that cannot be done, and the file has to be copied. */
+/**
+ * Gives a file a second name.
+ *
+ * @returns false where that cannot be done, and the file has to be copied; also where `source` is a symbolic link, of which
+ *   the second name would lead to the place of the first.
+ */
 export async function tryLink(source: string, target: string): Promise<boolean> {
+  if ((await lstat(source)).isSymbolicLink()) return false;
   try {
     await link(source, target);
     return true;

@@ -26,18 +26,21 @@ export const LOAD_TABLES = [
   `CREATE TABLE appended (host STRING, n BIGINT, v DOUBLE, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (host)) WITH (append_mode = 'true')`,
 ];
 
-/** Writers of every kind of table that go on until they are told to stop. */
+/** Writers of every kind of table that go on until they are told to stop, and tables that come and go. */
 export class BackupLoad {
   readonly #writers: readonly Writer[];
   #isStopped = false;
   #running: Promise<unknown> = Promise.resolve();
 
+  readonly #server: HttpApi;
+
   constructor(server: HttpApi) {
+    this.#server = server;
     this.#writers = [merged(server), replaced(server), appended(server), metric(server, 0), metric(server, 1)];
   }
 
   start(): void {
-    this.#running = Promise.all(this.#writers.map((writer) => this.#write(writer)));
+    this.#running = Promise.all([...this.#writers.map((writer) => this.#write(writer)), this.#makeAndDrop()]);
   }
 
   async stop(): Promise<void> {
@@ -81,6 +84,15 @@ export class BackupLoad {
         invariant(status === 204, `${writer.name} was answered ${status}: ${text}`);
       }
       writer.acknowledged = writer.sent;
+    }
+  }
+
+  async #makeAndDrop(): Promise<void> {
+    for (let n = 0; !this.#isStopped; n++) {
+      const { status, text } = await this.#server.write(lines(0, ROWS, (i) => `passing_${n % 3} v=${i} ${i}`));
+      invariant(status === 204, `passing was answered ${status}: ${text}`);
+      const dropped = await this.#server.sql(`DROP TABLE passing_${n % 3}`);
+      invariant(dropped.status === 200, dropped.text);
     }
   }
 }

@@ -6,7 +6,7 @@ import { realPathOf } from '#shared/fs/real-path';
 
 import { CommandFailure, EXIT } from '../commands/command.js';
 
-/** @throws `CommandFailure` if one folder is the other or lies in it, links followed. */
+/** @throws `CommandFailure` if one folder is the other or lies in it, links followed. They need not exist. */
 export async function checkApart(source: string, target: string): Promise<void> {
   const [from, to] = [await realPath(source), await realPath(target)];
   if (from !== to && !isInside(from, to) && !isInside(to, from)) return;

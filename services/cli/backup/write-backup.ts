@@ -57,7 +57,7 @@ const HOLD_REST_MS = 50;
 export async function writeBackup(options: BackupOptions): Promise<WrittenBackup> {
   const { dataFolder, target, fs } = options;
   await checkCatalog(dataFolder, fs);
-  await checkApart(dataFolder, target);
+  for (const part of ['', `/${STORE_FOLDER}`, '/metadata', '/slots']) await checkApart(`${dataFolder}${part}`, target);
   await checkEmpty(fs, target, []);
   const release = await holdFiles(options);
   try {
