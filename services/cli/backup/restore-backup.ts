@@ -52,10 +52,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
     await removeFiles(fs, dataFolder);
     return await restore(list, options);
   } catch (error) {
-    if ((await fs.size(`${dataFolder}/${RESTORE_MARK}`)) !== undefined) {
-      await removeFiles(fs, dataFolder);
-      await unmarkRestore(fs, dataFolder);
-    }
+    // What went wrong first is what has to be told; the mark stays where this fails, too.
+    await undo(dataFolder, fs).catch(() => undefined);
     throw error;
   } finally {
     unlock();
@@ -79,6 +77,8 @@ async function restore(list: BackupList, { source, dataFolder, mayLink, fs }: Re
   }
   await syncFile(fs, `${dataFolder}/${CATALOG_FILE}`);
   await fs.syncFolder(`${dataFolder}/metadata`);
+  // An instance without rows has no segments, but a place for them.
+  await fs.makeFolder(`${dataFolder}/${STORE_FOLDER}`);
   await unmarkRestore(fs, dataFolder);
   return { begun: list.begun, fileCount: list.files.length, bytes: ofSegments.bytes + ofCatalog.bytes };
 }
@@ -95,6 +95,13 @@ function checkWhole(catalog: CatalogFile, { files }: BackupList, source: string)
     EXIT.failed,
     `error: the list of "${source}" does not have "${lacking.path}" as the catalog has`,
   );
+}
+
+/** Leaves the folder as empty as it was. */
+async function undo(dataFolder: string, fs: FileSystem): Promise<void> {
+  if ((await fs.size(`${dataFolder}/${RESTORE_MARK}`)) === undefined) return;
+  await removeFiles(fs, dataFolder);
+  await unmarkRestore(fs, dataFolder);
 }
 
 /** A folder with the mark may have the files of a restore that was cut short. */

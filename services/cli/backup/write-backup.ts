@@ -64,7 +64,8 @@ export async function writeBackup(options: BackupOptions): Promise<WrittenBackup
     await makeDurably(fs, target);
     return await write(options);
   } catch (error) {
-    await removeFiles(fs, target);
+    // What went wrong first is what has to be told.
+    await removeFiles(fs, target).catch(() => undefined);
     throw error;
   } finally {
     release();
@@ -76,12 +77,11 @@ async function write(options: BackupOptions): Promise<WrittenBackup> {
   const begun = new Date(clock.nowMs()).toISOString();
   const catalog = CatalogFile.read(`${dataFolder}/${CATALOG_FILE}`);
   try {
-    const logs = await logsOf(catalog, options);
-    const positions = await loggedPositions(logs, fs);
+    const positions = await loggedPositions(await logsOf(catalog, options), fs);
     await flushUpTo({ catalog, positions, connection, clock });
     await fs.makeFolder(`${target}/metadata`);
     await catalog.copyTo(`${target}/${CATALOG_FILE}`);
-    const { entries, ...identity } = await releaseCopy(target, logs, positions, fs);
+    const { entries, ...identity } = await releaseCopy(positions, options);
     const files = entries.map(({ path, ...sum }): BackupFile => ({ path: `${STORE_FOLDER}/${path}`, ...sum }));
     const taken = await takeFiles(files, { fs, source: dataFolder, target, mayLink });
     await syncFile(fs, `${target}/${CATALOG_FILE}`);
@@ -96,11 +96,10 @@ async function write(options: BackupOptions): Promise<WrittenBackup> {
 
 /** Makes the copied catalog one from which any node can start. @returns what it names, and whose it was. */
 async function releaseCopy(
-  target: string,
-  logs: readonly string[],
   positions: ReadonlyMap<number, LoggedPosition>,
-  fs: FileSystem,
+  options: BackupOptions,
 ): Promise<{ clusterId: string; catalogVersion: string; entries: readonly CatalogEntry[] }> {
+  const { target, fs } = options;
   const copy = await CatalogFile.own(`${target}/${CATALOG_FILE}`, fs);
   try {
     const { clusterId } = copy;
@@ -109,6 +108,8 @@ async function releaseCopy(
     // Watermarks only rise; what this would find is a bug.
     const lacking = regions.find((region) => isBehind(region, positions.get(region.regionId)));
     invariant(lacking === undefined, `region ${lacking?.regionId} is behind its log in the copied catalog`);
+    // Of whoever owned the regions when the catalog was copied: some may have moved since the backup began.
+    const logs = await logsOf(copy, options);
     copy.release(await loggedIds(logs, regions, copy.appliedIds(), fs));
     copy.renewIdentity();
     return { clusterId, catalogVersion, entries: copy.entries() };
