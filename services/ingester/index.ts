@@ -31,13 +31,15 @@ import { Triggers } from './region/triggers.js';
 import { KeptIds } from './region/kept-ids.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { expireSegments } from './region/retention.js';
-import { collectGarbage, collectOrphans, type GarbageOptions } from './region/garbage.js';
+import { collectFiles, type GarbageOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
 
 export { inspectSlots } from './inspect.js';
+export { logFolderOf } from './log-folder.js';
+export { loggedIds, loggedPositions, type LoggedPosition } from './region/logged.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
 export type { LogFacts } from './wal/inspect.js';
 
@@ -95,8 +97,6 @@ const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
 const RETENTION_MS = 10_000;
-/** Of all of them the names of files are held at once. */
-const REGIONS_SEARCHED_AT_ONCE = 256;
 
 /** What only exists later than the parts that need it. */
 interface Late {
@@ -245,7 +245,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
     showGauges(ingester);
   });
   const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
-  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectAll(garbage, regions, log));
+  const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectFiles(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
   const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
@@ -263,18 +263,6 @@ function showGauges({ metrics, memory, regions, wal }: Ingester): void {
   metrics.walBytes.set(wal.bytes);
   metrics.walFiles.set(wal.files.length);
   metrics.walSyncs.set(wal.stats.syncs);
-}
-
-/** One turn of file collection: garbage always, and the orphans of regions that were not looked at in this life. */
-async function collectAll(options: GarbageOptions, regions: Regions, log: Logger): Promise<void> {
-  await collectGarbage(options);
-  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
-  while (unsearched.length > 0) {
-    const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
-    const deleted = await collectOrphans(some, options);
-    for (const region of some) region.isSearched = true;
-    if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
-  }
 }
 
 function ingesterService(ingester: Ingester): IngesterService {
@@ -295,6 +283,8 @@ async function prepareFolders(
   // What lies in scratch was not published before the last end of the process.
   await fs.removeFolder(scratchFolder);
   for (const folder of [walFolder, scratchFolder, storeFolder]) await fs.makeFolder(folder);
+  // Makes the file of the lock by which files are held: a backup may be run by another user.
+  fs.tryLock(storeFolder)?.();
 }
 
 /** Flushes the greatest regions while there is time, so that the next start has little to replay. */

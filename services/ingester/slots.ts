@@ -42,7 +42,7 @@ async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): P
     if (unlock === undefined) continue;
     try {
       const identity = (await readIdentity(folder, fs)) ?? (await makeIdentity(folder, fs, random));
-      return { number, identity, folder, walFolder: `${folder}/wal`, release: unlock };
+      return { number, identity, folder, walFolder: walFolderOf(folder), release: unlock };
     } catch (error) {
       unlock();
       throw error;
@@ -53,15 +53,30 @@ async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): P
 
 /** Claims the slot with this identity, if the folder has it and nobody holds it. */
 export async function claimSlotOf(identity: string, { dataFolder, fs }: SlotDeps): Promise<Slot | undefined> {
+  // Looked for before the lock is tried: slots of others are left alone.
+  const number = await findSlot(identity, dataFolder, fs);
+  if (number === undefined) return undefined;
+  const folder = slotFolder(dataFolder, number);
+  const unlock = fs.tryLock(folder);
+  if (unlock === undefined) return undefined;
+  return { number, identity, folder, walFolder: walFolderOf(folder), release: unlock };
+}
+
+/** Where the log of the slot with this identity is, if the data folder has it; somebody may hold it. */
+export async function findWalFolder(identity: string, dataFolder: string, fs: FileSystem): Promise<string | undefined> {
+  const number = await findSlot(identity, dataFolder, fs);
+  return number === undefined ? undefined : walFolderOf(slotFolder(dataFolder, number));
+}
+
+async function findSlot(identity: string, dataFolder: string, fs: FileSystem): Promise<number | undefined> {
   for (const name of await fs.list(`${dataFolder}/slots`)) {
-    const folder = `${dataFolder}/slots/${name}`;
-    // Read before the lock is tried: slots of others are left alone.
-    if ((await readIdentity(folder, fs)) !== identity) continue;
-    const unlock = fs.tryLock(folder);
-    if (unlock === undefined) return undefined;
-    return { number: Number(name), identity, folder, walFolder: `${folder}/wal`, release: unlock };
+    if ((await readIdentity(`${dataFolder}/slots/${name}`, fs)) === identity) return Number(name);
   }
   return undefined;
+}
+
+function walFolderOf(folder: string): string {
+  return `${folder}/wal`;
 }
 
 function slotFolder(dataFolder: string, number: number): string {

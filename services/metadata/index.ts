@@ -29,6 +29,7 @@ import { alterTable } from './rpc/alter-table.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
 export { CatalogCopy, type InspectedRegion } from './inspect.js';
+export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';
 
 export interface MetadataOptions {
   /** Folder of the catalog file; it must exist. */

@@ -6,6 +6,7 @@ import { lockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { openNodeServer, serverAddress } from '#shared/node/cluster-node';
+import { refuseUnfinishedRestore } from '#shared/node/unfinished-restore';
 import { Stage } from '#shared/node/stage';
 
 import { startMetadata } from './index.js';
@@ -17,8 +18,10 @@ const CALLS_MS_MAX = 10_000;
 export async function startMetadataRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
   const { cluster, storage } = loaded.config;
-  const folder = `${resolve(storage.dataHome)}/metadata`;
+  const dataFolder = resolve(storage.dataHome);
+  const folder = `${dataFolder}/metadata`;
   const stage = new Stage(['catalog']);
+  await refuseUnfinishedRestore(nodeFileSystem, dataFolder);
   await nodeFileSystem.makeFolder(folder);
   const unlock = lockFolder(folder);
   const metadata = await startMetadata({

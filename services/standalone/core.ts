@@ -12,6 +12,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { lockFolder } from '#shared/fs/folder-lock';
 import type { Service } from '#shared/lifecycle/service';
 import { DataFolder, makeDataFolder } from '#shared/node/data-folder';
+import { refuseUnfinishedRestore } from '#shared/node/unfinished-restore';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RowSink } from '#shared/write/row-sink';
@@ -52,6 +53,7 @@ export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const unlock = lockFolder(dataFolder);
   const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
   try {
+    await refuseUnfinishedRestore(deps.fs, dataFolder);
     return await startServices(deps, started);
   } catch (error) {
     await stopAll(started);

@@ -1,24 +1,46 @@
-import type { FileSystem } from './file-system.js';
+import { crc32c } from '#shared/bytes/crc32c';
+
+import type { FileSystem, OpenFile } from './file-system.js';
 
 const BLOCK_BYTES = 1 << 20;
 
-/** Copies a file block by block to a new one; not made durable. */
-export async function copyFile(fs: FileSystem, from: string, to: string): Promise<void> {
-  const source = await fs.open(from, 'read');
+/** What was copied. */
+export interface CopiedFile {
+  readonly bytes: number;
+  /** Of the bytes as they were read. */
+  readonly crc32c: number;
+}
+
+/**
+ * Copies a file to a name that nobody has yet. The contents are durable when this resolves; the name is once its folder
+ * is synced, which is left to the caller.
+ */
+export async function copyFile(fs: FileSystem, source: string, target: string): Promise<CopiedFile> {
+  const from = await fs.open(source, 'read');
   try {
-    const target = await fs.open(to, 'append');
+    const to = await fs.open(target, 'append');
     try {
-      const block = new Uint8Array(BLOCK_BYTES);
-      for (let at = 0; ;) {
-        const read = await source.read(block, at);
-        if (read === 0) return;
-        await target.append([block.subarray(0, read)]);
-        at += read;
-      }
+      const copied = await copyBlocks(from, to);
+      await to.sync();
+      return copied;
     } finally {
-      await target.close();
+      await to.close();
     }
   } finally {
-    await source.close();
+    await from.close();
+  }
+}
+
+async function copyBlocks(from: OpenFile, to: OpenFile): Promise<CopiedFile> {
+  const block = new Uint8Array(BLOCK_BYTES);
+  let bytes = 0;
+  let sum = 0;
+  for (;;) {
+    const read = await from.read(block, bytes);
+    if (read === 0) return { bytes, crc32c: sum };
+    const part = block.subarray(0, read);
+    sum = crc32c(part, sum);
+    await to.append([part]);
+    bytes += read;
   }
 }

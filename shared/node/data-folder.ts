@@ -4,6 +4,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 
+import { refuseUnfinishedRestore } from './unfinished-restore.js';
+
 export interface DataFolderDeps {
   readonly fs: FileSystem;
   readonly clock: Clock;
@@ -45,10 +47,12 @@ export class DataFolder {
   /**
    * Makes the folder and its identity if need be.
    *
-   * @throws `storage_unavailable` if it cannot be made or written, or holds something else than an identity.
+   * @throws `storage_unavailable` if it cannot be made or written, or holds something else than an identity;
+   *   `illegal_state` while a backup is being put back into it.
    */
   static async open(path: string, deps: DataFolderDeps): Promise<DataFolder> {
     await makeDataFolder(deps.fs, path);
+    await refuseUnfinishedRestore(deps.fs, path);
     return new DataFolder(path, await identify(path, deps), deps);
   }
 

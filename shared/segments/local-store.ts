@@ -88,6 +88,16 @@ export class LocalStore {
     this.#damage?.forget(file.path);
   }
 
+  /**
+   * Sees that no file is collected until the returned function is called or the process ends. Whoever collects files
+   * holds them meanwhile, too.
+   *
+   * @returns undefined if another process holds them.
+   */
+  tryHold(): (() => void) | undefined {
+    return this.#fs.tryLock(this.root);
+  }
+
   /** Deletes a segment; no error if it is gone. */
   remove(path: string): Promise<void> {
     return this.#fs.remove(this.absolute(path));

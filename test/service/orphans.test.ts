@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { collectOrphans } from '#services/ingester/region/garbage';
+import { collectFiles, collectOrphans } from '#services/ingester/region/garbage';
 import { Region } from '#services/ingester/region/region';
 import { systemClock } from '#shared/clock/clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -56,5 +56,36 @@ describe('files without an owner', () => {
     expect(await collectOrphans(regions, options)).to.equal(table.regions.length);
     expect(looks).to.equal(1);
     expect(await Promise.all(folders.map((folder) => store.list(folder)))).to.deep.equal(before);
+  });
+
+  it('and those that were replaced stay while a backup holds the files of the store', async () => {
+    const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    cleanUps.push(() => rig.stop());
+    const table = await rig.table('t');
+    const [{ regionId }] = table.regions;
+    await rig.ingester.service.write(rig.request(table, [{ host: 'x', time: 1n, a: 1 }], { regionId }), CALL);
+    await rig.flush(table);
+    const { service: metadata } = rig.metadata;
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const region = new Region(table, await metadata.getManifest({ regionId }, CALL), 0n, keys);
+    await rig.ingester.service.truncateTable({ tableId: table.tableId, regionIds: [regionId] }, CALL);
+    const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+    const folder = regionFolder(table.databaseId, table.tableId, regionId);
+    writeFileSync(store.absolute(`${folder}/stray.parquet`), '');
+    const before = await store.list(folder);
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + HOUR_MS };
+    const collect = (): Promise<void> =>
+      collectFiles({ metadata, store, clock, graceMs: HOUR_MS / 2 }, { open: [region].values() }, rig.log);
+
+    const backup = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+    const release = backup.tryHold();
+    await collect();
+    expect(await store.list(folder)).to.deep.equal(before);
+    release?.();
+    await collect();
+    const rest = await store.list(folder);
+    expect(before.filter((path) => !rest.includes(path)).length).to.equal(2);
+    expect(rest.length).to.equal(1);
+    backup.tryHold()?.();
   });
 });

@@ -47,7 +47,7 @@ describe('almanac', () => {
       for (const args of [
         [],
         ...ROLES.map((role) => [role]),
-        ...[['sql'], ['check'], ['config'], ['config', 'print'], ['health'], ['version']],
+        ...[['sql'], ['backup'], ['restore'], ['check'], ['config'], ['config', 'print'], ['health'], ['version']],
       ]) {
         const { code, stdout } = await run([...args, '--help']);
         expect(code, args.join(' ')).to.equal(0);

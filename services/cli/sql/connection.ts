@@ -6,6 +6,8 @@ export interface ConnectionOptions {
   readonly database: string;
   readonly user: string | undefined;
   readonly password: string | undefined;
+  /** How long a statement may take, such as `4m`; what the server is set to if not given. */
+  readonly timeout?: string;
 }
 
 /** The SQL endpoint of a server. */
@@ -13,14 +15,14 @@ export class Connection {
   /** Where the next statement runs; `USE` changes it. */
   database: string;
   readonly host: string;
-  readonly #authorization: string | undefined;
+  readonly #headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' };
 
-  constructor({ host, database, user, password }: ConnectionOptions) {
+  constructor({ host, database, user, password, timeout }: ConnectionOptions) {
     this.host = host;
     this.database = database;
-    if (user !== undefined) {
-      this.#authorization = `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}`;
-    }
+    if (timeout !== undefined) this.#headers['x-almanac-timeout'] = timeout;
+    if (user === undefined) return;
+    this.#headers['authorization'] = `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}`;
   }
 
   /**
@@ -38,8 +40,7 @@ export class Connection {
   }
 
   async #post(body: URLSearchParams, signal: AbortSignal): Promise<Response> {
-    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' };
-    if (this.#authorization !== undefined) headers['authorization'] = this.#authorization;
+    const headers = this.#headers;
     try {
       return await fetch(new URL('/v1/sql', this.host), { method: 'POST', headers, body, signal });
     } catch (error) {

@@ -3,12 +3,16 @@ import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder } from '#shared/segments/segment-name';
+import type { Logger } from '#shared/telemetry/log';
 
 import type { Region } from './region.js';
+import type { Regions } from './regions.js';
 
 const FILES_PER_TURN = 1000;
 /** All garbage that metadata may list at once, when orphans are told from it. */
 const GARBAGE_MAX = 1_000_000;
+/** Of all of them the names of files are held at once. */
+const REGIONS_SEARCHED_AT_ONCE = 256;
 
 export interface GarbageOptions {
   readonly metadata: MetadataService;
@@ -18,8 +22,38 @@ export interface GarbageOptions {
   readonly graceMs: number;
 }
 
+/** One turn of file collection, unless somebody needs the files as they are: the next turn comes soon enough. */
+export async function collectFiles(
+  options: GarbageOptions,
+  regions: Pick<Regions, 'open'>,
+  log: Logger,
+): Promise<void> {
+  const release = options.store.tryHold();
+  if (release === undefined) {
+    log.info({}, 'files are not collected in this turn: a backup or another ingester holds them');
+    return;
+  }
+  try {
+    await collectAll(options, regions, log);
+  } finally {
+    release();
+  }
+}
+
+/** Garbage always, and the orphans of regions that were not looked at in this life. */
+async function collectAll(options: GarbageOptions, regions: Pick<Regions, 'open'>, log: Logger): Promise<void> {
+  await collectGarbage(options);
+  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
+  while (unsearched.length > 0) {
+    const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
+    const deleted = await collectOrphans(some, options);
+    for (const region of some) region.isSearched = true;
+    if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
+  }
+}
+
 /** Deletes files that left the manifest longer ago than the grace time. */
-export async function collectGarbage({ metadata, store, clock, graceMs }: GarbageOptions): Promise<void> {
+async function collectGarbage({ metadata, store, clock, graceMs }: GarbageOptions): Promise<void> {
   const call = ownCall('collect-garbage');
   const { paths } = await metadata.listGarbage(
     { removedBeforeMs: clock.nowMs() - graceMs, limit: FILES_PER_TURN },

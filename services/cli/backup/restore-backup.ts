@@ -1,0 +1,112 @@
+import { CatalogFile } from '#services/metadata/index';
+import type { FileSystem } from '#shared/fs/file-system';
+import { lockFolder } from '#shared/fs/folder-lock';
+import { markRestore, RESTORE_MARK, unmarkRestore } from '#shared/node/unfinished-restore';
+
+import { CommandFailure, EXIT } from '../commands/command.js';
+import { CATALOG_FILE, readList, STORE_FOLDER, type BackupList } from './list.js';
+import { checkApart, checkEmpty, makeDurably } from './places.js';
+import { removeFiles, syncFile, takeFiles } from './take-files.js';
+
+export interface RestoreOptions {
+  /** The folder of the backup; absolute. */
+  readonly source: string;
+  /** The data folder to be; absolute. */
+  readonly dataFolder: string;
+  /** Whether segments may share their bytes with the backup, which nobody may change then. */
+  readonly mayLink: boolean;
+  readonly fs: FileSystem;
+}
+
+export interface RestoredBackup {
+  readonly begun: string;
+  readonly fileCount: number;
+  readonly bytes: number;
+}
+
+/** What a folder may have that holds nothing: the lock of whoever had it, and what a new disk begins with. */
+const OF_NOBODY = ['lock.db', 'lock.db-journal', 'lost+found'];
+
+/**
+ * Makes a data folder from a backup.
+ *
+ * The folder is marked before the first file is put there, and no server starts in it until all is whole and durable. A
+ * restore that was killed leaves the mark: the next one begins anew. One that fails leaves nothing.
+ *
+ * The instance gets a cluster id of its own, and its first server names the data folder, so that it is told from the
+ * original and from others that were made of the same backup, and all may run at once.
+ *
+ * @throws `CommandFailure` or `AlmanacError`.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<RestoredBackup> {
+  const { source, dataFolder, fs } = options;
+  const list = await readList(fs, source);
+  await checkApart(source, dataFolder);
+  await checkTarget(dataFolder, fs);
+  await makeDurably(fs, dataFolder);
+  const unlock = lockFolder(dataFolder);
+  try {
+    // Somebody may have started in it before it was locked.
+    await checkTarget(dataFolder, fs);
+    await markRestore(fs, dataFolder);
+    await removeFiles(fs, dataFolder);
+    return await restore(list, options);
+  } catch (error) {
+    // What went wrong first is what has to be told; the mark stays where this fails, too.
+    await undo(dataFolder, fs).catch(() => undefined);
+    throw error;
+  } finally {
+    unlock();
+  }
+}
+
+async function restore(list: BackupList, { source, dataFolder, mayLink, fs }: RestoreOptions): Promise<RestoredBackup> {
+  const isCatalog = ({ path }: { readonly path: string }): boolean => path === CATALOG_FILE;
+  const segments = list.files.filter((file) => !isCatalog(file));
+  const catalogs = list.files.filter(isCatalog);
+  const places = { fs, source, target: dataFolder };
+  const ofSegments = await takeFiles(segments, { ...places, mayLink });
+  // It is written to at once.
+  const ofCatalog = await takeFiles(catalogs, { ...places, mayLink: false });
+  const catalog = await CatalogFile.own(`${dataFolder}/${CATALOG_FILE}`, fs);
+  try {
+    checkWhole(catalog, list, source);
+    catalog.renewIdentity();
+  } finally {
+    catalog.close();
+  }
+  await syncFile(fs, `${dataFolder}/${CATALOG_FILE}`);
+  await fs.syncFolder(`${dataFolder}/metadata`);
+  // An instance without rows has no segments, but a place for them.
+  await fs.makeFolder(`${dataFolder}/${STORE_FOLDER}`);
+  await unmarkRestore(fs, dataFolder);
+  return { begun: list.begun, fileCount: list.files.length, bytes: ofSegments.bytes + ofCatalog.bytes };
+}
+
+/** A list that lost entries names fewer files than the catalog. */
+function checkWhole(catalog: CatalogFile, { files }: BackupList, source: string): void {
+  const listed = new Map(files.map((file) => [file.path, file]));
+  const lacking = catalog.entries().find(({ path, bytes, crc32c }) => {
+    const file = listed.get(`${STORE_FOLDER}/${path}`);
+    return file?.bytes !== bytes || file.crc32c !== crc32c;
+  });
+  if (lacking === undefined) return;
+  throw new CommandFailure(
+    EXIT.failed,
+    `error: the list of "${source}" does not have "${lacking.path}" as the catalog has`,
+  );
+}
+
+/** Leaves the folder as empty as it was. */
+async function undo(dataFolder: string, fs: FileSystem): Promise<void> {
+  if ((await fs.size(`${dataFolder}/${RESTORE_MARK}`)) === undefined) return;
+  await removeFiles(fs, dataFolder);
+  await unmarkRestore(fs, dataFolder);
+}
+
+/** A folder with the mark may have the files of a restore that was cut short. */
+async function checkTarget(folder: string, fs: FileSystem): Promise<void> {
+  const isMarked = (await fs.size(`${folder}/${RESTORE_MARK}`)) !== undefined;
+  const unfinished = [RESTORE_MARK, STORE_FOLDER, 'metadata'];
+  await checkEmpty(fs, folder, isMarked ? [...OF_NOBODY, ...unfinished] : [...OF_NOBODY, `${RESTORE_MARK}.new`]);
+}

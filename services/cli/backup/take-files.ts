@@ -1,0 +1,100 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { copyFile } from '#shared/fs/copy-file';
+import type { FileSystem } from '#shared/fs/file-system';
+import { errorCode } from '#shared/fs/node-file-system';
+import { tryLink } from '#shared/fs/try-link';
+import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
+
+import { STORE_FOLDER, type BackupFile } from './list.js';
+
+/** Files at once: while one is read, the other is written. */
+const FILES_AT_ONCE = 4;
+
+export interface TakeOptions {
+  readonly fs: FileSystem;
+  /** The same paths lie below both. */
+  readonly source: string;
+  readonly target: string;
+  /** Whether files may become second names of the same bytes, where the disk can do that. */
+  readonly mayLink: boolean;
+}
+
+export interface Taken {
+  readonly linked: number;
+  readonly bytes: number;
+}
+
+/**
+ * Brings files from one folder to another, and compares each with what is known of it: also a linked one is read, for a
+ * backup of damaged files is worth nothing. Contents and names are durable when this resolves.
+ *
+ * @throws `storage_unavailable` naming a file that is missing or damaged.
+ */
+export async function takeFiles(files: readonly BackupFile[], options: TakeOptions): Promise<Taken> {
+  const { fs, target } = options;
+  const folders = foldersOf(files, target);
+  for (const folder of folders) await fs.makeFolder(folder);
+  let linked = 0;
+  let bytes = 0;
+  const waiting = [...files].reverse();
+  const worker = async (): Promise<void> => {
+    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+      if (await takeFile(file, options)) linked++;
+      bytes += file.bytes;
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: FILES_AT_ONCE }, worker));
+  } finally {
+    // The other workers end with their present file.
+    waiting.length = 0;
+  }
+  for (const folder of [...folders].reverse()) await fs.syncFolder(folder);
+  return { linked, bytes };
+}
+
+/** Makes the contents of a file durable that somebody else wrote. */
+export async function syncFile(fs: FileSystem, path: string): Promise<void> {
+  const file = await fs.open(path, 'update');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Removes what a backup or a restore has put into a folder, so that the same command can be given again. */
+export async function removeFiles(fs: FileSystem, folder: string): Promise<void> {
+  await fs.removeFolder(`${folder}/${STORE_FOLDER}`);
+  await fs.removeFolder(`${folder}/metadata`);
+}
+
+/** @returns whether it was linked. */
+async function takeFile(file: BackupFile, { fs, source, target, mayLink }: TakeOptions): Promise<boolean> {
+  const [from, to] = [`${source}/${file.path}`, `${target}/${file.path}`];
+  try {
+    const isLinked = mayLink && (await tryLink(from, to));
+    const found = isLinked ? await new LocalStore(target, fs).sum(file.path) : await copyFile(fs, from, to);
+    compare(found, file, from);
+    return isLinked;
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    throw new AlmanacError('storage_unavailable', `"${from}" is missing`, { cause: error });
+  }
+}
+
+function compare(found: PublishedFile, { bytes, crc32c }: BackupFile, path: string): void {
+  if (found.bytes === bytes && found.crc32c === crc32c) return;
+  const what = found.bytes === bytes ? 'its checksum does not match' : `it has ${found.bytes} bytes, not ${bytes}`;
+  throw new AlmanacError('storage_unavailable', `"${path}" is damaged: ${what}`);
+}
+
+/** The folders of the files, and those around them, outermost first; `root` is the first. */
+function foldersOf(files: readonly BackupFile[], root: string): string[] {
+  const folders = new Set([root]);
+  for (const { path } of files) {
+    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+      folders.add(`${root}/${path.slice(0, at)}`);
+  }
+  return [...folders].sort((a, b) => a.length - b.length);
+}

@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+
+import { Option } from 'commander';
+
+import { systemClock } from '#shared/clock/clock';
+import { localAddress } from '#shared/config/address';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
+
+import { onDisk } from '../backup/disk-error.js';
+import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
+import { serverUrl } from '../server-url.js';
+import { Connection } from '../sql/connection.js';
+import { EXIT, type CliCommand } from './command.js';
+
+interface BackupFlags extends ConfigFlagValues {
+  readonly host?: string;
+  readonly user?: string;
+  readonly copy: boolean;
+}
+
+/** Less than the five minutes after which the client itself gives up. */
+const FLUSH_TIMEOUT = '4m';
+
+const EXAMPLES = `Examples:
+  almanac backup /mnt/backup/monday --data-dir /var/lib/almanac
+  almanac backup ./before-upgrade -c /etc/almanac/almanac.toml --copy
+`;
+
+export const backup: CliCommand = {
+  name: 'backup',
+
+  define(parent, context) {
+    addConfigFlags(parent.command('backup'), 'standalone')
+      .description('back up a running instance; run it on the machine of its data folder')
+      .addHelpText('before', EXAMPLES)
+      .argument('<folder>', 'where to: a folder that is empty or not there yet')
+      .addOption(new Option('--host <url>', 'its server (default: the configured http.addr)').env('ALMANAC_HOST'))
+      .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
+      .option('--copy', 'copy all files; otherwise files on the same disk are linked', false)
+      .action(async (folder: string, { host, user, copy, ...flags }: BackupFlags) => {
+        const { config } = loadConfigFor('standalone', flags, context);
+        const dataFolder = resolve(config.storage.dataHome);
+        const target = resolve(folder);
+        const connection = new Connection({
+          host: serverUrl(host ?? localAddress(config.http.addr)),
+          database: 'public',
+          user,
+          password: context.environment['ALMANAC_PASSWORD'],
+          timeout: FLUSH_TIMEOUT,
+        });
+        // Loaded only now, so that all other commands start in milliseconds.
+        const { writeBackup } = await import('../backup/write-backup.js');
+        const places = { dataFolder, walDir: config.wal.dir, target, connection };
+        const deps = { fs: nodeFileSystem, clock: systemClock, version: readBuildInfo().version };
+        const written = await onDisk(() => writeBackup({ ...places, ...deps, mayLink: !copy }));
+        const { begun, fileCount, linkedCount, bytes } = written;
+        const links = linkedCount === 0 ? '' : `, ${linkedCount} of them linked`;
+        context.stdout.write(
+          `${target}: ${fileCount} files, ${bytes} bytes${links}\n` +
+            `every row that was acknowledged before ${begun} is in it\n`,
+        );
+        context.finish(EXIT.done);
+      });
+  },
+};

@@ -1,0 +1,40 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+
+import { findWalFolder } from './slots.js';
+import { listWalFiles } from './wal/wal-files.js';
+
+/** Whose log it is, as metadata knows the node. */
+export interface LogOwner {
+  readonly nodeId: number;
+  readonly role: string;
+  readonly slot: string;
+}
+
+export interface LogPlace {
+  readonly dataFolder: string;
+  /** `wal.dir` of the node. */
+  readonly walDir: string | undefined;
+  readonly fs: FileSystem;
+}
+
+/**
+ * Where the log of a node that owns regions is, seen from another process.
+ *
+ * @throws `illegal_state` if there is no log: a node that runs always has one.
+ */
+export async function logFolderOf(owner: LogOwner, place: LogPlace): Promise<string> {
+  const { nodeId, role, slot } = owner;
+  const folder = await folderOf(owner, place);
+  if (folder !== undefined && (await listWalFiles(place.fs, folder)).length > 0) return folder;
+  const where = folder === undefined ? `in a slot of "${place.dataFolder}"` : `in "${folder}"`;
+  const text =
+    `the write-ahead log of node ${nodeId} (${role}, slot ${slot}) is not ${where}: ` +
+    'storage.data_home and wal.dir must be set as they are for that node';
+  throw new AlmanacError('illegal_state', text);
+}
+
+async function folderOf({ role, slot }: LogOwner, { dataFolder, walDir, fs }: LogPlace): Promise<string | undefined> {
+  if (role === 'standalone') return walDir ?? `${dataFolder}/slots/${slot}/wal`;
+  return walDir === undefined ? findWalFolder(slot, dataFolder, fs) : `${walDir}/${slot}`;
+}

@@ -1,0 +1,46 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { errorCode } from '#shared/fs/node-file-system';
+
+import { damageText, readLogFile, type FileEnd } from './read-file.js';
+import type { LogRecord } from './record.js';
+import { listWalFiles, walFilePath } from './wal-files.js';
+
+export interface LiveReadOptions {
+  readonly folder: string;
+  readonly fs: FileSystem;
+  /** Gets every record in order. Its bytes are views into a block that is given back. */
+  readonly onRecord: (record: LogRecord) => void;
+}
+
+/**
+ * Reads a log that another process goes on writing, and changes nothing.
+ *
+ * Every record that was acknowledged before the call is handed out, unless its file was forgotten meanwhile: its rows are
+ * in segments then. Later ones may be.
+ *
+ * @throws `storage_unavailable` naming file and place, at damage.
+ */
+export async function readLiveWal(options: LiveReadOptions): Promise<void> {
+  const { fs, folder } = options;
+  const numbers = await listWalFiles(fs, folder);
+  for (const [index, number] of numbers.entries()) {
+    await readFile(walFilePath(folder, number), index === numbers.length - 1, options);
+  }
+}
+
+async function readFile(path: string, isLast: boolean, { fs, onRecord }: LiveReadOptions): Promise<void> {
+  const bytes = await fs.size(path);
+  if (bytes === undefined) return;
+  const reader = { fs, onRecord, passesOver: () => false, onProgress: () => undefined };
+  const end = await readLogFile({ path, bytes, isLast }, reader).catch(unlessForgotten);
+  if (end.kind === 'whole' || end.kind === 'torn') return;
+  // A file that is being made at this moment has no header yet.
+  if (end.kind === 'foreign' && isLast) return;
+  throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${damageText(bytes, end)}`);
+}
+
+function unlessForgotten(error: unknown): FileEnd {
+  if (errorCode(error) === 'ENOENT') return { kind: 'whole' };
+  throw error;
+}

@@ -1,0 +1,144 @@
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { BackupRig, filesOf, type ListedFile } from '#test/support/backup-rig';
+import { runAlmanac } from '#test/support/program';
+
+describe('almanac backup and restore', function () {
+  this.timeout(180_000);
+  const rig = new BackupRig();
+  const folder = (): string => rig.folder();
+
+  afterEach(() => rig.cleanUp());
+
+  it('refuse folders that would be in the way', async () => {
+    const server = await rig.startWithRows();
+    const data = server.folder;
+    const other = folder();
+    const full = join(folder(), 'full');
+    mkdirSync(full);
+    writeFileSync(join(full, 'a'), '');
+    symlinkSync(data, join(other, 'to-data'));
+    symlinkSync(join(other, 'loop'), join(other, 'loop'));
+    symlinkSync(join(other, 'nowhere'), join(other, 'dangling'));
+    const apart = 'must be neither';
+    for (const [target, reason] of [
+      [data, apart],
+      [join(data, 'backup'), apart],
+      [join(data, 'store/backup'), apart],
+      [`${data}/x/../../${data.slice(data.lastIndexOf('/') + 1)}/y`, apart],
+      [join(data, '..'), apart],
+      ['/', apart],
+      [join(other, 'to-data'), apart],
+      [join(other, 'to-data/deep/er'), apart],
+      [join(other, 'loop'), 'circle'],
+      [join(other, 'loop/x'), 'circle'],
+      [full, 'is not empty'],
+      [join(full, 'a'), 'is no folder'],
+    ]) {
+      await rig.refused(rig.backup(server, target), reason, 2);
+    }
+    await rig.refused(rig.backup(server, join(full, 'a/b')), 'cannot be used', 2);
+    await rig.refused(rig.backup(server, join(other, 'dangling')), 'dangling');
+    await rig.refused(rig.backup(server, '/proc/backup'), '/proc/backup');
+    expect(readdirSync(full)).to.deep.equal(['a']);
+    expect(existsSync(join(data, 'backup'))).to.equal(false);
+    await rig.refused(runAlmanac(['backup', other, '--data-dir', full]), 'has no metadata/almanac.db', 2);
+    // A relative folder is one of the shell that the command is given in.
+    const flags = ['--data-dir', data, '--host', server.url];
+    await rig.done(runAlmanac(['backup', 'here/there', ...flags], { folder: full }));
+
+    const source = join(full, 'here/there');
+    for (const [target, reason] of [
+      [source, apart],
+      [join(source, 'data'), apart],
+      [full, apart],
+      [join(other, 'loop'), 'circle'],
+      [other, 'is not empty'],
+      [data, 'is not empty'],
+    ]) {
+      await rig.refused(rig.restore(source, target), reason, 2);
+    }
+    await rig.refused(rig.restore(join(other, 'loop'), folder()), 'loop');
+    await rig.refused(rig.restore(join(other, 'none'), folder()), 'is no backup');
+    await rig.expectRows(server);
+  });
+
+  it('refuse a backup that is damaged or not whole, and leave nothing then', async () => {
+    const server = await rig.startWithRows();
+    const whole = join(folder(), 'backup');
+    await rig.done(rig.backup(server, whole));
+    const files = filesOf(whole);
+    const segment = files.find(({ path }) => path.startsWith('store/'))!.path;
+
+    const refuses = async (damage: (copy: string) => void, reason: string): Promise<void> => {
+      const copy = join(folder(), 'copy');
+      cpSync(whole, copy, { recursive: true });
+      damage(copy);
+      const data = folder();
+      await rig.refused(rig.restore(copy, data), reason);
+      expect(readdirSync(data).filter((name) => !name.startsWith('lock.db'))).to.deep.equal([]);
+      expect(existsSync(join(copy, 'metadata/almanac.db-wal'))).to.equal(false);
+    };
+    await refuses((copy) => flip(join(copy, segment)), 'its checksum does not match');
+    await refuses((copy) => flip(join(copy, 'metadata/almanac.db')), 'its checksum does not match');
+    await refuses((copy) => appendFileSync(join(copy, segment), 'x'), 'bytes, not');
+    await refuses((copy) => rmSync(join(copy, segment)), 'is missing');
+    await refuses((copy) => rmSync(join(copy, 'backup.json')), 'was cut short');
+    await refuses((copy) => writeFileSync(join(copy, 'backup.json'), '{"format":1'), 'is damaged');
+    await refuses((copy) => writeFileSync(join(copy, 'backup.json'), 'null'), 'is damaged');
+    await refuses((copy) => edit(copy, (list) => ({ ...list, format: 2 })), 'use a newer release');
+    await refuses((copy) => edit(copy, (list) => ({ ...list, files: list.files.slice(0, -1) })), 'does not have');
+    await refuses((copy) => edit(copy, (list) => ({ ...list, files: list.files.slice(1) })), 'does not name');
+    for (const path of ['store/../../etc/1.parquet', '/etc/passwd', 'store/1/1/1/../../x.parquet', 'slots/0/wal', '']) {
+      const outside = { path, bytes: 1, crc32c: 1 };
+      await refuses((copy) => edit(copy, (list) => ({ ...list, files: [...list.files, outside] })), 'has an entry');
+    }
+
+    // The data folder itself: what is damaged there is not backed up.
+    flip(join(server.folder, segment));
+    const target = folder();
+    await rig.refused(rig.backup(server, target, '--copy'), 'its checksum does not match');
+    expect(readdirSync(target)).to.deep.equal([]);
+  });
+
+  it('need the server of the data folder only while its log has rows that are in no segment', async () => {
+    const [server, other] = [await rig.startWithRows(), await rig.startWithRows()];
+    const target = join(folder(), 'backup');
+    await rig.refused(rig.backup({ folder: server.folder, url: other.url }, target), 'the server of this data folder');
+    await server.kill();
+    await rig.refused(rig.backup(server, target), 'cannot reach');
+    expect(existsSync(join(target, 'backup.json'))).to.equal(false);
+    const again = await rig.start(server.folder);
+    for (const table of ['m', 'other']) await rig.rows(again, `ADMIN flush_table('${table}')`);
+    await again.kill();
+    await rig.done(rig.backup(server, target));
+    const data = folder();
+    await rig.done(rig.restore(target, data));
+    await rig.expectRows(await rig.start(data));
+  });
+});
+
+function edit(backup: string, change: (list: { files: ListedFile[] }) => unknown): void {
+  const path = join(backup, 'backup.json');
+  writeFileSync(path, JSON.stringify(change(JSON.parse(readFileSync(path, 'utf8')) as { files: ListedFile[] })));
+}
+
+/** Flips a bit in the middle of a file. */
+function flip(path: string): void {
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1] ^= 1;
+  writeFileSync(path, bytes);
+}
