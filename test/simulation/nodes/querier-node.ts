@@ -33,7 +33,7 @@ export interface ReadAnswer {
   readonly rows: readonly ReadRow[];
 }
 
-const DROP_MS_MAX = 60_000;
+const STATEMENT_MS_MAX = 60_000;
 
 /** The reading side of a querier process, and the statements that go to all owners. */
 export class QuerierNode {
@@ -87,7 +87,7 @@ export class QuerierNode {
 
   /** @throws `illegal_state` if the table is changed by others meanwhile. */
   dropField(name: string, field: string, call: Call): Promise<void> {
-    return this.life.during(this.#dropField(name, field, call));
+    return this.life.during(this.#timed(call, (timed) => this.#dropField(name, field, timed)));
   }
 
   flush(name: string, call: Call): Promise<void> {
@@ -128,7 +128,7 @@ export class QuerierNode {
 
   /** @returns whether every owner has confirmed it, or is known to have ended. */
   drop(name: string, call: Call): Promise<boolean> {
-    return this.life.during(this.#drop(name, call));
+    return this.life.during(this.#timed(call, (timed) => this.#confirmedDrop(name, timed)));
   }
 
   async #start(life: Life): Promise<void> {
@@ -251,11 +251,11 @@ export class QuerierNode {
     await atAllOwners(deps, table, call, work(table));
   }
 
-  async #drop(name: string, outerCall: Call): Promise<boolean> {
-    // As the service does: what waits for the catalog ends with its signal.
-    const timed = withDeadline(outerCall, this.life.clock, DROP_MS_MAX);
+  /** As the service does: what waits for the catalog ends with its signal. */
+  async #timed<T>(outerCall: Call, work: (call: Call) => Promise<T>): Promise<T> {
+    const timed = withDeadline(outerCall, this.life.clock, STATEMENT_MS_MAX);
     try {
-      return await this.#confirmedDrop(name, timed.call);
+      return await work(timed.call);
     } finally {
       timed.close();
     }
