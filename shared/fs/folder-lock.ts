@@ -2,15 +2,18 @@ import Database from 'better-sqlite3';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+/** Lies in a folder that somebody has, or had. */
+export const LOCK_FILE = 'lock.db';
+
 /**
- * Claims a folder for this process: an exclusive transaction on `lock.db` in it, which the kernel ends with the
+ * Claims a folder for this process: an exclusive transaction on `LOCK_FILE` in it, which the kernel ends with the
  * process, however it dies, and which holds between containers that share a volume.
  *
  * @returns gives the folder back; undefined if another process has it.
  * @throws `storage_unavailable` if the folder cannot be written.
  */
 export function tryLockFolder(folder: string): (() => void) | undefined {
-  const path = `${folder}/lock.db`;
+  const path = `${folder}/${LOCK_FILE}`;
   const connection = openLock(path);
   try {
     connection.exec('BEGIN EXCLUSIVE');

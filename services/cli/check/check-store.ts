@@ -2,6 +2,7 @@ import type { CatalogCopy, InspectedRegion } from '#services/metadata/index';
 import type { SeriesFile, Segment } from '#shared/contracts/gen/common';
 import type { Problem } from '#shared/errors/problem';
 import type { FileSystem } from '#shared/fs/file-system';
+import { LOCK_FILE } from '#shared/fs/folder-lock';
 import { errorCode } from '#shared/fs/node-file-system';
 
 import type { FileChecker } from './file-checker.js';
@@ -131,7 +132,10 @@ async function* filesBelow(folder: string, check: StoreCheck): AsyncGenerator<st
     else report.problem(unreadable(absolute, error));
     return;
   }
-  for (const name of names) yield* filesBelow(folder === '' ? name : `${folder}/${name}`, check);
+  for (const name of names) {
+    // Whoever collects files, or takes a backup, has the lock of the store.
+    if (name !== LOCK_FILE) yield* filesBelow(folder === '' ? name : `${folder}/${name}`, check);
+  }
 }
 
 function unreadable(path: string, error: unknown): Problem {

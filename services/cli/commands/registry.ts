@@ -9,13 +9,4 @@ import { sql } from './sql.js';
 import { version } from './version.js';
 
 /** All commands, in the order in which help lists them. */
-export const COMMANDS: readonly CliCommand[] = [
-  ...servers,
-  sql,
-  backup,
-  restore,
-  check,
-  config,
-  health,
-  version,
-];
+export const COMMANDS: readonly CliCommand[] = [...servers, sql, backup, restore, check, config, health, version];

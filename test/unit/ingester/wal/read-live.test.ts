@@ -86,12 +86,12 @@ describe('readLiveWal', () => {
     bytes[HEADER_BYTES + RECORD_BYTES + 80] ^= 1;
     writeFileSync(path(1), bytes);
     const text = `write-ahead log "${path(1)}" is damaged at byte ${HEADER_BYTES + RECORD_BYTES}`;
-    expect((await failure(read())).message).to.equal(text);
+    expect((await failure(read())).message).to.contain(text);
     truncateSync(path(1), HEADER_BYTES + RECORD_BYTES + 80);
     expect(await read()).to.deep.equal([0n]);
     copyFileSync(path(1), path(2));
-    expect((await failure(read())).message).to.equal(text);
+    expect((await failure(read())).message).to.contain(text);
     truncateSync(path(1), 3);
-    expect((await failure(read())).message).to.contain('is damaged at byte 0');
+    expect((await failure(read())).message).to.contain('does not begin as a log of this format does');
   });
 });
