@@ -48,13 +48,7 @@ export class Troubles {
   /** What happens to a cluster. */
   make(restMs: number): Promise<void> {
     return this.#makeOf(restMs, [
-      () => this.#killIngester(),
-      () => this.#killIngester(),
-      () => void this.#killWhileWriting(),
-      () => void this.#killWhileWriting(),
-      () => void this.#killWhileCommitting(),
-      () => this.#killOther(),
-      () => this.#killMetadata(),
+      ...this.#kills(),
       () => this.#pause(),
       () => this.#cut(),
       () => this.#deafen(),
@@ -75,13 +69,7 @@ export class Troubles {
   /** What happens to one machine: its disk fails, it loses power. */
   makeOfDisk(restMs: number): Promise<void> {
     return this.#makeOf(restMs, [
-      () => this.#killIngester(),
-      () => this.#killIngester(),
-      () => void this.#killWhileWriting(),
-      () => void this.#killWhileWriting(),
-      () => void this.#killWhileCommitting(),
-      () => this.#killOther(),
-      () => this.#killMetadata(),
+      ...this.#kills(),
       () => this.#badDisk(),
       () => this.#failingDisk(0.02),
       () => this.#failingDisk(0.1),
@@ -89,6 +77,19 @@ export class Troubles {
       () => this.#fullDisk(),
       () => this.#fullDisk(),
     ]);
+  }
+
+  /** Processes of every kind die. */
+  #kills(): (() => void)[] {
+    return [
+      () => this.#killIngester(),
+      () => this.#killIngester(),
+      () => void this.#killWhileWriting(),
+      () => void this.#killWhileWriting(),
+      () => void this.#killWhileCommitting(),
+      () => this.#killOther(),
+      () => this.#killMetadata(),
+    ];
   }
 
   async #makeOf(restMs: number, kinds: readonly (() => void)[]): Promise<void> {

@@ -10,7 +10,7 @@ import { DataFolder } from '#shared/node/data-folder';
 import { engineOf } from '../world/engine.js';
 import type { Life } from '../world/life.js';
 import { nodeLog } from '../world/node-log.js';
-import { joinWorld, newLife, type Joined, type World } from './world.js';
+import { joinWorld, newLife, startAgainUnless, type Joined, type World } from './world.js';
 
 /** An ingester process: started, killed and started again, on whichever slot is free. */
 export class IngesterNode {
@@ -42,16 +42,7 @@ export class IngesterNode {
     this.#joined = undefined;
     this.#running = undefined;
     this.#world.scheduler.note(`${this.name} starts`);
-    this.#start(life).catch((error: unknown) => {
-      if (life.isDead) return;
-      const { scheduler } = this.#world;
-      scheduler.note(`${this.name} could not start: ${String(error)}`);
-      // As its supervisor would.
-      life.kill();
-      scheduler.after(500, undefined, () => {
-        if (this.life === life) this.start();
-      });
-    });
+    startAgainUnless(this.#start(life), this, this.#world.scheduler);
   }
 
   kill(): void {

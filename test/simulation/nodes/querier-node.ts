@@ -18,7 +18,7 @@ import { RegionSender } from '#shared/write/send';
 import { TIME_COLUMN, type ReadRow } from '../checkers/rows.js';
 import { engineOf } from '../world/engine.js';
 import type { Life } from '../world/life.js';
-import { joinWorld, newLife, type Joined, type World } from './world.js';
+import { joinWorld, newLife, startAgainUnless, type Joined, type World } from './world.js';
 
 interface Running {
   readonly joined: Joined;
@@ -58,16 +58,7 @@ export class QuerierNode {
     this.life = life;
     this.#running = undefined;
     this.#world.scheduler.note(`${this.name} starts`);
-    this.#start(life).catch((error: unknown) => {
-      if (life.isDead) return;
-      const { scheduler } = this.#world;
-      scheduler.note(`${this.name} could not start: ${String(error)}`);
-      // As its supervisor would.
-      life.kill();
-      scheduler.after(500, undefined, () => {
-        if (this.life === life) this.start();
-      });
-    });
+    startAgainUnless(this.#start(life), this, this.#world.scheduler);
   }
 
   kill(): void {

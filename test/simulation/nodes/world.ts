@@ -60,6 +60,26 @@ export function newLife(name: string, { scheduler }: World): Life {
   return new Life(name, scheduler, Math.floor((scheduler.random.fraction() - 0.5) * 2 * SKEW_MS));
 }
 
+/** What has a life at a time. */
+interface Startable {
+  readonly name: string;
+  readonly life: Life;
+  start(): void;
+}
+
+/** Starts a process again a little later if its start fails, as its supervisor would. */
+export function startAgainUnless(started: Promise<void>, node: Startable, scheduler: Scheduler): void {
+  const { life } = node;
+  started.catch((error: unknown) => {
+    if (life.isDead) return;
+    scheduler.note(`${node.name} could not start: ${String(error)}`);
+    life.kill();
+    scheduler.after(500, undefined, () => {
+      if (node.life === life) node.start();
+    });
+  });
+}
+
 /** How a process joins, besides its role. */
 export interface JoinOptions {
   readonly slot?: string;
