@@ -11,6 +11,8 @@ const POLL_MS = 10;
 export interface AlmanacOptions {
   readonly flags?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** A program that starts it, and its arguments. */
+  readonly through?: readonly string[];
   /** False: return as soon as the process runs. */
   readonly waitUntilReady?: boolean;
 }
@@ -55,6 +57,23 @@ export class HttpApi {
     const { status, text } = await this.post('/v1/sql', body, headers);
     return { status, text, rows: status === 200 ? rowsOf(text) : [] };
   }
+
+  /** The rows of a statement that has to succeed. */
+  async rows(statement: string): Promise<unknown[][]> {
+    const { status, text, rows } = await this.sql(statement);
+    if (status !== 200) throw new Error(`${status} ${text}: ${statement}`);
+    return rows;
+  }
+
+  /** Writes line protocol that has to be acknowledged. */
+  async written(lines: string, parameters = ''): Promise<void> {
+    const { status, text } = await this.write(lines, parameters);
+    if (status !== 204) throw new Error(`${status} ${text}`);
+  }
+
+  async flush(table: string): Promise<void> {
+    await this.rows(`ADMIN flush_table('${table}')`);
+  }
 }
 
 /** A started `almanac standalone` on a data folder, used over HTTP only. */
@@ -68,7 +87,8 @@ export class Almanac extends HttpApi {
     super(`http://127.0.0.1:${port}`);
     this.folder = folder;
     const args = ['standalone', '--data-dir', folder, '--http-addr', `127.0.0.1:${port}`, ...(options.flags ?? [])];
-    this.#process = spawn(process.execPath, [PROGRAM, ...args], {
+    const [program = '', ...words] = [...(options.through ?? []), process.execPath, PROGRAM, ...args];
+    this.#process = spawn(program, words, {
       env: { PATH: process.env['PATH'], ...options.environment },
       stdio: ['ignore', 'ignore', 'pipe'],
     });

@@ -10,13 +10,16 @@ export interface ProgramOptions {
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly folder?: string;
+  /** A program that starts it, and its arguments. */
+  readonly through?: readonly string[];
 }
 
 const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 
 /** Runs `almanac` with these arguments to its end, in an environment that holds only PATH and what is given. */
 export function runAlmanac(args: readonly string[], options: ProgramOptions = {}): Promise<ProgramEnd> {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  const [program = '', ...words] = [...(options.through ?? []), process.execPath, PROGRAM, ...args];
+  const child = spawn(program, words, {
     cwd: options.folder,
     env: { PATH: process.env['PATH'], ...options.environment },
   });

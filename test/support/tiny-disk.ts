@@ -1,26 +1,45 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { createInterface, type Interface } from 'node:readline';
 
 const PAGE_BYTES = 4096;
 
-/** A file system of its own in memory, mounted on a folder; only root can make one. */
+/**
+ * A file system of its own in memory, mounted in a name space of its own: that needs no rights on the machine, and it
+ * is gone with the processes in there.
+ */
 export class TinyDisk {
+  /** Where it is seen from outside. Not for programs that follow links, such as SQLite: these go in. */
   readonly folder: string;
+  /** Starts programs that see it at the mount point. */
+  readonly through: readonly string[];
+  readonly #holder: ChildProcess;
+  readonly #mountPoint: string;
+  readonly #replies: AsyncIterator<string>;
 
-  private constructor(folder: string) {
-    this.folder = folder;
+  private constructor(holder: ChildProcess, mountPoint: string, replies: AsyncIterator<string>) {
+    this.#holder = holder;
+    this.#mountPoint = mountPoint;
+    this.#replies = replies;
+    const target = ['--target', String(holder.pid)];
+    this.through = ['nsenter', ...target, '--user', '--preserve-credentials', '--mount'];
+    this.folder = `/proc/${holder.pid}/root${mountPoint}`;
   }
 
-  /** @returns undefined where nothing may be mounted. */
-  static mount(folder: string, mebibytes: number): TinyDisk | undefined {
-    const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder]);
-    return status === 0 ? new TinyDisk(folder) : undefined;
+  /** @param mountPoint an empty folder, which stays empty for all others. */
+  static async mount(mountPoint: string, mebibytes: number): Promise<TinyDisk> {
+    // A shell that does what it is told, until nobody can tell it anything any more.
+    const holder = spawn('unshare', ['--map-root-user', '--mount', 'sh'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const lines: Interface = createInterface(holder.stdout);
+    const disk = new TinyDisk(holder, mountPoint, lines[Symbol.asyncIterator]());
+    await disk.#tell(`mount -t tmpfs -o size=${mebibytes}m tmpfs "${mountPoint}"`);
+    return disk;
   }
 
   /** Nothing may have a file open for writing. */
-  makeReadOnly(): void {
-    const { status, stderr } = spawnSync('mount', ['-o', 'remount,ro', this.folder], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(`cannot remount ${this.folder}: ${stderr}`);
+  makeReadOnly(): Promise<void> {
+    return this.#tell(`mount -o remount,ro "${this.#mountPoint}"`);
   }
 
   /** Writes to a new file until there is no room left. */
@@ -37,7 +56,14 @@ export class TinyDisk {
   }
 
   /** Also while it is in use; it is gone when nobody uses it any more. */
-  unmount(): void {
-    spawnSync('umount', ['--lazy', this.folder]);
+  async unmount(): Promise<void> {
+    this.#holder.stdin?.end();
+    if (this.#holder.exitCode === null) await once(this.#holder, 'exit');
+  }
+
+  async #tell(command: string): Promise<void> {
+    this.#holder.stdin?.write(`${command} && echo done || echo failed\n`);
+    const { value } = (await this.#replies.next()) as { value?: string };
+    if (value !== 'done') throw new Error(`cannot ${command}`);
   }
 }

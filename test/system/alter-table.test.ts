@@ -13,20 +13,14 @@ describe('ALTER TABLE', () => {
   beforeEach(async () => {
     folder = tempFolder((after) => (cleanUp = after));
     almanac = await Almanac.start(folder);
-    await sql(TABLE);
-    await sql("INSERT INTO m VALUES ('a', 1.5, 10, 1), ('b', 2.5, 20, 2)");
+    await almanac.rows(TABLE);
+    await almanac.rows("INSERT INTO m VALUES ('a', 1.5, 10, 1), ('b', 2.5, 20, 2)");
   });
 
   afterEach(async () => {
     await almanac.stop();
     cleanUp();
   });
-
-  async function sql(statement: string): Promise<unknown[][]> {
-    const { status, text, rows } = await almanac.sql(statement);
-    expect(status, text).to.equal(200);
-    return rows;
-  }
 
   async function refused(statement: string): Promise<string> {
     const { status, text } = await almanac.sql(statement);
@@ -37,22 +31,22 @@ describe('ALTER TABLE', () => {
 
   /** The same before and after the rows went to a segment, were merged with others, and the process was killed. */
   async function holds(statement: string, rows: unknown[][]): Promise<void> {
-    expect(await sql(statement)).to.deep.equal(rows);
-    await sql("ADMIN flush_table('m')");
-    expect(await sql(statement), 'flushed').to.deep.equal(rows);
-    await sql("ADMIN compact_table('m')");
-    expect(await sql(statement), 'merged').to.deep.equal(rows);
+    expect(await almanac.rows(statement)).to.deep.equal(rows);
+    await almanac.flush('m');
+    expect(await almanac.rows(statement), 'flushed').to.deep.equal(rows);
+    await almanac.rows("ADMIN compact_table('m')");
+    expect(await almanac.rows(statement), 'merged').to.deep.equal(rows);
     await almanac.kill();
     almanac = await Almanac.start(folder);
-    expect(await sql(statement), 'started again').to.deep.equal(rows);
+    expect(await almanac.rows(statement), 'started again').to.deep.equal(rows);
   }
 
   it('adds columns, which are null or have their default in rows that are older', async () => {
-    await sql(
+    await almanac.rows(
       "ALTER TABLE m ADD COLUMN s STRING, ADD COLUMN d DOUBLE DEFAULT 7.5, ADD COLUMN t STRING DEFAULT 'it''s'",
     );
-    await sql("INSERT INTO m (h, v, ts) VALUES ('c', 3.5, 3)");
-    await sql("INSERT INTO m (h, d, t, ts) VALUES ('d', NULL, NULL, 4)");
+    await almanac.rows("INSERT INTO m (h, v, ts) VALUES ('c', 3.5, 3)");
+    await almanac.rows("INSERT INTO m (h, d, t, ts) VALUES ('d', NULL, NULL, 4)");
     await holds('SELECT h, s, d, t FROM m ORDER BY h', [
       ['a', null, 7.5, "it's"],
       ['b', null, 7.5, "it's"],
@@ -64,8 +58,8 @@ describe('ALTER TABLE', () => {
   });
 
   it('adds tags, which older series do not have', async () => {
-    await sql('ALTER TABLE m ADD COLUMN dc STRING PRIMARY KEY');
-    await sql("INSERT INTO m (h, dc, v, ts) VALUES ('a', 'x', 9, 1)");
+    await almanac.rows('ALTER TABLE m ADD COLUMN dc STRING PRIMARY KEY');
+    await almanac.rows("INSERT INTO m (h, dc, v, ts) VALUES ('a', 'x', 9, 1)");
     await holds('SELECT h, dc, v FROM m ORDER BY h, v', [
       ['a', null, 1.5],
       ['a', 'x', 9],
@@ -74,20 +68,20 @@ describe('ALTER TABLE', () => {
   });
 
   it('puts columns where it is told', async () => {
-    await sql('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN behind INT AFTER v');
-    const names = (await sql('DESCRIBE TABLE m')).map(([name]) => name);
+    await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN behind INT AFTER v');
+    const names = (await almanac.rows('DESCRIBE TABLE m')).map(([name]) => name);
     expect(names).to.deep.equal(['first', 'h', 'v', 'behind', 'n', 'ts']);
-    await sql("INSERT INTO m VALUES (1, 'c', 2, 3, 4, 5)");
+    await almanac.rows("INSERT INTO m VALUES (1, 'c', 2, 3, 4, 5)");
     await holds("SELECT * FROM m WHERE h = 'c'", [[1, 'c', 2, 3, 4, 5]]);
   });
 
   it('drops columns, and one of the same name later shows nothing of them', async () => {
-    await sql("ADMIN flush_table('m')");
-    await sql('ALTER TABLE m DROP COLUMN n');
-    expect((await sql('SELECT * FROM m ORDER BY h'))[0]).to.have.length(3);
+    await almanac.flush('m');
+    await almanac.rows('ALTER TABLE m DROP COLUMN n');
+    expect((await almanac.rows('SELECT * FROM m ORDER BY h'))[0]).to.have.length(3);
     expect(await refused('SELECT n FROM m')).to.contain('No field named');
-    await sql('ALTER TABLE m ADD COLUMN n STRING');
-    await sql("INSERT INTO m VALUES ('c', 3.5, 3, 'new')");
+    await almanac.rows('ALTER TABLE m ADD COLUMN n STRING');
+    await almanac.rows("INSERT INTO m VALUES ('c', 3.5, 3, 'new')");
     await holds('SELECT h, n FROM m ORDER BY h', [
       ['a', null],
       ['b', null],
@@ -96,9 +90,9 @@ describe('ALTER TABLE', () => {
   });
 
   it('renames fields and the time index', async () => {
-    await sql('ALTER TABLE m RENAME COLUMN v TO value');
-    await sql('ALTER TABLE m RENAME COLUMN ts TO moment');
-    await sql("INSERT INTO m (h, value, moment) VALUES ('c', 3.5, 3)");
+    await almanac.rows('ALTER TABLE m RENAME COLUMN v TO value');
+    await almanac.rows('ALTER TABLE m RENAME COLUMN ts TO moment');
+    await almanac.rows("INSERT INTO m (h, value, moment) VALUES ('c', 3.5, 3)");
     await holds('SELECT h, value, moment FROM m ORDER BY moment', [
       ['a', 1.5, 1],
       ['b', 2.5, 2],
@@ -112,56 +106,56 @@ describe('ALTER TABLE', () => {
   });
 
   it('renames tables', async () => {
-    await sql('CREATE TABLE other (ts TIMESTAMP TIME INDEX)');
+    await almanac.rows('CREATE TABLE other (ts TIMESTAMP TIME INDEX)');
     expect(await refused('ALTER TABLE m RENAME other')).to.match(/^4000 Table already exists, table: .*other/);
     expect(await refused('ALTER TABLE m RENAME m')).to.match(/^4000 Table already exists/);
-    await sql('ALTER TABLE m RENAME moved');
+    await almanac.rows('ALTER TABLE m RENAME moved');
     expect(await refused('SELECT * FROM m').catch((error: unknown) => String(error))).to.contain('Table not found');
-    await sql(TABLE);
-    expect(await sql('SELECT * FROM m')).to.deep.equal([]);
-    await sql("INSERT INTO moved VALUES ('c', 3.5, 30, 3)");
-    expect(await sql('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
+    await almanac.rows(TABLE);
+    expect(await almanac.rows('SELECT * FROM m')).to.deep.equal([]);
+    await almanac.rows("INSERT INTO moved VALUES ('c', 3.5, 30, 3)");
+    expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
     await almanac.kill();
     almanac = await Almanac.start(folder);
-    expect(await sql('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
+    expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
   });
 
   it('changes defaults for rows to come', async () => {
-    await sql('ALTER TABLE m MODIFY COLUMN n SET DEFAULT 42');
-    await sql("INSERT INTO m (h, ts) VALUES ('c', 3)");
-    await sql('ALTER TABLE m MODIFY COLUMN n DROP DEFAULT');
-    await sql("INSERT INTO m (h, ts) VALUES ('d', 4)");
+    await almanac.rows('ALTER TABLE m MODIFY COLUMN n SET DEFAULT 42');
+    await almanac.rows("INSERT INTO m (h, ts) VALUES ('c', 3)");
+    await almanac.rows('ALTER TABLE m MODIFY COLUMN n DROP DEFAULT');
+    await almanac.rows("INSERT INTO m (h, ts) VALUES ('d', 4)");
     await holds('SELECT n FROM m ORDER BY h', [[10], [20], [42], [null]]);
   });
 
   it('sets and unsets options, which SHOW CREATE TABLE tells', async () => {
-    await sql("ALTER TABLE m SET 'ttl' = '1d', 'comment' = 'c'");
-    expect(String((await sql('SHOW CREATE TABLE m'))[0][1])).to.contain("ttl = '1day'");
+    await almanac.rows("ALTER TABLE m SET 'ttl' = '1d', 'comment' = 'c'");
+    expect(String((await almanac.rows('SHOW CREATE TABLE m'))[0][1])).to.contain("ttl = '1day'");
     // Rows of 1970.
-    expect(await sql('SELECT * FROM m')).to.deep.equal([]);
-    await sql("ALTER TABLE m UNSET 'ttl'");
-    expect(await sql('SELECT count(*) FROM m')).to.deep.equal([[2]]);
+    expect(await almanac.rows('SELECT * FROM m')).to.deep.equal([]);
+    await almanac.rows("ALTER TABLE m UNSET 'ttl'");
+    expect(await almanac.rows('SELECT count(*) FROM m')).to.deep.equal([[2]]);
     expect(await refused("ALTER TABLE m SET 'merge_mode' = 'last_non_null'")).to.contain('key: merge_mode');
-    await sql("ALTER TABLE m SET 'append_mode' = 'true'");
+    await almanac.rows("ALTER TABLE m SET 'append_mode' = 'true'");
     expect(await refused("ALTER TABLE m SET 'append_mode' = 'false'")).to.contain('from false to true');
-    await sql("INSERT INTO m VALUES ('a', 1.5, 10, 1)");
+    await almanac.rows("INSERT INTO m VALUES ('a', 1.5, 10, 1)");
     await holds('SELECT count(*) FROM m', [[3]]);
   });
 
   it('of a database reaches the tables that have no option of their own', async () => {
-    await sql('CREATE DATABASE d');
-    await sql('CREATE TABLE d.t (ts TIMESTAMP(3) TIME INDEX, v INT)');
-    await sql('INSERT INTO d.t VALUES (1, 1)');
-    expect(await sql('SELECT count(*) FROM d.t')).to.deep.equal([[1]]);
-    await sql("ALTER DATABASE d SET 'ttl' = '1h'");
-    expect(await sql('SELECT count(*) FROM d.t')).to.deep.equal([[0]]);
-    await sql("ALTER DATABASE d UNSET 'ttl'");
-    expect(await sql('SELECT count(*) FROM d.t')).to.deep.equal([[1]]);
+    await almanac.rows('CREATE DATABASE d');
+    await almanac.rows('CREATE TABLE d.t (ts TIMESTAMP(3) TIME INDEX, v INT)');
+    await almanac.rows('INSERT INTO d.t VALUES (1, 1)');
+    expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[1]]);
+    await almanac.rows("ALTER DATABASE d SET 'ttl' = '1h'");
+    expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[0]]);
+    await almanac.rows("ALTER DATABASE d UNSET 'ttl'");
+    expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[1]]);
     expect(await refused("ALTER DATABASE d SET 'append_mode' = 'true'")).to.contain('Invalid set database option');
   });
 
   it('says what cannot be, and changes nothing', async () => {
-    const before = await sql('SHOW CREATE TABLE m');
+    const before = await almanac.rows('SHOW CREATE TABLE m');
     const wrong: readonly (readonly [string, string])[] = [
       ['ALTER TABLE m ADD COLUMN v DOUBLE', '4003 Column v already exists in table m'],
       ['ALTER TABLE m ADD COLUMN x DOUBLE NOT NULL', '1004 no default value for column x'],
@@ -171,8 +165,8 @@ describe('ALTER TABLE', () => {
       ["ALTER TABLE m SET 'no_option' = '1'", '1004 Unrecognized table option key: no_option'],
     ];
     for (const [statement, error] of wrong) expect(await refused(statement)).to.equal(error);
-    await sql('ALTER TABLE m ADD COLUMN IF NOT EXISTS v DOUBLE');
-    expect(await sql('SHOW CREATE TABLE m')).to.deep.equal(before);
+    await almanac.rows('ALTER TABLE m ADD COLUMN IF NOT EXISTS v DOUBLE');
+    expect(await almanac.rows('SHOW CREATE TABLE m')).to.deep.equal(before);
     expect((await almanac.sql('ALTER TABLE absent DROP COLUMN x')).text).to.contain('Table not found');
     expect((await almanac.sql('ALTER TABLE m')).status).to.equal(400);
   });
@@ -188,12 +182,12 @@ describe('ALTER TABLE', () => {
     };
     const altering = async (): Promise<void> => {
       for (let i = 0; written < 60; i++) {
-        await sql(`ALTER TABLE w ADD COLUMN IF NOT EXISTS c${i} INT`);
-        await sql('ALTER TABLE w DROP COLUMN x').catch(() => undefined);
+        await almanac.rows(`ALTER TABLE w ADD COLUMN IF NOT EXISTS c${i} INT`);
+        await almanac.rows('ALTER TABLE w DROP COLUMN x').catch(() => undefined);
       }
     };
     await almanac.write('w,h=a v=0,x=0 0');
     await Promise.all([writing(), altering()]);
-    expect(await sql('SELECT count(*), count(v) FROM w')).to.deep.equal([[61, 61]]);
+    expect(await almanac.rows('SELECT count(*), count(v) FROM w')).to.deep.equal([[61, 61]]);
   });
 });

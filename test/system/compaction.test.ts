@@ -25,17 +25,6 @@ describe('merging of segments', () => {
     cleanUp();
   });
 
-  async function sql(statement: string): Promise<unknown[][]> {
-    const { status, text, rows } = await almanac.sql(statement);
-    expect(status, text).to.equal(200);
-    return rows;
-  }
-
-  async function write(lines: string): Promise<void> {
-    const { status, text } = await almanac.write(lines);
-    expect(status, text).to.equal(204);
-  }
-
   /** Segments that the manifest names. */
   function segments(): number {
     const catalog = new Database(`${folder}/metadata/almanac.db`, { readonly: true });
@@ -45,7 +34,7 @@ describe('merging of segments', () => {
   }
 
   it('keeps every value of every type, bit by bit', async () => {
-    await sql(
+    await almanac.rows(
       `CREATE TABLE m (h STRING PRIMARY KEY, d DOUBLE, f FLOAT, l BIGINT, u BIGINT UNSIGNED, b BOOLEAN, s STRING,
        x BINARY, j JSON, t TIMESTAMP(3), day DATE, i SMALLINT, ts TIMESTAMP(6) TIME INDEX)`,
     );
@@ -57,66 +46,74 @@ describe('merging of segments', () => {
       `('a', '-Infinity', NULL, 1, 2, NULL, 'second version', NULL, NULL, NULL, NULL, NULL, 1)`,
     ];
     for (const row of rows) {
-      await sql(`INSERT INTO m VALUES ${row}`);
-      await sql("ADMIN flush_table('m')");
+      await almanac.rows(`INSERT INTO m VALUES ${row}`);
+      await almanac.flush('m');
     }
     const exact = 'SELECT *, hex(x), 1 / d, 1 / f FROM m ORDER BY ts, h';
-    const before = await sql(exact);
+    const before = await almanac.rows(exact);
     expect(segments()).to.equal(rows.length);
-    await sql("ADMIN compact_table('m')");
+    await almanac.rows("ADMIN compact_table('m')");
     expect(segments()).to.equal(1);
-    expect(await sql(exact)).to.deep.equal(before);
+    expect(await almanac.rows(exact)).to.deep.equal(before);
     await almanac.kill();
     almanac = await Almanac.start(folder, MANUAL);
-    expect(await sql(exact)).to.deep.equal(before);
+    expect(await almanac.rows(exact)).to.deep.equal(before);
   });
 
   it('reads files that came before a column, and merges by window', async () => {
     for (let i = 0; i < 4; i++) {
       const time = BigInt(i % 2) * DAY_NS + BigInt(i);
-      await write(`m,h=a f${i}=${i} ${time}\nm,h=b,t${i}=x f${i}=${i}i,g=1 ${time}`.replace(/f\d=\d+i,/, ''));
-      await sql("ADMIN flush_table('m')");
+      await almanac.written(`m,h=a f${i}=${i} ${time}\nm,h=b,t${i}=x f${i}=${i}i,g=1 ${time}`.replace(/f\d=\d+i,/, ''));
+      await almanac.flush('m');
     }
-    const before = await sql('SELECT * FROM m ORDER BY almanac_timestamp, h');
+    const before = await almanac.rows('SELECT * FROM m ORDER BY almanac_timestamp, h');
     expect(before).to.have.length(8);
-    await sql("ADMIN compact_table('m')");
+    await almanac.rows("ADMIN compact_table('m')");
     expect(segments()).to.equal(2);
-    expect(await sql('SELECT * FROM m ORDER BY almanac_timestamp, h')).to.deep.equal(before);
+    expect(await almanac.rows('SELECT * FROM m ORDER BY almanac_timestamp, h')).to.deep.equal(before);
   });
 
   it('goes on while rows are written, read, flushed, truncated and merged at once', async () => {
     let written = 0;
     const writing = async (): Promise<void> => {
       for (let i = 0; i < 40; i++) {
-        await write(Array.from({ length: 50 }, (_, row) => `m,h=${row % 7} v=${i}i ${i * 50 + row}`).join('\n'));
+        await almanac.written(
+          Array.from({ length: 50 }, (_, row) => `m,h=${row % 7} v=${i}i ${i * 50 + row}`).join('\n'),
+        );
         written += 50;
       }
     };
     const flushing = async (): Promise<void> => {
-      while (written < 2000) await sql("ADMIN flush_table('m')");
+      while (written < 2000) await almanac.flush('m');
     };
     const merging = async (): Promise<void> => {
-      while (written < 2000) await sql("ADMIN compact_table('m')");
+      while (written < 2000) await almanac.rows("ADMIN compact_table('m')");
     };
     const reading = async (): Promise<void> => {
       while (written < 2000) {
         const before = written;
-        const [[count]] = await sql('SELECT count(*) FROM m');
+        const [[count]] = await almanac.rows('SELECT count(*) FROM m');
         expect(Number(count)).to.be.within(before, 2000);
       }
     };
-    await write('m,h=0 v=0i 0');
+    await almanac.written('m,h=0 v=0i 0');
     await Promise.all([writing(), flushing(), merging(), reading()]);
-    expect(await sql('SELECT count(*), count(DISTINCT almanac_timestamp) FROM m')).to.deep.equal([[2000, 2000]]);
-    await Promise.all([sql("ADMIN compact_table('m')"), sql('TRUNCATE TABLE m'), sql("ADMIN compact_table('m')")]);
-    expect(await sql('SELECT count(*) FROM m')).to.deep.equal([[0]]);
+    expect(await almanac.rows('SELECT count(*), count(DISTINCT almanac_timestamp) FROM m')).to.deep.equal([
+      [2000, 2000],
+    ]);
+    await Promise.all([
+      almanac.rows("ADMIN compact_table('m')"),
+      almanac.rows('TRUNCATE TABLE m'),
+      almanac.rows("ADMIN compact_table('m')"),
+    ]);
+    expect(await almanac.rows('SELECT count(*) FROM m')).to.deep.equal([[0]]);
   });
 
   it('leaves a damaged segment alone, says so, and reads what is whole', async () => {
     for (let day = 0; day < 2; day++) {
       for (let i = 0; i < 2; i++) {
-        await write(`m,h=a v=${i} ${BigInt(day) * DAY_NS + BigInt(i)}`);
-        await sql("ADMIN flush_table('m')");
+        await almanac.written(`m,h=a v=${i} ${BigInt(day) * DAY_NS + BigInt(i)}`);
+        await almanac.flush('m');
       }
     }
     await almanac.stop();
@@ -129,7 +126,7 @@ describe('merging of segments', () => {
     expect(status, text).to.equal(503);
     expect(text).to.contain('is damaged');
     const rest = `SELECT count(*) FROM m WHERE almanac_timestamp >= ${DAY_NS}`;
-    expect(await sql(rest)).to.deep.equal([[2]]);
+    expect(await almanac.rows(rest)).to.deep.equal([[2]]);
     expect((await almanac.sql('SELECT count(*) FROM m')).status).to.equal(503);
   });
 
@@ -137,12 +134,12 @@ describe('merging of segments', () => {
     await almanac.stop();
     almanac = await Almanac.start(folder);
     for (let i = 0; i < 8; i++) {
-      await write(`m,h=a v=${i} ${i}`);
-      await sql("ADMIN flush_table('m')");
+      await almanac.written(`m,h=a v=${i} ${i}`);
+      await almanac.flush('m');
     }
     const isMerged = await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() < 5));
     expect(isMerged).to.equal(true);
-    expect(await sql('SELECT sum(v) FROM m')).to.deep.equal([[28]]);
+    expect(await almanac.rows('SELECT sum(v) FROM m')).to.deep.equal([[28]]);
     const { text } = await almanac.get('/metrics');
     expect(text).to.match(/almanac_ingester_compactions_total [1-9]/);
     expect(text).to.match(/almanac_ingester_compaction_failures_total 0/);

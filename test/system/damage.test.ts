@@ -24,16 +24,6 @@ function linesOf(stderr: string): LogLine[] {
   return whole.split('\n').map((line) => JSON.parse(line) as LogLine);
 }
 
-async function write(almanac: Almanac, lines: string): Promise<void> {
-  const { status, text } = await almanac.write(lines);
-  expect(status, text).to.equal(204);
-}
-
-async function flush(almanac: Almanac, table: string): Promise<void> {
-  const { status, text } = await almanac.sql(`ADMIN flush_table('${table}')`);
-  expect(status, text).to.equal(200);
-}
-
 /** Where a record begins in a log file (docs/formats/wal.md). */
 function recordAt(bytes: Buffer, index: number): number {
   let at = 8;
@@ -58,12 +48,12 @@ describe('what is damaged', function () {
   }
 
   /** Two days of `m` and one of `other`, all in segments; then the server is stopped. */
-  async function fill(): Promise<void> {
-    const almanac = await start();
-    await write(almanac, `m,h=a v=1 1\nm,h=b v=2 ${DAY_NS + 1n}`);
-    await write(almanac, 'other,h=a v=3 1');
-    await flush(almanac, 'm');
-    await flush(almanac, 'other');
+  async function fill(options: AlmanacOptions = {}): Promise<void> {
+    const almanac = await start(options);
+    await almanac.written(`m,h=a v=1 1\nm,h=b v=2 ${DAY_NS + 1n}`);
+    await almanac.written('other,h=a v=3 1');
+    await almanac.flush('m');
+    await almanac.flush('other');
     expect(await almanac.stop()).to.equal(0);
   }
 
@@ -126,7 +116,7 @@ describe('what is damaged', function () {
       const rest = `SELECT v FROM m WHERE almanac_timestamp >= ${DAY_NS}`;
       expect((await almanac.sql(rest)).rows).to.deep.equal([[2]]);
       expect((await almanac.sql('SELECT v FROM other')).rows).to.deep.equal([[3]]);
-      await write(almanac, 'm,h=c v=4 4');
+      await almanac.written('m,h=c v=4 4');
       expect((await almanac.sql('SELECT v FROM m WHERE almanac_timestamp = 4')).rows).to.deep.equal([[4]]);
       writeFileSync(path, whole);
       expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2], [4]]);
@@ -152,7 +142,7 @@ describe('what is damaged', function () {
       expect(linesAbout(almanac, path).length, almanac.stderr).to.be.within(1, 2);
       expect(await metric(almanac, 'ingester_damaged_files_total')).to.equal(1);
       expect((await almanac.sql('SELECT v FROM other')).rows).to.deep.equal([[3]]);
-      await write(almanac, 'other,h=b v=4 2');
+      await almanac.written('other,h=b v=4 2');
       writeFileSync(path, whole);
       expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
       expect(await almanac.stop()).to.equal(0);
@@ -161,9 +151,9 @@ describe('what is damaged', function () {
 
   it('a damaged series file ends the start while rows of its region are in the log only', async () => {
     const almanac = await start();
-    await write(almanac, 'm,h=a v=1 1');
-    await flush(almanac, 'm');
-    await write(almanac, 'm,h=a v=2 2');
+    await almanac.written('m,h=a v=1 1');
+    await almanac.flush('m');
+    await almanac.written('m,h=a v=2 2');
     await almanac.kill();
     const path = fileOf(isSeriesFile);
     flip(path, 30);
@@ -180,9 +170,9 @@ describe('what is damaged', function () {
 
   it('a damaged log ends the start with its name and place, and is left out if that is asked for', async () => {
     let almanac = await start();
-    await write(almanac, 'm,h=a v=1 1');
-    await flush(almanac, 'm');
-    for (let i = 2; i < 6; i++) await write(almanac, `other,h=a v=${i} ${i}`);
+    await almanac.written('m,h=a v=1 1');
+    await almanac.flush('m');
+    for (let i = 2; i < 6; i++) await almanac.written(`other,h=a v=${i} ${i}`);
     await almanac.kill();
     const log = join(folder, 'slots/0/wal/0000000001.wal');
     const bytes = readFileSync(log);
@@ -212,7 +202,7 @@ describe('what is damaged', function () {
   it('a missing log file ends the start with the rows that are lost, and is passed over if that is asked for', async () => {
     for (let i = 1; i < 4; i++) {
       const almanac = await start();
-      await write(almanac, `m,h=${i} v=${i} ${i}`);
+      await almanac.written(`m,h=${i} v=${i} ${i}`);
       await almanac.kill();
     }
     const [first, second] = [1, 2].map((number) => join(folder, `slots/0/wal/000000000${number}.wal`));
@@ -234,21 +224,21 @@ describe('what is damaged', function () {
 
   describe('a disk of its own', () => {
     let disk: TinyDisk;
+    /** Whoever uses the disk has to go in. */
+    let inside: AlmanacOptions;
 
-    beforeEach(function () {
-      const mounted = TinyDisk.mount(folder, 64);
-      // Only root may mount, and not in every container.
-      if (mounted === undefined) this.skip();
-      disk = mounted;
+    beforeEach(async () => {
+      disk = await TinyDisk.mount(folder, 64);
+      inside = { through: disk.through };
       cleanUps.push(() => disk.unmount());
     });
 
     it('that is full refuses writes and flushes, goes on with reads, and loses nothing', async () => {
-      let almanac = await start();
-      await write(almanac, 'm,h=a v=1 1');
-      await flush(almanac, 'm');
-      await write(almanac, 'm,h=a v=2 2');
-      const filler = join(folder, 'filler');
+      let almanac = await start(inside);
+      await almanac.written('m,h=a v=1 1');
+      await almanac.flush('m');
+      await almanac.written('m,h=a v=2 2');
+      const filler = join(disk.folder, 'filler');
       disk.fill(filler);
       const flushed = await almanac.sql("ADMIN flush_table('m')");
       expect(flushed.status, flushed.text).to.equal(503);
@@ -271,27 +261,27 @@ describe('what is damaged', function () {
       rmSync(filler);
       expect(await almanac.ended()).to.equal(1);
       expect(linesOf(almanac.stderr).at(-1)?.msg).to.contain('has space again: the process ends');
-      almanac = await start();
+      almanac = await start(inside);
       expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
-      await write(almanac, 'm,h=b v=9 9');
-      await flush(almanac, 'm');
+      await almanac.written('m,h=b v=9 9');
+      await almanac.flush('m');
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[3]]);
       expect(await metric(almanac, 'ingester_wal_full')).to.equal(0);
       expect(await almanac.stop()).to.equal(0);
-      expect((await runAlmanac(['check', folder])).code).to.equal(0);
+      expect((await runAlmanac(['check', folder], inside)).code).to.equal(0);
     });
 
     it('that is full or read-only ends a start with a clear text', async () => {
-      await fill();
+      await fill(inside);
       const flags = ['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0'];
-      const filler = join(folder, 'filler');
+      const filler = join(disk.folder, 'filler');
       disk.fill(filler);
-      const full = await runAlmanac(flags);
+      const full = await runAlmanac(flags, inside);
       expect(full.code).to.equal(1);
       expect(linesOf(full.stderr).at(-1)?.reason).to.match(/SQLITE_FULL|no space left/i);
       rmSync(filler);
-      disk.makeReadOnly();
-      const readOnly = await runAlmanac(flags);
+      await disk.makeReadOnly();
+      const readOnly = await runAlmanac(flags, inside);
       expect(readOnly.code).to.equal(1);
       expect(linesOf(readOnly.stderr).at(-1)?.reason).to.match(/"[^"]+": SQLITE_(READONLY|CANTOPEN)/);
     });

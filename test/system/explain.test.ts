@@ -22,11 +22,6 @@ describe('EXPLAIN', () => {
     cleanUp();
   });
 
-  async function write(lines: string): Promise<void> {
-    const { status, text } = await almanac.write(lines);
-    expect(status, text).to.equal(204);
-  }
-
   async function flush(): Promise<void> {
     expect((await almanac.sql("ADMIN flush_table('m')")).status).to.equal(200);
   }
@@ -41,7 +36,7 @@ describe('EXPLAIN', () => {
   it('says what is pruned, merged and read', async () => {
     for (let day = 0n; day < 4n; day++) {
       const [first, second] = [day * DAY_NS, day * DAY_NS + 1n];
-      await write(`m,h=h${day} a=1 ${first}\nm,h=h${day} a=2 ${second}`);
+      await almanac.written(`m,h=h${day} a=1 ${first}\nm,h=h${day} a=2 ${second}`);
       await flush();
     }
     expect((await scan('SELECT * FROM m')).slice(0, 3)).to.deep.equal([
@@ -55,7 +50,7 @@ describe('EXPLAIN', () => {
     expect(one[3]).to.match(/^  reads: 2 rows, \d+ bytes in segments; 0 rows in memory$/);
 
     // A late row: that segment and the one that it replaces a row of are merged, the others are not.
-    await write('m,h=h1 a=9 86400000000000\nm,h=h9 a=1 864000000000000');
+    await almanac.written('m,h=h1 a=9 86400000000000\nm,h=h9 a=1 864000000000000');
     const fresh = await scan('SELECT * FROM m', 'EXPLAIN VERBOSE');
     expect(fresh[2]).to.equal('  merged: 1 segments, 2 rows in memory');
     expect(fresh.filter((line) => line.includes(': merged; 2 rows'))).to.have.length(1);

@@ -31,11 +31,6 @@ describe('flushed files', () => {
     cleanUp();
   });
 
-  async function write(lines: string): Promise<void> {
-    const { status, text } = await almanac.write(lines);
-    expect(status, text).to.equal(204);
-  }
-
   async function sql(statement: string): Promise<void> {
     const { status, text } = await almanac.sql(statement);
     expect(status, text).to.equal(200);
@@ -62,7 +57,7 @@ describe('flushed files', () => {
   }
 
   it('hold every value exactly', async () => {
-    await write(
+    await almanac.written(
       [
         'm,h=a zero=0,minus=-0.0,tiny=5e-324,huge=1.7976931348623157e308 1',
         'm,h=b least=-9223372036854775808i,most=9223372036854775807i,unsigned=18446744073709551615u 2',
@@ -97,7 +92,7 @@ describe('flushed files', () => {
       const decade = BigInt(i % 5);
       return `m,h=h${i % 7} v=${i}i ${decade * 10n * YEAR_NS + BigInt(i)}`;
     });
-    await write(lines.join('\n'));
+    await almanac.written(lines.join('\n'));
     await sql("ADMIN flush_table('m')");
     const rows = await joined();
     expect(parquetPaths(folder)).to.have.length(5 + 1);
@@ -113,9 +108,9 @@ describe('flushed files', () => {
   });
 
   it('join to the right rows after widening, late rows and rows that were written again', async () => {
-    await write('m,h=a v=1,w=1 10\nm,h=a v=2,w=2 20\nm,h=b v=3 10');
+    await almanac.written('m,h=a v=1,w=1 10\nm,h=a v=2,w=2 20\nm,h=b v=3 10');
     await sql("ADMIN flush_table('m')");
-    await write('m,h=a w=9,x="new" 10\nm,h=a,dc=eu v=4 15\nm,h=a v=5 5\nm,h=a v=6 5');
+    await almanac.written('m,h=a w=9,x="new" 10\nm,h=a,dc=eu v=4 15\nm,h=a v=5 5\nm,h=a v=6 5');
     await sql("ADMIN flush_table('m')");
     const { text, rows: answered } = await almanac.sql(`SELECT * FROM m ORDER BY ${TIME}, h, dc`);
     const names = columnNamesOf(text);
@@ -137,9 +132,9 @@ describe('flushed files', () => {
   });
 
   it('name their columns by the numbers of the catalog', async () => {
-    await write('m,h=a v=1 1');
+    await almanac.written('m,h=a v=1 1');
     await sql("ADMIN flush_table('m')");
-    await write('m,h=a,dc=b v=1,w=2i 2');
+    await almanac.written('m,h=a,dc=b v=1,w=2i 2');
     await sql("ADMIN flush_table('m')");
     const { files: read, ids } = await files();
     const [oldSegment, newSegment] = read.filter(({ path }) => !isSeriesFile(path));

@@ -21,12 +21,6 @@ describe('rows with a time to live', () => {
     cleanUp();
   });
 
-  async function sql(statement: string): Promise<unknown[][]> {
-    const { status, text, rows } = await almanac.sql(statement);
-    expect(status, text).to.equal(200);
-    return rows;
-  }
-
   /** Rows of three ages: 3 h, 30 min, and of the next hour. */
   async function fill(table: string, tables = [table]): Promise<void> {
     const now = Date.now();
@@ -38,12 +32,12 @@ describe('rows with a time to live', () => {
   }
 
   async function hosts(table: string): Promise<unknown[]> {
-    return (await sql(`SELECT h FROM ${table} ORDER BY h`)).map(([host]) => host);
+    return (await almanac.rows(`SELECT h FROM ${table} ORDER BY h`)).map(([host]) => host);
   }
 
   function make(table: string, ttl: string): Promise<unknown[][]> {
     const options = ttl === '' ? '' : ` WITH (ttl = '${ttl}')`;
-    return sql(
+    return almanac.rows(
       `CREATE TABLE ${table} (h STRING PRIMARY KEY, v DOUBLE, almanac_timestamp TIMESTAMP(9) TIME INDEX)${options}`,
     );
   }
@@ -65,8 +59,8 @@ describe('rows with a time to live', () => {
       expect(await hosts('hourly')).to.deep.equal(['h1', 'h2']);
       expect(await hosts('daily')).to.deep.equal(['h0', 'h1', 'h2']);
       expect(await hosts('endless')).to.deep.equal(['h0', 'h1', 'h2']);
-      expect(await sql('SELECT count(*), sum(v), min(h) FROM hourly')).to.deep.equal([[2, 3, 'h1']]);
-      for (const table of ['hourly', 'daily', 'endless']) await sql(`ADMIN flush_table('${table}')`);
+      expect(await almanac.rows('SELECT count(*), sum(v), min(h) FROM hourly')).to.deep.equal([[2, 3, 'h1']]);
+      for (const table of ['hourly', 'daily', 'endless']) await almanac.flush(table);
     }
   });
 
@@ -88,16 +82,18 @@ describe('rows with a time to live', () => {
       expect(matrix.result.map(({ metric }) => metric.h)).to.deep.equal(['h1']);
       // A segment's series have rows somewhere in its times: which of them have expired only its rows tell.
       if (round === 0) expect(await ask(`label/h/values?match[]=hourly&${range}`)).to.deep.equal(['h1']);
-      await sql("ADMIN flush_table('hourly')");
+      await almanac.flush('hourly');
     }
   });
 
   it('have that of the database unless the table has its own', async () => {
-    await sql("CREATE DATABASE d WITH (ttl = '1h')");
-    await sql("CREATE TABLE d.own (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl = 'forever')");
-    await sql('CREATE TABLE d.its (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows("CREATE DATABASE d WITH (ttl = '1h')");
+    await almanac.rows(
+      "CREATE TABLE d.own (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl = 'forever')",
+    );
+    await almanac.rows('CREATE TABLE d.its (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
     for (const table of ['own', 'its'])
-      await sql(`INSERT INTO d.${table} VALUES ('a', 1, ${Date.now() - 2 * HOUR_MS})`);
+      await almanac.rows(`INSERT INTO d.${table} VALUES ('a', 1, ${Date.now() - 2 * HOUR_MS})`);
     expect(await hosts('d.own')).to.deep.equal(['a']);
     expect(await hosts('d.its')).to.deep.equal([]);
   });
@@ -106,7 +102,7 @@ describe('rows with a time to live', () => {
     await make('gone', 'instant');
     await fill('gone');
     expect(await hosts('gone')).to.deep.equal([]);
-    await sql("ADMIN flush_table('gone')");
+    await almanac.flush('gone');
     expect(await hosts('gone')).to.deep.equal([]);
   });
 
@@ -116,14 +112,14 @@ describe('rows with a time to live', () => {
     const old = Date.now() - 3 * HOUR_MS;
     for (const table of ['hourly', 'endless']) {
       await almanac.write(`${table},h=a v=1 ${old}`, 'precision=ms');
-      await sql(`ADMIN flush_table('${table}')`);
+      await almanac.flush(table);
       await almanac.write(`${table},h=a v=1 ${Date.now()}`, 'precision=ms');
-      await sql(`ADMIN flush_table('${table}')`);
+      await almanac.flush(table);
     }
     expect(segments()).to.be.within(3, 4);
     expect(await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() === 3))).to.equal(true);
-    expect(await sql('SELECT count(*) FROM endless')).to.deep.equal([[2]]);
-    expect(await sql('SELECT count(*) FROM hourly')).to.deep.equal([[1]]);
+    expect(await almanac.rows('SELECT count(*) FROM endless')).to.deep.equal([[2]]);
+    expect(await almanac.rows('SELECT count(*) FROM hourly')).to.deep.equal([[1]]);
     const counted = async (): Promise<boolean> => {
       return (await almanac.get('/metrics')).text.includes('almanac_ingester_expired_segments_total 1');
     };
