@@ -47,7 +47,7 @@ export class Adoption {
         await this.#adopt(node);
       } catch (error) {
         // One log that cannot be read must not keep the others from being adopted.
-        log.error({ error, adoptedNode: node.nodeId }, 'adoption failed');
+        log.error({ error, adoptedNodeId: node.nodeId }, 'adoption failed');
         this.#awaySinceMs.set(node.nodeId, nowMs + RETRY_LEASES * leaseMs);
       }
     }
@@ -62,7 +62,8 @@ export class Adoption {
     const slot = await claimSlotOf(node.slot, this.#deps);
     if (slot === undefined) return;
     try {
-      log.warn({ nodeId, slot: slot.number, regions: regionIds.length }, 'adopting the slot of a node that is gone');
+      const adopted = { adoptedNodeId: nodeId, adoptedSlot: slot.number };
+      log.warn({ ...adopted, regions: regionIds.length }, 'adopting the slot of a node that is gone');
       await this.#replay(slot, nodeId);
     } finally {
       slot.release();
@@ -92,7 +93,7 @@ export class Adoption {
     // What could not be given away yet is tried again at the next look.
     if (rest.length > 0) return;
     await fs.removeFolder(walFolderOf(slot));
-    log.info({ nodeId, slot: slot.number }, 'slot is adopted: its rows are in segments');
+    log.info({ adoptedNodeId: nodeId, adoptedSlot: slot.number }, 'slot is adopted: its rows are in segments');
   }
 }
 

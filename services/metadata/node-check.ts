@@ -18,7 +18,9 @@ export function checkNodes(cluster: Cluster): void {
     for (const node of lost) changeState(cluster, node, 'gone', note);
     for (const { nodeId } of stale) removeNode(cluster, nodeId, note);
   });
-  for (const { nodeId, role, addr } of lost) cluster.log.warn({ nodeId, role, addr }, 'node is gone');
+  for (const { nodeId, role, addr } of lost) {
+    cluster.log.warn({ goneNodeId: nodeId, goneRole: role, addr }, 'node is gone');
+  }
   for (const { nodeId } of [...lost, ...stale]) {
     leases.forget(nodeId);
     cluster.moves.forgetNode(nodeId);

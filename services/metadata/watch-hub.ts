@@ -2,14 +2,15 @@ import { callError, type Call } from '#shared/contracts/call';
 import type { WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Events that are kept for watchers that were away for a moment. */
-const HISTORY_MAX = 4096;
-/** Events that may wait for one slow watcher; beyond it the watch ends and the watcher starts anew. */
-const BACKLOG_MAX = 16_384;
+/** Events that are kept for watchers that were away for a moment, and segments in them: a manifest may have thousands. */
+const HISTORY_MAX = { events: 4096, segments: 65_536 };
+/** The same of what may wait for one slow watcher; beyond it the watch ends and the watcher starts anew. */
+const BACKLOG_MAX = { events: 16_384, segments: 262_144 };
 
 /** Fans changes out to watchers, in order, each exactly once a watcher. */
 export class WatchHub {
   readonly #history: WatchEvent[] = [];
+  #historySegments = 0;
   readonly #watchers = new Set<Watcher>();
   /** Versions above this one are in the history. */
   #historyFrom: bigint;
@@ -24,11 +25,16 @@ export class WatchHub {
   publish(event: WatchEvent): void {
     this.#version = event.catalogVersion;
     this.#history.push(event);
-    if (this.#history.length > HISTORY_MAX) {
-      const dropped = this.#history.splice(0, HISTORY_MAX / 2);
-      this.#historyFrom = dropped[dropped.length - 1].catalogVersion;
-    }
+    this.#historySegments += segmentsOf(event);
+    if (this.#history.length > HISTORY_MAX.events || this.#historySegments > HISTORY_MAX.segments) this.#forget();
     for (const watcher of this.#watchers) watcher.push(event);
+  }
+
+  /** The older half of the history. */
+  #forget(): void {
+    const dropped = this.#history.splice(0, Math.ceil(this.#history.length / 2));
+    for (const event of dropped) this.#historySegments -= segmentsOf(event);
+    this.#historyFrom = dropped[dropped.length - 1].catalogVersion;
   }
 
   /**
@@ -63,6 +69,7 @@ export class WatchHub {
 class Watcher {
   readonly #signal: AbortSignal;
   #pending: WatchEvent[] = [];
+  #pendingSegments = 0;
   #wake: (() => void) | undefined;
   #end: AlmanacError | undefined;
 
@@ -72,10 +79,11 @@ class Watcher {
   }
 
   push(event: WatchEvent): void {
-    if (this.#pending.length >= BACKLOG_MAX) {
+    if (this.#pending.length >= BACKLOG_MAX.events || this.#pendingSegments > BACKLOG_MAX.segments) {
       this.end(new AlmanacError('resources_exhausted', 'watch fell behind; start again'));
     } else {
       this.#pending.push(event);
+      this.#pendingSegments += segmentsOf(event);
       this.#wake?.();
     }
   }
@@ -92,6 +100,7 @@ class Watcher {
       if (this.#signal.aborted) throw callError(this.#signal);
       const events = this.#pending;
       this.#pending = [];
+      this.#pendingSegments = 0;
       yield* events;
       if (this.#pending.length > 0) continue;
       if (this.#end !== undefined) throw this.#end;
@@ -100,6 +109,10 @@ class Watcher {
       this.#wake = undefined;
     }
   }
+}
+
+function segmentsOf({ manifest }: WatchEvent): number {
+  return manifest?.segments.length ?? 0;
 }
 
 function stopped(): AlmanacError {

@@ -13,11 +13,16 @@ export interface DroppedTable {
 /** Tables by name and id, each in the newest form that was seen; forms may come in any order. */
 export class TableMap {
   readonly #byId = new Map<number, Table>();
-  readonly #byName = new Map<string, Map<string, Table>>();
+  /** By database, then by name: all that bear it in their newest form. */
+  readonly #byName = new Map<string, Map<string, Table[]>>();
   readonly #dropped = new Set<number>();
 
+  /**
+   * The table of that name. Forms of different tables come in any order too, so for a moment two may bear one name: ids
+   * only grow, so the greater is the one that is there now, or the other is about to be renamed.
+   */
   find(database: string, name: string): Table | undefined {
-    return this.#byName.get(database)?.get(name);
+    return newest(this.#byName.get(database)?.get(name) ?? []);
   }
 
   byId(tableId: number): Table | undefined {
@@ -26,7 +31,8 @@ export class TableMap {
 
   /** In order of names. */
   ofDatabase(database: string): Table[] {
-    return [...(this.#byName.get(database)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const tables = [...(this.#byName.get(database)?.values() ?? [])].flatMap((named) => newest(named) ?? []);
+    return tables.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   all(): Table[] {
@@ -38,14 +44,11 @@ export class TableMap {
     if (this.#dropped.has(table.tableId)) return false;
     const known = this.#byId.get(table.tableId);
     if (known !== undefined && isOlder(table, known)) return false;
-    const namesake = this.find(table.database, table.name);
-    // Ids only grow: of two tables with one name the greater is the one that is there now.
-    if (namesake !== undefined && namesake.tableId > table.tableId) return false;
     if (known !== undefined) this.#unname(known);
     this.#byId.set(table.tableId, table);
     let names = this.#byName.get(table.database);
-    if (names === undefined) this.#byName.set(table.database, (names = new Map<string, Table>()));
-    names.set(table.name, table);
+    if (names === undefined) this.#byName.set(table.database, (names = new Map<string, Table[]>()));
+    names.set(table.name, [...(names.get(table.name) ?? []), table]);
     return true;
   }
 
@@ -62,8 +65,10 @@ export class TableMap {
 
   #unname(table: Table): void {
     const names = this.#byName.get(table.database);
-    if (names?.get(table.name)?.tableId !== table.tableId) return;
-    names.delete(table.name);
+    if (names === undefined) return;
+    const others = names.get(table.name)?.filter(({ tableId }) => tableId !== table.tableId) ?? [];
+    if (others.length > 0) names.set(table.name, others);
+    else names.delete(table.name);
     if (names.size === 0) this.#byName.delete(table.database);
   }
 
@@ -73,6 +78,12 @@ export class TableMap {
       return;
     }
   }
+}
+
+function newest(tables: readonly Table[]): Table | undefined {
+  let found: Table | undefined;
+  for (const table of tables) if (found === undefined || table.tableId > found.tableId) found = table;
+  return found;
 }
 
 /**

@@ -31,7 +31,7 @@ export const ERROR_CODES = {
   table_unavailable: { number: 4010, http: 503, grpc: 14, retry: true },
   database_already_exists: { number: 4011, http: 400, grpc: 6, retry: false },
   storage_unavailable: { number: 5000, http: 503, grpc: 14, retry: true },
-  request_outdated: { number: 5001, http: 400, grpc: 9, retry: false },
+  request_outdated: { number: 5001, http: 503, grpc: 9, retry: false },
   resources_exhausted: { number: 6000, http: 500, grpc: 8, retry: true },
   rate_limited: { number: 6001, http: 429, grpc: 8, retry: true },
   user_not_found: { number: 7000, http: 401, grpc: 16, retry: false },

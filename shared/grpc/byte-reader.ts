@@ -5,9 +5,13 @@ const WORDS = new DataView(new ArrayBuffer(8));
 /** From this length on bytes may stay a view into their message. */
 const VIEW_BYTES_MIN = 4096;
 
+/** An empty message is two bytes, and an object of a hundred in memory. */
+const MESSAGES_MAX = 1_048_576;
+
 /** Reads the wire types of protobuf from one message. All methods throw `unexpected` when it ends too early. */
 export class ByteReader {
   pos = 0;
+  #messageCount = 0;
   readonly #bytes: Buffer;
   /** Low and high word of the varint that was read last. */
   #low = 0;
@@ -15,6 +19,12 @@ export class ByteReader {
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
+  }
+
+  /** Counts a message inside of the one that is read. @throws `invalid_arguments` if there are too many. */
+  beginMessage(): void {
+    if (++this.#messageCount <= MESSAGES_MAX) return;
+    throw new AlmanacError('invalid_arguments', `a message has more than ${MESSAGES_MAX} parts`);
   }
 
   get length(): number {

@@ -120,10 +120,18 @@ export class Exchange {
     return answer.code === status.OK ? null : fromStatus(answer, this.#title);
   }
 
+  /** A call that waits for a connection ends at its deadline too, but not because the peer is slow. */
+  #late(): AlmanacError {
+    const { channel, isPatient } = this.#link;
+    const state = channel.getConnectivityState(false);
+    const isAway = state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.CONNECTING;
+    return isPatient && isAway ? this.unanswered('cannot be reached') : lateError(this.#title);
+  }
+
   readonly #onAbort = (): void => {
     const reason = callError(this.#signal);
     // Whoever waits for the caller is told what the caller waited for.
-    this.#finish(reason.code === 'deadline_exceeded' ? lateError(this.#title) : reason);
+    this.#finish(reason.code === 'deadline_exceeded' ? this.#late() : reason);
     this.#call.cancelWithStatus(status.CANCELLED, 'the caller gave up');
   };
 

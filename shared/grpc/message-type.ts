@@ -156,6 +156,7 @@ function writeTagged(out: ByteWriter, number: number, type: Scalar | MessageType
 // --- decode ----------------------------------------------------------------------------------------------------------
 
 function readMessage(from: ByteReader, type: MessageType, end: number): Values {
+  from.beginMessage();
   const values = defaults(type);
   while (from.pos < end) {
     const tag = from.uint32();

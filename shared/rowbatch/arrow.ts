@@ -38,7 +38,7 @@ import { ByteBuffer } from 'flatbuffers';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType } from '#shared/schema/data-type';
-import type { Column, FixedValues } from './column.js';
+import { isBytes, isStoredAs, type Column, type FixedValues } from './column.js';
 import { checkBatch, type RowBatch } from './row-batch.js';
 
 /** Batches that were encoded here and are still in memory: in one process, decoding gives the same arrays back. */
@@ -92,6 +92,10 @@ export function decodeRowBatch(bytes: Uint8Array): RowBatch {
   const [series, time, ...fields] = batch.data.children as [Data<Dictionary>, Data<Int64>, ...Data[]];
   const tsids = series.dictionary?.data[0]?.values as BigUint64Array<ArrayBuffer> | undefined;
   if (tsids === undefined) throw new AlmanacError('invalid_arguments', 'row batch: stream has no dictionary');
+  const hasKeys = tsids instanceof BigUint64Array && (series.values as unknown) instanceof Uint32Array;
+  if (!hasKeys || !(time.values instanceof BigInt64Array)) {
+    throw new AlmanacError('invalid_arguments', 'row batch: series and times are of other types');
+  }
   const rowBatch: RowBatch = {
     rowCount: batch.numRows,
     tsids,
@@ -117,8 +121,11 @@ function decodeColumn(field: Field, data: Data): Column {
   const columnId = Number(field.name);
   const validity = data.nullCount > 0 ? (data.nullBitmap as Uint8Array<ArrayBuffer>) : undefined;
   const base = { columnId, type, nullCount: data.nullCount, validity };
-  const { storage } = dataType(type);
-  if (storage === 'text' || storage === 'binary') {
+  const known = dataType(type);
+  if (!isStoredAs(data.values, known)) {
+    throw new AlmanacError('invalid_arguments', `row batch: column ${columnId} of type ${type} has other values`);
+  }
+  if (isBytes(known.storage)) {
     const offsets = data.valueOffsets as Int32Array<ArrayBuffer>;
     return { ...base, kind: 'bytes', offsets, bytes: data.values as Uint8Array<ArrayBuffer> };
   }

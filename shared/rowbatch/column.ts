@@ -1,4 +1,4 @@
-import type { Storage } from '#shared/schema/data-type';
+import type { DataType, Storage } from '#shared/schema/data-type';
 
 /** Values of fixed width; integers are stored in the narrowest array that holds them all. */
 export type FixedValues =
@@ -44,4 +44,21 @@ export function isBytes(storage: Storage): boolean {
 /** Whether row `row` has a value. */
 export function hasValue(column: Column, row: number): boolean {
   return column.validity === undefined || (column.validity[row >> 3] & (1 << (row & 7))) !== 0;
+}
+
+/** Whether an array is one of those that values of a type lie in; then all its values are in the range of the type. */
+export function isStoredAs(values: unknown, { storage, min = 0n, max = 0n }: DataType): boolean {
+  if (storage === 'float64') return values instanceof Float64Array;
+  if (storage === 'float32') return values instanceof Float32Array;
+  if (storage !== 'int') return values instanceof Uint8Array;
+  if (values instanceof Int8Array) return true;
+  if (values instanceof Int16Array) return isBeyond(8, min, max);
+  if (values instanceof Int32Array) return isBeyond(16, min, max);
+  return values instanceof BigInt64Array && isBeyond(32, min, max);
+}
+
+/** Whether a range has numbers that so many bits do not hold. */
+function isBeyond(bits: number, min: bigint, max: bigint): boolean {
+  const limit = 1n << BigInt(bits - 1);
+  return min < -limit || max >= limit;
 }

@@ -195,10 +195,11 @@ export class RegionSender {
 
   /** Looks whether the region has another owner by now. */
   #refresh(delivery: Delivery, failure: AlmanacError): void {
-    const { database, name, tableId } = delivery.part.index.table;
-    const table = this.#options.catalog.known(database, name);
+    const { name, tableId } = delivery.part.index.table;
+    // By number: a table that was renamed is still there, and may have taken the rows already.
+    const table = this.#options.catalog.knownById(tableId);
     const region = table?.regions.find((it) => it.regionId === delivery.region.regionId);
-    if (table?.tableId !== tableId || region === undefined) {
+    if (region === undefined) {
       throw new AlmanacError('region_not_found', `region ${delivery.region.regionId} of table "${name}" is gone`);
     }
     // An owner that does not know which batches an earlier one applied could apply this one again.

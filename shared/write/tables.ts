@@ -10,6 +10,7 @@ import type { WriteOptions } from './writer-types.js';
 /** What the writer needs of the catalog; `CatalogCache` has it. */
 export interface WriteCatalog {
   known(database: string, name: string): Table | undefined;
+  knownById(tableId: number): Table | undefined;
   apply(table: Table): void;
   onDropped(listener: (table: DroppedTable) => void): () => void;
 }

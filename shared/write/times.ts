@@ -31,8 +31,8 @@ export function convertTimes(times: BigInt64Array, from: TimeUnit, to: TimeUnit)
   return outside;
 }
 
-/** Looks at the words of each time; only one that is close to the limit is made a BigInt. */
-function rowsOutside(times: BigInt64Array, unit: TimeUnit): number[] {
+/** Rows whose time is out of range, ascending. Looks at words; only a time that is close to the limit is made a BigInt. */
+export function rowsOutside(times: BigInt64Array, unit: TimeUnit): number[] {
   const limit = TIME_LIMITS[unit];
   const surely = Number(limit) * 0.999;
   const words = new Int32Array(times.buffer, times.byteOffset, times.length * 2);

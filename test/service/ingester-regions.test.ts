@@ -136,7 +136,9 @@ function suite(transport: Transport): void {
       });
       expect(await second.rows(other)).to.have.length(1);
       expect(await failureCode(second.write(table, [ROW]))).to.equal('table_not_found');
-      const passedOver = second.log.lines.find(({ message }) => message === 'log rows of dropped tables passed over');
+      const passedOver = second.log.lines.find(
+        ({ message }) => message === 'log rows of other nodes and dropped tables passed over',
+      );
       expect(passedOver?.fields['rowCount']).to.equal(2);
     });
 

@@ -55,7 +55,7 @@ describe('metadata', () => {
     const [warning] = log.lines.filter((line) => line.level === 'warn');
     const regionIds = made.tables[0].regions.map((region) => region.regionId);
     expect(warning.message).to.equal('node abandoned: rows that were only in its log are lost');
-    expect(warning.fields).to.deep.equal({ nodeId, slot: 'a', addr: 'host:1', regionIds });
+    expect(warning.fields).to.deep.equal({ abandonedNodeId: nodeId, slot: 'a', addr: 'host:1', regionIds });
     await running.stop();
     folder.remove();
   });

@@ -338,6 +338,16 @@ describe('almanac check', function () {
     expect((await runAlmanac(['check', folder, folder])).code).to.equal(2);
   });
 
+  it('finds nothing wrong where the only rows of a series were deleted', async () => {
+    const almanac = await Almanac.start(folder, MANUAL);
+    await almanac.written('d,h=a v=1 1\nd,h=b v=2 2\nd,h=c v=3 3');
+    await almanac.rows("DELETE FROM d WHERE h <> 'b'");
+    await almanac.flush('d');
+    expect(await almanac.stop()).to.equal(0);
+    const { code, lines } = await check();
+    expect(code, lines.join('\n')).to.equal(0);
+  });
+
   it('takes the configured folder if none is named', async () => {
     const environment = { ALMANAC_STORAGE__DATA_HOME: folder };
     const { code, stdout } = await runAlmanac(['check', '--quick'], { environment });

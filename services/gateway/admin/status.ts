@@ -67,7 +67,7 @@ async function statusOf(
   requestId: string,
 ): Promise<StatusResponse | undefined> {
   if (info.nodeId === own.nodeId && info.role === own.role) return own;
-  if (info.state === 'left') return undefined;
+  if (info.state === 'left' || admin === undefined) return undefined;
   try {
     return await admin.status({}, deps.newCall(requestId, PEERS_MS_MAX));
   } catch (error) {

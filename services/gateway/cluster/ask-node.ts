@@ -26,7 +26,7 @@ export async function askNode<T>(
   // One process is its own metadata.
   if (deps.peers === undefined && nodeId === METADATA_ID) return question(deps.admin, call);
   const peer = deps.peers?.find(nodeId);
-  if (peer === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${asked}, see /status`);
+  if (peer?.admin === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${asked}, see /status`);
   try {
     return await question(peer.admin, call);
   } catch (thrown) {

@@ -10,8 +10,8 @@ export const METADATA_ID = 0;
 /** Another process of the cluster. */
 export interface Peer {
   readonly info: NodeInfo;
-  /** Connected at its first call. */
-  readonly admin: AdminService;
+  /** Connected at its first call; undefined if another process has its address now. */
+  readonly admin: AdminService | undefined;
 }
 
 /** Another process behind a connection. */
@@ -43,16 +43,16 @@ export class Peers {
   async list(call: Call): Promise<readonly Peer[]> {
     const infos = await this.#infos(call);
     this.#forgetAllBut(new Set(infos.map(({ addr }) => addr)));
-    // A standalone process that had the folder before is not to be called.
-    const reachable = infos.filter(({ addr }) => addr !== '');
-    return reachable.map((info) => this.#peer(info)).sort((a, b) => a.info.nodeId - b.info.nodeId);
+    const owners = addressOwners(infos);
+    const peers = infos.filter(({ addr }) => addr !== '').map((info) => this.#peer(info, owners));
+    return peers.sort((a, b) => a.info.nodeId - b.info.nodeId);
   }
 
   /** The process with this number, if the catalog knows one and where it is. */
   find(nodeId: number): Peer | undefined {
     const infos = [this.#metadataInfo(), ...this.#options.nodes()];
     const info = infos.find((candidate) => candidate.nodeId === nodeId && candidate.addr !== '');
-    return info === undefined ? undefined : this.#peer(info);
+    return info === undefined ? undefined : this.#peer(info, addressOwners(infos));
   }
 
   close(): void {
@@ -86,7 +86,8 @@ export class Peers {
     return { nodeId: METADATA_ID, role: 'metadata', addr: this.#options.metadataAddr, ...nothing };
   }
 
-  #peer(info: NodeInfo): Peer {
+  #peer(info: NodeInfo, owners: ReadonlyMap<string, NodeInfo>): Peer {
+    if (owners.get(info.addr) !== info) return { info, admin: undefined };
     let connection = this.#connections.get(info.addr);
     if (connection === undefined) {
       connection = this.#options.connect(info.addr);
@@ -102,4 +103,25 @@ export class Peers {
       connection.close();
     }
   }
+}
+
+/** Whose an address is now, of all that ever had it: an address is used again, a number is not. */
+function addressOwners(infos: readonly NodeInfo[]): ReadonlyMap<string, NodeInfo> {
+  const owners = new Map<string, NodeInfo>();
+  for (const info of infos) {
+    // A standalone process that had the folder before has no address.
+    if (info.addr === '') continue;
+    const other = owners.get(info.addr);
+    if (other === undefined || isLater(info, other)) owners.set(info.addr, info);
+  }
+  return owners;
+}
+
+function isLater(one: NodeInfo, other: NodeInfo): boolean {
+  if (isAway(one) !== isAway(other)) return isAway(other);
+  return one.registeredMs > other.registeredMs;
+}
+
+function isAway({ state }: NodeInfo): boolean {
+  return state === 'gone' || state === 'left';
 }

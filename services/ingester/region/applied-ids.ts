@@ -41,12 +41,12 @@ export class AppliedIds {
   }
 
   /**
-   * All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 2 MiB.
+   * All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 5 MiB.
    *
    * @param hasKeys whether ids made from keys are in it.
    */
   encode({ hasKeys = true } = {}): Uint8Array {
-    const incarnations = [...this.#incarnations].slice(-ENCODED_INCARNATIONS_MAX);
+    const incarnations = [...this.#incarnations];
     const rangeCount = incarnations.reduce((sum, [, ranges]) => sum + ranges.count, 0);
     const keyed = hasKeys ? [...this.#keyed.keys()] : [];
     const bytes = new Uint8Array(12 + incarnations.length * 20 + rangeCount * 16 + keyed.length * 16);
@@ -135,13 +135,11 @@ export interface KeyMemory {
 /** So long ids of keys are remembered where nothing else is asked for. */
 const KEYED_MS = 3_600_000;
 
-/** Senders that are remembered; a sender gets a new incarnation at each start. */
+/** Senders that are remembered; a sender gets a new incarnation at each start. With all their ranges they are 4 MiB. */
 const INCARNATIONS_MAX = 256;
 const RANGES_MAX = 1024;
 /** Ids of keys that are remembered. */
 const KEYED_MAX = 65_536;
-/** 64 senders with as many ranges as they may have are 1 MiB. */
-const ENCODED_INCARNATIONS_MAX = 64;
 const FORMAT = 1;
 
 function isKeyed(batchId: Uint8Array): boolean {

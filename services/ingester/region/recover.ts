@@ -69,7 +69,10 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     },
     onRecord: async (record) => {
       const watermark = watermarks.get(record.regionId);
-      const put = watermark === undefined ? 'dropped tables' : await restore(record, { watermark, broken }, options);
+      const put =
+        watermark === undefined
+          ? 'other nodes and dropped tables'
+          : await restore(record, { watermark, broken }, options);
       if (typeof put === 'number') {
         rowCount += put;
         return;
@@ -82,7 +85,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 }
 
 /** Whose rows are not wanted any more. */
-type PassedOver = 'dropped tables' | 'closed grants';
+type PassedOver = 'other nodes and dropped tables' | 'closed grants';
 
 interface Known {
   /** Of the record's region, when its grant was listed. */
@@ -147,7 +150,7 @@ function unflushed({ regionId }: LogRecord): AlmanacError {
 /** The table may be dropped while its log is read, and a seal of an earlier life, which comes late, closes the grant. */
 function unlessPassedOver(error: unknown): PassedOver {
   const { code } = AlmanacError.from(error);
-  if (code === 'table_not_found') return 'dropped tables';
+  if (code === 'table_not_found') return 'other nodes and dropped tables';
   if (code === 'region_not_ready') return 'closed grants';
   throw error;
 }

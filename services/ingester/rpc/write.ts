@@ -6,9 +6,11 @@ import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { decodeDefinitions, encodeDefinitions } from '#shared/rowbatch/definitions';
 import type { FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { dataType } from '#shared/schema/data-type';
 import { DELETED, hasOps, OP } from '#shared/schema/segment-columns';
-import { isAppendOnly } from '#shared/schema/table-schema';
+import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { DELETIONS_MAX, OUTRUN } from '#shared/write/outrun';
+import { rowsOutside } from '#shared/write/times';
 
 import type { Ingester } from '../ingester.js';
 import { notHere, type Region, type Turn } from '../region/region.js';
@@ -73,8 +75,12 @@ function checkForm({ batchId, batch }: WriteRequest): void {
 }
 
 /** What the table could not take must be refused before it is in the log: it would fail every flush. */
-function checkBatch({ table, regionId }: Region, { rowCount, columns }: RowBatch): void {
+function checkBatch({ table, regionId }: Region, { rowCount, columns, times }: RowBatch): void {
   if (rowCount === 0) throw new AlmanacError('invalid_arguments', `a batch for region ${regionId} has no rows`);
+  const { timeUnit } = dataType(timeIndexOf(table).type);
+  if (timeUnit !== undefined && rowsOutside(times, timeUnit).length > 0) {
+    throw new AlmanacError('invalid_arguments', `a batch for table "${table.name}" has times out of range`);
+  }
   const types = new Map(table.columns.map(({ id, type }) => [id, type]));
   if (hasOps(columns)) {
     checkDeletions(table, { rowCount, columns });

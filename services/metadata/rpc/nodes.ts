@@ -104,8 +104,9 @@ export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): A
     noteGrants(catalog, regionIds, note);
   });
   moves.forgetNode(nodeId);
-  const fields = { nodeId, slot: node.slot, addr: node.addr, regionIds };
-  log.warn(fields, 'node abandoned: rows that were only in its log are lost');
+  const fields = { abandonedNodeId: nodeId, slot: node.slot, addr: node.addr, regionIds };
+  if (regionIds.length === 0) log.info(fields, 'node abandoned: it had no regions');
+  else log.warn(fields, 'node abandoned: rows that were only in its log are lost');
   return { regionIds };
 }
 

@@ -117,6 +117,16 @@ describe('messages of the contracts', () => {
     expect(known.decode(bytes)).to.deep.equal({ tableId: 7, regionIds: [] });
   });
 
+  it('refuses more parts than memory could hold', () => {
+    const type = types.get('ListTablesResponse') ?? expect.fail();
+    // Empty tables, two bytes each.
+    const tables = (count: number): Buffer => Buffer.alloc(2 * count, Buffer.from([0x0a, 0x00]));
+    expect(type.decode(tables(1_000)))
+      .to.have.property('tables')
+      .with.length(1_000);
+    expect(() => type.decode(tables(2_000_000))).to.throw('a message has more than 1048576 parts');
+  });
+
   it('refuses what is cut short or made up, and nothing else happens', () => {
     const type = types.get('Table') ?? expect.fail();
     const check = (bytes: Uint8Array): void => {

@@ -52,7 +52,12 @@ describe('RowSink', () => {
   beforeEach(() => {
     ingester = new MemoryIngester();
     const metrics = new Metrics({ unprefixedProcess: false });
-    const catalog = { known: () => TABLE, apply: () => undefined, onDropped: () => () => undefined };
+    const catalog = {
+      known: () => TABLE,
+      knownById: () => TABLE,
+      apply: () => undefined,
+      onDropped: () => () => undefined,
+    };
     const random = systemRandom;
     sink = new RowSink(
       new RegionSender({ catalog, ingesters: ingester, clock: systemClock, random, metrics }),

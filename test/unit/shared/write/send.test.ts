@@ -125,6 +125,29 @@ describe('RegionSender, below a writer', () => {
       }
     });
 
+    it('keeps to a table that is renamed while the answer is lost: rows stay single', async () => {
+      await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call);
+      const { tableId, schemaVersion, columns, options, primaryKey } = await table('cpu');
+      let isRenamed = false;
+      const clock: Clock = {
+        ...systemClock,
+        sleep: async () => {
+          if (isRenamed) return;
+          isRenamed = true;
+          const form = { tableId, schemaVersion, columns: [...columns], options, primaryKey };
+          await bench.metadata.alterTable({ ...form, name: 'old' }, call);
+          bench.catalog.apply(await table('old'));
+        },
+      };
+      ingester.lostAnswers.push(error('external'));
+      await bench.newWriter(clock).write(oneRow('cpu', {}, { v: 2 }, 2n), OPTIONS, call);
+      expect(isRenamed).to.equal(true);
+      expect(ingester.rows.map((row) => [row.tableId, row.time])).to.deep.equal([
+        [tableId, 1n],
+        [tableId, 2n],
+      ]);
+    });
+
     it('starts again when the table was dropped, and makes it anew', async () => {
       await bench.writer.write(oneRow('cpu', { dc: 'x', host: 'a' }, { v: 1.5, w: 1 }), OPTIONS, call);
       const old = await table('cpu');
