@@ -99,6 +99,7 @@ export class LabelIndex implements SeriesRows {
     this.#deps = deps;
   }
 
+  /** Tags that were added since are taken in as they come, and none changes its name. */
   fits(table: Table): boolean {
     this.#table = table;
     return true;
@@ -210,11 +211,11 @@ export class LabelIndex implements SeriesRows {
     return count;
   }
 
-  /** What was made of a series before under that key, else what `make` gives. */
-  cached(sid: number, key: string, make: () => Labels): Labels {
-    let made = this.#made.get(key);
-    if (made === undefined) this.#made.set(key, (made = []));
-    return (made[sid] ??= make());
+  /** Gives what was made of a series before under that key, else what `make` gives. */
+  cached(key: string, make: (sid: number) => Labels): (sid: number) => Labels {
+    const made = this.#made.get(key) ?? [];
+    this.#made.set(key, made);
+    return (sid) => (made[sid] ??= make(sid));
   }
 
   /** Calls back with each label of a series that is not empty. */
