@@ -189,7 +189,8 @@ export class SegmentSamples {
     const check = (): void => checkCall(call);
     check();
     const { files, connection, clock } = this.#deps;
-    const query = segmentQuery(table, names, columns);
+    const isEarly = segments.some(({ segment }) => segment.timeFirst < 0n);
+    const query = segmentQuery(table, names, columns, isEarly);
     const paths = segments.map(({ segment }) => files.absolute(segment.path));
     const sql = query.sql({ paths, ...conditionsOf(segments) });
     const result = await connection.run(sql);
