@@ -12,6 +12,7 @@ import { numberText } from '../print.js';
 import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
 import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
 import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
+import { rfc3339 } from './time.js';
 
 const BUCKET_LABEL = 'le';
 const QUANTILES_MAX = 10;
@@ -160,15 +161,12 @@ class Corrections {
       const what = `input to histogram_quantile needed to be fixed for monotonicity (see ${link})`;
       const bounds = `from buckets ${numberText(fromBound)} to ${numberText(toBound)}`;
       const size = `with a max diff of ${numberText(Number(largest.toPrecision(2)))}`;
-      const range = `from ${secondText(firstMs)} to ${secondText(lastMs)}`;
+      const [first, last] = [firstMs, lastMs].map((ms) => rfc3339(Math.trunc(ms / 1000)));
+      const range = `from ${first} to ${last}`;
       const where = ` for metric name ${JSON.stringify(name)}`;
       notes.info(`${what}${where}, ${bounds}, ${size}, over ${count} samples ${range}`, at);
     }
   }
-}
-
-function secondText(timeMs: number): string {
-  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }
 
 async function quantileSeries(

@@ -59,6 +59,19 @@ function calendarOf(value: number): Calendar {
   return { ...dateOf(days), hour: Math.floor(inDay / 3600), minute: Math.floor((inDay % 3600) / 60) };
 }
 
+/** A time in whole seconds as Go writes it by RFC 3339; years may have any number of digits. */
+export function rfc3339(seconds: number): string {
+  const { year, month, day, hour, minute } = calendarOf(seconds);
+  const second = ((seconds % 60) + 60) % 60;
+  const [date, time] = [[month, day].map(twoDigits), [hour, minute, second].map(twoDigits)];
+  const years = String(Math.abs(year)).padStart(4, '0');
+  return `${year < 0 ? '-' : ''}${years}-${date.join('-')}T${time.join(':')}Z`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
 /** Days since 1970-01-01 to a date. @see Hinnant, "chrono-compatible low-level date algorithms", civil_from_days */
 function dateOf(daysSinceEpoch: bigint): Omit<Calendar, 'hour' | 'minute'> {
   // Years begin in March here, so that leap days are last.
