@@ -17,6 +17,7 @@ import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
 import { Integers } from './growing.js';
 import { MS_PER } from './millis.js';
+import { SegmentLosses } from './segment-losses.js';
 
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
@@ -75,6 +76,8 @@ export class LabelIndex implements SeriesRows {
   isObsolete = false;
   /** Of rows that came since the index was made. Whoever forgets rows makes a new index. */
   readonly arrivals = new ArrivalLog();
+  /** Of the region since then. */
+  readonly losses = new SegmentLosses();
   readonly #deps: LabelIndexDeps;
   readonly #labels = new Map<string, LabelValues>();
   readonly #byTagId = new Map<number, LabelValues>();

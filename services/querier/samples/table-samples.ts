@@ -62,9 +62,9 @@ export class TableSamples {
   /** What it sees, to be compared with what a later query sees. */
   get state(): TableState {
     const regions = this.#views.map(({ series, sequenceTo, manifest }) => {
-      return { arrivals: series?.arrivals, sequenceTo, manifest };
+      return { arrivals: series?.arrivals, sequenceTo, losses: series?.losses.upTo(manifest) };
     });
-    return { table: this.table, regions, oldestMs: this.#oldestMs };
+    return { schemaVersion: this.table.schemaVersion, regions, oldestMs: this.#oldestMs };
   }
 
   release(): void {
