@@ -2,6 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Annotations } from '../annotations.js';
 import type { Expr } from '../ast.js';
+import { rfc3339 } from '../calendar.js';
 import { newSeries, SERIES_WORK, timeOf, type Env } from '../env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
 import { fraction, quantile } from '../histogram/quantile.js';
@@ -12,7 +13,6 @@ import { numberText } from '../print.js';
 import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
 import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
 import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
-import { rfc3339 } from './time.js';
 
 const BUCKET_LABEL = 'le';
 const QUANTILES_MAX = 10;
