@@ -11,7 +11,7 @@ export interface NativeHistogram {
   readonly isFloat: boolean;
   /** Marks the end of its series; then nothing else of it counts. */
   readonly isStale: boolean;
-  /** -4 to 8: exponential buckets; -53: bounds are `customValues`. */
+  /** -4 to 8, as it was sent up to 52: exponential buckets; -53: bounds are `customValues`. */
   readonly schema: number;
   readonly zeroThreshold: number;
   readonly sum: number;
@@ -34,19 +34,21 @@ export type ResetHint = (typeof RESET_HINTS)[keyof typeof RESET_HINTS];
 
 export const CUSTOM_SCHEMA = -53;
 const SCHEMA_MIN = -4;
-const SCHEMA_MAX = 8;
+/** The finest that is kept; what is sent may be finer. */
+export const SCHEMA_MAX = 8;
+const SENT_SCHEMA_MAX = 52;
 const INDEX_MAX = 2 ** 31 - 1;
 const INT64_END = 2 ** 63;
 /** The low and high word of the NaN that ends a series. */
 export const STALE_LOW = 2;
 export const STALE_HIGH = 0x7ff00000;
 
-/** Why a histogram cannot be; '' if it can. */
+/** Why a histogram that was sent cannot be; '' if it can. */
 export function histogramProblem(histogram: NativeHistogram): string {
   if (histogram.isStale) return '';
   const { schema } = histogram;
   const isCustom = schema === CUSTOM_SCHEMA;
-  if (!isCustom && (schema < SCHEMA_MIN || schema > SCHEMA_MAX)) return `unsupported histogram schema ${schema}`;
+  if (!isCustom && (schema < SCHEMA_MIN || schema > SENT_SCHEMA_MAX)) return `unsupported histogram schema ${schema}`;
   return (
     (isCustom ? customProblem(histogram) : exponentialProblem(histogram)) ||
     spansProblem('positive', histogram.positiveSpans, histogram.positiveBuckets.length, histogram) ||

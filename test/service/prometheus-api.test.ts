@@ -45,6 +45,21 @@ describe("Prometheus's HTTP API", () => {
     expect(values.map(([, text]) => text)).to.deep.equal(['1e+21', '1e-07', '-0', '+Inf', '-Inf', 'NaN', '1.5e-10']);
   });
 
+  it('tells when buckets had to be fixed, whatever the time', async () => {
+    const bucket = (bound: string, count: number): string =>
+      `label_replace(vector(${count}), "le", "${bound}", "", "")`;
+    const query = `histogram_quantile(0.5, ${bucket('1', 2)} or ${bucket('+Inf', 1)})`;
+    for (const [time, text] of [
+      ['60.5', '1970-01-01T00:01:00Z'],
+      ['-1.5', '1969-12-31T23:59:59Z'],
+      ['9007199254740.991', '287396-10-12T08:59:00Z'],
+    ]) {
+      const { status, json } = await rig.get('/query', { query, time });
+      expect(status).to.equal(200);
+      expect(String(json['infos'])).to.contain(`over 1 samples from ${text} to ${text}`);
+    }
+  });
+
   it('writes histograms', async () => {
     const buckets = [
       [1, '-2', '-1', '2'],

@@ -1,4 +1,3 @@
-import type { Table } from '#shared/contracts/gen/common';
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
 import type { PromExtras } from '#services/querier/rpc/prom/extras';
@@ -61,7 +60,7 @@ export class MemorySamples implements SampleSources {
       stored: (matchers, fromMs, toMs) => storedOf(select(matchers, fromMs, toMs)),
       // Never twice the same: nothing is kept of what is asked here.
       state: () =>
-        Promise.resolve(new Map([[this.#stateCount++, { table: {} as Table, regions: [], oldestMs: -Infinity }]])),
+        Promise.resolve(new Map([[this.#stateCount++, { schemaVersion: 1, regions: [], oldestMs: -Infinity }]])),
       labelNames: (query) => Promise.resolve(sorted(labelsOf(query).flatMap(({ names }) => names))),
       labelValues: (name, query) => Promise.resolve(sorted(labelsOf(query).map((labels) => labels.get(name)))),
       series: (query) => Promise.resolve(labelsOf(query)),

@@ -120,6 +120,46 @@ describe('ALTER TABLE', () => {
     expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
   });
 
+  async function promql(path: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {
+    const { status, text } = await almanac.get(
+      `/v1/prometheus/api/v1/${path}?${new URLSearchParams(parameters).toString()}`,
+    );
+    expect(status, text).to.equal(200);
+    return (JSON.parse(text) as { readonly data: unknown }).data;
+  }
+
+  it('renames what PromQL has seen before', async () => {
+    const range = { start: '0', end: '10', step: '1' };
+    const asked = async (query: string): Promise<string[]> => {
+      const { result } = (await promql('query_range', { query, ...range })) as {
+        readonly result: readonly { readonly metric: Readonly<Record<string, string>> }[];
+      };
+      return result.map(({ metric }) => `${metric['__name__']} ${metric['__field__']}`);
+    };
+    const listed = async (): Promise<unknown> => [
+      await promql('label/__name__/values', { start: '0', end: '10' }),
+      await promql('series', { 'match[]': '{h="a"}', start: '0', end: '10' }),
+    ];
+    expect(await asked('{h="a"}')).to.deep.equal(['m n', 'm v']);
+    await listed();
+    await almanac.rows('ALTER TABLE m RENAME moved');
+    expect(await asked('{h="a"}')).to.deep.equal(['moved n', 'moved v']);
+    expect(await asked('moved{h="a"}')).to.deep.equal(['moved n', 'moved v']);
+    expect(await asked('m')).to.deep.equal([]);
+    await almanac.rows('ALTER TABLE moved RENAME COLUMN v TO w');
+    expect(await asked('{h="a"}')).to.deep.equal(['moved n', 'moved w']);
+    expect(await listed()).to.deep.equal([
+      ['moved'],
+      [
+        { __name__: 'moved', __field__: 'n', h: 'a' },
+        { __name__: 'moved', __field__: 'w', h: 'a' },
+      ],
+    ]);
+    await almanac.rows(TABLE);
+    await almanac.rows("INSERT INTO m VALUES ('a', 3.5, 30, 1)");
+    expect(await asked('{h="a"}')).to.deep.equal(['m n', 'moved n', 'm v', 'moved w']);
+  });
+
   it('changes defaults for rows to come', async () => {
     await almanac.rows('ALTER TABLE m MODIFY COLUMN n SET DEFAULT 42');
     await almanac.rows("INSERT INTO m (h, ts) VALUES ('c', 3)");

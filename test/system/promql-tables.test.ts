@@ -86,6 +86,27 @@ describe('PromQL over tables of line protocol', function () {
     });
   }
 
+  it('rounds times before 1970 down, in memory and in segments', async () => {
+    for (const [table, unit] of [
+      ['early_us', 1],
+      ['early_ns', 1000],
+    ] as const) {
+      const digits = unit === 1 ? 6 : 9;
+      await almanac.rows(`CREATE TABLE ${table} (v DOUBLE, ts TIMESTAMP(${digits}) TIME INDEX)`);
+      const rows = [-9_999_500, -9_998_000, -400, 0, 1_999].map((micros, i) => `(${i}, ${micros * unit})`);
+      await almanac.rows(`INSERT INTO ${table} (v, ts) VALUES ${rows.join(', ')}`);
+      const times = async (): Promise<unknown> => {
+        const { data } = await ask('query', { query: `${table}[1m]`, time: '1' });
+        return (data as { readonly result: readonly { readonly values: unknown }[] }).result[0].values;
+      };
+      const expected = [-10, -9.998, -0.001, 0, 0.001].map((time, i) => [time, String(i)]);
+      expect(await times(), table).to.deep.equal(expected);
+      await almanac.flush(table);
+      expect(await times(), `${table}, flushed`).to.deep.equal(expected);
+    }
+    for (const table of ['early_us', 'early_ns']) await almanac.rows(`DROP TABLE ${table}`);
+  });
+
   const lists = (path: string, match: string | undefined, expected: readonly string[]): void => {
     it(`lists ${path} of ${match ?? 'all'}`, async () => {
       const { data } = await ask(path, match === undefined ? {} : { 'match[]': match });

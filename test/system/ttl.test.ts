@@ -86,6 +86,34 @@ describe('rows with a time to live', () => {
     }
   });
 
+  it('do not stay in answers of PromQL that were kept before', async () => {
+    await make('weekly', '7d');
+    const now = Date.now();
+    const expiresMs = now + 3_000;
+    const times = [expiresMs - 7 * 24 * HOUR_MS, now - HOUR_MS];
+    await almanac.write(times.map((time) => `weekly,h=a v=1 ${time}`).join('\n'), 'precision=ms');
+    // What is asked with statistics is computed anew.
+    const ask = async (query: string, stats: string): Promise<unknown> => {
+      const parameters = { query, start: String(now / 1000 - 60), end: String(now / 1000), step: '5', stats };
+      const path = `/v1/prometheus/api/v1/query_range?${new URLSearchParams(parameters).toString()}`;
+      return (JSON.parse((await almanac.get(path)).text) as { data: { result: unknown } }).data.result;
+    };
+    const before = new Map<string, unknown>();
+    for (const query of [
+      'sum(sum_over_time(weekly[8d]))',
+      '1 + count_over_time(sum_over_time(weekly[4d])[4d:6h])',
+      'sum_over_time(weekly[2h]) + sum_over_time(weekly[1h] offset 167h)',
+    ]) {
+      before.set(query, await ask(query, ''));
+    }
+    await pollUntil(performance.now() + 10_000, () => Promise.resolve(Date.now() > expiresMs));
+    for (const [query, earlier] of before) {
+      const anew = await ask(query, 'true');
+      expect(anew, query).not.to.deep.equal(earlier);
+      expect(await ask(query, ''), query).to.deep.equal(anew);
+    }
+  });
+
   it('have that of the database unless the table has its own', async () => {
     await almanac.rows("CREATE DATABASE d WITH (ttl = '1h')");
     await almanac.rows(

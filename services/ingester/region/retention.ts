@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
@@ -12,30 +13,47 @@ import type { Region } from './region.js';
 import type { Regions } from './regions.js';
 
 export interface RetentionOptions {
-  readonly regions: Regions;
-  readonly compactor: Compactor;
-  readonly metadata: MetadataService;
+  readonly regions: Pick<Regions, 'open'>;
+  readonly compactor: Pick<Compactor, 'without'>;
+  readonly metadata: Pick<MetadataService, 'expireSegments'>;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: IngesterMetrics;
+  readonly metrics: Pick<IngesterMetrics, 'expiredSegments'>;
 }
 
-/** Takes segments out of the manifest whose rows have all expired; queries do not see those any more as it is. */
+/**
+ * Takes segments out of the manifest whose rows have all expired; queries do not see those any more as it is.
+ *
+ * @throws what went wrong with the first region, once all others had their turn.
+ */
 export async function expireSegments(options: RetentionOptions): Promise<void> {
-  const { regions, compactor, metadata, clock, log, metrics } = options;
+  const { regions, clock, log, metrics } = options;
   const nowNs = clock.nowNs();
+  let failure: AlmanacError | undefined;
   for (const region of [...regions.open]) {
     if (region.isEnded || region.isSealing || expiredPaths(region, nowNs).length === 0) continue;
-    const count = await compactor.without([region], async () => {
-      // What was merged meanwhile has other names.
-      const paths = expiredPaths(region, nowNs);
-      const { regionId, epoch } = region;
-      region.replaceManifest(await metadata.expireSegments({ regionId, epoch, paths }, ownCall(`expire-${regionId}`)));
-      return paths.length;
-    });
-    metrics.expiredSegments.inc(count);
-    log.info({ table: region.table.name, regionId: region.regionId, segments: count }, 'segments have expired');
+    const of = { table: region.table.name, regionId: region.regionId };
+    try {
+      const segments = await expireSegmentsOf(region, nowNs, options);
+      metrics.expiredSegments.inc(segments);
+      log.info({ ...of, segments }, 'segments have expired');
+    } catch (error) {
+      failure ??= AlmanacError.from(error);
+      log.error({ ...of, error }, 'segments could not be expired');
+    }
   }
+  if (failure !== undefined) throw failure;
+}
+
+/** @returns how many there were. */
+function expireSegmentsOf(region: Region, nowNs: bigint, { compactor, metadata }: RetentionOptions): Promise<number> {
+  return compactor.without([region], async () => {
+    // What was merged meanwhile has other names.
+    const paths = expiredPaths(region, nowNs);
+    const { regionId, epoch } = region;
+    region.replaceManifest(await metadata.expireSegments({ regionId, epoch, paths }, ownCall(`expire-${regionId}`)));
+    return paths.length;
+  });
 }
 
 function expiredPaths({ table, manifest }: Region, nowNs: bigint): string[] {

@@ -34,6 +34,32 @@ export function isStepwise(expr: Expr): boolean {
   }
 }
 
+/**
+ * How far in front of a step samples may lie on which the value of a stepwise expression depends there.
+ *
+ * @param lookbackMs of selectors without a range.
+ */
+export function reachMs(expr: Expr, lookbackMs: number): number {
+  switch (expr.kind) {
+    case 'vectorSelector':
+      return expr.offsetMs + lookbackMs;
+    case 'matrixSelector':
+      return expr.selector.offsetMs + expr.rangeMs;
+    case 'subquery':
+      return expr.offsetMs + expr.rangeMs + reachMs(expr.expr, lookbackMs);
+    case 'call':
+      return farthest(expr.args, lookbackMs);
+    case 'aggregation':
+      return reachMs(expr.expr, lookbackMs);
+    default:
+      return farthest(partsOf(expr), lookbackMs);
+  }
+}
+
+function farthest(exprs: readonly Expr[], lookbackMs: number): number {
+  return exprs.reduce((reach, expr) => Math.max(reach, reachMs(expr, lookbackMs)), 0);
+}
+
 function partsOf(
   expr: Exclude<Expr, VectorSelector | MatrixSelector | Subquery | Call | Aggregation>,
 ): readonly Expr[] {

@@ -1,18 +1,17 @@
-import type { RegionManifest, Table } from '#shared/contracts/gen/common';
-
 import type { ArrivalLog } from './arrival-log.js';
 
-/** What a read saw of a region. */
+/** What a read saw of a region. It is kept with answers: it holds on to nothing that grows with what is stored. */
 export interface RegionState {
   readonly arrivals: ArrivalLog | undefined;
   /** The last row that it saw. */
   readonly sequenceTo: bigint;
-  readonly manifest: RegionManifest;
+  /** By `SegmentLosses`. */
+  readonly losses: number | undefined;
 }
 
 /** What a read saw of a table. */
 export interface TableState {
-  readonly table: Table;
+  readonly schemaVersion: number;
   readonly regions: readonly RegionState[];
   /** Samples of earlier times are expired. */
   readonly oldestMs: number;
@@ -33,7 +32,7 @@ export function changedFrom(before: DatabaseState, now: DatabaseState): number {
 }
 
 function tableChangedFrom(before: TableState | undefined, now: TableState): number {
-  if (before?.table.schemaVersion !== now.table.schemaVersion) return -Infinity;
+  if (before?.schemaVersion !== now.schemaVersion) return -Infinity;
   if (before.regions.length !== now.regions.length) return -Infinity;
   return Math.min(Infinity, ...now.regions.map((region, i) => regionChangedFrom(before.regions[i], region)));
 }
@@ -42,14 +41,6 @@ function regionChangedFrom(before: RegionState, now: RegionState): number {
   // Another log: rows were fetched anew, because the owner or its life is another.
   const { arrivals } = now;
   if (arrivals === undefined || before.arrivals !== arrivals) return -Infinity;
-  if (!hasAllOf(before.manifest, now.manifest)) return -Infinity;
+  if (before.losses !== now.losses) return -Infinity;
   return arrivals.firstTimeOf(before.sequenceTo, now.sequenceTo);
-}
-
-/** Whether a manifest still has all segments of an earlier one. */
-function hasAllOf(before: RegionManifest, now: RegionManifest): boolean {
-  if (before === now) return true;
-  if (before.regionId !== now.regionId || before.truncatedSequence !== now.truncatedSequence) return false;
-  const paths = new Set(now.segments.map(({ path }) => path));
-  return before.segments.every(({ path }) => paths.has(path));
 }

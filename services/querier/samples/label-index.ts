@@ -17,6 +17,7 @@ import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
 import { Integers } from './growing.js';
 import { MS_PER } from './millis.js';
+import { SegmentLosses } from './segment-losses.js';
 
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
@@ -75,6 +76,8 @@ export class LabelIndex implements SeriesRows {
   isObsolete = false;
   /** Of rows that came since the index was made. Whoever forgets rows makes a new index. */
   readonly arrivals = new ArrivalLog();
+  /** Of the region since then. */
+  readonly losses = new SegmentLosses();
   readonly #deps: LabelIndexDeps;
   readonly #labels = new Map<string, LabelValues>();
   readonly #byTagId = new Map<number, LabelValues>();
@@ -99,6 +102,7 @@ export class LabelIndex implements SeriesRows {
     this.#deps = deps;
   }
 
+  /** Tags that were added since are taken in as they come, and none changes its name. */
   fits(table: Table): boolean {
     this.#table = table;
     return true;
@@ -210,11 +214,11 @@ export class LabelIndex implements SeriesRows {
     return count;
   }
 
-  /** What was made of a series before under that key, else what `make` gives. */
-  cached(sid: number, key: string, make: () => Labels): Labels {
-    let made = this.#made.get(key);
-    if (made === undefined) this.#made.set(key, (made = []));
-    return (made[sid] ??= make());
+  /** Gives what was made of a series before under that key, else what `make` gives. */
+  cached(key: string, make: (sid: number) => Labels): (sid: number) => Labels {
+    const made = this.#made.get(key) ?? [];
+    this.#made.set(key, made);
+    return (sid) => (made[sid] ??= make(sid));
   }
 
   /** Calls back with each label of a series that is not empty. */

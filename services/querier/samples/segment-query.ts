@@ -41,10 +41,13 @@ export interface SegmentQuery {
 
 const RANGES_MAX = 16;
 
-/** @param names columns that the files have. */
-export function segmentQuery(table: Table, names: FileColumns, columns: SampleColumns): SegmentQuery {
+/**
+ * @param names columns that the files have.
+ * @param isEarly whether some of their times may be before 1970.
+ */
+export function segmentQuery(table: Table, names: FileColumns, columns: SampleColumns, isEarly: boolean): SegmentQuery {
   const time = timeIndexOf(table);
-  const timeSql = millisSql(quoteName(names.get(time.id) ?? time.name), dataType(time.type).timeUnit ?? 'ns');
+  const timeSql = millisSql(quoteName(names.get(time.id) ?? time.name), dataType(time.type).timeUnit ?? 'ns', isEarly);
   const nameOf = (id: number | undefined): string | undefined => (id === undefined ? undefined : names.get(id));
   const value = nameOf(columns.value);
   const start = nameOf(columns.start);
@@ -79,9 +82,12 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
   };
 }
 
-/** Times come back from Parquet as microseconds or nanoseconds. */
-function millisSql(name: string, unit: TimeUnit): string {
-  return unit === 'ns' ? `(epoch_ns(${name}) // 1000000)` : `(epoch_us(${name}) // 1000)`;
+/** Milliseconds, rounded down. Times come back from Parquet as microseconds or nanoseconds. */
+function millisSql(name: string, unit: TimeUnit, isEarly: boolean): string {
+  const [time, divisor] = unit === 'ns' ? [`epoch_ns(${name})`, 1_000_000] : [`epoch_us(${name})`, 1000];
+  const whole = `${time} // ${divisor}`;
+  // The engine rounds towards zero. Where no time is negative, a second division would be for nothing.
+  return isEarly ? `(${whole} - (${time} % ${divisor} < 0)::BIGINT)` : `(${whole})`;
 }
 
 function timeConditions({ fromMs, toMs }: MillisRange): string[] {

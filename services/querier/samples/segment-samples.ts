@@ -43,7 +43,8 @@ interface Known {
 
 /** A segment of which something has to be read. */
 interface Lacking extends SegmentWanted {
-  readonly known: Map<number, Known>;
+  /** Of what is known of it. */
+  readonly key: string;
   /** Places of the series that have to be read. */
   readonly places: readonly number[];
   readonly found: (Piece | undefined)[];
@@ -58,7 +59,8 @@ interface Batch {
 /** What one question to the engine brought of one segment. */
 interface Load {
   readonly bytes: number;
-  readonly known: Map<number, Known>;
+  /** Of the segment, in what is known. */
+  readonly key: string;
   readonly sids: readonly number[];
   usedAt: number;
 }
@@ -67,11 +69,13 @@ interface Load {
 const BATCH_FILES = 64;
 const BATCH_ROWS = 4 * 1024 * 1024;
 const BYTES_PER_SERIES = 100;
+/** What is around the series of a load. */
+const BYTES_PER_LOAD = 500;
 
 /** Samples of segments, decoded, by series; those that were not asked for the longest go when there are too many. */
 export class SegmentSamples {
   readonly #deps: SegmentSamplesDeps;
-  /** By file and columns, then by series. */
+  /** By file and columns, then by series; none is empty: files come and go. */
   readonly #known = new Map<string, Map<number, Known>>();
   readonly #loads = new Set<Load>();
   #bytes = 0;
@@ -81,6 +85,11 @@ export class SegmentSamples {
 
   constructor(deps: SegmentSamplesDeps) {
     this.#deps = deps;
+  }
+
+  /** Pairs of a file and columns of which something is kept. */
+  get keptCount(): number {
+    return this.#known.size;
   }
 
   /**
@@ -99,9 +108,9 @@ export class SegmentSamples {
     const found = wanted.map(({ sids }) => new Array<Piece | undefined>(sids.length));
     const lacking: Lacking[] = [];
     for (const [i, it] of wanted.entries()) {
-      const known = this.#knownOf(it.segment, columns);
-      const places = gaps(it, known, found[i], now);
-      if (places.length > 0) lacking.push({ ...it, known, places, found: found[i] });
+      const key = `${it.segment.path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
+      const places = gaps(it, this.#known.get(key) ?? NOTHING, found[i], now);
+      if (places.length > 0) lacking.push({ ...it, key, places, found: found[i] });
     }
     for (const batch of await this.#batchesOf(lacking)) {
       await this.#inTurn(call, place, async () => {
@@ -127,16 +136,6 @@ export class SegmentSamples {
     }
   }
 
-  #knownOf({ path }: Segment, columns: SampleColumns): Map<number, Known> {
-    const key = `${path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
-    let known = this.#known.get(key);
-    if (known === undefined) {
-      known = new Map();
-      this.#known.set(key, known);
-    }
-    return known;
-  }
-
   /** Segments that one question can be about: they have the same columns, and not too many rows. */
   async #batchesOf(lacking: readonly Lacking[]): Promise<Batch[]> {
     const batches: Batch[] = [];
@@ -156,10 +155,14 @@ export class SegmentSamples {
     return batches;
   }
 
-  #keep({ known, places, sids, range, found }: Lacking, bySid: PiecesBySid, now: number): void {
+  #keep({ key, places, sids, range, found }: Lacking, bySid: PiecesBySid, now: number): void {
     const pieces = places.map((at) => bySid.get(sids[at]));
-    const bytes = bytesOf(pieces.filter((piece) => piece !== undefined)) + places.length * BYTES_PER_SERIES;
-    const load: Load = { bytes, known, sids: places.map((at) => sids[at]), usedAt: now };
+    const around = BYTES_PER_LOAD + places.length * BYTES_PER_SERIES;
+    const bytes = around + bytesOf(pieces.filter((piece) => piece !== undefined));
+    const load: Load = { bytes, key, sids: places.map((at) => sids[at]), usedAt: now };
+    // Looked up only now: what was known when the read began may be gone.
+    const known = this.#known.get(key) ?? new Map<number, Known>();
+    this.#known.set(key, known);
     for (const [i, at] of places.entries()) {
       known.set(sids[at], { ...range, piece: pieces[i], load });
       found[at] = pieces[i];
@@ -174,10 +177,18 @@ export class SegmentSamples {
     const oldest = [...this.#loads].sort((a, b) => a.usedAt - b.usedAt);
     for (const it of oldest) {
       if (this.#bytes <= this.#deps.limitBytes / 2 || it === load) return;
-      this.#loads.delete(it);
-      this.#bytes -= it.bytes;
-      for (const sid of it.sids) if (it.known.get(sid)?.load === it) it.known.delete(sid);
+      this.#forget(it);
     }
+  }
+
+  #forget(load: Load): void {
+    const { bytes, key, sids } = load;
+    this.#loads.delete(load);
+    this.#bytes -= bytes;
+    const known = this.#known.get(key);
+    if (known === undefined) return;
+    for (const sid of sids) if (known.get(sid)?.load === load) known.delete(sid);
+    if (known.size === 0) this.#known.delete(key);
   }
 
   async #read(
@@ -189,13 +200,16 @@ export class SegmentSamples {
     const check = (): void => checkCall(call);
     check();
     const { files, connection, clock } = this.#deps;
-    const query = segmentQuery(table, names, columns);
+    const isEarly = segments.some(({ segment }) => segment.timeFirst < 0n);
+    const query = segmentQuery(table, names, columns, isEarly);
     const paths = segments.map(({ segment }) => files.absolute(segment.path));
     const sql = query.sql({ paths, ...conditionsOf(segments) });
     const result = await connection.run(sql);
     return decodeRows(result, query, paths.length, new Slices(clock, { check }));
   }
 }
+
+const NOTHING: ReadonlyMap<number, Known> = new Map();
 
 /** Looks for what is known. @returns places of the series of which it is not enough. */
 function gaps(

@@ -62,9 +62,9 @@ export class TableSamples {
   /** What it sees, to be compared with what a later query sees. */
   get state(): TableState {
     const regions = this.#views.map(({ series, sequenceTo, manifest }) => {
-      return { arrivals: series?.arrivals, sequenceTo, manifest };
+      return { arrivals: series?.arrivals, sequenceTo, losses: series?.losses.upTo(manifest) };
     });
-    return { table: this.table, regions, oldestMs: this.#oldestMs };
+    return { schemaVersion: this.table.schemaVersion, regions, oldestMs: this.#oldestMs };
   }
 
   release(): void {
@@ -88,10 +88,10 @@ export class TableSamples {
       if (sids.length === 0) continue;
       for (const field of fields) {
         const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
-        const name = fields.length > 1 ? field.name : undefined;
+        const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
         const slices = this.#slices(call);
         for (const [sid, piece] of pieces) {
-          found.push(sampleSeries(this.#labelsOf(index, sid, name), piece));
+          found.push(sampleSeries(labelsOf(sid), piece));
           if (slices.isOver(workOf(piece))) await slices.turn();
         }
       }
@@ -109,8 +109,8 @@ export class TableSamples {
       const sids = this.#matching(view, index, matchers);
       for (const field of fields) {
         const group = { view, field, samples: this };
-        const name = fields.length > 1 ? field.name : undefined;
-        for (const sid of sids) yield { labels: this.#labelsOf(index, sid, name), sid, group };
+        const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
+        for (const sid of sids) yield { labels: labelsOf(sid), sid, group };
       }
     }
   }
@@ -127,8 +127,9 @@ export class TableSamples {
     for (const view of this.#views) {
       const index = view.series;
       if (index === undefined) continue;
+      const forms = fields.map(({ name }) => this.#labelsOf(index, fields.length > 1 ? name : undefined));
       for (const sid of await this.#inRange(view, matchers, range, slices)) {
-        for (const field of fields) visit(this.#labelsOf(index, sid, fields.length > 1 ? field.name : undefined));
+        for (const labelsOf of forms) visit(labelsOf(sid));
         if (slices.isOver(SERIES_WORK)) await slices.turn();
       }
     }
@@ -274,11 +275,15 @@ export class TableSamples {
     return new Slices(this.#deps.clock, { check: () => checkCall(call) });
   }
 
-  /** Kept at the index: the same series has the same object in every query. */
-  #labelsOf(index: LabelIndex, sid: number, field: string | undefined): Labels {
-    return index.cached(sid, field ?? '', () => {
+  /**
+   * The labels of a series by its number. They are kept at the index, so that the same series has the same object in every
+   * query, under the names that they were made of: tables and fields are renamed.
+   */
+  #labelsOf(index: LabelIndex, field: string | undefined): (sid: number) => Labels {
+    const metric = isMetricTable(this.table) ? undefined : this.table.name;
+    return index.cached(JSON.stringify([metric, field]), (sid) => {
       const pairs: [string, string][] = [];
-      if (!isMetricTable(this.table)) pairs.push([METRIC_NAME, this.table.name]);
+      if (metric !== undefined) pairs.push([METRIC_NAME, metric]);
       index.labelsOf(sid, (name, value) => pairs.push([name, value]));
       if (field !== undefined) pairs.push([FIELD_LABEL, field]);
       return Labels.of(pairs);

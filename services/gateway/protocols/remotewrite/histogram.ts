@@ -1,3 +1,4 @@
+import { coarsened } from '#shared/histogram/coarsen';
 import {
   histogramProblem,
   STALE_HIGH,
@@ -100,7 +101,8 @@ export function readHistogram(scanner: WireScanner, from: number, end: number): 
     negativeBuckets: isFloat ? raw.negativeCounts : runningSums(raw.negativeDeltas),
   };
   const reason = histogramProblem(histogram);
-  return reason === '' ? { histogram: raw.isStale ? staleOf(histogram) : histogram, timeLow, timeHigh } : reason;
+  if (reason !== '') return reason;
+  return { histogram: raw.isStale ? staleOf(histogram) : coarsened(histogram), timeLow, timeHigh };
 }
 
 interface Range {

@@ -2,6 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Annotations } from '../annotations.js';
 import type { Expr } from '../ast.js';
+import { rfc3339 } from '../calendar.js';
 import { newSeries, SERIES_WORK, timeOf, type Env } from '../env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
 import { fraction, quantile } from '../histogram/quantile.js';
@@ -160,15 +161,12 @@ class Corrections {
       const what = `input to histogram_quantile needed to be fixed for monotonicity (see ${link})`;
       const bounds = `from buckets ${numberText(fromBound)} to ${numberText(toBound)}`;
       const size = `with a max diff of ${numberText(Number(largest.toPrecision(2)))}`;
-      const range = `from ${secondText(firstMs)} to ${secondText(lastMs)}`;
+      const [first, last] = [firstMs, lastMs].map((ms) => rfc3339(Math.trunc(ms / 1000)));
+      const range = `from ${first} to ${last}`;
       const where = ` for metric name ${JSON.stringify(name)}`;
       notes.info(`${what}${where}, ${bounds}, ${size}, over ${count} samples ${range}`, at);
     }
   }
-}
-
-function secondText(timeMs: number): string {
-  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }
 
 async function quantileSeries(

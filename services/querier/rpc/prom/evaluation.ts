@@ -8,7 +8,7 @@ import { DIALECT, runQuery, type PromAnswer, type PromQuery } from '../../promql
 import { Limits } from '../../promql/limits.js';
 import { parseQuery, type Dialect } from '../../promql/parse.js';
 import { selectorsOf } from '../../promql/selectors.js';
-import { isStepwise } from '../../promql/stepwise.js';
+import { isStepwise, reachMs } from '../../promql/stepwise.js';
 import type { SampleSources } from '../../samples/sample-source.js';
 import type { PromEngine, PromOutcome, PromQuestion, PromSession } from '../../sql/tql/engine.js';
 import { Databases } from './databases.js';
@@ -40,13 +40,10 @@ const KEPT_STEPS_MIN = 8;
 /** Step of subqueries that name none. */
 const SUBQUERY_STEP_MS = 60_000;
 
-/** How far in front of a range windows reach, but for a few. */
-const REACH_MS = 86_400_000;
-
-/** Whether samples that the range needs expire while its answer would be kept. */
-function mayExpire(states: States, startMs: number): boolean {
+/** Whether samples from a time on have expired: what was kept of a range that needs them is not true any more. */
+function mayExpire(states: States, fromMs: number): boolean {
   const tables = [...states.values()].flatMap((state) => [...state.values()]);
-  return tables.some(({ oldestMs }) => oldestMs > startMs - REACH_MS);
+  return tables.some(({ oldestMs }) => oldestMs > fromMs);
 }
 
 /** Who asks: the session's database, and what is read; what a source of its own reads is not kept. */
@@ -109,7 +106,7 @@ export class Evaluation implements PromEngine {
     const selectors = selectorsOf(expr).map(({ selector }) => selector);
     if (selectors.length === 0 || !isStepwise(expr)) return evaluate(asked);
     const states = await databases.states(selectors);
-    if (states === undefined || mayExpire(states, startMs)) return evaluate(asked);
+    if (states === undefined || mayExpire(states, startMs - reachMs(expr, lookbackMs))) return evaluate(asked);
     const key = JSON.stringify([session, query, stepMs, ((startMs % stepMs) + stepMs) % stepMs, lookbackMs]);
     return this.#ranges.answer({ key, startMs, stepMs, steps, states }, (fromMs, count) => {
       return evaluate({ ...asked, startMs: fromMs, endMs: fromMs + (count - 1) * stepMs });

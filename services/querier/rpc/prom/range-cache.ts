@@ -33,6 +33,8 @@ interface Entry extends Steps {
 }
 
 const SERIES_BYTES = 300;
+/** What is known of a table or of a region of one. */
+const STATE_BYTES = 150;
 /** A step's kind, value and text. */
 const STEP_BYTES = 70;
 /** An answer may take this share of all. */
@@ -85,7 +87,7 @@ export class RangeCache {
   /** @returns what is kept; undefined if it is too large. */
   #keep({ key, states }: CachedRange, { startMs, steps, series }: Steps): Steps | undefined {
     this.#forget(key);
-    const bytes = key.length * 2 + series.length * (SERIES_BYTES + steps * STEP_BYTES);
+    const bytes = key.length * 2 + bytesOf(states) + series.length * (SERIES_BYTES + steps * STEP_BYTES);
     if (bytes > this.#limitBytes * ENTRY_SHARE) return undefined;
     const entry = { startMs, steps, series: exact(series, steps), states, bytes };
     this.#entries.set(key, entry);
@@ -126,6 +128,12 @@ function answerOf({ steps }: CachedRange, series: readonly StepSeries[]): PromAn
 
 function noTexts(steps: number): (string | undefined)[] {
   return new Array<string | undefined>(steps).fill(undefined);
+}
+
+function bytesOf(states: States): number {
+  let count = 0;
+  for (const state of states.values()) for (const { regions } of state.values()) count += 1 + regions.length;
+  return count * STATE_BYTES;
 }
 
 function statesChangedFrom(before: States, now: States): number {

@@ -250,6 +250,36 @@ for (const [version, body] of [
       expect(third).to.deep.include({ schema: -53, customValues: [0.5, 1], positiveBuckets: [1, 2] });
     });
 
+    it('gives histograms of finer buckets the finest that are kept', () => {
+      const made = (schema: number, members: Record<string, unknown>) => {
+        const histogram = { sum: 1, schema, timestamp: TIME_MS, ...members };
+        const { rows, reasons } = decode([{ labels: [['__name__', 'm']], histograms: [histogram] }]);
+        expect(reasons).to.deep.equal([]);
+        return rows[0].histogram;
+      };
+      // Buckets -1, 0, 1, 2, 3 and 8 of schema 9: two at a time are one of schema 8.
+      const spans = [
+        { offset: -1, length: 5 },
+        { offset: 4, length: 1 },
+      ];
+      const integers = { count_int: 27, positive_spans: spans, positive_deltas: [1, 1, 1, 1, 1, 7] };
+      expect(made(9, integers)).to.deep.include({
+        ...{ schema: 8, count: 27, positiveBuckets: [3, 7, 5, 12] },
+        positiveSpans: [
+          { offset: 0, length: 3 },
+          { offset: 1, length: 1 },
+        ],
+      });
+      const floats = { count_float: 6, negative_spans: spans, negative_counts: [1, 1, 1, 1, 1, 1] };
+      expect(made(52, floats)).to.deep.include({
+        ...{ schema: 8, negativeBuckets: [2, 4] },
+        negativeSpans: [{ offset: 0, length: 2 }],
+      });
+      // The SDK of JavaScript has a single 3 in bucket 1661954 of schema 20: (2.9926.., 3.0007..] of schema 8.
+      const one = { count_int: 1, positive_spans: [{ offset: 1_661_954, length: 1 }], positive_deltas: [1] };
+      expect(made(20, one)).to.deep.include({ positiveSpans: [{ offset: 406, length: 1 }], positiveBuckets: [1] });
+    });
+
     it('keeps the marker of a histogram that ends', () => {
       const histograms = [{ sum: MARKED, timestamp: TIME_MS }];
       const marked = withBits(body([{ labels: [['__name__', 'm']], histograms }]), STALE);
@@ -258,7 +288,9 @@ for (const [version, body] of [
 
     it('refuses histograms that cannot be, with their series', () => {
       const bad: [Record<string, unknown>, string][] = [
-        [{ schema: 9 }, 'unsupported histogram schema 9'],
+        [{ schema: 53 }, 'unsupported histogram schema 53'],
+        [{ schema: -5 }, 'unsupported histogram schema -5'],
+        [{ schema: 9, positive_deltas: [1] }, 'histogram has 1 positive buckets, its spans need 0'],
         [{ count_int: 1 }, 'histogram has 0 observations in its buckets, its count is 1'],
         [{ count_float: 1, positive_deltas: [1] }, 'histogram mixes counts of integers and of floats'],
         [{ count_int: 1, zero_count_float: 1 }, 'histogram mixes counts of integers and of floats'],

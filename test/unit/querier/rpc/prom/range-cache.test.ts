@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import type { PromAnswer } from '#services/querier/promql/index';
 import { Labels } from '#services/querier/promql/labels';
 import type { StepSeries } from '#services/querier/promql/samples';
-import { RangeCache } from '#services/querier/rpc/prom/range-cache';
+import { ArrivalLog } from '#services/querier/samples/arrival-log';
+import { RangeCache, type States } from '#services/querier/rpc/prom/range-cache';
 
 const STEP_MS = 1000;
 
@@ -25,14 +26,17 @@ class Rig {
   readonly evaluated: [startMs: number, steps: number][] = [];
   readonly #cache: RangeCache;
   readonly #count: number;
+  readonly #states: States;
 
-  constructor(limitBytes: number, count: number) {
+  /** @param states of all questions. */
+  constructor(limitBytes: number, count: number, states: States = new Map()) {
+    this.#states = states;
     this.#cache = new RangeCache(limitBytes);
     this.#count = count;
   }
 
   async ask(startMs: number, steps: number): Promise<readonly StepSeries[]> {
-    const range = { key: 'k', startMs, stepMs: STEP_MS, steps, states: new Map() };
+    const range = { key: 'k', startMs, stepMs: STEP_MS, steps, states: this.#states };
     const { value } = await this.#cache.answer(range, (fromMs, count) => {
       this.evaluated.push([fromMs, count]);
       return Promise.resolve(answerAt(fromMs, count, this.#count));
@@ -76,5 +80,18 @@ describe('RangeCache', () => {
     expect(texts).to.equal(undefined);
     await rig.ask(0, 20);
     expect(rig.evaluated).to.have.length(2);
+  });
+
+  it('counts what is known of the tables of a query', async () => {
+    const regions = [{ arrivals: new ArrivalLog(), sequenceTo: 1n, losses: 0 }];
+    const tables = Array.from({ length: 1000 }, (_, id) => [id, { schemaVersion: 1, regions, oldestMs: 0 }] as const);
+    for (const [count, evaluations] of [
+      [10, 1],
+      [1000, 2],
+    ]) {
+      const rig = new Rig(1 << 18, 1, new Map([['public', new Map(tables.slice(0, count))]]));
+      for (let i = 0; i < 2; i++) await rig.ask(0, 20);
+      expect(rig.evaluated).to.have.length(evaluations);
+    }
   });
 });

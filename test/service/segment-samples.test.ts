@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { SegmentSamples } from '#services/querier/samples/segment-samples';
+import { SegmentFiles } from '#services/querier/snapshot/segment-files';
+import { systemClock } from '#shared/clock/clock';
+import { openSandbox } from '#shared/duckdb/engine';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { fieldsOf } from '#shared/schema/table-schema';
+import { LocalStore } from '#shared/segments/local-store';
+import { CALL, StorageRig } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const SEGMENTS = 5;
+
+describe('SegmentSamples', () => {
+  const cleanUps: (() => unknown)[] = [];
+
+  after(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp();
+  });
+
+  it('keeps nothing at all of files whose samples had to go', async () => {
+    const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    cleanUps.push(() => rig.stop());
+    const table = await rig.table('m');
+    for (let i = 0; i < SEGMENTS; i++) {
+      await rig.write(table, [{ host: 'x', time: BigInt(i), a: i }]);
+      await rig.flush(table);
+    }
+    const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
+    const spillFolder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const engine = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
+    cleanUps.push(() => engine.closeSync());
+    const connection = await engine.connect();
+    const files = new SegmentFiles(local, connection, () => Promise.resolve());
+    const samples = new SegmentSamples({ files, connection, clock: systemClock, limitBytes: 1 });
+    const [{ regionId }] = table.regions;
+    const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);
+    expect(segments).to.have.length(SEGMENTS);
+    const [{ id: value }] = fieldsOf(table);
+    const wantedOf = (all: typeof segments): Parameters<SegmentSamples['pieces']>[1] => {
+      const range = { fromMs: -1, toMs: 1 };
+      return all.map((segment) => {
+        return { segment, sids: Int32Array.of(0), metrics: undefined, areMost: true, range, isWhole: true };
+      });
+    };
+    const read = async (all: typeof segments): Promise<(number | undefined)[]> => {
+      const columns = { value, histogram: undefined, start: undefined };
+      const found = await samples.pieces(table, wantedOf(all), columns, { call: CALL, place: NO_PLACE });
+      return found.map(([piece]) => piece?.values[0]);
+    };
+    for (const segment of segments) await read([segment]);
+    expect(samples.keptCount).to.equal(1);
+    expect(await read(segments)).to.have.members([0, 1, 2, 3, 4]);
+    expect(samples.keptCount).to.equal(1);
+    const abort = AbortSignal.abort();
+    const gone = { call: { ...CALL, signal: abort }, place: NO_PLACE };
+    const columns = { value, histogram: undefined, start: 99 };
+    await samples.pieces(table, wantedOf(segments), columns, gone).catch(() => undefined);
+    expect(samples.keptCount).to.equal(1);
+  });
+});

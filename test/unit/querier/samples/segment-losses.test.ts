@@ -1,0 +1,26 @@
+import { expect } from 'chai';
+
+import { SegmentLosses } from '#services/querier/samples/segment-losses';
+import type { RegionManifest, Segment } from '#shared/contracts/gen/common';
+
+function manifest(paths: readonly string[], truncatedSequence = 0n): RegionManifest {
+  const segments = paths.map((path) => ({ path }) as Segment);
+  const bounds = { epoch: 1, watermark: 0n, truncatedSequence, version: 1n };
+  return { regionId: 1, tableId: 1, ...bounds, segments, seriesFiles: [] };
+}
+
+describe('SegmentLosses', () => {
+  it('tells whether a later manifest has all that an earlier one had', () => {
+    const losses = new SegmentLosses();
+    const first = losses.upTo(manifest(['a', 'b']));
+    expect(losses.upTo(manifest(['a', 'b']))).to.equal(first);
+    expect(losses.upTo(manifest(['b', 'a', 'c']))).to.equal(first);
+    const merged = losses.upTo(manifest(['d', 'c']));
+    expect(merged).not.to.equal(first);
+    expect(losses.upTo(manifest(['d', 'c', 'e'])), 'grown again').to.equal(merged);
+    expect(losses.upTo(manifest(['d', 'c', 'e'], 7n)), 'truncated').not.to.equal(merged);
+    // Of a read that began earlier.
+    const older = losses.upTo(manifest(['a', 'b']));
+    expect(older).not.to.be.oneOf([first, merged]);
+  });
+});
