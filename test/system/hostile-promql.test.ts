@@ -164,7 +164,7 @@ describe('hostile PromQL', function () {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
       const body = new URLSearchParams(form).toString();
       const heavy = almanac.post(`/v1/prometheus/api/v1/${path}`, body, headers);
-      expect(await servedDuring(heavy)).to.be.greaterThan(5);
+      expect(await servedDuring(heavy)).to.be.greaterThan(2);
       const { status, text } = await heavy;
       expect(status, text.slice(0, 300)).to.equal(503);
     });

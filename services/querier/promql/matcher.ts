@@ -119,6 +119,8 @@ function compileEngine(pattern: string): ValueTest {
 
 /** Greatest weight of an expression for the engine: about a tenth of a second of compiling. */
 const WEIGHT_MAX = 64 * 1024;
+/** Lists of names are long, and soon compiled; repeats need not have so many instructions. */
+const REPEAT_WEIGHT = 3;
 /** A class of Unicode has hundreds of ranges. */
 const UNICODE_WEIGHT = 64;
 /** Quoted text, an escape, a class, how often the last part comes (most times last), or a character. */
@@ -126,7 +128,7 @@ const PART =
   /\\Q[^]*?(?:\\E|$)|\\[pPx]\{\^?\w*\}|\\[pP]?.|\[\^?\]?(?:\\[^]|\[:\^?\w+:\]|[^\]\\])*\]|\{\d+(?:,(\d*))?\}|[^]/gu;
 const UNICODE_CLASS = /\\p/gi;
 
-/** About as many instructions as the expression is compiled to: what is repeated counts each time. */
+/** About as many instructions as the expression is compiled to, those that come of repeats more than once. */
 function weightOf(pattern: string): number {
   const outer: number[] = [];
   let sum = 0;
@@ -150,18 +152,19 @@ function weightOf(pattern: string): number {
       sum += own;
     }
   }
-  return Math.max(sum, pattern.length);
+  const repeated = Math.max(0, sum - pattern.length);
+  return pattern.length + repeated * REPEAT_WEIGHT;
 }
 
 /** Instructions that one match may look at: less than a tenth of a second. */
-const MATCH_STEPS_MAX = 400_000;
+const MATCH_STEPS_MAX = 300_000;
 /** With groups it is another automaton, whose steps are quick in a small program, and slow with the groups they carry. */
 const GROUPS_STEPS_MAX = 3_000_000;
 const SMALL_PROGRAM = 1_000;
 const GROUPS_PER_STEP = 64;
 
 /** The group of a match by its number or name; `''` if there is none. */
-export type Groups = (name: string) => string;
+type Groups = (name: string) => string;
 
 /**
  * An expression of RE2, in which a dot matches a line end.
@@ -170,7 +173,7 @@ export type Groups = (name: string) => string;
  * instructions are counted that a match looks at. A weight of both told beforehand would refuse what is quick: most
  * expressions are in few states, each of which is made once, however long the text is.
  */
-export class Regex {
+class Regex {
   readonly #engine: RE2JS;
   readonly #size: number;
   #stepsLeft = 0;
