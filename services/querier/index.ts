@@ -98,7 +98,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   });
-  const extras = new TableExtras(sqlMethod, config.promql.names);
+  const extras = new TableExtras(sqlMethod, config.promql.names, clock);
   return {
     service: {
       sql: (request, call) => wholeResults(sqlMethod(request, call)),

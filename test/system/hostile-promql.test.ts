@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
@@ -6,6 +8,11 @@ import { tempFolder } from '#test/support/temp-folder';
 const T0 = 1_700_000_000;
 const SERIES = 100;
 const SAMPLES = 1_200;
+/** Any number of `a` and `b` up to 2,000, in thousands of states at once. */
+const MANY_STATES = '(?:a?b?){1000}';
+/** Takes some milliseconds for each value of `w`. */
+const SLOW = '(?:[0-7]?[-4-9a-f]?){1000}x';
+const VALUES = 400;
 
 /** Queries that would take without end, or all memory, and what they hear. */
 const HOSTILE: readonly (readonly [name: string, query: string, range: string, status: number, error: RegExp])[] = [
@@ -32,6 +39,20 @@ const HOSTILE: readonly (readonly [name: string, query: string, range: string, s
     /./,
   ],
   [
+    'a pattern that takes long for one value',
+    `label_replace(label_replace(m{i="1"}, "i", "${'ab'.repeat(500)}", "i", ".*"), "j", "$1", "i", "(${MANY_STATES})c?")`,
+    `start=${T0}&end=${T0}&step=1`,
+    422,
+    /regular expression takes too long/,
+  ],
+  [
+    'a pattern that is short and becomes a million instructions',
+    `m{i=~"(?:${'a?b?'.repeat(300)}){1000}"}`,
+    `start=${T0}&end=${T0}&step=1`,
+    400,
+    /expression too large/,
+  ],
+  [
     'labels that grow',
     `label_join(${'label_join('.repeat(8)}m${', "i", "", "i", "i", "i", "i")'.repeat(8)}, "i", "", "i", "i", "i", "i")`,
     `start=${T0}&end=${T0 + 60}&step=15`,
@@ -39,6 +60,12 @@ const HOSTILE: readonly (readonly [name: string, query: string, range: string, s
     /label value of the query is longer/,
   ],
 ];
+
+/** Looks like a UUID. */
+function idOf(i: number): string {
+  const hash = createHash('sha256').update(String(i)).digest('hex');
+  return hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
 
 describe('hostile PromQL', function () {
   this.timeout(180_000);
@@ -54,6 +81,11 @@ describe('hostile PromQL', function () {
       }
       expect((await almanac.write(lines.join('\n'), 'precision=s')).status).to.equal(204);
     }
+  });
+
+  before(async () => {
+    const lines = Array.from({ length: VALUES }, (_, i) => `w,host=${idOf(i)} v=${i} ${T0}`);
+    await almanac.written(lines.join('\n'), 'precision=s');
   });
 
   after(async () => {
@@ -116,5 +148,31 @@ describe('hostile PromQL', function () {
     const { status, text } = await heavy;
     expect(status).to.equal(503);
     expect(text).to.match(/timed out/);
+  });
+
+  const selector = `w{host=~"${SLOW}"}`;
+  for (const [kind, path, form] of [
+    ['a query', 'query', { query: selector, time: String(T0), timeout: '300ms' }],
+    ['what leaves out', 'query', { query: selector.replace('=~', '!~'), time: String(T0), timeout: '300ms' }],
+    [
+      'label_replace',
+      'query',
+      { query: `label_replace(w, "a", "$1", "host", "(${SLOW})")`, time: String(T0), timeout: '300ms' },
+    ],
+  ] as const) {
+    it(`lets others be served between values of a pattern, and ends in time: ${kind}`, async () => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const body = new URLSearchParams(form).toString();
+      const heavy = almanac.post(`/v1/prometheus/api/v1/${path}`, body, headers);
+      expect(await servedDuring(heavy)).to.be.greaterThan(2);
+      const { status, text } = await heavy;
+      expect(status, text.slice(0, 300)).to.equal(503);
+    });
+  }
+
+  it('lets others be served while series are looked for by a pattern', async () => {
+    const heavy = almanac.get(`/v1/prometheus/api/v1/series?match[]=${encodeURIComponent(selector)}`);
+    expect(await servedDuring(heavy)).to.be.greaterThan(10);
+    expect((await heavy).status).to.equal(200);
   });
 });

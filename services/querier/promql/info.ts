@@ -5,7 +5,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Call, Expr, LabelMatcher, VectorSelector } from './ast.js';
 import { newSeries, SERIES_WORK, type Env } from './env.js';
 import { METRIC_NAME, printLabels, type Labels } from './labels.js';
-import { compileMatcher, matchesEmpty } from './matcher.js';
+import { compileMatcher, matchesEmpty, PLAIN_WORK, type ValueTest } from './matcher.js';
 import {
   hasSamples,
   HISTOGRAM,
@@ -42,14 +42,14 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
   const names = nameMatchers(matchers);
   const data = matchers.filter(({ name }) => name !== METRIC_NAME);
   const tests = names.map(compileMatcher);
-  const isInfo = ({ labels }: StepSeries): boolean => tests.every((test) => test(labels.get(METRIC_NAME)));
-  const plain = await without(vector, isInfo, env);
+  const plain = await without(vector, tests, env);
+  const isPlain = new Set(plain);
   const infos = await infoSeries(expr, plain, [...names, ...data], env);
   const results = new Map<string, MutableSeries>();
   const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
   const isOptional = data.every(matchesEmpty);
   for (const series of vector) {
-    const matching = isInfo(series) ? undefined : (infos.get(series.labels.only(IDENTIFYING).key) ?? []);
+    const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.turn();
       if (series.kinds[step] === NONE) continue;
@@ -72,16 +72,23 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
   return [...results.values()].filter(hasSamples);
 }
 
+/** The series whose names do not pass all tests. */
 async function without(
   vector: readonly StepSeries[],
-  isLeftOut: (series: StepSeries) => boolean,
+  tests: readonly ValueTest[],
   { limits }: Env,
 ): Promise<StepSeries[]> {
   const rest: StepSeries[] = [];
   for (const series of vector) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
-    if (!isLeftOut(series)) rest.push(series);
+    const name = series.labels.get(METRIC_NAME);
+    for (const test of tests) {
+      limits.spend(test.work ?? PLAIN_WORK);
+      if (limits.isDue) await limits.turn();
+      if (test(name)) continue;
+      rest.push(series);
+      break;
+    }
   }
   return rest;
 }

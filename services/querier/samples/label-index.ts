@@ -12,6 +12,7 @@ import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Labels } from '../promql/labels.js';
+import { PLAIN_WORK, type ValueTest } from '../promql/matcher.js';
 import type { SeriesRows } from '../snapshot/rows-form.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
@@ -66,7 +67,7 @@ export interface LabelTest {
   readonly name: string;
   /** The only value that passes, where that is so. */
   readonly equals: string | undefined;
-  readonly passes: (value: string) => boolean;
+  readonly passes: ValueTest;
 }
 
 /** The series of one region in memory, found by their labels: each value of a label knows its series. */
@@ -182,13 +183,15 @@ export class LabelIndex implements SeriesRows {
     }
   }
 
-  /** The series that pass all tests, ascending. @param tests at least one. */
-  matching(tests: readonly LabelTest[], count = this.count): Int32Array {
+  /** The series that pass all tests, ascending. Others are served between values: an expression may take long for one. */
+  async matching(tests: readonly LabelTest[], slices: Slices, count = this.count): Promise<Int32Array> {
     let found: Int32Array | undefined;
     // What names one value leaves the least to look at.
     const ordered = [...tests].sort((a, b) => rank(a) - rank(b));
     for (const test of ordered) {
-      found = found === undefined ? this.#passing(test, count) : this.#filtered(found, test);
+      const next = found === undefined ? this.#passing(test, slices, count) : this.#filtered(found, test, slices);
+      // What names one value has nothing to wait for.
+      found = next instanceof Int32Array ? next : await next;
       if (found.length === 0) break;
     }
     return found ?? Int32Array.from({ length: count }, (_, sid) => sid);
@@ -263,27 +266,41 @@ export class LabelIndex implements SeriesRows {
     return under.names;
   }
 
-  #passing(test: LabelTest, count: number): Int32Array {
+  #passing(test: LabelTest, slices: Slices, count: number): Int32Array | Promise<Int32Array> {
     const label = this.#labels.get(test.name);
     // Series without the label cannot be found by its values.
-    if (test.passes('')) return this.#without(label, test, count);
+    if (test.passes('')) return this.#without(label, test, slices, count);
     if (label === undefined) return NO_SERIES;
     if (test.equals !== undefined) {
       const number = label.numberOf(test.equals);
       return number === undefined ? NO_SERIES : below(label.series[number], count);
     }
-    const lists = label.series.filter((_, number) => test.passes(label.values[number]));
-    return union(
-      lists.map((list) => below(list, count)),
-      count,
-    );
+    return this.#withValue(label, test, slices, count);
+  }
+
+  /** The series that have a value that passes. */
+  async #withValue(label: LabelValues, { passes }: LabelTest, slices: Slices, count: number): Promise<Int32Array> {
+    const { work = PLAIN_WORK } = passes;
+    const lists: Int32Array[] = [];
+    for (const [number, value] of label.values.entries()) {
+      if (slices.isOver(work)) await slices.turn();
+      if (passes(value)) lists.push(below(label.series[number], count));
+    }
+    return union(lists, count);
   }
 
   /** The series that have no value that fails. */
-  #without(label: LabelValues | undefined, test: LabelTest, count: number): Int32Array {
+  async #without(
+    label: LabelValues | undefined,
+    { passes }: LabelTest,
+    slices: Slices,
+    count: number,
+  ): Promise<Int32Array> {
+    const { work = PLAIN_WORK } = passes;
     const fails = new Uint8Array(count);
     for (const [number, value] of label?.values.entries() ?? []) {
-      if (label === undefined || test.passes(value)) continue;
+      if (slices.isOver(work)) await slices.turn();
+      if (label === undefined || passes(value)) continue;
       for (const sid of below(label.series[number], count)) fails[sid] = 1;
     }
     let passing = 0;
@@ -294,19 +311,25 @@ export class LabelIndex implements SeriesRows {
     return found;
   }
 
-  #filtered(sids: Int32Array, test: LabelTest): Int32Array {
-    const label = this.#labels.get(test.name);
-    const passesAbsent = test.passes('');
+  async #filtered(sids: Int32Array, { name, passes }: LabelTest, slices: Slices): Promise<Int32Array> {
+    const label = this.#labels.get(name);
+    const passesAbsent = passes('');
+    const { work = PLAIN_WORK } = passes;
     if (label === undefined) return passesAbsent ? sids : NO_SERIES;
     const position = this.#positions.get(label) ?? -1;
     // 0: not known yet, 1: passes, 2: does not.
     const known = new Uint8Array(label.values.length);
-    return sids.filter((sid) => {
+    const found = new Int32Array(sids.length);
+    let length = 0;
+    for (const sid of sids) {
       const number = this.#valueOf(sid, position);
-      if (number < 0) return passesAbsent;
-      if (known[number] === 0) known[number] = test.passes(label.values[number]) ? 1 : 2;
-      return known[number] === 1;
-    });
+      if (number >= 0 && known[number] === 0) {
+        if (slices.isOver(work)) await slices.turn();
+        known[number] = passes(label.values[number]) ? 1 : 2;
+      }
+      if (number < 0 ? passesAbsent : known[number] === 1) found[length++] = sid;
+    }
+    return found.subarray(0, length);
   }
 
   /** Number of the value that a series has of the label at `position`; -1: none. */

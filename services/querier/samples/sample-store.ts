@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
-import type { Call } from '#shared/contracts/call';
+import { Slices } from '#shared/clock/slices';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -13,7 +14,7 @@ import { isAppendOnly } from '#shared/schema/table-schema';
 import type { LabelMatcher } from '../promql/ast.js';
 import { FIELD_LABEL } from '../promql/field-matchers.js';
 import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../promql/labels.js';
-import { compileMatcher } from '../promql/matcher.js';
+import { compileMatcher, passing } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
@@ -143,7 +144,7 @@ class OpenDatabase implements DatabaseSamples {
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
     const found: SampleSeries[] = [];
-    for (const table of this.#meant(matchers)) {
+    for (const table of await this.#meant(matchers)) {
       const series = await this.#retrying(table, (samples) => samples.select(matchers, fromMs, toMs, this.#call));
       for (const one of series) found.push(one);
     }
@@ -152,8 +153,10 @@ class OpenDatabase implements DatabaseSamples {
 
   async state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState> {
     const states = new Map<number, TableState>();
-    for (const table of new Set(matcherSets.flatMap((matchers) => this.#meant(matchers)))) {
-      states.set(table.tableId, (await this.#samples(table)).state);
+    for (const matchers of matcherSets) {
+      for (const table of await this.#meant(matchers)) {
+        if (!states.has(table.tableId)) states.set(table.tableId, (await this.#samples(table)).state);
+      }
     }
     return states;
   }
@@ -162,13 +165,15 @@ class OpenDatabase implements DatabaseSamples {
     const { clock } = this.#store;
     const places = async (): Promise<SeriesPlace[]> => {
       const found: SeriesPlace[] = [];
-      for (const table of this.#meant(matchers)) {
-        for (const place of (await this.#samples(table)).places(matchers)) found.push(place);
+      for (const table of await this.#meant(matchers)) {
+        for await (const places of (await this.#samples(table)).places(matchers, this.#call)) {
+          for (const place of places) found.push(place);
+        }
       }
       return found;
     };
     const refresh = async (): Promise<void> => {
-      for (const table of this.#meant(matchers)) await this.#renewed(table);
+      for (const table of await this.#meant(matchers)) await this.#renewed(table);
     };
     return storedSeries({ places, refresh, range: { fromMs, toMs }, clock, call: this.#call });
   }
@@ -250,14 +255,14 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   /** Tables whose series can fit: ordinary ones are a metric each. */
-  #meant(matchers: readonly LabelMatcher[]): Table[] {
+  async #meant(matchers: readonly LabelMatcher[]): Promise<Table[]> {
     const tests = matchers.filter(({ name }) => name === METRIC_NAME).map((matcher) => compileMatcher(matcher));
     const isNamed = matchers.some(({ name, op, value }) => name === METRIC_NAME && op === '=' && value !== '');
-    return this.#tables.filter((table) => {
-      if (isMetricTable(table)) return true;
-      // Logs and traces are read where they are named, and not found by looking around.
-      return (isNamed || !isAppendOnly(table)) && tests.every((test) => test(table.name));
-    });
+    // Logs and traces are read where they are named, and not found by looking around.
+    const ordinary = this.#tables.filter((table) => !isMetricTable(table) && (isNamed || !isAppendOnly(table)));
+    const slices = new Slices(this.#store.clock, { check: () => checkCall(this.#call) });
+    const meant = new Set(await passing(ordinary, ({ name }) => name, tests, slices));
+    return this.#tables.filter((table) => isMetricTable(table) || meant.has(table));
   }
 
   async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
@@ -270,7 +275,7 @@ class OpenDatabase implements DatabaseSamples {
   ): Promise<void> {
     const sets = query.matcherSets.length === 0 ? [[]] : query.matcherSets;
     for (const matchers of sets) {
-      for (const table of this.#meant(matchers)) await visit(await this.#samples(table), matchers);
+      for (const table of await this.#meant(matchers)) await visit(await this.#samples(table), matchers);
     }
   }
 

@@ -7,7 +7,7 @@ import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 
 import type { LabelMatcher } from '../promql/ast.js';
-import { FIELD_LABEL, fieldTest } from '../promql/field-matchers.js';
+import { FIELD_LABEL, fieldsMeant } from '../promql/field-matchers.js';
 import { Labels, METRIC_NAME } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
@@ -78,18 +78,18 @@ export class TableSamples {
     toMs: number,
     call: Call,
   ): Promise<readonly SampleSeries[]> {
-    const fields = this.#fieldsOf(matchers);
+    const slices = this.#slices(call);
+    const fields = await this.#fieldsOf(matchers, slices);
     const found: SampleSeries[] = [];
     if (fields.length === 0) return found;
     for (const view of this.#views) {
       const index = view.series;
       if (index === undefined) continue;
-      const sids = this.#matching(view, index, matchers);
+      const sids = await this.#matching(view, index, matchers, slices);
       if (sids.length === 0) continue;
       for (const field of fields) {
         const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
         const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-        const slices = this.#slices(call);
         for (const [sid, piece] of pieces) {
           found.push(sampleSeries(labelsOf(sid), piece));
           if (slices.isOver(workOf(piece))) await slices.turn();
@@ -100,17 +100,18 @@ export class TableSamples {
   }
 
   /** The series that fit all matchers, whether they have samples or not. */
-  *places(matchers: readonly LabelMatcher[]): Iterable<SeriesPlace> {
-    const fields = this.#fieldsOf(matchers);
+  async *places(matchers: readonly LabelMatcher[], call: Call): AsyncIterable<readonly SeriesPlace[]> {
+    const slices = this.#slices(call);
+    const fields = await this.#fieldsOf(matchers, slices);
     if (fields.length === 0) return;
     for (const view of this.#views) {
       const index = view.series;
       if (index === undefined) continue;
-      const sids = this.#matching(view, index, matchers);
+      const sids = await this.#matching(view, index, matchers, slices);
       for (const field of fields) {
         const group = { view, field, samples: this };
         const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-        for (const sid of sids) yield { labels: labelsOf(sid), sid, group };
+        yield Array.from(sids, (sid) => ({ labels: labelsOf(sid), sid, group }));
       }
     }
   }
@@ -122,8 +123,8 @@ export class TableSamples {
     call: Call,
     visit: (labels: Labels) => void,
   ): Promise<void> {
-    const fields = this.#fieldsOf(matchers);
     const slices = this.#slices(call);
+    const fields = await this.#fieldsOf(matchers, slices);
     for (const view of this.#views) {
       const index = view.series;
       if (index === undefined) continue;
@@ -140,7 +141,7 @@ export class TableSamples {
     const slices = this.#slices(call);
     for (const view of this.#views) {
       const sids = await this.#inRange(view, matchers, range, slices);
-      if (sids.length > 0) return this.#fieldsOf(matchers).map(({ name }) => name);
+      if (sids.length > 0) return (await this.#fieldsOf(matchers, slices)).map(({ name }) => name);
     }
     return [];
   }
@@ -166,11 +167,12 @@ export class TableSamples {
   /** Ids of the columns of which a metric has values; that of the value if it has none at all. */
   async fieldsOf(metric: string): Promise<ReadonlySet<number>> {
     const matcher = { name: METRIC_NAME, op: '=', value: metric } as const;
+    const slices = new Slices(this.#deps.clock);
     const found = new Set<number>();
     for (const { id } of fieldsOf(this.table)) {
       for (const view of this.#views) {
         if (view.series === undefined) continue;
-        const sids = this.#matching(view, view.series, [matcher]);
+        const sids = await this.#matching(view, view.series, [matcher], slices);
         const isFresh = view.parts.some(({ part, rowCount }) => part.has(metric, sids, rowCount, id));
         if (
           isFresh ||
@@ -197,15 +199,19 @@ export class TableSamples {
   ): Promise<Int32Array> {
     const question = { view, table: this.table, range: { ...range, fromMs: Math.max(range.fromMs, this.#oldestMs) } };
     if (view.series === undefined || !mayHave(question)) return NOTHING;
-    return seriesInRange(question, this.#matching(view, view.series, matchers), slices);
+    return seriesInRange(question, await this.#matching(view, view.series, matchers, slices), slices);
   }
 
-  #fieldsOf(matchers: readonly LabelMatcher[]): readonly SampleField[] {
-    const isMeant = fieldTest(matchers);
-    return this.#fields.filter(({ name }) => isMeant(name));
+  #fieldsOf(matchers: readonly LabelMatcher[], slices: Slices): Promise<readonly SampleField[]> {
+    return fieldsMeant(this.#fields, matchers, slices);
   }
 
-  #matching({ seriesCount }: SampleView, index: LabelIndex, matchers: readonly LabelMatcher[]): Int32Array {
+  async #matching(
+    { seriesCount }: SampleView,
+    index: LabelIndex,
+    matchers: readonly LabelMatcher[],
+    slices: Slices,
+  ): Promise<Int32Array> {
     const isMetric = isMetricTable(this.table);
     const tests: LabelTest[] = [];
     for (const matcher of matchers) {
@@ -217,7 +223,7 @@ export class TableSamples {
       }
       tests.push({ name: matcher.name, equals: matcher.op === '=' ? matcher.value : undefined, passes });
     }
-    return index.matching(tests, seriesCount);
+    return index.matching(tests, slices, seriesCount);
   }
 
   /** Samples in the range by series, in their order; those without any are left out. @param sids ascending. */

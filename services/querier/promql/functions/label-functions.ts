@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Env } from '../env.js';
 import { compareLabels, METRIC_NAME, type Labels } from '../labels.js';
-import { compileRegex } from '../matcher.js';
+import { compileRegex, MATCH_WORK } from '../matcher.js';
 import { mergedSeries } from '../merge-series.js';
 import { natural } from '../natural-order.js';
 import type { StepSeries } from '../samples.js';
@@ -25,12 +25,9 @@ const labelReplace: ValueFunction = {
     }
     checkName(dst, 'destination', 'label_replace');
     return relabelled(vectorOf(args[0]), dst, env, (labels) => {
-      const matcher = regex.matcher(labels.get(src));
-      if (!matcher.matches()) return undefined;
-      return expanded(replacement, (group) => {
-        const index = /^\d+$/.test(group) ? Number(group) : regex.namedGroups()[group];
-        return index === undefined || index > matcher.groupCount() ? '' : (matcher.group(index) ?? '');
-      });
+      env.limits.spend(MATCH_WORK);
+      const groups = regex.groups(labels.get(src));
+      return groups === undefined ? undefined : expanded(replacement, groups);
     });
   },
 };

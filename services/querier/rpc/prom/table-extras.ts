@@ -1,4 +1,6 @@
-import type { Call } from '#shared/contracts/call';
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -6,7 +8,7 @@ import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, METRIC_NAME, type MetricNames } fro
 
 import type { LabelMatcher } from '../../promql/ast.js';
 import { compareLabels, Labels } from '../../promql/labels.js';
-import { compileMatcher } from '../../promql/matcher.js';
+import { compileMatcher, PLAIN_WORK } from '../../promql/matcher.js';
 import type { Exemplar, ExemplarQuery, MetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
 
 /** Rows that one answer is made of at most. */
@@ -21,16 +23,18 @@ interface Answer {
   readonly rows: readonly Row[];
 }
 
-type LabelTest = (labels: Labels) => boolean;
+type LabelTest = (labels: Labels) => Promise<boolean>;
 
 /** Metadata and exemplars as remote writes keep them, in two tables of each database. */
 export class TableExtras implements PromExtras {
   readonly #sql: QuerierService['sql'];
   readonly #names: MetricNames;
+  readonly #clock: Clock;
 
-  constructor(sql: QuerierService['sql'], names: MetricNames) {
+  constructor(sql: QuerierService['sql'], names: MetricNames, clock: Clock) {
     this.#sql = sql;
     this.#names = names;
+    this.#clock = clock;
   }
 
   async metadata(database: string, metric: string, call: Call): Promise<Map<string, MetricMetadata[]>> {
@@ -63,7 +67,8 @@ export class TableExtras implements PromExtras {
     ];
     const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
     const sql = `SELECT ${columns} FROM ${quoteName(exemplarsTable)}${where} ORDER BY ${time}`;
-    return bySeries((await this.#answer(sql, database, call)).rows, testOf(matcherSets));
+    const { rows } = await this.#answer(sql, database, call);
+    return bySeries(rows, testOf(matcherSets, new Slices(this.#clock, { check: () => checkCall(call) })));
   }
 
   /** The answer of a query; no rows if the table does not exist yet. */
@@ -96,19 +101,31 @@ function metricCondition(sets: ExemplarQuery['matcherSets']): string[] {
   return [`${quoteName(EXEMPLAR_COLUMNS.metric)} IN (${metrics.map((it) => quoteText(it ?? '')).join(', ')})`];
 }
 
-function testOf(sets: ExemplarQuery['matcherSets']): LabelTest {
+/** Others are served between values. */
+function testOf(sets: ExemplarQuery['matcherSets'], slices: Slices): LabelTest {
   const compiled = sets.map((matchers: readonly LabelMatcher[]) =>
     matchers.map((matcher) => ({ name: matcher.name, test: compileMatcher(matcher) })),
   );
-  return (labels) => compiled.some((tests) => tests.every(({ name, test }) => test(labels.get(name))));
+  return async (labels) => {
+    for (const tests of compiled) {
+      let fits = true;
+      for (const { name, test } of tests) {
+        if (slices.isOver(test.work ?? PLAIN_WORK)) await slices.turn();
+        fits = test(labels.get(name));
+        if (!fits) break;
+      }
+      if (fits) return true;
+    }
+    return false;
+  };
 }
 
 /** Rows in order of time by their series, those that fit. */
-function bySeries(rows: readonly Row[], fits: LabelTest): SeriesExemplars[] {
+async function bySeries(rows: readonly Row[], fits: LabelTest): Promise<SeriesExemplars[]> {
   const found = new Map<string, { readonly series: Labels; readonly exemplars: Exemplar[] } | undefined>();
   for (const [seriesLabels, exemplarLabels, value, timeMs] of rows) {
     const series = labelsOf(seriesLabels);
-    if (!found.has(series.key)) found.set(series.key, fits(series) ? { series, exemplars: [] } : undefined);
+    if (!found.has(series.key)) found.set(series.key, (await fits(series)) ? { series, exemplars: [] } : undefined);
     const exemplar = {
       labels: labelsOf(exemplarLabels),
       value: (value as number | null) ?? NaN,

@@ -34,7 +34,7 @@ export async function runTql(text: TqlText, context: StatementContext, session: 
   const asked = { text, expr, times, session };
   const type = typeOf(expr);
   if (type === 'string') return instantText(asked, context.deps.promql.stepsMax);
-  const subjects = await context.place.aside(() => subjectsOf(expr, session, context.deps.names, context.call));
+  const subjects = await context.place.aside(() => subjectsOf(expr, session, context.deps, context.call));
   const queries = type === 'vector' ? fieldQueries(expr, subjects) : [{ expr, isPart: false }];
   const series: (readonly StepSeries[])[] = [];
   const { startMs, stepMs } = times;

@@ -1,11 +1,13 @@
-import type { Call } from '#shared/contracts/call';
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { labelOfColumn } from '#shared/schema/label-column';
 import { tagsOf } from '#shared/schema/table-schema';
 
 import type { Expr, VectorSelector } from '../../promql/ast.js';
-import { FIELD_LABEL, fieldTest } from '../../promql/field-matchers.js';
+import { FIELD_LABEL, fieldsMeant } from '../../promql/field-matchers.js';
 import { METRIC_NAME } from '../../promql/labels.js';
 import { mapSelectors, selectorsOf } from '../../promql/selectors.js';
 import { sampleFields } from '../../samples/metric-table.js';
@@ -26,14 +28,25 @@ export type Subjects = ReadonlyMap<VectorSelector, Subject | undefined>;
 /** Fields that one statement evaluates side by side. */
 const FIELDS_MAX = 256;
 
+export interface SubjectDeps {
+  readonly names: TableNames;
+  readonly clock: Clock;
+}
+
 /** @throws `invalid_arguments` for a selector that does not name its metric, or a field that is not there. */
-export async function subjectsOf(expr: Expr, session: PromSession, names: TableNames, call: Call): Promise<Subjects> {
+export async function subjectsOf(
+  expr: Expr,
+  session: PromSession,
+  { names, clock }: SubjectDeps,
+  call: Call,
+): Promise<Subjects> {
+  const slices = new Slices(clock, { check: () => checkCall(call) });
   const subjects = new Map<VectorSelector, Subject | undefined>();
   for (const { selector } of selectorsOf(expr)) {
     const metric = metricOf(selector);
     const { database } = session.addressed(selector.matchers);
     const table = metric === undefined ? undefined : await names.find(database, metric, call);
-    subjects.set(selector, table === undefined ? undefined : subjectOf(table, selector));
+    subjects.set(selector, table === undefined ? undefined : await subjectOf(table, selector, slices));
   }
   return subjects;
 }
@@ -45,13 +58,13 @@ function metricOf({ matchers }: VectorSelector): string | undefined {
   throw new AlmanacError('invalid_arguments', `Matcher operator ${other.op} is not supported for ${METRIC_NAME}`);
 }
 
-function subjectOf(table: Table, { matchers }: VectorSelector): Subject | undefined {
-  const all = sampleFields(sourceOf(table)?.physical ?? table).map(({ name }) => name);
+async function subjectOf(table: Table, { matchers }: VectorSelector, slices: Slices): Promise<Subject | undefined> {
+  const all = sampleFields(sourceOf(table)?.physical ?? table);
   for (const { name, op, value } of matchers) {
-    if (name !== FIELD_LABEL || op !== '=' || all.includes(value)) continue;
+    if (name !== FIELD_LABEL || op !== '=' || all.some((field) => field.name === value)) continue;
     throw new AlmanacError('invalid_arguments', `Cannot find column ${value}`);
   }
-  const fields = all.filter(fieldTest(matchers));
+  const fields = (await fieldsMeant(all, matchers, slices)).map((field) => field.name);
   return fields.length === 0 ? undefined : { table, fields };
 }
 

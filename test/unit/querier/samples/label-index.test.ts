@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { LabelIndex } from '#services/querier/samples/label-index';
+import { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
@@ -73,6 +74,6 @@ describe('label index', () => {
     };
     expect([0, 1, 299].map(labelsOf)).to.deep.equal([['t0=job'], ['t0=job', 't1=v1'], ['t0=job', 't299=v299']]);
     const tests = [{ name: 't7', equals: 'v7', passes: (value: string) => value === 'v7' }];
-    expect([...index.matching(tests)]).to.deep.equal([7]);
+    expect([...(await index.matching(tests, new Slices(clock)))]).to.deep.equal([7]);
   });
 });
