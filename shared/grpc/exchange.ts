@@ -123,9 +123,8 @@ export class Exchange {
   /** A call that waits for a connection ends at its deadline too, but not because the peer is slow. */
   #late(): AlmanacError {
     const { channel, isPatient } = this.#link;
-    const state = channel.getConnectivityState(false);
-    const isAway = state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.CONNECTING;
-    return isPatient && isAway ? this.unanswered('cannot be reached') : lateError(this.#title);
+    const isAway = isPatient && channel.getConnectivityState(false) !== connectivityState.READY;
+    return isAway ? this.unanswered('cannot be reached') : lateError(this.#title);
   }
 
   readonly #onAbort = (): void => {
