@@ -7,7 +7,7 @@ import { callError, type Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { DEADLINE_MS_MAX, REQUEST_ID_KEY } from './options.js';
-import { fromStatus, lateError, UnansweredError } from './status.js';
+import { fromStatus, isOfPeer, lateError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
 export interface Link {
@@ -117,7 +117,9 @@ export class Exchange {
   }
 
   #failureOf(answer: StatusObject): AlmanacError | null {
-    return answer.code === status.OK ? null : fromStatus(answer, this.#title);
+    if (answer.code === status.OK) return null;
+    const isLate = answer.code === status.DEADLINE_EXCEEDED && !isOfPeer(answer);
+    return isLate ? this.#late() : fromStatus(answer, this.#title);
   }
 
   /** A call that waits for a connection ends at its deadline too, but not because the peer is slow. */

@@ -60,6 +60,11 @@ export function toStatus(error: AlmanacError): CrossingStatus {
   return { code, details: cut(error.message, SUMMARY_LENGTH_MAX), metadata };
 }
 
+/** Whether a status holds an error that `toStatus` took, and not what the transport says. */
+export function isOfPeer({ metadata }: StatusObject): boolean {
+  return metadata.get(ERROR_KEY).length > 0;
+}
+
 /** The error that `toStatus` took, or what the transport itself has to say. `title` names who was called. */
 export function fromStatus({ code, details, metadata }: StatusObject, title: string): AlmanacError {
   const [bytes] = metadata.get(ERROR_KEY);
