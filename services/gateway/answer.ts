@@ -38,7 +38,24 @@ export function send(context: RequestContext, { status, headers, body }: Answer)
   }
   all['content-length'] = bytes.length;
   response.writeHead(status, all);
-  response.end(bytes);
+  if (response.shouldKeepAlive || !isBodyComing(context)) response.end(bytes);
+  else endBehindBody(context, bytes);
+}
+
+/** Whether the client is still sending its body. */
+function isBodyComing({ request }: RequestContext): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+  return !request.complete && (coding !== undefined || length !== '0');
+}
+
+/**
+ * Ends the answer, and with it the connection, when the body is over, which nobody reads. A connection that is closed
+ * before is reset, and the client, busy with sending, does not see the answer.
+ */
+function endBehindBody({ request, response }: RequestContext, bytes: Uint8Array): void {
+  response.write(bytes);
+  request.once('close', () => response.end());
+  request.resume();
 }
 
 export function sendJson(context: RequestContext, status: number, value: unknown, headers?: Answer['headers']): void {

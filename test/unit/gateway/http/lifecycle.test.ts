@@ -170,6 +170,22 @@ describe('a request on its way', () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 
+  it('sees the answer to a body that is refused while it is sent, also if the connection ends with it', async () => {
+    rig = await startGatewayRig({ ALMANAC_HTTP__BODY_LIMIT: '10B' });
+    // More than the buffers of both sides hold; sent by a client that reads when all is sent.
+    const head = `POST ${WRITE} HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ${64 << 20}\r\n\r\n`;
+    const { hostname, port } = new URL(rig.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.pause();
+    socket.write(head);
+    const chunk = Buffer.alloc(1 << 20);
+    for (let i = 0; i < 64; i++) await new Promise((resolve) => socket.write(chunk, resolve));
+    let received = '';
+    for await (const text of socket.setEncoding('latin1')) received += String(text);
+    expect(received).to.match(/^HTTP\/1\.1 413 /).and.to.include('\r\nConnection: close\r\n');
+    expect((await fetch(`${rig.url}/health`)).status).to.equal(200);
+  });
+
   it('answers HEAD like GET, and names the methods of a path', async () => {
     rig = await startGatewayRig();
     const head = await sendRaw(rig.url, 'HEAD /status');
