@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
+import type { RequestHandler } from 'http-proxy-middleware';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -60,7 +60,21 @@ function pageHandler(version: string): Handler {
 
 /** Hands requests on, without the mount and without credentials for Almanac. */
 function proxyHandler(upstream: string): Handler {
-  const proxy: RequestHandler = createProxyMiddleware({
+  let loading: Promise<RequestHandler> | undefined;
+  return async (context: RequestContext) => {
+    const { request, response, path, search } = context;
+    const proxy = await (loading ??= loadProxy(upstream));
+    request.url = `${path.slice(MOUNT.length)}${search === '' ? '' : `?${search}`}`;
+    await proxy(request, response, (error: unknown) => {
+      if (error !== undefined) throw AlmanacError.from(error);
+    });
+  };
+}
+
+/** The library is loaded only where it is needed: it would take a twentieth of every start. */
+async function loadProxy(upstream: string): Promise<RequestHandler> {
+  const { createProxyMiddleware } = await import('http-proxy-middleware');
+  return createProxyMiddleware({
     target: upstream,
     changeOrigin: true,
     proxyTimeout: UPSTREAM_TIMEOUT_MS,
@@ -72,13 +86,6 @@ function proxyHandler(upstream: string): Handler {
       error: (_error, _request, response) => answerBadGateway(response),
     },
   });
-  return async (context: RequestContext) => {
-    const { request, response, path, search } = context;
-    request.url = `${path.slice(MOUNT.length)}${search === '' ? '' : `?${search}`}`;
-    await proxy(request, response, (error: unknown) => {
-      if (error !== undefined) throw AlmanacError.from(error);
-    });
-  };
 }
 
 /** The answer may be a bare socket, where there is nothing to say. */
