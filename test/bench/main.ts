@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { invariant } from '#shared/errors/invariant';
 import { measureIngest, runLoader, runProgram, type IngestFigures } from './ingest.js';
+import { measureCluster, type ClusterFigures, type ClusterPlan } from './cluster.js';
 import { measureQueries, type QueryFigures } from './query.js';
-import { print, printIngest, printQueries, writeResults } from './report.js';
+import { print, printCluster, printIngest, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
 import { measurePanels, type PromqlFigures } from './promql/measure.js';
 import { printPanels } from './promql/report.js';
@@ -27,6 +28,7 @@ Scenarios (default: ingest query)
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
+  cluster  the same rows and kinds, through 1 gateway, 2 ingesters, 1 querier and 1 metadata beside one process
   peers    runs the other scenarios on VictoriaMetrics, InfluxDB and Prometheus too, where they can
   all      everything
 
@@ -117,7 +119,13 @@ async function main(): Promise<void> {
       queries.set(kind.name, await loadAndQuery(kind, scenario, options));
     printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
   }
-  writeResults(options.name, options, { loads, panels, queries: Object.fromEntries(queries) });
+  let cluster: ClusterFigures | undefined;
+  if (options.scenarios.includes('cluster')) {
+    const scenario = { ...QUERY, ...options.sizes };
+    cluster = await measureCluster(clusterPlan(scenario, options));
+    printCluster(`cluster: ${title(scenario)}, ${options.connections} connections, flushed`, cluster);
+  }
+  writeResults(options.name, options, { cluster, loads, panels, queries: Object.fromEntries(queries) });
 }
 
 function connectionsTo(
@@ -150,7 +158,7 @@ function readOptions(): Options | undefined {
     },
   });
   if (values.help === true) return undefined;
-  const known = [...Object.keys(LOADS), 'remote-write', 'promql', 'query', 'peers', 'all'];
+  const known = [...Object.keys(LOADS), 'remote-write', 'promql', 'query', 'cluster', 'peers', 'all'];
   for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
@@ -181,6 +189,12 @@ function readOptions(): Options | undefined {
     connections: Number(values.connections ?? 4),
     name: values.name ?? `${withPeers ? 'peers-' : ''}${isAll ? 'all' : scenarios.join('-')}`,
   };
+}
+
+function clusterPlan(scenario: Scenario, { connections, port }: Options): ClusterPlan {
+  const shape = shapeOf(scenario);
+  const plan = { file: ensureLinesFile(shape), from: 0, to: rowCount(shape), batch: scenario.batch, connections };
+  return { ...plan, data: generate(shape), port };
 }
 
 function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Promise<IngestFigures> {

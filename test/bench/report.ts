@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
+import { BOUND, type ClusterFigures } from './cluster.js';
 import type { IngestFigures } from './ingest.js';
 import type { QueryFigures } from './query.js';
 import { REPOSITORY_ROOT } from './server-kinds.js';
@@ -40,6 +41,20 @@ export function printIngest(title: string, all: readonly IngestFigures[]): void 
     ];
     print(`${first.server} / ${peer.server}: ${ratios.join(', ')}`);
   }
+}
+
+export function printCluster(title: string, figures: ClusterFigures): void {
+  const rows = figures.kinds.map(({ kind, count, clusterP50Ms, standaloneP50Ms, problem }) => {
+    const boundMs = BOUND.factor * standaloneP50Ms + BOUND.ms;
+    const verdict = clusterP50Ms <= boundMs ? '' : 'OVER';
+    return [kind, ms(clusterP50Ms), ms(standaloneP50Ms), ms(boundMs), verdict, whole(count), problem];
+  });
+  printTable(title, [
+    ['kind, p50 ms', 'cluster', 'one process', `x ${BOUND.factor} + ${BOUND.ms}`, '', 'asked', ''],
+    ...rows,
+  ]);
+  const { clusterRowsPerSecond, standaloneRowsPerSecond } = figures;
+  print(`rows/s: cluster ${whole(clusterRowsPerSecond)}, one process ${whole(standaloneRowsPerSecond)}`);
 }
 
 /** Kinds down, servers across: p50 / p95 / max of each, and the ratio of p50 to the first server's. */

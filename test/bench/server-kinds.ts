@@ -11,15 +11,26 @@ import { toSql } from './tsbs/queries.js';
 /** The repository's root, seen from `dist/test/bench`. */
 export const REPOSITORY_ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
-/** Almanac as it ships: the program that `bin` names, in its default (durable) mode. */
+/** The program that `bin` names. */
+export const ALMANAC_PROGRAM = join(REPOSITORY_ROOT, programOf(join(REPOSITORY_ROOT, 'package.json')));
+
+function programOf(manifestPath: string): string {
+  const { bin } = JSON.parse(readFileSync(manifestPath, 'utf8')) as { bin: { almanac: string } };
+  return bin.almanac;
+}
+
+/** Almanac as it ships, in its default (durable) mode. */
 export const almanac: TsbsServerKind = {
   name: 'almanac',
-  command(dataFolder, port) {
-    const manifest: unknown = JSON.parse(readFileSync(join(REPOSITORY_ROOT, 'package.json'), 'utf8'));
-    const { bin } = manifest as { bin: { almanac: string } };
-    const program = join(REPOSITORY_ROOT, bin.almanac);
-    return [process.execPath, program, 'standalone', '--data-dir', dataFolder, '--http-addr', `127.0.0.1:${port}`];
-  },
+  command: (dataFolder, port) => [
+    process.execPath,
+    ALMANAC_PROGRAM,
+    'standalone',
+    '--data-dir',
+    dataFolder,
+    '--http-addr',
+    `127.0.0.1:${port}`,
+  ],
   readyPath: '/ready',
   writePath: '/v1/lineproto/write?db=public&precision=ns',
   storeFolders: ['store', 'metadata'],

@@ -36,7 +36,8 @@ export interface PromqlTarget {
   readonly cpuSeconds: () => number;
 }
 
-const REPEATS = 12;
+/** Enough that each server runs as it does after some minutes of work. */
+const REPEATS = 50;
 const CLIENTS = 8;
 const CLIENTS_MS = 6_000;
 
