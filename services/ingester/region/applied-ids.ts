@@ -41,12 +41,12 @@ export class AppliedIds {
   }
 
   /**
-   * All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 5 MiB.
+   * All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 2.1 MiB.
    *
    * @param hasKeys whether ids made from keys are in it.
    */
   encode({ hasKeys = true } = {}): Uint8Array {
-    const incarnations = [...this.#incarnations];
+    const incarnations = this.#encoded();
     const rangeCount = incarnations.reduce((sum, [, ranges]) => sum + ranges.count, 0);
     const keyed = hasKeys ? [...this.#keyed.keys()] : [];
     const bytes = new Uint8Array(12 + incarnations.length * 20 + rangeCount * 16 + keyed.length * 16);
@@ -65,6 +65,14 @@ export class AppliedIds {
       at += 16;
     }
     return bytes;
+  }
+
+  /** All senders, most of whom have one range; without those that were not heard of the longest if that is too much. */
+  #encoded(): [bigint, Ranges][] {
+    const newest = [...this.#incarnations].reverse();
+    let rangeCount = 0;
+    const end = newest.findIndex(([, ranges]) => (rangeCount += ranges.count) > ENCODED_RANGES_MAX);
+    return (end === -1 ? newest : newest.slice(0, end)).reverse();
   }
 
   /** Adds what an earlier owner encoded. @throws `storage_unavailable` if it cannot be read. */
@@ -135,9 +143,11 @@ export interface KeyMemory {
 /** So long ids of keys are remembered where nothing else is asked for. */
 const KEYED_MS = 3_600_000;
 
-/** Senders that are remembered; a sender gets a new incarnation at each start. With all their ranges they are 4 MiB. */
+/** Senders that are remembered; a sender gets a new incarnation at each start. */
 const INCARNATIONS_MAX = 256;
 const RANGES_MAX = 1024;
+/** Of all senders together: 1 MiB. */
+const ENCODED_RANGES_MAX = 65_536;
 /** Ids of keys that are remembered. */
 const KEYED_MAX = 65_536;
 const FORMAT = 1;

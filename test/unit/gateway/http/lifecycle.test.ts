@@ -182,7 +182,9 @@ describe('a request on its way', () => {
     for (let i = 0; i < 64; i++) await new Promise((resolve) => socket.write(chunk, resolve));
     let received = '';
     for await (const text of socket.setEncoding('latin1')) received += String(text);
-    expect(received).to.match(/^HTTP\/1\.1 413 /).and.to.include('\r\nConnection: close\r\n');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 413 /)
+      .and.to.include('\r\nConnection: close\r\n');
     expect((await fetch(`${rig.url}/health`)).status).to.equal(200);
   });
 

@@ -90,6 +90,14 @@ describe('AppliedIds', () => {
     expect(ids.encode().length).to.be.lessThan(2_200_000);
   });
 
+  it('hands over what it knows of every sender', () => {
+    const ids = new AppliedIds(keys);
+    for (let sender = 1n; sender <= 256n; sender++) ids.add(id(7, sender));
+    const next = new AppliedIds(keys);
+    next.adopt(ids.encode());
+    for (let sender = 1n; sender <= 256n; sender++) expect(next.state(id(7, sender))).to.equal('applied');
+  });
+
   it('forgets ids from keys after an hour, or later if it was asked to', async () => {
     for (const [windowMs, keptMs] of [
       [300_000, 3_600_000],
