@@ -49,6 +49,7 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
   const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
   const isOptional = data.every(matchesEmpty);
   for (const series of vector) {
+    // An info series stays as it is; a plain one may have no info series at all.
     const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.turn();
