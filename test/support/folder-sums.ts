@@ -12,8 +12,3 @@ export function folderSums(folder: string): Record<string, string> {
   }
   return sums;
 }
-
-/** Names of the temporary folders that programs left behind, of those that begin with `prefix`. */
-export function leftFolders(temporary: string, prefix: string): string[] {
-  return readdirSync(temporary).filter((name) => name.startsWith(prefix));
-}

@@ -8,7 +8,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import Database from 'better-sqlite3';
@@ -16,7 +15,7 @@ import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
 import { Cluster } from '#test/support/cluster';
-import { folderSums, leftFolders } from '#test/support/folder-sums';
+import { folderSums } from '#test/support/folder-sums';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
 import { runAlmanac, type ProgramEnd } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
@@ -52,6 +51,7 @@ describe('almanac check', function () {
   const last: (() => void)[] = [];
   let filled = '';
   let folder = '';
+  let temporary = '';
 
   before(async () => {
     filled = tempFolder((cleanUp) => last.push(cleanUp));
@@ -62,6 +62,7 @@ describe('almanac check', function () {
   });
   beforeEach(() => {
     folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    temporary = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     cpSync(filled, folder, { recursive: true });
   });
   afterEach(async () => {
@@ -71,9 +72,9 @@ describe('almanac check', function () {
   /** Runs the command and sees that it left everything as it was. */
   async function check(...flags: string[]): Promise<ProgramEnd & { readonly lines: string[] }> {
     const before = folderSums(folder);
-    const end = await runAlmanac(['check', folder, ...flags]);
+    const end = await runAlmanac(['check', folder, ...flags], { environment: { TMPDIR: temporary } });
     expect(folderSums(folder)).to.deep.equal(before);
-    expect(leftFolders(tmpdir(), 'almanac-check-')).to.deep.equal([]);
+    expect(readdirSync(temporary), 'left behind').to.deep.equal([]);
     return { ...end, lines: end.stdout.trimEnd().split('\n') };
   }
 
