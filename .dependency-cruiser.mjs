@@ -133,7 +133,8 @@ export default {
     door('@node-rs/crc32', ['^shared/bytes/']),
     rule(
       'door-fs',
-      { pathNot: ['^shared/fs/', '^test/'] },
+      // The loader runs before anything of ours is there.
+      { pathNot: ['^shared/fs/', '^services/cli/program\\.cjs$', '^test/'] },
       { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     ),
   ],

@@ -14,9 +14,8 @@ const EXAMPLES = `Examples:
   almanac config print --sources          see what it is set to, and why
 `;
 
-await run();
-
-async function run(): Promise<void> {
+/** Runs the command of `process.argv`; resolves when it is done, a server when it is ready. */
+export async function run(): Promise<void> {
   const context: CommandContext = {
     stdin: process.stdin,
     stdout: process.stdout,

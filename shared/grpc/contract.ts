@@ -1,5 +1,3 @@
-import { fileURLToPath } from 'node:url';
-
 import protobuf from 'protobufjs';
 
 import type { AdminService } from '#shared/contracts/gen/admin';
@@ -7,6 +5,7 @@ import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { invariant } from '#shared/errors/invariant';
+import { PROGRAM_ROOT } from '#shared/fs/program-root';
 
 import { MessageType } from './message-type.js';
 import { SCALARS } from './scalars.js';
@@ -39,7 +38,7 @@ export interface Contract {
 }
 
 /** The contracts lie beside the source, not in the compiled tree. */
-const PROTO_ROOT = fileURLToPath(new URL('../../../proto/', import.meta.url));
+const PROTO_ROOT = `${PROGRAM_ROOT}proto/`;
 
 const CONTRACTS = new Map<string, Contract>();
 

@@ -1,5 +1,4 @@
-import { fileURLToPath } from 'node:url';
-
+import { PROGRAM_ROOT } from '#shared/fs/program-root';
 import { readTextFile } from '#shared/fs/text-file';
 
 /** What is running. */
@@ -10,11 +9,9 @@ export interface BuildInfo {
   readonly branch: string;
 }
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-
 export function readBuildInfo(): BuildInfo {
-  const manifest = JSON.parse(readTextFile(`${ROOT}package.json`) ?? '{}') as { readonly version?: string };
-  return { version: manifest.version ?? 'unknown', ...readHead(ROOT) };
+  const manifest = JSON.parse(readTextFile(`${PROGRAM_ROOT}package.json`) ?? '{}') as { readonly version?: string };
+  return { version: manifest.version ?? 'unknown', ...readHead(PROGRAM_ROOT) };
 }
 
 /** Commit and branch of the checkout in `root`, read from Git's own files. */

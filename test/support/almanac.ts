@@ -13,6 +13,8 @@ export interface AlmanacOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** A program that starts it, and its arguments. */
   readonly through?: readonly string[];
+  /** A file that runs the program, if not this checkout's. */
+  readonly program?: string;
   /** False: return as soon as the process runs. */
   readonly waitUntilReady?: boolean;
 }
@@ -87,7 +89,12 @@ export class Almanac extends HttpApi {
     super(`http://127.0.0.1:${port}`);
     this.folder = folder;
     const args = ['standalone', '--data-dir', folder, '--http-addr', `127.0.0.1:${port}`, ...(options.flags ?? [])];
-    const [program = '', ...words] = [...(options.through ?? []), process.execPath, PROGRAM, ...args];
+    const [program = '', ...words] = [
+      ...(options.through ?? []),
+      process.execPath,
+      options.program ?? PROGRAM,
+      ...args,
+    ];
     this.#process = spawn(program, words, {
       env: { PATH: process.env['PATH'], ...options.environment },
       stdio: ['ignore', 'ignore', 'pipe'],

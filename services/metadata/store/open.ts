@@ -1,14 +1,14 @@
-import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant, InvariantError } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
+import { PROGRAM_ROOT } from '#shared/fs/program-root';
 
 export type Connection = Database.Database;
 
 const FAULTS_MAX = 5;
 /** Migrations lie beside the source, not in the compiled tree. */
-const MIGRATIONS = fileURLToPath(new URL('../../../../services/metadata/store/migrations', import.meta.url));
+const MIGRATIONS = `${PROGRAM_ROOT}services/metadata/store/migrations`;
 
 /**
  * Opens the catalog file and brings it to the newest format.
