@@ -46,10 +46,11 @@ export class HttpConnection {
     return this.send(requestHead('GET', path, this.#address));
   }
 
-  postForm(path: string, form: Readonly<Record<string, string>>): Promise<HttpAnswer> {
+  /** @param headers further lines of the head. */
+  postForm(path: string, form: Readonly<Record<string, string>>, headers: readonly string[] = []): Promise<HttpAnswer> {
     const body = Buffer.from(new URLSearchParams(form).toString());
     const content = { contentType: 'application/x-www-form-urlencoded', bytes: body.length };
-    return this.send(requestHead('POST', path, this.#address, content), body);
+    return this.send(requestHead('POST', path, this.#address, content, headers), body);
   }
 
   close(): void {
@@ -97,8 +98,9 @@ export function requestHead(
   path: string,
   address: Address,
   body?: { readonly contentType: string; readonly bytes: number },
+  headers: readonly string[] = [],
 ): Buffer {
-  const lines = [`${method} ${path} HTTP/1.1`, `Host: ${address.host}:${address.port}`];
+  const lines = [`${method} ${path} HTTP/1.1`, `Host: ${address.host}:${address.port}`, ...headers];
   if (body !== undefined) lines.push(`Content-Type: ${body.contentType}`, `Content-Length: ${body.bytes}`);
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }

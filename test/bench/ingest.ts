@@ -6,6 +6,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { LoadResult } from './load-job.js';
 import type { RunningServer } from './server.js';
 import { FIELD_COUNT } from './tsbs/generator.js';
+import type { Lateness } from './tsbs/late-order.js';
 import type { LinesFile } from './tsbs/lines-file.js';
 
 export interface LoadPlan {
@@ -16,6 +17,8 @@ export interface LoadPlan {
   /** Lines a request. */
   readonly batch: number;
   readonly connections: number;
+  /** All rows of the file, some of them late; then `to` is how many it has. */
+  readonly lateness?: Lateness;
 }
 
 export interface LoadTarget {
@@ -39,6 +42,8 @@ export interface IngestFigures extends LoadResult {
   readonly peakMemoryWithFlushMiB: number;
   readonly storedBytes: number;
   readonly bytesPerValue: number;
+  readonly compactSeconds: number;
+  readonly compactedBytesPerValue: number;
   readonly readyMs: number;
 }
 
@@ -64,6 +69,11 @@ export async function measureLoad(
   const flushSeconds = (systemClock.monotonicMs() - flushStartedMs) / 1000;
   const withFlush = server.cpuSeconds() - cpuAtStart;
   const storedBytes = server.storedBytes();
+  const peakMemoryWithFlushMiB = server.peakMemoryMiB();
+
+  const compactStartedMs = systemClock.monotonicMs();
+  await server.compact();
+  const compactSeconds = (systemClock.monotonicMs() - compactStartedMs) / 1000;
   return {
     server: server.kind.name,
     batch: plan.batch,
@@ -76,9 +86,11 @@ export async function measureLoad(
     flushCpuSeconds: withFlush - serverCpuSeconds,
     rowsPerCpuSecondWithFlush: load.rows / withFlush,
     peakMemoryMiB,
-    peakMemoryWithFlushMiB: server.peakMemoryMiB(),
+    peakMemoryWithFlushMiB,
     storedBytes,
     bytesPerValue: storedBytes / (load.rows * plan.valuesPerRow),
+    compactSeconds,
+    compactedBytesPerValue: server.storedBytes() / (load.rows * plan.valuesPerRow),
     readyMs: server.readyMs,
   };
 }
@@ -93,6 +105,7 @@ export function runLoader(target: LoadTarget, plan: LoadPlan): Promise<LoadResul
     to: plan.to,
     batch: plan.batch,
     connections: plan.connections,
+    ...(plan.lateness === undefined ? {} : { lateness: JSON.stringify(plan.lateness) }),
   });
 }
 

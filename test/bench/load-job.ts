@@ -20,6 +20,18 @@ export interface LoadResult {
   readonly loaderCpuSeconds: number;
 }
 
+/** What is sent, request by request. */
+export interface Bodies {
+  readonly count: number;
+  byteLength(index: number): number;
+  at(index: number): Buffer;
+}
+
+/** Bodies in memory. */
+export function heldBodies(bodies: readonly Buffer[]): Bodies {
+  return { count: bodies.length, byteLength: (index) => bodies[index].length, at: (index) => bodies[index] };
+}
+
 const RETRY_DELAY_MS = 20;
 const RETRIES_MAX = 500;
 
@@ -41,12 +53,17 @@ export async function runJob(
   const cpu = process.cpuUsage(cpuBefore);
 
   const refused = new Set(job.refused);
-  const rows = bodies.reduce((sum, _, index) => sum + (refused.has(index) ? 0 : rowsOf(index)), 0);
+  let rows = 0;
+  let bytes = 0;
+  for (let index = 0; index < bodies.count; index++) {
+    bytes += bodies.byteLength(index);
+    if (!refused.has(index)) rows += rowsOf(index);
+  }
   const latencies = job.latenciesMs.slice().sort();
   return {
     rows,
-    requests: bodies.length,
-    bytes: bodies.reduce((sum, body) => sum + body.length, 0),
+    requests: bodies.count,
+    bytes,
     seconds,
     rowsPerSecond: rows / seconds,
     errors: job.refused.length,
@@ -65,22 +82,24 @@ export class LoadJob {
   readonly refused: number[] = [];
   retries = 0;
   firstError = '';
-  readonly bodies: readonly Buffer[];
+  readonly bodies: Bodies;
   readonly #heads: readonly Buffer[];
   readonly #address: Address;
   #next = 0;
 
   /** @param contentType of all bodies. */
-  constructor(bodies: readonly Buffer[], path: string, address: Address, contentType: string) {
+  constructor(bodies: Bodies, path: string, address: Address, contentType: string) {
     this.bodies = bodies;
     this.#address = address;
-    this.#heads = bodies.map((body) => requestHead('POST', path, address, { contentType, bytes: body.length }));
-    this.latenciesMs = new Float64Array(bodies.length);
+    this.#heads = Array.from({ length: bodies.count }, (_, index) =>
+      requestHead('POST', path, address, { contentType, bytes: bodies.byteLength(index) }),
+    );
+    this.latenciesMs = new Float64Array(bodies.count);
   }
 
   async work(): Promise<void> {
     const connection = new HttpConnection(this.#address);
-    while (this.#next < this.bodies.length) {
+    while (this.#next < this.bodies.count) {
       const index = this.#next++;
       const startedMs = systemClock.monotonicMs();
       const error = await this.#sendUntilTaken(connection, index);
@@ -94,10 +113,9 @@ export class LoadJob {
 
   /** Returns '' when the body was taken, else the reason why not. */
   async #sendUntilTaken(connection: HttpConnection, index: number): Promise<string> {
+    const body = this.bodies.at(index);
     for (let retry = 0; ; retry++) {
-      const answer = await connection
-        .send(this.#heads[index], this.bodies[index])
-        .catch((cause: unknown) => String(cause));
+      const answer = await connection.send(this.#heads[index], body).catch((cause: unknown) => String(cause));
       if (typeof answer === 'string') return answer;
       if (answer.status < 300) return '';
       const isBusy = answer.status === 429 || answer.status === 503;

@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { invariant } from '#shared/errors/invariant';
 import { measureIngest, runLoader, runProgram, type IngestFigures } from './ingest.js';
 import { measureCluster, type ClusterFigures, type ClusterPlan } from './cluster.js';
+import { measurePlain, type PlainFigures } from './plain.js';
 import { measureQueries, type QueryFigures } from './query.js';
-import { print, printCluster, printIngest, printQueries, writeResults } from './report.js';
+import { print, printCluster, printIngest, printLate, printPlain, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
 import { measurePanels, type PromqlFigures } from './promql/measure.js';
 import { printPanels } from './promql/report.js';
@@ -25,9 +27,11 @@ Scenarios (default: ingest query)
   ingest   1,000 hosts x 6 h in requests of 5,000 lines
   small    the same rows in requests of 100 lines
   wide     4,000 hosts x 1 h in requests of 5,000 lines
+  late     the rows of ingest, 10 % of them half an hour or three hours late, and 5 % twice
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
+  plain    whole-table statements over the same rows, beside the engine on the same files
   cluster  the same rows and kinds, through 1 gateway, 2 ingesters, 1 querier and 1 metadata beside one process
   peers    runs the other scenarios on VictoriaMetrics, InfluxDB and Prometheus too, where they can
   all      everything
@@ -45,16 +49,20 @@ interface Scenario {
   readonly hosts: number;
   readonly hours: number;
   readonly batch: number;
+  /** Every tenth row comes so late, and every twentieth once more. */
+  readonly lateHours?: readonly number[];
 }
 
 const LOADS: Readonly<Record<string, Scenario>> = {
   ingest: { hosts: 1000, hours: 6, batch: 5000 },
   small: { hosts: 1000, hours: 6, batch: 100 },
   wide: { hosts: 4000, hours: 1, batch: 5000 },
+  late: { hosts: 1000, hours: 6, batch: 5000, lateHours: [0.5, 3] },
 };
 const REMOTE_WRITE: Scenario = { hosts: 20, hours: 3, batch: 2000 };
 const QUERY: Scenario = { hosts: 500, hours: 12, batch: 5000 };
 const PROMQL: Scenario = { hosts: 20, hours: 6.5, batch: 2000 };
+const LATE_SHARES = { late: 0.1, repeated: 0.05 };
 const TSBS_SERVERS: readonly TsbsServerKind[] = [almanac, victoriaMetrics, influxdb];
 const METRIC_SERVERS: readonly MetricServerKind[] = [almanacMetrics, victoriaMetricsRemoteWrite, prometheus];
 const SERVER_NAMES = [...new Set([...TSBS_SERVERS, ...METRIC_SERVERS].map(({ name }) => name))];
@@ -88,6 +96,7 @@ async function main(): Promise<void> {
     for (const kind of chosen(TSBS_SERVERS, options)) figures.push(await medianLoad(kind, scenario, options));
     loads[name] = figures;
     printIngest(`${name}: ${title(scenario)}, ${options.connections} connections`, figures);
+    if (name === 'late' && loads['ingest'] !== undefined) printLate(loads['ingest'][0], figures[0]);
   }
 
   if (options.scenarios.includes('remote-write')) {
@@ -119,13 +128,19 @@ async function main(): Promise<void> {
       queries.set(kind.name, await loadAndQuery(kind, scenario, options));
     printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
   }
+  let plain: readonly PlainFigures[] = [];
+  if (options.scenarios.includes('plain')) {
+    const scenario = { ...QUERY, ...options.sizes };
+    plain = await loadAndReadPlainly(scenario, options);
+    printPlain(`plain: ${title(scenario)}, flushed`, plain);
+  }
   let cluster: ClusterFigures | undefined;
   if (options.scenarios.includes('cluster')) {
     const scenario = { ...QUERY, ...options.sizes };
     cluster = await measureCluster(clusterPlan(scenario, options));
     printCluster(`cluster: ${title(scenario)}, ${options.connections} connections, flushed`, cluster);
   }
-  writeResults(options.name, options, { cluster, loads, panels, queries: Object.fromEntries(queries) });
+  writeResults(options.name, options, { cluster, loads, panels, plain, queries: Object.fromEntries(queries) });
 }
 
 function connectionsTo(
@@ -158,7 +173,7 @@ function readOptions(): Options | undefined {
     },
   });
   if (values.help === true) return undefined;
-  const known = [...Object.keys(LOADS), 'remote-write', 'promql', 'query', 'cluster', 'peers', 'all'];
+  const known = [...Object.keys(LOADS), 'remote-write', 'promql', 'query', 'plain', 'cluster', 'peers', 'all'];
   for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
@@ -200,7 +215,10 @@ function clusterPlan(scenario: Scenario, { connections, port }: Options): Cluste
 function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Promise<IngestFigures> {
   const shape = shapeOf(scenario);
   const file = ensureLinesFile(shape);
-  const plan = { file, from: 0, to: rowCount(shape), batch: scenario.batch, connections: options.connections };
+  const { batch, lateHours } = scenario;
+  const whole = { file, from: 0, to: rowCount(shape), batch, connections: options.connections };
+  const delays = lateHours?.map((hours) => (hours * 3600 * scenario.hosts) / STEP_SECONDS);
+  const plan = delays === undefined ? whole : { ...whole, lateness: { ...LATE_SHARES, delays, seed: SEED } };
   return median(kind, options, (server) => measureIngest(server, plan));
 }
 
@@ -230,7 +248,8 @@ async function median(
 async function loadAndAskPanels(kind: MetricServerKind, scenario: Scenario, options: Options): Promise<PromqlFigures> {
   const server = await RunningServer.start(kind, options.port);
   const { port } = server;
-  const plan = { ...scenario, port, path: kind.writePath, ...connectionsTo(kind, options), seed: SEED };
+  const { hosts, hours, batch } = scenario;
+  const plan = { hosts, hours, batch, port, path: kind.writePath, ...connectionsTo(kind, options), seed: SEED };
   try {
     const { errors, firstError } = await runProgram('remote-write/loader.js', plan);
     invariant(errors === 0, `samples were refused: ${firstError}`);
@@ -267,8 +286,26 @@ async function loadAndQuery(
     await load(0, Math.floor(rows / 2));
     if (options.state === 'mixed') await server.flush();
     await load(Math.floor(rows / 2), rows);
-    if (options.state === 'flushed') await server.flush();
+    if (options.state === 'flushed') {
+      await server.flush();
+      await server.compact();
+    }
     return await measureQueries(server, data);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function loadAndReadPlainly(scenario: Scenario, options: Options): Promise<readonly PlainFigures[]> {
+  const shape = shapeOf(scenario);
+  const server = await RunningServer.start(almanac, options.port);
+  try {
+    const plan = { file: ensureLinesFile(shape), from: 0, to: rowCount(shape), batch: scenario.batch };
+    const target = { port: server.port, path: almanac.writePath };
+    const { errors, firstError } = await runLoader(target, { ...plan, connections: options.connections });
+    invariant(errors === 0, `rows were refused: ${firstError}`);
+    await server.flush();
+    return await measurePlain(server.port, join(server.dataFolder, 'store'));
   } finally {
     await server.stop();
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { BOUND, type ClusterFigures } from './cluster.js';
 import type { IngestFigures } from './ingest.js';
+import type { PlainFigures } from './plain.js';
 import type { QueryFigures } from './query.js';
 import { REPOSITORY_ROOT } from './server-kinds.js';
 
@@ -17,6 +18,7 @@ const INGEST_COLUMNS: readonly (readonly [title: string, cell: (figures: IngestF
   ['peak MiB', (f) => whole(f.peakMemoryMiB)],
   ['with flush', (f) => whole(f.peakMemoryWithFlushMiB)],
   ['bytes/value', (f) => f.bytesPerValue.toFixed(3)],
+  ['merged', (f) => f.compactedBytesPerValue.toFixed(3)],
   ['p50 ms', (f) => f.p50Ms.toFixed(1)],
   ['p99 ms', (f) => f.p99Ms.toFixed(1)],
   ['flush s', (f) => f.flushSeconds.toFixed(1)],
@@ -55,6 +57,25 @@ export function printCluster(title: string, figures: ClusterFigures): void {
   ]);
   const { clusterRowsPerSecond, standaloneRowsPerSecond } = figures;
   print(`rows/s: cluster ${whole(clusterRowsPerSecond)}, one process ${whole(standaloneRowsPerSecond)}`);
+}
+
+/** What rows that come late or twice cost, against those in order. */
+export function printLate(inOrder: IngestFigures, late: IngestFigures): void {
+  const pairs = [
+    `rows/s ${ratio(late.rowsPerSecond, inOrder.rowsPerSecond)}`,
+    `rows/CPU s with flush ${ratio(late.rowsPerCpuSecondWithFlush, inOrder.rowsPerCpuSecondWithFlush)}`,
+  ];
+  print(`late / in order: ${pairs.join(', ')}`);
+}
+
+export function printPlain(title: string, all: readonly PlainFigures[]): void {
+  const rows = all.map(({ question, almanacP50Ms, directP50Ms }) => [
+    question,
+    ms(almanacP50Ms),
+    ms(directP50Ms),
+    ratio(almanacP50Ms, directP50Ms),
+  ]);
+  printTable(title, [['p50 ms', 'almanac', 'engine on its files', 'ratio'], ...rows]);
 }
 
 /** Kinds down, servers across: p50 / p95 / max of each, and the ratio of p50 to the first server's. */

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
 import { invariant } from '#shared/errors/invariant';
 import type { HttpConnection } from './http-connection.js';
 import type { MetricServerKind, TsbsServerKind } from './server.js';
@@ -34,9 +35,13 @@ export const almanac: TsbsServerKind = {
   readyPath: '/ready',
   writePath: '/v1/lineproto/write?db=public&precision=ns',
   storeFolders: ['store', 'metadata'],
-  async flush(connection) {
-    const answer = await connection.postForm('/v1/sql?db=public', { sql: "ADMIN flush_table('cpu')" });
-    invariant(answer.status === 200, `flush was refused: ${answer.body.toString()}`);
+  flush: (connection) => administer(connection, "ADMIN flush_table('cpu')"),
+  compact: (connection) => administer(connection, "ADMIN compact_table('cpu')"),
+  garbage(dataFolder) {
+    const catalog = new Database(join(dataFolder, 'metadata/almanac.db'), { readonly: true });
+    const rows = catalog.prepare<[], { path: string }>('SELECT path FROM garbage').all();
+    catalog.close();
+    return rows.map(({ path }) => join(dataFolder, 'store', path));
   },
   settles: false,
   question: (query) => ({ path: '/v1/sql?db=public', form: { sql: toSql(query) } }),
@@ -48,11 +53,8 @@ export const almanacMetrics: MetricServerKind = {
   ...almanac,
   promPrefix: '/v1/prometheus',
   writePath: '/v1/prometheus/write',
-  async flush(connection) {
-    const sql = "ADMIN flush_table('almanac_physical_table')";
-    const answer = await connection.postForm('/v1/sql?db=public', { sql });
-    invariant(answer.status === 200, `flush was refused: ${answer.body.toString()}`);
-  },
+  flush: (connection) => administer(connection, "ADMIN flush_table('almanac_physical_table')"),
+  compact: (connection) => administer(connection, "ADMIN compact_table('almanac_physical_table')"),
 };
 
 /** Debian's VictoriaMetrics. It does not sync what it acknowledges. */
@@ -155,6 +157,11 @@ export const influxdb: TsbsServerKind = {
   question: toInfluxQl,
   check: checkInflux,
 };
+
+async function administer(connection: HttpConnection, sql: string): Promise<void> {
+  const answer = await connection.postForm('/v1/sql?db=public', { sql }, ['X-Almanac-Timeout: 10m']);
+  invariant(answer.status === 200, `${sql}: ${answer.body.toString()}`);
+}
 
 async function expectSuccess(connection: HttpConnection, path: string): Promise<void> {
   const answer = await connection.get(path);

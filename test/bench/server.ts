@@ -23,6 +23,10 @@ export interface ServerKind {
   prepare?(connection: HttpConnection): Promise<void>;
   /** Makes written rows part of the stored data, or only asks for it; absent where the server does so by itself. */
   flush?(connection: HttpConnection): Promise<void>;
+  /** Stored files that count no more, and are removed later. */
+  garbage?(dataFolder: string): readonly string[];
+  /** Merges what is stored as far as it goes, where `flush` does not. */
+  compact?(connection: HttpConnection): Promise<void>;
   /** True if the size on disk has to come to rest after `flush`. */
   readonly settles: boolean;
 }
@@ -124,6 +128,10 @@ export class RunningServer<K extends ServerKind = ServerKind> {
     await this.#rest();
   }
 
+  async compact(): Promise<void> {
+    await this.kind.compact?.(this.#connection);
+  }
+
   async #rest(): Promise<void> {
     let size = -1;
     let rested = 0;
@@ -139,7 +147,8 @@ export class RunningServer<K extends ServerKind = ServerKind> {
   storedBytes(): number {
     // Blocks are given to a file only when the kernel writes it back.
     spawnSync('sync', ['--file-system', this.dataFolder]);
-    return this.kind.storeFolders.reduce((sum, folder) => sum + folderBytes(join(this.dataFolder, folder)), 0);
+    const garbage = new Set(this.kind.garbage?.(this.dataFolder));
+    return this.kind.storeFolders.reduce((sum, folder) => sum + folderBytes(join(this.dataFolder, folder), garbage), 0);
   }
 
   /** Stops the server and removes its data. */
@@ -169,12 +178,13 @@ async function waitUntilReady(child: ChildProcess, port: number, path: string, d
   connection.close();
 }
 
-function folderBytes(folder: string): number {
+function folderBytes(folder: string, without: ReadonlySet<string>): number {
   let sum = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
     // A merge may remove a file between listing and looking.
-    const status = statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false });
+    const path = join(entry.parentPath, entry.name);
+    const status = without.has(path) ? undefined : statSync(path, { throwIfNoEntry: false });
     if (status !== undefined) sum += Math.min(status.size, status.blocks * BYTES_PER_BLOCK);
   }
   return sum;

@@ -87,13 +87,13 @@ function shapeOf(target: BindTarget): Shape {
 /** Undefined if the region cannot have rows of the query. */
 function bindRegion(region: BoundRegion, shape: Shape): string | undefined {
   const { view, named } = region;
-  const rows = regionRows(region, shape);
-  if (rows === undefined) return undefined;
   const known = named === undefined || named.sids.length > CASES_MAX ? NO_VALUES : knownTags(named);
-  const output = shape.output.map((column) => `${sourceName(column, known)} AS ${quoteName(column.name)}`).join(', ');
   // Planning and running the join would cost a third of a question about few series.
-  if (shape.tags.every(({ id }) => known.has(id)) || view.series === undefined)
-    return `SELECT ${output} FROM (${rows}) AS r`;
+  const isJoined = view.series !== undefined && !shape.tags.every(({ id }) => known.has(id));
+  const rows = regionRows(region, shape, isJoined);
+  if (rows === undefined) return undefined;
+  const output = shape.output.map((column) => `${sourceName(column, known)} AS ${quoteName(column.name)}`).join(', ');
+  if (!isJoined || view.series === undefined) return `SELECT ${output} FROM (${rows}) AS r`;
   return `SELECT ${output} FROM (${rows}) AS r JOIN ${view.series.relation} AS s ON r.sid = s.sid`;
 }
 
@@ -120,14 +120,18 @@ function sourceName(column: Column, known: ReadonlyMap<number, string>): string 
 }
 
 /** The rows with the region's own numbers: plain where every key is unique, merged where it may not be. */
-function regionRows({ view, segments, named, metrics }: BoundRegion, shape: Shape): string | undefined {
+function regionRows(
+  { view, segments, named, metrics }: BoundRegion,
+  shape: Shape,
+  isJoined: boolean,
+): string | undefined {
   const sids = named?.sids;
   if (sids?.length === 0) return undefined;
   const { bounds, table } = shape;
   const rows: RowFilter = { bounds, sids, metrics };
   const parts = partsWithin(view, bounds);
   const bands = bandsOf(segments, parts, table, bounds);
-  const plain = { rows, band: { bands, side: 'outside' } as const, putsOnly: true };
+  const plain = { rows, band: { bands, side: 'outside' } as const, isJoined, putsOnly: true };
   const selects = [
     ...segmentSelects(segments, shape, plain),
     ...parts.map((part) => partSelect(part, shape, plain)),
@@ -175,7 +179,7 @@ function lateBands(segments: readonly SegmentSource[], parts: readonly EnginePar
  * their sequences, then parts) and its place in it.
  */
 function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): string[] {
-  const filter = { rows, band: { bands, side: 'inside' } as const, putsOnly: false };
+  const filter = { rows, band: { bands, side: 'inside' } as const, isJoined: false, putsOnly: false };
   const hasOps =
     segments.some(({ columns }) => columns.has(OP.id)) || parts.some(({ part }) => part.fieldIds.has(OP.id));
   const sourced = hasOps ? { ...shape, fields: [...shape.fields, OP] } : shape;

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 import { compressSync } from 'snappy';
 
-import { LoadJob, runJob } from '../load-job.js';
+import { heldBodies, LoadJob, runJob } from '../load-job.js';
 import { NodeExporters, STEP_SECONDS } from './generator.js';
 
 /**
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
     counts.push(samples);
   }
   const address = { host: '127.0.0.1', port: Number(values.port) };
-  const job = new LoadJob(bodies, values.path ?? '', address, 'application/x-protobuf');
+  const job = new LoadJob(heldBodies(bodies), values.path ?? '', address, 'application/x-protobuf');
   const result = await runJob(job, Number(values.connections), (index) => counts[index]);
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }

@@ -2,11 +2,14 @@ import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, statS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { invariant } from '#shared/errors/invariant';
+import { heldBodies, type Bodies } from '../load-job.js';
 import { generate, LineEncoder, rowCount, type TsbsData, type TsbsShape } from './generator.js';
 
 /** Change it when the generator's output changes, or stale files would be used. */
 const GENERATOR_VERSION = 1;
 const ROWS_PER_WRITE = 20_000;
+/** More is read when it is sent. */
+const HELD_BYTES_MAX = 1.5 * 2 ** 30;
 
 /** Where the files of benchmarks live: data folders of servers, and lines that are made once. */
 export const BENCH_FOLDER = join(tmpdir(), 'almanac-bench');
@@ -57,20 +60,36 @@ function writeWhole(file: number, bytes: Uint8Array): void {
 }
 
 /**
- * Reads rows `[from, to)` as bodies of `batch` lines. All bodies are views into one buffer, so that a loader
+ * Rows `[from, to)` as bodies of `batch` lines. Those that fit in memory are views into one buffer, so that a loader
  * that goes through them neither copies nor parses.
  */
-export function readBodies(file: LinesFile, from: number, to: number, batch: number): Buffer[] {
+export function readBodies(file: LinesFile, from: number, to: number, batch: number): Bodies {
   const ends = readEnds(file);
   invariant(from < to && to <= ends.length, 'rows are outside of the lines file');
-  const start = from === 0 ? 0 : ends[from - 1];
-  const bytes = readRange(file.linesPath, start, ends[to - 1]);
-  const bodies: Buffer[] = [];
-  for (let row = from; row < to; row += batch) {
-    const bodyStart = row === 0 ? 0 : ends[row - 1];
-    bodies.push(bytes.subarray(bodyStart - start, ends[Math.min(to, row + batch) - 1] - start));
+  const startOf = (row: number): number => (row === 0 ? 0 : ends[row - 1]);
+  const start = startOf(from);
+  const count = Math.ceil((to - from) / batch);
+  const first = (index: number): number => startOf(from + index * batch);
+  const last = (index: number): number => startOf(Math.min(to, from + (index + 1) * batch));
+  if (startOf(to) - start > HELD_BYTES_MAX) {
+    const byteLength = (index: number): number => last(index) - first(index);
+    const lines = openSync(file.linesPath, 'r');
+    return { count, byteLength, at: (index) => readFrom(lines, first(index), last(index)) };
   }
-  return bodies;
+  const bytes = readRange(file.linesPath, start, startOf(to));
+  return heldBodies(Array.from({ length: count }, (_, i) => bytes.subarray(first(i) - start, last(i) - start)));
+}
+
+/** The lines of these rows in this order, as bodies of `batch` lines. */
+export function readOrdered(file: LinesFile, order: Uint32Array, batch: number): Bodies {
+  const ends = readEnds(file);
+  const lines = readRange(file.linesPath, 0, ends[ends.length - 1]);
+  const bodies: Buffer[] = [];
+  for (let at = 0; at < order.length; at += batch) {
+    const rows = Array.from(order.subarray(at, at + batch));
+    bodies.push(Buffer.concat(rows.map((row) => lines.subarray(row === 0 ? 0 : ends[row - 1], ends[row]))));
+  }
+  return heldBodies(bodies);
 }
 
 function readEnds(file: LinesFile): Float64Array {
@@ -79,9 +98,15 @@ function readEnds(file: LinesFile): Float64Array {
 }
 
 function readRange(path: string, from: number, to: number): Buffer {
+  const file = openSync(path, 'r');
+  const bytes = readFrom(file, from, to);
+  closeSync(file);
+  return bytes;
+}
+
+function readFrom(file: number, from: number, to: number): Buffer {
   // A buffer of its own, so that its start is aligned for a Float64Array.
   const bytes = Buffer.from(new ArrayBuffer(to - from));
-  const file = openSync(path, 'r');
   let done = 0;
   while (done < bytes.length) {
     // One read call takes less than 2 GiB.
@@ -89,6 +114,5 @@ function readRange(path: string, from: number, to: number): Buffer {
     invariant(count > 0, 'lines file ended early');
     done += count;
   }
-  closeSync(file);
   return bytes;
 }
