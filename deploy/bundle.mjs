@@ -1,5 +1,8 @@
-/** Puts the compiled program into one file (services/cli/program.cjs loads it), unless that was done since it was compiled. */
-import { renameSync } from 'node:fs';
+/**
+ * Puts the compiled program and its packages into one file (services/cli/program.cjs loads it), unless that was done since
+ * they last changed.
+ */
+import { existsSync, renameSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
@@ -7,7 +10,11 @@ import { build } from 'esbuild';
 
 const { BUNDLE, isBundled } = createRequire(import.meta.url)('../services/cli/program.cjs');
 
-if (!isBundled()) {
+// Packages may change without the program: npm writes the first of these whenever it installs.
+const others = [new URL('../node_modules/.package-lock.json', import.meta.url), new URL(import.meta.url)];
+const isOlder = (url) => existsSync(url) && statSync(url).mtimeMs > statSync(BUNDLE).mtimeMs;
+
+if (!isBundled() || others.some(isOlder)) {
   await build({
     absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
     entryPoints: ['dist/services/cli/main.js'],
