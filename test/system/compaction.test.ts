@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 
 import { Almanac, pollUntil } from '#test/support/almanac';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
+import { segmentCount } from '#test/support/segment-count';
 import { tempFolder } from '#test/support/temp-folder';
 
 const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
@@ -25,14 +25,6 @@ describe('merging of segments', () => {
     cleanUp();
   });
 
-  /** Segments that the manifest names. */
-  function segments(): number {
-    const catalog = new Database(`${folder}/metadata/almanac.db`, { readonly: true });
-    const { count } = catalog.prepare<[], { count: number }>('SELECT count(*) AS count FROM segments').get()!;
-    catalog.close();
-    return count;
-  }
-
   it('keeps every value of every type, bit by bit', async () => {
     await almanac.rows(
       `CREATE TABLE m (h STRING PRIMARY KEY, d DOUBLE, f FLOAT, l BIGINT, u BIGINT UNSIGNED, b BOOLEAN, s STRING,
@@ -51,9 +43,9 @@ describe('merging of segments', () => {
     }
     const exact = 'SELECT *, hex(x), 1 / d, 1 / f FROM m ORDER BY ts, h';
     const before = await almanac.rows(exact);
-    expect(segments()).to.equal(rows.length);
+    expect(segmentCount(folder)).to.equal(rows.length);
     await almanac.rows("ADMIN compact_table('m')");
-    expect(segments()).to.equal(1);
+    expect(segmentCount(folder)).to.equal(1);
     expect(await almanac.rows(exact)).to.deep.equal(before);
     await almanac.kill();
     almanac = await Almanac.start(folder, MANUAL);
@@ -69,7 +61,7 @@ describe('merging of segments', () => {
     const before = await almanac.rows('SELECT * FROM m ORDER BY almanac_timestamp, h');
     expect(before).to.have.length(8);
     await almanac.rows("ADMIN compact_table('m')");
-    expect(segments()).to.equal(2);
+    expect(segmentCount(folder)).to.equal(2);
     expect(await almanac.rows('SELECT * FROM m ORDER BY almanac_timestamp, h')).to.deep.equal(before);
   });
 
@@ -137,7 +129,7 @@ describe('merging of segments', () => {
       await almanac.written(`m,h=a v=${i} ${i}`);
       await almanac.flush('m');
     }
-    const isMerged = await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() < 5));
+    const isMerged = await pollUntil(performance.now() + 60_000, () => Promise.resolve(segmentCount(folder) < 5));
     expect(isMerged).to.equal(true);
     expect(await almanac.rows('SELECT sum(v) FROM m')).to.deep.equal([[28]]);
     const { text } = await almanac.get('/metrics');

@@ -13,6 +13,7 @@ import {
   type ReadSeries,
 } from '#test/support/remote-read-messages';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
+import { segmentCount } from '#test/support/segment-count';
 import { tempFolder } from '#test/support/temp-folder';
 
 const T0 = 1_700_000_000_000;
@@ -141,6 +142,30 @@ describe('remote read from a process', function () {
       expect(await floats(['__name__=ended'])).to.deep.equal({ '__name__=ended': [[0, STALE]] });
       await almanac.sql(`ADMIN flush_table('${TABLE}')`);
     }
+  });
+
+  it('gives back every bit after merging, with marks of an end, signed zeros and rows that came late', async () => {
+    const odd = [0, -0, -1.5, NaN, Infinity, -Infinity, -Number.MIN_VALUE, 0.1];
+    for (let part = 0; part < 6; part++) {
+      const samples = odd.map((value, i) => ({ value, timestamp: T0 + (((part * 7) % 5) * 20 + i) * 15_000 + part }));
+      const body = bodyV1([
+        labelled({ __name__: 'merged', s: String(part % 2) }, { samples }),
+        labelled({ __name__: 'merged_hist', s: '0' }, { histograms: HISTOGRAMS.map((it) => ({ ...it, sum: part })) }),
+      ]);
+      Buffer.from('020000000000f07f', 'hex').copy(body, body.indexOf(Buffer.from('000000000000f87f', 'hex')));
+      expect((await almanac.post('/v1/prometheus/write', Uint8Array.from(compressSync(body)))).status).to.equal(204);
+      await almanac.flush(TABLE);
+    }
+    const matchers = ['__name__=~merged.*'];
+    const before = await remoteRead(almanac, readBody([{ from: 0, to: 1e15, matchers }]));
+    const parts = segmentCount(almanac.folder);
+    await almanac.rows(`ADMIN compact_table('${TABLE}')`);
+    expect(segmentCount(almanac.folder)).to.be.below(parts);
+    const after = await remoteRead(almanac, readBody([{ from: 0, to: 1e15, matchers }]));
+    expect(after.body).to.deep.equal(before.body);
+    const marks = Object.values(await floats(['__name__=merged'])).flat() as [number, bigint][];
+    expect(marks.filter(([, bits]) => bits === STALE)).to.have.length(6);
+    expect(marks.filter(([, bits]) => bits === bitsOf(-0))).to.have.length(6);
   });
 
   it('gives back histograms of all kinds, and floats between them', async () => {

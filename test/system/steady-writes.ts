@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-
-import Database from 'better-sqlite3';
 
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
 import { HttpConnection, requestHead } from '#test/bench/http-connection';
 import { Almanac } from '#test/support/almanac';
 import { memoryMib } from '#test/support/process-figures';
+import { segmentCount } from '#test/support/segment-count';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
@@ -55,7 +53,12 @@ for (let minute = 1; minute <= minutes; minute++) {
     mediansMs.push(times.sort((a, b) => a - b)[REPEATS >> 1]);
   }
   history.push(mediansMs);
-  const figures = [String(minute), String(written), String(segmentCount()), ...mediansMs.map((ms) => ms.toFixed(1))];
+  const figures = [
+    String(minute),
+    String(written),
+    String(segmentCount(folder)),
+    ...mediansMs.map((ms) => ms.toFixed(1)),
+  ];
   print([...figures, memoryMib(almanac.pid).toFixed(0)]);
 }
 const [[count]] = await almanac.rows('SELECT count(*) FROM load');
@@ -63,7 +66,7 @@ invariant(Number(count) === written, `${written} rows were acknowledged, ${Strin
 // Of a shorter run: with itself.
 const compared = history[COMPARED_MINUTE - 1] ?? history.at(-1)!;
 const ratios = titles.map((_, i) => (history.at(-1)![i] / compared[i]).toFixed(2));
-print(['ratio', String(count), String(segmentCount()), ...ratios]);
+print(['ratio', String(count), String(segmentCount(folder)), ...ratios]);
 writing.close();
 asking.close();
 invariant((await almanac.stop()) === 0, 'the server did not end well');
@@ -105,14 +108,6 @@ async function ask(sql: string): Promise<number> {
   const { status, body } = await asking.postForm('/v1/sql?db=public', { sql });
   invariant(status === 200, `a question failed: ${status} ${body.toString()}`);
   return systemClock.monotonicMs() - askedMs;
-}
-
-/** Live ones, as the catalog has them. */
-function segmentCount(): number {
-  const catalog = new Database(join(folder, 'metadata/almanac.db'), { readonly: true });
-  const { count } = catalog.prepare<[], { count: number }>('SELECT count(*) AS count FROM segments').get()!;
-  catalog.close();
-  return count;
 }
 
 function print(cells: readonly string[]): void {
