@@ -101,6 +101,7 @@ function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
       defaultSql: '',
       comment: '',
       backfillSql: '',
+      formerTypes: [],
     };
   });
   const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };

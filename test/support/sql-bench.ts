@@ -282,7 +282,7 @@ export class PlainCatalog implements Catalog {
       primaryKey,
       ttl: '',
       createdMs: 0,
-      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '' })),
+      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '', formerTypes: [] })),
       regions: [{ regionId: 1, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
     };
   }

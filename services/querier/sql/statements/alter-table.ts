@@ -132,7 +132,7 @@ function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Co
   }
   // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
   const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
-  return { ...spec, id: 0, backfillSql: isConstant ? spec.defaultSql : '' };
+  return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
 }
 
 function parseDrop(cursor: Cursor): Change {
