@@ -69,6 +69,10 @@ export class MemoryTables implements RowWriter, Catalog {
     return Promise.resolve([...this.#types].map(([name, types]) => tableOf(name, types)));
   }
 
+  renew(): Promise<void> {
+    return Promise.resolve();
+  }
+
   reached(): Promise<void> {
     return Promise.resolve();
   }

@@ -311,6 +311,10 @@ export class PlainCatalog implements Catalog {
     return Promise.resolve([...this.entry(database).tables.values()]);
   }
 
+  renew(): Promise<void> {
+    return Promise.resolve();
+  }
+
   reached(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,4 +1,3 @@
-import { checkCall } from '#shared/contracts/call';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import {
   HELD_ROWS,
@@ -80,22 +79,19 @@ interface Unbound {
   readonly mayBeEarly: (planned: PlannedQuery) => boolean;
 }
 
-/** How long this process may take to hear of a change of which owners of regions have heard. */
-const NEWS_MS_MAX = 2_000;
-const NEWS_REST_MS = 20;
+/** Tables may be altered again while a query is planned anew: so often it is. */
+const TRIES = 5;
 
 /** The query, planned by the form that its tables have when they are read. */
 async function boundNow(unbound: Unbound): Promise<BoundQuery> {
   const { deps, call, place } = unbound.context;
-  const untilMs = deps.clock.monotonicMs() + NEWS_MS_MAX;
-  for (;;) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await boundOnce(unbound);
     } catch (error) {
-      if (!(error instanceof NewerSchema) || deps.clock.monotonicMs() >= untilMs) throw error;
+      if (!(error instanceof NewerSchema) || attempt === TRIES) throw error;
+      await place.aside(() => deps.catalog.renew(error.tableId, call));
     }
-    await place.aside(() => deps.clock.sleep(NEWS_REST_MS, call.signal));
-    checkCall(call);
   }
 }
 
