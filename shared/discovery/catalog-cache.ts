@@ -96,6 +96,10 @@ export class CatalogCache implements Catalog {
     return table;
   }
 
+  async renew(tableId: number, call: Call): Promise<void> {
+    this.apply(await this.#options.metadata.getTable({ database: '', name: '', tableId }, call));
+  }
+
   async tables(database: string, call: Call): Promise<readonly Table[]> {
     if (this.#watched > 0n && this.#databases.has(database)) return this.#tables.ofDatabase(database);
     const { tables } = await this.#options.metadata.listTables({ database }, call);

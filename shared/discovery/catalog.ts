@@ -12,6 +12,8 @@ export interface Catalog {
   table(database: string, name: string, call: Call): Promise<Table>;
   /** All tables of a database, by name. @throws `database_not_found`. */
   tables(database: string, call: Call): Promise<readonly Table[]>;
+  /** Asks metadata for the present form of a table: somebody else knows a newer one. @throws `table_not_found`. */
+  renew(tableId: number, call: Call): Promise<void>;
   /** Waits until changes up to `version` are seen here; called with the version that a DDL answer carries. */
   reached(version: bigint, call: Call): Promise<void>;
 }

@@ -10,6 +10,7 @@ export function lateCatalog(catalog: () => Catalog): Catalog {
     databases: (call) => catalog().databases(call),
     table: (database, name, call) => catalog().table(database, name, call),
     tables: (database, call) => catalog().tables(database, call),
+    renew: (tableId, call) => catalog().renew(tableId, call),
     reached: (version, call) => catalog().reached(version, call),
   };
 }

@@ -1,3 +1,7 @@
+import { dataType } from '#shared/schema/data-type';
+import { typesOf, type TypedColumn } from '#shared/schema/former-types';
+
+import { castThrough } from './cast-through.js';
 import { quoteText } from './quote.js';
 
 /** A column that may have been added to a table with rows. */
@@ -14,8 +18,10 @@ export function backfillText({ backfillSql }: Backfilled): string | undefined {
   return backfillSql;
 }
 
-/** The same as an expression of the engine. @param type of the engine. */
-export function backfillExpression(column: Backfilled, type: string): string {
+/** The same as an expression of the column's type: the value was given as one of its first. */
+export function backfillExpression(column: Backfilled & TypedColumn): string {
   const text = backfillText(column);
-  return text === undefined ? `NULL::${type}` : `${quoteText(text)}::${type}`;
+  if (text === undefined) return `NULL::${dataType(column.type).duckdb}`;
+  const types = typesOf(column);
+  return castThrough(`${quoteText(text)}::${dataType(types[0]).duckdb}`, types);
 }

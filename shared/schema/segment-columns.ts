@@ -26,6 +26,7 @@ export const OP = {
   defaultSql: '',
   comment: '',
   backfillSql: '',
+  formerTypes: [],
 } as const;
 
 const RESERVED = new Set([SID, TSID, METRIC, OP.name]);

@@ -387,32 +387,6 @@ function suite(transport: Transport): void {
       expect(await rig.rows(table)).to.have.length(2);
     });
   });
-
-  describe('that are read with an older schema', () => {
-    it('show the columns that came later to those who know them', async () => {
-      const rig = await start();
-      const older = await narrowTable(rig.metadata.service);
-      const newer = await rig.table('t');
-      const rows: RigRow[] = [{ host: 'x', time: 1n, a: 1, s: 'text' }];
-      await rig.write(newer, rows);
-      expect(await rig.count(older)).to.equal(1);
-      expect(await rig.rows(newer)).to.deep.equal(rows);
-    });
-
-    /** The rig's table before it had its field `s`. */
-    async function narrowTable(service: MetadataService): Promise<Table> {
-      const column = (name: string, type: string, kind: string) => {
-        return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
-      };
-      const columns = [
-        column('host', 'String', 'tag'),
-        column('a', 'Int64', 'field'),
-        column('time', 'TimestampNanosecond', 'time'),
-      ];
-      const request = { database: 'public', tables: [{ name: 't', columns, options: {} }], create: true };
-      return (await service.ensureTables(request, CALL)).tables[0];
-    }
-  });
 }
 
 async function drop(service: MetadataService, name: string): Promise<void> {

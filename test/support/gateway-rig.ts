@@ -69,6 +69,10 @@ export class MemoryTables implements RowWriter, Catalog {
     return Promise.resolve([...this.#types].map(([name, types]) => tableOf(name, types)));
   }
 
+  renew(): Promise<void> {
+    return Promise.resolve();
+  }
+
   reached(): Promise<void> {
     return Promise.resolve();
   }
@@ -101,6 +105,7 @@ function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
       defaultSql: '',
       comment: '',
       backfillSql: '',
+      formerTypes: [],
     };
   });
   const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };

@@ -282,7 +282,7 @@ export class PlainCatalog implements Catalog {
       primaryKey,
       ttl: '',
       createdMs: 0,
-      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '' })),
+      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '', formerTypes: [] })),
       regions: [{ regionId: 1, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
     };
   }
@@ -309,6 +309,10 @@ export class PlainCatalog implements Catalog {
 
   async tables(database: string): Promise<readonly Table[]> {
     return Promise.resolve([...this.entry(database).tables.values()]);
+  }
+
+  renew(): Promise<void> {
+    return Promise.resolve();
   }
 
   reached(): Promise<void> {

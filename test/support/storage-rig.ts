@@ -198,7 +198,7 @@ export class StorageRig {
   request(table: Table, rows: readonly RigRow[], overrides: Partial<WriteRequest> = {}): WriteRequest {
     const ids = new Map(table.columns.map((column) => [column.name, column.id]));
     const idOf = (name: string): number => (name === OP.name ? OP.id : (ids.get(name) ?? 0));
-    const typeOfA = metricTagOf(table) === undefined ? 'Int64' : 'Float64';
+    const typeOfA = table.columns.find(({ name }) => name === 'a')?.type ?? 'Int64';
     const builder = new TableBuilder(table.name);
     const entries = new Map<string, SeriesEntry>();
     for (const row of rows) {

@@ -56,6 +56,9 @@ export async function mergeRuns(job: MergeJob, deps: MergeDeps): Promise<Segment
   }
 }
 
+/** Rows of a merge have those of the table. */
+const NO_TYPES: ReadonlyMap<number, string> = new Map();
+
 class Merge {
   readonly #job: MergeJob;
   readonly #deps: MergeDeps;
@@ -122,7 +125,7 @@ class Merge {
     let bounds: unknown[];
     try {
       await this.#connection.run(
-        copyRows(mergedRows(this.#source, range), { table, hasMetrics, ops, level: LEVEL }, file),
+        copyRows(mergedRows(this.#source, range), { ...this.#source, types: NO_TYPES, level: LEVEL }, file),
       );
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
     } catch (error) {

@@ -1,8 +1,10 @@
-import type { Segment, Table } from '#shared/contracts/gen/common';
+import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillText } from '#shared/duckdb/backfill';
+import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType } from '#shared/schema/data-type';
+import { typeAt, typesFrom, typesOf, withTypes } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, SID_FIELD_ID, withOps } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { joinBands, touches, type Band } from '#shared/segments/bands';
@@ -103,20 +105,52 @@ function rangeCondition({ first, last }: KeyRange, hasMetrics: boolean): string 
   );
 }
 
-/** Files are read by the ids of columns: what came later, or has another name now, is found or null. */
+/** Files are read by the ids of columns: what came later, or has another name or type now, is found or null. */
 function filesOf(source: MergeSource, runs: readonly Run[]): string {
-  const paths = runs.flatMap(({ segments }) => segments).map(({ path }) => source.absolute(path));
-  return readFiles(source, paths);
+  const fields = storedFields(source);
+  const groups = new Map<string, { readonly types: readonly string[]; readonly paths: string[] }>();
+  for (const { path, schemaVersion } of runs.flatMap(({ segments }) => segments)) {
+    const types = fields.map((field) => typeAt(field, schemaVersion));
+    const group = groups.get(types.join()) ?? { types, paths: [] };
+    group.paths.push(source.absolute(path));
+    groups.set(types.join(), group);
+  }
+  const isPresent = (types: readonly string[]): boolean => types.every((type, i) => type === fields[i].type);
+  const all = [...groups.values()];
+  if (all.length === 1 && isPresent(all[0].types)) return readFiles(source, all[0].paths);
+  return `(${all.map((group) => convertedFiles(source, group)).join(' UNION ALL ')})`;
 }
 
-function readFiles({ table, hasMetrics, ops }: MergeSource, paths: readonly string[]): string {
+/** Files in which fields have types of their own. @param types in the order of the fields. */
+function convertedFiles(
+  source: MergeSource,
+  { types, paths }: { readonly types: readonly string[]; readonly paths: readonly string[] },
+): string {
+  const fields = storedFields(source);
+  const typeOf = new Map(fields.map(({ id }, i) => [id, types[i]]));
+  const columns = fields.map((field, i) => {
+    const name = fieldName(field);
+    return `${castThrough(name, typesFrom(field, types[i]) ?? [])} AS ${name}`;
+  });
+  const files = readFiles({ ...source, table: withTypes(source.table, typeOf) }, paths);
+  return `SELECT ${[keysOf(source), ...columns].join(', ')} FROM ${files}`;
+}
+
+function storedFields({ table, ops }: MergeSource): Column[] {
+  return fieldsOf(ops === 'none' ? table : withOps(table));
+}
+
+function readFiles(source: MergeSource, paths: readonly string[]): string {
+  const { table, hasMetrics } = source;
   const time = timeIndexOf(table);
   const columns = [
     ...(hasMetrics ? [columnOf(METRIC_FIELD_ID, 'metric', 'UINTEGER')] : []),
     columnOf(SID_FIELD_ID, 'sid', 'UINTEGER'),
     columnOf(time.id, 'time', dataType(time.type).duckdb),
-    ...fieldsOf(ops === 'none' ? table : withOps(table)).map((field) => {
-      return columnOf(field.id, fieldName(field), dataType(field.type).duckdb, backfillText(field));
+    ...storedFields(source).map((field) => {
+      // Only files of the first type may lack the column, and what they have instead may be none of another.
+      const missing = field.type === typesOf(field)[0] ? backfillText(field) : undefined;
+      return columnOf(field.id, fieldName(field), dataType(field.type).duckdb, missing);
     }),
   ];
   return `read_parquet([${paths.map(quoteText).join(', ')}], schema = MAP {${columns.join(', ')}})`;

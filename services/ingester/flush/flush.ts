@@ -13,6 +13,7 @@ import { intersection } from '#shared/segments/bands';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { LocalStore, PublishedFile } from '#shared/segments/local-store';
 import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
+import { withTypes } from '#shared/schema/former-types';
 import { OP, withOps } from '#shared/schema/segment-columns';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
@@ -123,6 +124,8 @@ class Attempt {
   readonly #ops: Ops;
   /** With operations, if rows have such. */
   readonly #table: Table;
+  /** The same with the types that the rows have: older ones where fields got others meanwhile. */
+  readonly #held: Table;
   /** Of `#relation`. */
   readonly #columns: string;
   readonly #published: string[] = [];
@@ -140,13 +143,14 @@ class Attempt {
     const widths = integerWidths(job.generation);
     this.#ops = !widths.has(OP.id) ? 'none' : job.generation.lateToSealed === undefined ? 'dropped' : 'kept';
     this.#table = this.#ops === 'none' ? job.table : withOps(job.table);
-    this.#columns = generationColumns(this.#table, widths, this.#order !== undefined);
+    this.#held = withTypes(this.#table, job.generation.types);
+    this.#columns = generationColumns(this.#held, widths, this.#order !== undefined);
     this.#seriesRelation = `series_${job.regionId}_${this.#unique}`;
   }
 
   async writeSegments(): Promise<Segment[]> {
     const { generation } = this.#job;
-    const table = this.#table;
+    const table = this.#held;
     const slices = new Slices(this.#deps.clock);
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const plan = await planColumns(generation, slices);
@@ -178,7 +182,7 @@ class Attempt {
     if (isFirst) await this.#connection.run(`CREATE TEMP TABLE ${this.#relation} (${this.#columns})`);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
-      const rows = { from: at, to: at + to - from, cells: cellsOf(this.#table) };
+      const rows = { from: at, to: at + to - from, cells: cellsOf(this.#held) };
       await appendRows(writer, columns, rows, () => this.#deps.clock.turn());
     } finally {
       writer.close();
@@ -214,7 +218,8 @@ class Attempt {
   async #writeSegment(expected: number, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
-    const source = { relation: this.#relation, table, hasMetrics, late: generation.late, ops: this.#ops };
+    const { types, late: lateRows } = generation;
+    const source = { relation: this.#relation, table, types, hasMetrics, late: lateRows, ops: this.#ops };
     const scratch = this.#scratchPath(String(part));
     const copied = await this.#connection.run(copySegment(source, scratch));
     const rowCount = copied.rowsChanged;

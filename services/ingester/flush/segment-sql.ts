@@ -1,7 +1,10 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
+import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
+import { invariant } from '#shared/errors/invariant';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { typesFrom } from '#shared/schema/former-types';
 import {
   METRIC,
   METRIC_FIELD_ID,
@@ -56,6 +59,8 @@ export interface SegmentSource {
   /** Engine table of the generation. */
   readonly relation: string;
   readonly table: Table;
+  /** Those that fields have in the generation, by column id. */
+  readonly types: ReadonlyMap<number, string>;
   /** Whether its series have metric numbers: they are sorted by them first. */
   readonly hasMetrics: boolean;
   /** Where the generation may hold several versions of a row. */
@@ -80,20 +85,22 @@ export function copySegment(source: SegmentSource, path: string): string {
 
 export interface CopyOptions {
   readonly table: Table;
+  /** Those that fields of the rows have, by column id, where they are not those of the table. */
+  readonly types: ReadonlyMap<number, string>;
   readonly hasMetrics: boolean;
   readonly ops: Ops;
   readonly level: number;
 }
 
 /** Writes rows, which are `metric` if there are such, `sid`, `time` and `f<id>` and in order, to a segment's file. */
-export function copyRows(rows: string, { table, hasMetrics, ops, level }: CopyOptions, path: string): string {
+export function copyRows(rows: string, { table, types, hasMetrics, ops, level }: CopyOptions, path: string): string {
   const fields = fieldsOf(ops === 'kept' ? withOps(table) : table);
   const columns = [
     ...(hasMetrics ? [`metric AS ${METRIC}`] : []),
     `sid AS ${SID}`,
     `time AS ${quoteName(timeIndexOf(table).name)}`,
     ...fields.map((column) => {
-      return `${fieldName(column)}::${dataType(column.type).duckdb} AS ${quoteName(column.name)}`;
+      return `${asStored(column, types.get(column.id) ?? column.type)} AS ${quoteName(column.name)}`;
     }),
   ];
   const ids = [
@@ -103,6 +110,13 @@ export function copyRows(rows: string, { table, hasMetrics, ops, level }: CopyOp
   ];
   const target = `TO ${quoteText(path)} (${PARQUET}, COMPRESSION_LEVEL ${level}, FIELD_IDS {${ids.join(', ')}})`;
   return `COPY (SELECT ${columns.join(', ')} FROM ${rows}) ${target}`;
+}
+
+/** A field of the rows, which may be narrower there, as one of the table. @param from its type there. */
+function asStored(column: Column, from: string): string {
+  const types = typesFrom(column, from);
+  invariant(types !== undefined, `column ${column.id} was never of type ${from}`);
+  return castThrough(`${fieldName(column)}::${dataType(from).duckdb}`, types);
 }
 
 /** Writes new definitions in order of their numbers. */

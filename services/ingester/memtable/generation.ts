@@ -37,6 +37,8 @@ export class Generation {
   engineBytes = 0;
   /** Series below this number have rows in it or in an earlier one. */
   seriesCount = 0;
+  /** Of the columns that it has values of, by column id: one type each. */
+  readonly types = new Map<number, string>();
   /** Where rows may be newer versions of rows of this or an earlier generation. */
   late: TimeBand | undefined;
   /** Where rows may be newer versions of rows of an earlier generation. */
@@ -47,6 +49,11 @@ export class Generation {
     this.sequenceFrom = sequenceFrom;
     this.sequenceTo = sequenceFrom;
     this.openedMs = openedMs;
+  }
+
+  /** Whether the batch has no column of another type than rows that are here. */
+  takes({ columns }: RowBatch): boolean {
+    return columns.every(({ columnId, type }) => (this.types.get(columnId) ?? type) === type);
   }
 
   /**
@@ -67,6 +74,7 @@ export class Generation {
       late: lateness.late.band(batch.times),
     };
     this.batches.push(held);
+    for (const { columnId, type } of batch.columns) this.types.set(columnId, type);
     this.sequenceTo = held.sequenceTo;
     this.rowCount += batch.rowCount;
     this.heldBytes += batchBytes(batch) + sids.byteLength;

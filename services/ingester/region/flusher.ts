@@ -60,6 +60,11 @@ export class Flusher {
   /** Freezes what the region holds and flushes it in the background; a failure is tried again. */
   start(region: Region): void {
     region.freeze(this.#clock.nowMs());
+    this.resume(region);
+  }
+
+  /** Flushes what is frozen of the region in the background; a failure is tried again. */
+  resume(region: Region): void {
     if (!this.#failures.has(region)) void this.#job(region);
   }
 

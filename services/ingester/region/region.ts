@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
@@ -62,11 +63,13 @@ export class Region {
   isSearched = false;
   /** Batches between log and memtable, in order. */
   readonly #taken: TakenBatch[] = [];
+  readonly #clock: Pick<Clock, 'nowMs'>;
   /** Bytes of requests that the memory budget holds for the open generation. */
   readonly #admitted = new Map<Generation, number>();
 
   constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyMemory) {
     this.opening = opening;
+    this.#clock = keys.clock;
     this.applied = new AppliedIds(keys);
     this.registry = new SeriesRegistry(metricTagOf(table)?.id);
     this.#table = table;
@@ -201,12 +204,17 @@ export class Region {
     return new AlmanacError('storage_unavailable', `the write-ahead log ${lost}: ${remedy}`);
   }
 
-  /** Makes a durable batch visible. */
+  /**
+   * Makes a durable batch visible.
+   *
+   * Where a field has got another type, rows of both come for a while: those of each type are flushed by themselves.
+   */
   put(batch: RowBatch, turn: Turn, admittedBytes: number): void {
     invariant(
       turn.sequenceFrom >= this.#open.sequenceTo,
       `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,
     );
+    if (!this.#open.takes(batch)) this.freeze(this.#clock.nowMs());
     this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
     this.#taken.shift();
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);

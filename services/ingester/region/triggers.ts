@@ -35,7 +35,9 @@ export class Triggers {
   }
 
   onPut(region: Region): void {
-    if (region.open.engineBytes >= this.#options.flushBytes) this.#options.flusher.start(region);
+    const { flusher, flushBytes } = this.#options;
+    if (region.open.engineBytes >= flushBytes) flusher.start(region);
+    else if (region.frozen.length > 0) flusher.resume(region);
   }
 
   tick(): void {

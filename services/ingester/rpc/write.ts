@@ -7,6 +7,7 @@ import { decodeDefinitions, encodeDefinitions } from '#shared/rowbatch/definitio
 import type { FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
+import { typesFrom } from '#shared/schema/former-types';
 import { DELETED, hasOps, OP } from '#shared/schema/segment-columns';
 import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { DELETIONS_MAX, OUTRUN } from '#shared/write/outrun';
@@ -81,16 +82,18 @@ function checkBatch({ table, regionId }: Region, { rowCount, columns, times }: R
   if (timeUnit !== undefined && rowsOutside(times, timeUnit).length > 0) {
     throw new AlmanacError('invalid_arguments', `a batch for table "${table.name}" has times out of range`);
   }
-  const types = new Map(table.columns.map(({ id, type }) => [id, type]));
+  const byId = new Map(table.columns.map((column) => [column.id, column]));
   if (hasOps(columns)) {
     checkDeletions(table, { rowCount, columns });
     return;
   }
   for (const { columnId, type } of columns) {
-    if (types.get(columnId) === type) continue;
+    const column = byId.get(columnId);
     // The sender has not heard of it; as with a table that is gone, it asks metadata and tries again.
-    if (!types.has(columnId))
+    if (column === undefined)
       throw new AlmanacError('table_not_found', `column ${columnId} of table "${table.name}" was dropped`);
+    // Nor of another type, but rows of a former one are as good: other regions may have taken theirs already.
+    if (typesFrom(column, type) !== undefined) continue;
     throw new AlmanacError('invalid_arguments', `table "${table.name}" has no column ${columnId} of type ${type}`);
   }
 }

@@ -1,8 +1,10 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest, AlterTableResponse } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkTableName } from '#shared/schema/names';
 import { isAppendOnly } from '#shared/schema/table-schema';
+import { whyNoChange } from '#shared/schema/type-change';
 import { tableChanged, type Catalog } from '../catalog.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
@@ -24,7 +26,7 @@ export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterT
     if (name !== table.name) checkNewName(catalog, table, name);
     checkColumns(table, request.columns);
     if (isAppendOnly(request) && !isAppendOnly(table)) checkNoDeletions(catalog, table);
-    catalog.tables.alter(table, request);
+    catalog.tables.alter(table, { ...request, columns: withFormerTypes(table, request.columns) });
     const altered = existingTable(catalog, tableId);
     note(tableChanged(altered));
     return { table: altered, catalogVersion: catalog.version };
@@ -47,15 +49,15 @@ function checkNoDeletions(catalog: Catalog, { name, regions }: Table): void {
   throw new AlmanacError('invalid_arguments', text);
 }
 
-/** Rows are stored by what a column is. */
-function checkColumns({ name: table, columns: before }: Table, columns: readonly Column[]): void {
+/** Rows are stored by what a column is; fields take over what they have of another type. */
+function checkColumns({ name: table, columns: before, options }: Table, columns: readonly Column[]): void {
   const byId = new Map(before.map((column) => [column.id, column]));
   const named = new Set<number>();
   for (const { id, name, type, kind } of columns) {
     if (id === 0 && kind !== 'time') continue;
     const known = byId.get(id);
-    const isSame = known?.type === type && known.kind === kind && !named.has(id);
-    if (!isSame)
+    const isSame = known?.kind === kind && !named.has(id);
+    if (!isSame || (known.type !== type && !mayChange(known, type, options)))
       throw new AlmanacError('invalid_arguments', `column "${name}" of table "${table}" cannot be changed so`);
     named.add(id);
   }
@@ -64,4 +66,22 @@ function checkColumns({ name: table, columns: before }: Table, columns: readonly
     throw new AlmanacError('invalid_arguments', `Not allowed to remove index column ${name} from table ${table}`);
   }
   checkNewColumns(columns);
+}
+
+function mayChange({ kind, nullable, type }: Column, to: string, options: Table['options']): boolean {
+  // The columns of metrics are known by their types.
+  const isOfMetrics = options[PHYSICAL_METRIC_TABLE] === 'true';
+  return kind === 'field' && nullable && !isOfMetrics && whyNoChange(type, to) === undefined;
+}
+
+/** The columns with the types that they had until now; what the caller says of those does not count. */
+function withFormerTypes({ columns: before, schemaVersion }: Table, columns: readonly Column[]): Column[] {
+  const byId = new Map(before.map((column) => [column.id, column]));
+  return columns.map((column) => {
+    const known = byId.get(column.id);
+    if (known === undefined) return { ...column, formerTypes: [] };
+    const { type, formerTypes } = known;
+    const isSame = type === column.type;
+    return { ...column, formerTypes: isSame ? formerTypes : [...formerTypes, { type, lastVersion: schemaVersion }] };
+  });
 }

@@ -1,4 +1,4 @@
-import type { Column, Database, RegionInfo, Table } from '#shared/contracts/gen/common';
+import type { Column, Database, FormerType, RegionInfo, Table } from '#shared/contracts/gen/common';
 import type { Connection } from './open.js';
 
 interface TableRow {
@@ -22,6 +22,7 @@ interface ColumnRow {
   default_sql: string;
   comment: string;
   backfill_sql: string;
+  former_types: string;
 }
 
 interface RegionRow {
@@ -96,8 +97,8 @@ export class TableStore {
        WHERE table_id = @tableId`,
     );
     this.#setColumn = connection.prepare(
-      `UPDATE columns SET name = @name, position = @position, nullable = @nullable, default_sql = @defaultSql,
-         comment = @comment
+      `UPDATE columns SET name = @name, position = @position, type = @type, nullable = @nullable,
+         default_sql = @defaultSql, comment = @comment, former_types = @formerTypes
        WHERE table_id = @tableId AND column_id = @id`,
     );
     this.#deleteColumn = connection.prepare<[number, number]>(
@@ -134,7 +135,7 @@ export class TableStore {
   }
 
   /** Adds a column behind the others, with an id that the table never had. @returns the id. */
-  addColumn(tableId: number, column: Omit<Column, 'id' | 'backfillSql'>, backfillSql = ''): number {
+  addColumn(tableId: number, column: Omit<Column, 'id' | 'backfillSql' | 'formerTypes'>, backfillSql = ''): number {
     const id = Number(this.#takeColumnId.get(tableId)?.id);
     const { name, type, kind, defaultSql, comment } = column;
     const nullable = column.nullable ? 1 : 0;
@@ -159,8 +160,10 @@ export class TableStore {
   }
 
   #set(tableId: number, column: Column, name: string, position: number): void {
-    const { id, defaultSql, comment } = column;
-    this.#setColumn.run({ tableId, id, name, position, nullable: column.nullable ? 1 : 0, defaultSql, comment });
+    const { id, type, defaultSql, comment } = column;
+    const formerTypes = JSON.stringify(column.formerTypes);
+    const nullable = column.nullable ? 1 : 0;
+    this.#setColumn.run({ tableId, id, name, position, type, nullable, defaultSql, comment, formerTypes });
   }
 
   /** Notes that the columns, or what the database says of them, changed. */
@@ -203,6 +206,7 @@ function columnFromRow(row: ColumnRow): Column {
     defaultSql: row.default_sql,
     comment: row.comment,
     backfillSql: row.backfill_sql,
+    formerTypes: JSON.parse(row.former_types) as FormerType[],
   };
 }
 

@@ -92,22 +92,24 @@ export class SamplePart implements RowsPart {
 
   async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
     const base = this.rowCount;
+    const appended = new Set<number>();
     for (const column of batch.columns) {
       if (column.columnId === OP.id) {
         this.#noteDeletions(column, base, batch.rowCount);
         continue;
       }
-      const isRead = this.#read.has(column.columnId);
+      const isRead = this.#isRead(column);
       if (!isRead) this.#leftOut.add(column.columnId);
       if (!isRead && !this.#notesPresence) continue;
       const field = this.#fieldOf(column.columnId, base);
+      appended.add(column.columnId);
       for (let from = 0; from < batch.rowCount; from += ROWS_PER_TURN) {
         appendCells(field, { column, isRead, base, from, to: Math.min(from + ROWS_PER_TURN, batch.rowCount) });
         if (batch.rowCount > ROWS_PER_TURN) await rest();
       }
     }
     for (const [id, field] of this.#fields) {
-      if (!batch.columns.some(({ columnId }) => columnId === id)) padMissing(field, base + batch.rowCount);
+      if (!appended.has(id)) padMissing(field, base + batch.rowCount);
     }
     this.#reserveSeries(scanned.sids);
     this.#times.extend(base + batch.rowCount);
@@ -190,6 +192,11 @@ export class SamplePart implements RowsPart {
       if (slices.isOver(1)) await slices.turn();
     }
     return found.subarray(0, count);
+  }
+
+  /** A number that became a text is none, whether the reader knows of it already or not. */
+  #isRead({ columnId, kind }: Column): boolean {
+    return this.#read.has(columnId) && (this.#notesPresence || kind === 'fixed');
   }
 
   #noteDeletions(column: Column, base: number, rowCount: number): void {

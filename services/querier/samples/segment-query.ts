@@ -53,12 +53,13 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
   const start = nameOf(columns.start);
   const histogram = nameOf(columns.histogram);
   const column = table.columns.find(({ id }) => id === columns.value);
-  const missing = column === undefined ? 'NULL::DOUBLE' : backfillExpression(column, 'DOUBLE');
+  const missing = column === undefined ? 'NULL::DOUBLE' : `${backfillExpression(column)}::DOUBLE`;
   const selected = [
     'file_index::INTEGER',
     `${SID}::INTEGER`,
     `${timeSql}::DOUBLE AS t`,
-    value === undefined ? missing : `${quoteName(value)}::DOUBLE`,
+    // All types that a number had are the same number. One that became a text since this query began may be none.
+    value === undefined ? missing : `TRY_CAST(${quoteName(value)} AS DOUBLE)`,
   ];
   const startAt = start === undefined ? undefined : selected.push(`coalesce(${quoteName(start)}::DOUBLE, 0)`) - 1;
   const histogramAt = histogram === undefined ? undefined : selected.push(quoteName(histogram)) - 1;

@@ -2,6 +2,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { withTypes } from '#shared/schema/former-types';
 import { hasOps, withOps } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
@@ -33,7 +34,8 @@ export class EngineRows implements RowsForm<FreshPart, SeriesTable> {
 
   createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<FreshPart> {
     const stored = hasOps(batch.columns) ? withOps(table) : table;
-    return FreshPart.create(this.#deps, this.#name('fresh', regionId), stored, first);
+    const types = new Map(batch.columns.map(({ columnId, type }) => [columnId, type]));
+    return FreshPart.create(this.#deps, this.#name('fresh', regionId), withTypes(stored, types), first);
   }
 
   async createSeries(regionId: number, table: Table): Promise<SeriesTable | undefined> {

@@ -17,12 +17,14 @@ const REST_CELLS = 300_000;
  * Rows of one generation of a region as a table of the query instance: `(sid, time, f<column id> ..)`, in the order of
  * their sequences, so that `rowid` orders versions.
  *
- * A generation has several parts if the table was widened meanwhile: a filled table is never altered.
+ * A generation has several parts if the table was widened, or got other types, meanwhile: a filled table is never altered.
  */
 export class FreshPart implements RowsPart {
   readonly relation: string;
   readonly generation: number;
   readonly fieldIds: ReadonlySet<number>;
+  /** Those of its rows, by column id. */
+  readonly types: ReadonlyMap<number, string>;
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
   /** Rows that can be read; later ones may be added while a query runs. */
@@ -43,13 +45,14 @@ export class FreshPart implements RowsPart {
     this.generation = first.generation;
     this.#fieldOrder = fieldsOf(table).map((column) => column.id);
     this.fieldIds = new Set(this.#fieldOrder);
+    this.types = new Map(fieldsOf(table).map(({ id, type }) => [id, type]));
     this.sequenceFrom = first.sequenceFrom;
     this.sequenceTo = first.sequenceFrom;
     this.#writer = writer;
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
   }
 
-  /** Makes an empty part for `first` and what follows. */
+  /** Makes an empty part for `first` and what follows. @param table with the types that the rows have. */
   static async create(
     { connection, appending }: { readonly connection: DuckDBConnection; readonly appending: DuckDBConnection },
     relation: string,
@@ -64,9 +67,8 @@ export class FreshPart implements RowsPart {
 
   /** Whether rows of the batch can go here. */
   takes(scanned: ScanBatch, batch: RowBatch): boolean {
-    return (
-      scanned.generation === this.generation && batch.columns.every((column) => this.fieldIds.has(column.columnId))
-    );
+    if (scanned.generation !== this.generation) return false;
+    return batch.columns.every(({ columnId, type }) => this.types.get(columnId) === type);
   }
 
   /** Whether the table has columns by now whose values were left out here. */

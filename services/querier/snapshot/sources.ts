@@ -1,13 +1,17 @@
 import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
+import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { typeAt, typesFrom } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';
 import { filterSql, type BandFilter, type KeyColumns, type RowFilter } from './row-filter.js';
+import { NewerSchema } from './newer-schema.js';
 import type { FileColumns } from './segment-files.js';
 
 /** A segment with the columns that its file has. */
@@ -48,6 +52,7 @@ const FILE_FACTORS: Readonly<Record<TimeUnit, { unit: TimeUnit; factor: bigint }
  * hides how many rows it has, so that joins are built on the wrong side: 438 ms instead of 99.
  *
  * @param extra another column of the result, for example a version.
+ * @throws NewerSchema if one was written under a schema that is not known yet.
  */
 export function segmentSelects(
   segments: readonly SegmentSource[],
@@ -57,8 +62,11 @@ export function segmentSelects(
 ): string[] {
   const groups = new Map<string, SegmentSource[]>();
   for (const source of segments) {
+    const { schemaVersion } = source.segment;
+    if (mayHaveNewTypes(shape, schemaVersion)) throw new NewerSchema(shape.table);
     const names = [timeIndexOf(shape.table), ...shape.fields].map((column) => source.columns.get(column.id) ?? null);
-    const key = JSON.stringify([source.columns.has(METRIC_FIELD_ID), source.columns.has(OP.id), ...names]);
+    const types = shape.fields.map((field) => typeAt(field, schemaVersion));
+    const key = JSON.stringify([source.columns.has(METRIC_FIELD_ID), source.columns.has(OP.id), ...names, ...types]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [source]);
     else group.push(source);
@@ -66,6 +74,11 @@ export function segmentSelects(
   return [...groups.values()].flatMap((group) => {
     return parted(group, filter).map((sources) => groupSelect(sources, shape, filter, extra));
   });
+}
+
+/** The columns of metrics keep their types. */
+function mayHaveNewTypes({ table, fields }: SourceShape, schemaVersion: number): boolean {
+  return fields.length > 0 && schemaVersion > table.schemaVersion && table.options[PHYSICAL_METRIC_TABLE] !== 'true';
 }
 
 /**
@@ -82,7 +95,7 @@ const SINGLE_FILES_MAX = 32;
 
 function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter: SourceFilter, extra: string): string {
   const { table, fields, unit } = shape;
-  const [{ columns }] = group;
+  const [{ columns, segment }] = group;
   const paths = group.map(({ path }) => quoteText(path)).join(', ');
   const time = quoteName(columns.get(timeIndexOf(table).id) ?? timeIndexOf(table).name);
   const metric = columns.get(METRIC_FIELD_ID);
@@ -90,7 +103,7 @@ function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter
   const selected = [
     `${SID} AS sid`,
     `${restored(time, dataType(timeIndexOf(table).type).duckdb)} AS time`,
-    ...fields.map((field) => `${fileColumn(field, columns)} AS ${internalName(field)}`),
+    ...fields.map((field) => `${fileColumn(field, columns, segment)} AS ${internalName(field)}`),
   ];
   const op = columns.get(OP.id);
   const where = [
@@ -100,10 +113,11 @@ function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter
   return `SELECT ${selected.join(', ')}${extra} FROM read_parquet([${paths}]) WHERE ${where.join(' AND ')}`;
 }
 
-function fileColumn(field: Column, columns: FileColumns): string {
-  const { duckdb } = dataType(field.type);
+function fileColumn(field: Column, columns: FileColumns, { schemaVersion }: Segment): string {
   const name = columns.get(field.id);
-  return name === undefined ? backfillExpression(field, duckdb) : restored(quoteName(name), duckdb);
+  if (name === undefined) return backfillExpression(field);
+  const type = typeAt(field, schemaVersion);
+  return castThrough(restored(quoteName(name), dataType(type).duckdb), typesFrom(field, type) ?? []);
 }
 
 /** Parquet keeps seconds and milliseconds, but the engine reads them as microseconds. */
@@ -111,7 +125,11 @@ function restored(name: string, duckdb: string): string {
   return duckdb === 'TIMESTAMP_S' || duckdb === 'TIMESTAMP_MS' ? `${name}::${duckdb}` : name;
 }
 
-/** SELECT over the rows of a fresh part; null for fields that came after it. */
+/**
+ * SELECT over the rows of a fresh part; null for fields that came after it.
+ *
+ * @throws NewerSchema if a field has a type there that is not known yet.
+ */
 export function partSelect(
   { part, rowCount }: EnginePartView,
   shape: SourceShape,
@@ -120,7 +138,11 @@ export function partSelect(
 ): string {
   const columns = shape.fields.map((field) => {
     const name = internalName(field);
-    return part.fieldIds.has(field.id) ? name : `NULL::${dataType(field.type).duckdb} AS ${name}`;
+    const type = part.types.get(field.id);
+    if (type === undefined) return `NULL::${dataType(field.type).duckdb} AS ${name}`;
+    const types = typesFrom(field, type);
+    if (types === undefined) throw new NewerSchema(shape.table);
+    return `${castThrough(name, types)} AS ${name}`;
   });
   const keys: KeyColumns = { sid: 'sid', time: 'time', unit: shape.unit, factor: 1n };
   // Later rows may be added while the query runs.

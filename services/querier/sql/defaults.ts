@@ -33,7 +33,16 @@ export function defaultSql(
     if (!isTime) throw unsupported(column.name, text);
     return NOW_SQL;
   }
-  const target = { ...column, id: 0, kind: 'field', nullable: true, defaultSql: '', comment: '', backfillSql: '' };
+  const target = {
+    ...column,
+    id: 0,
+    kind: 'field',
+    nullable: true,
+    defaultSql: '',
+    comment: '',
+    backfillSql: '',
+    formerTypes: [],
+  };
   valueOf(target, cell, 0n, zone);
   if (cell.kind === 'bool') return String(cell.value);
   if (cell.kind !== 'literal') return '';

@@ -10,9 +10,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { OutputColumn } from '../formats/format.js';
 import type { Snapshot } from '../snapshot/binding.js';
+import { NewerSchema } from '../snapshot/newer-schema.js';
 import { beginEarly, placeAfter, takenAfter } from './early-run.js';
 import type { RunValues } from './literals.js';
-import type { PlannedQuery } from './plan.js';
+import type { NameScope, PlannedQuery } from './plan.js';
 import type { QueryText } from './query-text.js';
 import { bindingOf } from './plan-table.js';
 import type { StatementContext, StatementEvent } from './statements/statement.js';
@@ -48,40 +49,76 @@ export async function* withBoundQuery<T>(
   use: (bound: BoundQuery) => AsyncIterable<T>,
   mayBeEarly: (planned: PlannedQuery) => boolean = () => false,
 ): AsyncGenerator<T> {
-  const { deps, call, session, place } = context;
+  const { deps, session } = context;
   const { query, parts } = inlineTql(text);
   const connection = await deps.connections.take();
   const inlined = new InlinedTables(connection);
   try {
     await inlined.fill(parts, context);
     const names = { database: session.database, given: inlined.given };
-    const planned = await place.aside(() => deps.planner.plan(query, names, connection, call));
-    const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
-    const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
-    const asked = bindings.filter(({ request }) => request !== undefined);
-    const requests = asked.flatMap(({ request }) => request ?? []);
-    const sqlOf = ({ relations }: Snapshot): string => {
-      const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
-      return planned.plan.sql(run, read, planned.itemNames);
-    };
-    const early = mayBeEarly(planned)
-      ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
-      : undefined;
-    const waiting = { guess: early?.guess, place: placeAfter(early, place) };
-    const askedMs = deps.clock.monotonicMs();
-    const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, waiting));
+    const bound = await boundNow({ context, query, names, connection, mayBeEarly });
     try {
-      const result = snapshot === early?.guess ? await early.result : undefined;
-      const snapshotMs = deps.clock.monotonicMs() - askedMs;
-      yield* use({ planned, sql: sqlOf(snapshot), connection, snapshot, snapshotMs, result });
+      yield* use(bound);
     } finally {
-      snapshot.release();
+      bound.snapshot.release();
     }
   } catch (error) {
     throw withFields(error, query, context);
   } finally {
     await inlined.letGo();
     deps.connections.giveBack(connection);
+  }
+}
+
+/** A query that is to be bound. */
+interface Unbound {
+  readonly context: StatementContext;
+  readonly query: QueryText;
+  readonly names: NameScope;
+  readonly connection: QueryConnection;
+  readonly mayBeEarly: (planned: PlannedQuery) => boolean;
+}
+
+/** Tables may be altered again while a query is planned anew: so often it is. */
+const TRIES = 5;
+
+/** The query, planned by the form that its tables have when they are read. */
+async function boundNow(unbound: Unbound): Promise<BoundQuery> {
+  const { deps, call, place } = unbound.context;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await boundOnce(unbound);
+    } catch (error) {
+      if (!(error instanceof NewerSchema) || attempt === TRIES) throw error;
+      await place.aside(() => deps.catalog.renew(error.tableId, call));
+    }
+  }
+}
+
+async function boundOnce({ context, query, names, connection, mayBeEarly }: Unbound): Promise<BoundQuery> {
+  const { deps, call, session, place } = context;
+  const planned = await place.aside(() => deps.planner.plan(query, names, connection, call));
+  const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
+  const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
+  const asked = bindings.filter(({ request }) => request !== undefined);
+  const requests = asked.flatMap(({ request }) => request ?? []);
+  const sqlOf = ({ relations }: Snapshot): string => {
+    const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
+    return planned.plan.sql(run, read, planned.itemNames);
+  };
+  const early = mayBeEarly(planned)
+    ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
+    : undefined;
+  const waiting = { guess: early?.guess, place: placeAfter(early, place) };
+  const askedMs = deps.clock.monotonicMs();
+  const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, waiting));
+  try {
+    const result = snapshot === early?.guess ? await early.result : undefined;
+    const snapshotMs = deps.clock.monotonicMs() - askedMs;
+    return { planned, sql: sqlOf(snapshot), connection, snapshot, snapshotMs, result };
+  } catch (error) {
+    snapshot.release();
+    throw error;
   }
 }
 

@@ -12,8 +12,17 @@ export interface Column {
   /** SQL text of the default, evaluated per statement; empty means none. */
   readonly defaultSql: string;
   readonly comment: string;
-  /** SQL text of the value of rows that were written before the column was added; empty means null. */
+  /** SQL text of the value of rows that were written before the column was added, of its first type; empty means null. */
   readonly backfillSql: string;
+  /** Oldest first. None comes again. */
+  readonly formerTypes: readonly FormerType[];
+}
+
+/** A type that a column had. */
+export interface FormerType {
+  readonly type: string;
+  /** Rows that were stored under this version of the table's schema, and not under an earlier former type, have it. */
+  readonly lastVersion: number;
 }
 
 /** A part of a table with one owner. Rows belong to it by the hash of their series. */

@@ -27,7 +27,8 @@ export interface MetadataService {
   dropTable(request: DropTableRequest, call: Call): Promise<DropTableResponse>;
   /**
    * Gives the table another name, other options or other columns, in one transaction. Columns are known by their ids; those
-   * without one are new. A column keeps its type and its use, and only fields can go. Errors: table_not_found,
+   * without one are new. A column keeps its use, and only fields can go, or get a type that has all of their values
+   * (shared/schema/type-change.ts); which types they had metadata notes by itself. Errors: table_not_found,
    * table_already_exists (the name), illegal_state (the table is not of `schema_version` any more), invalid_arguments.
    */
   alterTable(request: AlterTableRequest, call: Call): Promise<AlterTableResponse>;

@@ -128,7 +128,7 @@ export class Clients {
     }
   }
 
-  /** Flushes, compacts, deletes, truncates, drops, widens and narrows tables. */
+  /** Flushes, compacts, deletes, truncates, drops, widens and narrows tables, and gives fields other types. */
   async administer(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
     while (!this.isOver) {
@@ -142,7 +142,8 @@ export class Clients {
       else if (chance < 0.55) await this.#compact(table, querier);
       else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
       else if (chance < 0.8) await this.#erase(table, querier, 'drop');
-      else if (chance < 0.87) await this.#dropField(table, querier);
+      else if (chance < 0.85) await this.#dropField(table, querier);
+      else if (chance < 0.91) await this.#modifyField(table, querier);
       else table.fields.push(`f${this.#nextField++}`);
     }
   }
@@ -222,10 +223,9 @@ export class Clients {
     const tries = key !== undefined || !table.isAppendOnly ? 4 : 1;
     for (let i = 0; i < tries; i++) {
       const by = i === 0 ? gateway : this.#ready(this.#nodes.gateways);
-      if (by !== undefined && (await this.#isAcknowledged(table, attempt, by, key))) {
-        if (i === 0 || key !== undefined) attempt.settledMs = attempt.endMs;
-        break;
-      }
+      const outcome = by === undefined ? 'unknown' : await this.#sent(table, attempt, by, key);
+      if (outcome === 'acknowledged' && (i === 0 || key !== undefined)) attempt.settledMs = attempt.endMs;
+      if (outcome !== 'unknown') break;
       await this.#scheduler.pass(random.fraction() * 300);
     }
   }
@@ -261,23 +261,27 @@ export class Clients {
     }
   }
 
-  async #isAcknowledged(
+  /** A client that is told that some of its rows do not fit sends no more. */
+  async #sent(
     table: TrackedTable,
     attempt: Attempt,
     gateway: GatewayNode,
     key: string | undefined,
-  ): Promise<boolean> {
+  ): Promise<'acknowledged' | 'refused' | 'unknown'> {
     const { random } = this.#scheduler;
     const what = `request ${attempt.id} of ${attempt.rows.length} rows to ${table.name} at ${gateway.name}`;
     this.#scheduler.note(what);
     try {
       const call = this.#call(gateway.life, 200 + random.fraction() * 5_000);
-      await gateway.write(table, attempt.rows, call, key);
+      if (!(await gateway.write(table, attempt.rows, call, key))) {
+        this.#scheduler.note(`${what} met another type`);
+        return 'refused';
+      }
     } catch (error) {
       const { code, message } = AlmanacError.from(error);
       this.#scheduler.note(`${what} failed: ${code} ${message}`);
       if (!UNKNOWN.has(code)) this.#fail(`${what} failed with ${stackOf(error)}`, error);
-      return false;
+      return 'unknown';
     }
     attempt.endMs = this.#scheduler.nowMs;
     this.counts.acknowledged++;
@@ -285,7 +289,7 @@ export class Clients {
       for (const name of Object.keys(row.fields)) if (!table.droppedFields.has(name)) table.knownFields.add(name);
     }
     this.#scheduler.note(`${what} is acknowledged`);
-    return true;
+    return 'acknowledged';
   }
 
   #rows(table: TrackedTable, id: number): WriteRow[] {
@@ -322,6 +326,13 @@ export class Clients {
     table.droppedFields.add(name);
     const what = `ALTER TABLE ${table.name} DROP COLUMN ${name}`;
     await this.#statement(what, () => querier.dropField(table.name, name, this.#call(querier.life, 5_000)));
+  }
+
+  /** ALTER TABLE .. MODIFY COLUMN .. DOUBLE: values stay the same numbers. */
+  async #modifyField(table: TrackedTable, querier: QuerierNode): Promise<void> {
+    const name = this.#scheduler.random.pick([...table.fields, NUMBER]);
+    const what = `ALTER TABLE ${table.name} MODIFY COLUMN ${name} DOUBLE`;
+    await this.#statement(what, () => querier.modifyField(table.name, name, this.#call(querier.life, 5_000)));
   }
 
   async #erase(table: TrackedTable, querier: QuerierNode, kind: Eraser['kind']): Promise<void> {

@@ -3,6 +3,7 @@ import { BatchSet, SeriesEntry } from '#shared/rowbatch/builder';
 import { seriesId } from '#shared/rowbatch/series-key';
 import { RegionSender } from '#shared/write/send';
 import { BatchWriter } from '#shared/write/writer';
+import type { WriteResult } from '#shared/write/writer-types';
 
 import { TIME_COLUMN, TIME_TYPE, type TableKind, type WriteRow } from '../checkers/rows.js';
 import type { Life } from '../world/life.js';
@@ -53,10 +54,13 @@ export class GatewayNode {
     this.life.kill();
   }
 
-  /** @throws what the writer throws; `external` if the process dies meanwhile. */
-  async write(table: TableKind, rows: readonly WriteRow[], call: Call, idempotencyKey?: string): Promise<void> {
+  /**
+   * @returns whether no row was left out because a field had another type by then.
+   * @throws what the writer throws; `external` if the process dies meanwhile.
+   */
+  async write(table: TableKind, rows: readonly WriteRow[], call: Call, idempotencyKey?: string): Promise<boolean> {
     const running = this.#running;
-    if (running === undefined) return;
+    if (running === undefined) return true;
     const options = {
       database: 'public',
       create: true,
@@ -65,7 +69,11 @@ export class GatewayNode {
       timeType: TIME_TYPE,
       idempotencyKey,
     };
-    await this.life.during(running.writer.write(batchOf(running, table, rows), options, call));
+    const write = async (): Promise<WriteResult> => {
+      const types = await typesOf(running.joined, table.name, rows, call);
+      return running.writer.write(batchOf(running, table, rows, types), options, call);
+    };
+    return (await this.life.during(write())).conflicts.length === 0;
   }
 
   async #start(life: Life): Promise<void> {
@@ -80,7 +88,29 @@ export class GatewayNode {
   }
 }
 
-function batchOf({ series }: Running, table: TableKind, rows: readonly WriteRow[]): BatchSet {
+/** Types of the fields that are known, by name; metadata is asked if one is not. */
+async function typesOf(
+  { catalog, metadata }: Joined,
+  name: string,
+  rows: readonly WriteRow[],
+  call: Call,
+): Promise<ReadonlyMap<string, string>> {
+  const types = (): Map<string, string> => {
+    return new Map(catalog.known('public', name)?.columns.map((column) => [column.name, column.type]));
+  };
+  const known = types();
+  if (rows.every(({ fields }) => Object.keys(fields).every((field) => known.has(field)))) return known;
+  const now = await metadata.getTable({ database: 'public', name, tableId: 0 }, call).catch(() => undefined);
+  if (now !== undefined) catalog.apply(now);
+  return types();
+}
+
+function batchOf(
+  { series }: Running,
+  table: TableKind,
+  rows: readonly WriteRow[],
+  types: ReadonlyMap<string, string>,
+): BatchSet {
   const batches = new BatchSet();
   const builder = batches.table(table.name);
   for (const { host, timeNs, fields } of rows) {
@@ -93,7 +123,8 @@ function batchOf({ series }: Running, table: TableKind, rows: readonly WriteRow[
     }
     builder.startRow(entry);
     const at = builder.rowCount;
-    for (const [name, value] of Object.entries(fields)) builder.field(name, 'Int64').setNumber(at, value);
+    for (const [name, value] of Object.entries(fields))
+      builder.field(name, types.get(name) ?? 'Int64').setNumber(at, value);
     builder.endRowAt(timeNs);
   }
   return batches;

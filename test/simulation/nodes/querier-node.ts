@@ -5,7 +5,7 @@ import { deleteInRounds, type DeleteRound } from '#services/querier/sql/delete-r
 import { atAllOwners } from '#services/querier/sql/owners';
 import type { StatementDeps } from '#services/querier/sql/statements/statement';
 import { checkCall, type Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
+import type { Column, Table } from '#shared/contracts/gen/common';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBInstance } from '#shared/duckdb/engine';
 import { invariant } from '#shared/errors/invariant';
@@ -79,6 +79,11 @@ export class QuerierNode {
   /** @throws `illegal_state` if the table is changed by others meanwhile. */
   dropField(name: string, field: string, call: Call): Promise<void> {
     return this.life.during(this.#timed(call, (timed) => this.#dropField(name, field, timed)));
+  }
+
+  /** ALTER TABLE .. MODIFY COLUMN .. DOUBLE. @throws as `dropField`. */
+  modifyField(name: string, field: string, call: Call): Promise<void> {
+    return this.life.during(this.#timed(call, (timed) => this.#modifyField(name, field, timed)));
   }
 
   flush(name: string, call: Call): Promise<void> {
@@ -225,10 +230,19 @@ export class QuerierNode {
     }
   }
 
-  async #dropField(name: string, field: string, call: Call): Promise<void> {
+  #dropField(name: string, field: string, call: Call): Promise<void> {
+    return this.#alter(name, (columns) => columns.filter((column) => column.name !== field), call);
+  }
+
+  #modifyField(name: string, field: string, call: Call): Promise<void> {
+    const modified = (column: Column): Column => (column.name === field ? { ...column, type: 'Float64' } : column);
+    return this.#alter(name, (columns) => columns.map(modified), call);
+  }
+
+  async #alter(name: string, change: (columns: readonly Column[]) => Column[], call: Call): Promise<void> {
     const { catalog, metadata } = this.#parts().joined;
     const table = await metadata.getTable({ database: 'public', name, tableId: 0 }, call);
-    const columns = table.columns.filter((column) => column.name !== field);
+    const columns = change(table.columns);
     const { tableId, schemaVersion, options, primaryKey } = table;
     const request = { tableId, schemaVersion, name, columns, options, primaryKey };
     const { catalogVersion } = await metadata.alterTable(request, call);

@@ -1,11 +1,14 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Zone } from '#shared/time/zone';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { whyNoChange } from '#shared/schema/type-change';
+import { UTC, type Zone } from '#shared/time/zone';
 
-import { columnSpec, parseColumn, type ColumnDefinition } from '../column-definition.js';
+import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../column-definition.js';
 import { Cursor } from '../cursor.js';
 import { defaultSql, NOW_SQL } from '../defaults.js';
+import { lex } from '../lex.js';
 import { parseSetOptions, parseUnsetOptions, tableOption, type SetOption } from '../options.js';
 import { atAllOwners } from '../owners.js';
 import { command, type StatementContext, type StatementKind } from './statement.js';
@@ -132,7 +135,7 @@ function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Co
   }
   // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
   const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
-  return { ...spec, id: 0, backfillSql: isConstant ? spec.defaultSql : '' };
+  return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
 }
 
 function parseDrop(cursor: Cursor): Change {
@@ -165,10 +168,49 @@ function parseModify(cursor: Cursor): Change {
       return { ...column, defaultSql: defaultSql(column, new Cursor(cursor.tokens, from, to), zone) };
     });
   }
-  throw new AlmanacError(
-    'unsupported',
-    'Not supported: ALTER TABLE .. MODIFY COLUMN, but for SET DEFAULT and DROP DEFAULT',
-  );
+  if (cursor.sees('SET') || cursor.sees('UNSET')) {
+    const text = 'Not supported: ALTER TABLE .. MODIFY COLUMN, but for a type, SET DEFAULT and DROP DEFAULT';
+    throw new AlmanacError('unsupported', text);
+  }
+  return changedType(name, parseType(cursor));
+}
+
+/** What was stored stays as it is, and becomes the new type when it is read. */
+function changedType(name: string, type: string): Change {
+  return changedColumn(name, (column, _, table) => {
+    checkTypeChange(column, type, table);
+    return { ...column, type, defaultSql: defaultAs(column, type) };
+  });
+}
+
+function checkTypeChange({ name, kind, nullable, type: from }: Column, type: string, { options }: Table): void {
+  if (kind === 'tag') throw refusal(`Not allowed to change primary key index column '${name}'`);
+  if (kind === 'time') throw refusal(`Not allowed to change timestamp index column '${name}' datatype`);
+  if (PHYSICAL_METRIC_TABLE in options)
+    throw refusal(`Not allowed to change column '${name}': metrics are stored in it`);
+  if (!nullable) throw refusal(`column '${name}' must be nullable to ensure safe conversion.`);
+  const why = whyNoChange(from, type);
+  if (why === undefined) return;
+  const text = `column '${name}' cannot be cast automatically to type '${type}'`;
+  throw refusal(why === '' ? text : `${text}: ${why}`);
+}
+
+/** The column's default, which must be one of the new type too. */
+function defaultAs({ name, defaultSql: text }: Column, type: string): string {
+  if (text === '') return text;
+  const tokens = lex(text);
+  try {
+    return defaultSql({ name, type }, new Cursor(tokens, 0, tokens.count), UTC);
+  } catch (cause) {
+    const remedy = 'drop it before, or set another one behind';
+    throw new AlmanacError('invalid_arguments', `default ${text} of column '${name}' is no ${type}: ${remedy}`, {
+      cause,
+    });
+  }
+}
+
+function refusal(text: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', text);
 }
 
 function parseRenameColumn(cursor: Cursor): Change {
@@ -193,11 +235,11 @@ function parseRenameColumn(cursor: Cursor): Change {
   };
 }
 
-function changedColumn(name: string, change: (column: Column, zone: Zone) => Column): Change {
+function changedColumn(name: string, change: (column: Column, zone: Zone, table: Table) => Column): Change {
   return {
     apply(form, table, zone) {
       const column = columnNamed(form.columns, name, table);
-      return { ...form, columns: form.columns.map((it) => (it === column ? change(it, zone) : it)) };
+      return { ...form, columns: form.columns.map((it) => (it === column ? change(it, zone, table) : it)) };
     },
   };
 }

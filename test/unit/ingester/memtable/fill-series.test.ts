@@ -20,6 +20,7 @@ function tableOf(): Table {
       defaultSql: '',
       comment: '',
       backfillSql: '',
+      formerTypes: [],
     };
   });
   const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'wide', schemaVersion: 1, createdMs: 0 };

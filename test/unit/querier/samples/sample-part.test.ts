@@ -14,7 +14,17 @@ const HISTOGRAM = Buffer.from('histogram');
 /** A table with a time index and these fields, numbered from 1. */
 function tableOf(types: readonly string[], options: Record<string, string> = {}): Table {
   const column = (id: number, type: string, kind: string): TableColumn => {
-    return { id, name: `c${id}`, type, kind, nullable: true, defaultSql: '', comment: '', backfillSql: '' };
+    return {
+      id,
+      name: `c${id}`,
+      type,
+      kind,
+      nullable: true,
+      defaultSql: '',
+      comment: '',
+      backfillSql: '',
+      formerTypes: [],
+    };
   };
   const columns = [column(0, 'TimestampMillisecond', 'time'), ...types.map((type, i) => column(i + 1, type, 'field'))];
   return {
