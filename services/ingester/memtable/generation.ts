@@ -80,7 +80,7 @@ export class Generation {
   /** Notes that a series was defined by a batch of it. @param bytes of its tags. */
   noteDefinition(bytes: number): void {
     this.heldBytes += bytes;
-    this.engineBytes += KEY_BYTES + bytes;
+    this.engineBytes += KEY_BYTES + bytes * DEFINITION_WIDTH;
   }
 }
 
@@ -96,6 +96,8 @@ function engineBytes(batch: RowBatch): number {
 
 /** Series number and time. */
 const KEY_BYTES = 12;
+/** Texts take 16 bytes more each in the engine. */
+const DEFINITION_WIDTH = 2;
 
 /** The rows with the least and the greatest time among some; -1 while there are none. */
 class RowRange {

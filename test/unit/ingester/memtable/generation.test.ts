@@ -103,7 +103,7 @@ describe('Generation.put', () => {
     const before = generation.engineBytes;
     generation.noteDefinition(250);
     generation.noteDefinition(250);
-    expect(generation.engineBytes - before).to.be.within(500, 600);
+    expect(generation.engineBytes - before).to.be.within(1000, 1100);
     expect(generation.heldBytes).to.equal(500);
   });
 });
