@@ -3,11 +3,18 @@ import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 
-import type { NamedSeries } from './series-table.js';
 import { MATCHES_MAX } from './tag-index.js';
 
 /** Names of which it is remembered where their series begin. */
 const KNOWN_MAX = 10_000;
+
+/** Series that a query names by their tags. */
+export interface NamedSeries {
+  /** Ascending. */
+  readonly sids: readonly number[];
+  /** Tag column id -> the value that each of them has, in their order, for tags of which the query wants some values. */
+  readonly values: ReadonlyMap<number, readonly string[]>;
+}
 
 /** Finds series by their tags where they are read from files: in memory would be too much of them for an index. */
 export class SeriesSearch {

@@ -13,7 +13,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import type { SeriesRows } from './rows-form.js';
 import type { SegmentFiles } from './segment-files.js';
-import { SeriesSearch } from './series-search.js';
+import { SeriesSearch, type NamedSeries } from './series-search.js';
 import { TagIndex } from './tag-index.js';
 
 /** Metrics above which they are not named one by one. */
@@ -25,14 +25,6 @@ export interface SeriesTableDeps {
   readonly connection: DuckDBConnection;
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
-}
-
-/** Series that a query names by their tags. */
-export interface NamedSeries {
-  /** Ascending. */
-  readonly sids: readonly number[];
-  /** Tag column id -> the value that each of them has, in their order, for tags of which the query wants some values. */
-  readonly values: ReadonlyMap<number, readonly string[]>;
 }
 
 /**
