@@ -7,7 +7,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleAddress } from '#shared/lifecycle/role';
 import type { Service } from '#shared/lifecycle/service';
+import { cacheShares } from '#shared/limits/cache-shares';
 import { MemoryBudget } from '#shared/limits/memory-budget';
+import { shareOf } from '#shared/limits/share';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -52,18 +54,17 @@ export interface RunningGateway extends Service {
   readonly publicUrl: string | undefined;
 }
 
-/** Shares of the memory for caches: series keys of clients, and arrays of finished batches. */
-const KEY_CACHE_SHARE = 0.4;
-const KEY_CACHE_BYTES_MAX = 256 * 1024 * 1024;
-const POOL_BYTES_MAX = 32 * 1024 * 1024;
-const POOL_SHARE = 0.1;
 /** Share of the memory for requests that answers to remote reads may take. */
 const ANSWER_SHARE = 0.5;
 
 /** Opens the listeners. Health is answered from now on, data when `readiness` says so. */
 export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const { config, clock, log } = deps;
-  const budget = new MemoryBudget({ name: 'request body', limitBytes: share(config, 'bodyPercent'), clock });
+  const budget = new MemoryBudget({
+    name: 'request body',
+    limitBytes: shareOf(config.memory.limitBytes, config.memory.bodyPercent),
+    clock,
+  });
   const metrics = new GatewayMetrics(deps.metrics, clock, budget);
   // Routes report failures to the lifecycle, which finds requests their routes.
   const lifecycle: Lifecycle = new Lifecycle({
@@ -112,7 +113,7 @@ export function httpAddresses({ httpUrl, publicUrl }: RunningGateway, config: Co
 function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBudget, lifecycle: Lifecycle): RouteDeps {
   const { config, clock, catalog, writer, querier, admin, readiness } = deps;
   const { version } = readBuildInfo();
-  const cacheBytes = share(config, 'cachePercent');
+  const caches = cacheShares(config.memory, config.promql.resultCacheBytes);
   const isDraining = (): boolean => lifecycle.isDraining || readiness().isDraining === true;
   const isServing = (): boolean => lifecycle.isDraining || readiness().ready;
   let waitingCount = 0;
@@ -128,7 +129,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   const bodies = new BodyReader({
     limitBytes: config.http.bodyLimitBytes,
     budget,
-    buffers: new BufferPool(Math.min(POOL_BYTES_MAX, cacheBytes * POOL_SHARE)),
+    buffers: new BufferPool(caches.bodyBuffers),
     onRefused: () => metrics.bodyRefused(),
   });
   const sql = {
@@ -143,13 +144,13 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
     bodies.read(request, { encodings: [READ_ENCODING], impliedEncoding: READ_ENCODING }, call);
   return {
     config,
-    cacheBytes: Math.min(KEY_CACHE_BYTES_MAX, cacheBytes * KEY_CACHE_SHARE),
+    cacheBytes: caches.seriesKeys,
     state: () => ({ canWrite: deps.canWrite() && !deps.lackingRoles().includes('ingester') }),
     ingest: {
       bodies,
       catalog,
       writer,
-      pool: new BuilderPool(Math.min(POOL_BYTES_MAX, cacheBytes * POOL_SHARE)),
+      pool: new BuilderPool(caches.builders),
       clock,
       metrics,
       timeoutMs: config.http.timeoutMs,
@@ -196,10 +197,6 @@ function starting({ waiting }: Readiness): AlmanacError {
 function answerBudget(requests: MemoryBudget, clock: Clock): RouteDeps['remoteRead']['budget'] {
   const limitBytes = Math.floor(requests.limitBytes * ANSWER_SHARE);
   return { requests, answers: new MemoryBudget({ name: 'remote read answer', limitBytes, clock }) };
-}
-
-function share({ memory }: Config, percent: 'bodyPercent' | 'cachePercent'): number {
-  return Math.floor((memory.limitBytes * memory[percent]) / 100);
 }
 
 async function closeAll(listeners: readonly Listener[]): Promise<void> {

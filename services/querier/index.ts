@@ -80,6 +80,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     connection: sampling,
     clock,
     cacheBytes: config.sampleCacheBytes,
+    labelBytes: config.labelCacheBytes,
     metadataTable: config.promql.names.metadataTable,
   });
   const unsubscribe = follow(deps, { manifests, snapshots, samples });

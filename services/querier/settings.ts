@@ -1,5 +1,6 @@
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
+import { cacheShares } from '#shared/limits/cache-shares';
 import { shareOf } from '#shared/limits/share';
 import { metricNames } from '#shared/schema/metric-table';
 
@@ -14,6 +15,8 @@ export interface QuerierConfig {
   readonly memoryBytes: number;
   /** What decoded samples may take. */
   readonly sampleCacheBytes: number;
+  /** What labels may take that were made for queries. */
+  readonly labelCacheBytes: number;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
   readonly runs: {
@@ -40,12 +43,14 @@ const PROCESS_SHARE = 1.1;
 /** What the configuration means for a querier at this place. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
   const { memory, naming, promql, query } = config;
+  const caches = cacheShares(memory, promql.resultCacheBytes);
   return {
     storeFolder: `${place.dataFolder}/store`,
     spillFolder: place.spillFolder,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
     memoryBytes: shareOf(memory.limitBytes, memory.queryPercent),
-    sampleCacheBytes: shareOf(memory.limitBytes, memory.cachePercent),
+    sampleCacheBytes: caches.samples,
+    labelCacheBytes: caches.labels,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,
@@ -55,7 +60,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       timeoutMs: promql.timeoutMs,
       samplesMax: promql.maxSamples,
       isExperimental: promql.experimental,
-      resultCacheBytes: promql.resultCacheBytes,
+      resultCacheBytes: caches.results,
       names: metricNames(config),
     },
     runs: {

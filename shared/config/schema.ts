@@ -241,7 +241,7 @@ export const SCHEMA = {
     result_cache: size({
       default: '64MiB',
       min: '0B',
-      doc: 'Memory for answers of range queries, of which a later query recomputes only what is new or changed. 0B: none.',
+      doc: 'Memory for answers of range queries, of which a later query recomputes only what is new or changed; at most a fifth of the memory for caches. 0B: none.',
     }),
   },
   memory: {

@@ -38,6 +38,7 @@ export async function openSamples(
     connection,
     clock,
     cacheBytes: 1 << 20,
+    labelBytes: 1 << 20,
     metadataTable: 'metadata',
   });
   return { store, close: () => query.closeSync() };

@@ -119,13 +119,13 @@ function asStored(column: Column, from: string): string {
   return castThrough(`${fieldName(column)}::${dataType(from).duckdb}`, types);
 }
 
-/** Writes new definitions in order of their numbers. */
+/** Writes new definitions in order of their numbers, which is that of the relation: a sort would take the memory twice. */
 export function copySeries(relation: string, table: Table, path: string): string {
   const tags = tagsOf(table);
   const columns = tags.map((column) => `${fieldName(column)} AS ${quoteName(column.name)}`);
   const ids = [`${SID}: ${SID_FIELD_ID}`, `${TSID}: ${TSID_FIELD_ID}`, ...tags.map(fieldId)];
   return (
-    `COPY (SELECT ${[`sid AS ${SID}`, `tsid AS ${TSID}`, ...columns].join(', ')} FROM ${relation} ORDER BY sid) ` +
+    `COPY (SELECT ${[`sid AS ${SID}`, `tsid AS ${TSID}`, ...columns].join(', ')} FROM ${relation}) ` +
     `TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, FIELD_IDS {${ids.join(', ')}})`
   );
 }

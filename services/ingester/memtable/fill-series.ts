@@ -8,6 +8,12 @@ import type { SeriesRegistry } from './series-registry.js';
 /** Values that are handed over at once, and cells with the empty ones. */
 const BLOCK_VALUES = 48 * 1024;
 const BLOCK_CELLS = 256 * 1024;
+/**
+ * Values, and cells with the empty ones, after which the engine takes over what it was handed. Left alone it does so at
+ * 200,000 series, and holds the event loop meanwhile.
+ */
+const FLUSH_VALUES = 192 * 1024;
+const FLUSH_CELLS = 1024 * 1024;
 const NULLS: ChunkColumn = { kind: 'null' };
 
 /** A run of series whose tags are in memory. */
@@ -33,6 +39,8 @@ export async function fillSeries(
   rest: () => Promise<void>,
 ): Promise<void> {
   const tags = tagsOf(table);
+  let values = 0;
+  let cells = 0;
   for (let sid = run.from; sid < run.to;) {
     const block = new SeriesBlock(sid);
     while (sid < run.to && !block.isFull) {
@@ -41,13 +49,19 @@ export async function fillSeries(
     }
     writer.append(block.columns(tags), 0, block.rowCount);
     await rest();
+    values += block.valueCount;
+    cells += block.rowCount * tags.length;
+    if (values < FLUSH_VALUES && cells < FLUSH_CELLS) continue;
+    values = cells = 0;
+    writer.flush();
+    await rest();
   }
 }
 
 /** Series of one block: a table may have thousands of tags, of which each series has few. */
 class SeriesBlock {
   rowCount = 0;
-  #valueCount = 0;
+  valueCount = 0;
   readonly #firstSid: number;
   readonly #tsids = new BigUint64Array(CHUNK_ROWS);
   /** Values by row of the tags that some series has. */
@@ -59,7 +73,7 @@ class SeriesBlock {
 
   get isFull(): boolean {
     const cells = this.rowCount * this.#values.size;
-    return this.rowCount === CHUNK_ROWS || this.#valueCount >= BLOCK_VALUES || cells >= BLOCK_CELLS;
+    return this.rowCount === CHUNK_ROWS || this.valueCount >= BLOCK_VALUES || cells >= BLOCK_CELLS;
   }
 
   add(tsid: bigint, tags: Uint8Array): void {
@@ -67,7 +81,7 @@ class SeriesBlock {
       let values = this.#values.get(columnId);
       if (values === undefined) this.#values.set(columnId, (values = []));
       values[this.rowCount] = value;
-      this.#valueCount++;
+      this.valueCount++;
     }
     this.#tsids[this.rowCount++] = tsid;
   }

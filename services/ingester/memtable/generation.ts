@@ -31,9 +31,9 @@ export class Generation {
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
   rowCount = 0;
-  /** Bytes of its arrays. */
+  /** Bytes of its arrays, and of tags that no series file has. */
   heldBytes = 0;
-  /** Bytes of its rows in the engine, where columns have their full width; what flush is measured by. */
+  /** Bytes of its rows and new series in the engine, where columns have their full width; what flush is measured by. */
   engineBytes = 0;
   /** Series below this number have rows in it or in an earlier one. */
   seriesCount = 0;
@@ -84,6 +84,12 @@ export class Generation {
     this.lateToSealed = union(this.lateToSealed, lateness.lateToSealed.band(batch.times));
     return held;
   }
+
+  /** Notes that a series was defined by a batch of it. @param bytes of its tags. */
+  noteDefinition(bytes: number): void {
+    this.heldBytes += bytes;
+    this.engineBytes += KEY_BYTES + bytes * DEFINITION_WIDTH;
+  }
 }
 
 function engineBytes(batch: RowBatch): number {
@@ -98,6 +104,8 @@ function engineBytes(batch: RowBatch): number {
 
 /** Series number and time. */
 const KEY_BYTES = 12;
+/** Texts take 16 bytes more each in the engine. */
+const DEFINITION_WIDTH = 2;
 
 /** The rows with the least and the greatest time among some; -1 while there are none. */
 class RowRange {

@@ -30,7 +30,7 @@ export class KeptIds {
   readonly #fs: FileSystem;
   /** As an earlier life left them. */
   readonly #entries = new Map<number, Entry>();
-  /** As the log tells, of regions that could not be opened when it was read. */
+  /** As the log tells, of regions that were not open when it was read. */
   readonly #unopened = new Map<number, { readonly epoch: number; readonly applied: AppliedIds }>();
 
   constructor(folder: string, fs: FileSystem) {
@@ -58,7 +58,7 @@ export class KeptIds {
     if (unopened?.epoch === epoch) applied.adopt(unopened.applied.encode());
   }
 
-  /** Notes a batch of the log whose region cannot be opened now. */
+  /** Notes a batch of the log whose region is not open. */
   note({ regionId, epoch, batchId }: Pick<LogRecord, 'regionId' | 'epoch' | 'batchId'>): void {
     let unopened = this.#unopened.get(regionId);
     if (unopened?.epoch !== epoch) {

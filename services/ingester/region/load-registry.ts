@@ -30,7 +30,7 @@ export async function loadRegistry(
   const connection = await engine.connect();
   try {
     if (registry.metrics !== undefined) await loadMetricNames(connection, source, registry.metrics);
-    const result = await connection.stream(`SELECT sid, tsid, metric FROM (${source}) ORDER BY sid`);
+    const result = await connection.stream(`${numbered(source)} ORDER BY sid`);
     for (;;) {
       const chunk = await result.fetchChunk();
       if (chunk === null || chunk.rowCount === 0) break;
@@ -51,24 +51,34 @@ export async function loadRegistry(
   invariant(registry.count === last.sidLast + 1, `series files of region ${region.regionId} are short`);
 }
 
-/** SQL of all series: `sid, tsid, metric, name`; the last two are null where there are none. */
+/** SQL of all series: `sid, tsid, name`; the name is null where there is none. */
 function sourceOf({ manifest, table }: Region, store: LocalStore): string {
   const files = manifest.seriesFiles.map((file) => quoteText(store.absolute(file.path))).join(', ');
   const tag = metricTagOf(table);
   if (tag === undefined) {
-    return `SELECT ${SID} AS sid, ${TSID} AS tsid, NULL::UINTEGER AS metric FROM read_parquet([${files}])`;
+    return `SELECT ${SID} AS sid, ${TSID} AS tsid, NULL::VARCHAR AS name FROM read_parquet([${files}])`;
   }
   const schema = [
     `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
     `${TSID_FIELD_ID}: {name: 'tsid', type: 'UBIGINT', default_value: NULL}`,
     `${tag.id}: {name: 'name', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
   ].join(', ');
-  const metric = `CASE WHEN name IS NULL THEN ${NO_METRIC}::UINTEGER ELSE min(sid) OVER (PARTITION BY name) END`;
-  return `SELECT sid, tsid, ${metric} AS metric, name FROM read_parquet([${files}], schema = MAP {${schema}})`;
+  return `SELECT sid, tsid, name FROM read_parquet([${files}], schema = MAP {${schema}})`;
+}
+
+/** SQL of the metrics. A window over the names would sort all series by them. */
+function metricsOf(source: string): string {
+  return `SELECT name, min(sid) AS metric FROM (${source}) WHERE name IS NOT NULL GROUP BY name`;
+}
+
+/** SQL of all series: `sid, tsid, metric`. */
+function numbered(source: string): string {
+  const metric = `coalesce(m.metric, ${NO_METRIC}::UINTEGER)`;
+  return `SELECT s.sid, s.tsid, ${metric} FROM (${source}) AS s LEFT JOIN (${metricsOf(source)}) AS m ON s.name = m.name`;
 }
 
 async function loadMetricNames(connection: DuckDBConnection, source: string, metrics: MetricNumbers): Promise<void> {
-  const result = await connection.run(`SELECT DISTINCT name, metric FROM (${source}) WHERE name IS NOT NULL`);
+  const result = await connection.run(metricsOf(source));
   for (const [name, metric] of await result.getRows()) metrics.loadName(String(name), Number(metric));
 }
 

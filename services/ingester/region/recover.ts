@@ -96,8 +96,13 @@ interface Known {
 
 /** @returns the rows that were put, or why all of its region are passed over. */
 async function restore(record: LogRecord, known: Known, options: RecoverOptions): Promise<number | PassedOver> {
-  const { triggers } = options;
+  const { triggers, regions, keptIds } = options;
   const { epoch } = record;
+  // Opening a region loads its series, of which there may be millions: not for rows that segments have.
+  if (endOf(record) <= known.watermark && regions.find(record.regionId) === undefined) {
+    keptIds.note(record);
+    return 0;
+  }
   const region = await openedFor(record, known, options);
   if (region === undefined) return 0;
   if (typeof region === 'string') return region;
@@ -136,7 +141,7 @@ async function openedFor(
       log.error({ regionId, reason: message }, 'region cannot be opened');
     }
   }
-  if (record.sequenceFrom + BigInt(record.rowCount) > watermark) throw unflushed(record);
+  if (endOf(record) > watermark) throw unflushed(record);
   keptIds.note(record);
   return undefined;
 }
@@ -157,8 +162,11 @@ function unlessPassedOver(error: unknown): PassedOver {
 
 /** Whether segments have its rows; a commit of an earlier life may have come after the grants were listed. */
 function isCommitted(record: LogRecord, watermark: bigint, region: Region): boolean {
-  const sequenceTo = record.sequenceFrom + BigInt(record.rowCount);
-  return sequenceTo <= watermark || sequenceTo <= region.manifest.watermark;
+  return endOf(record) <= watermark || endOf(record) <= region.manifest.watermark;
+}
+
+function endOf({ sequenceFrom, rowCount }: LogRecord): bigint {
+  return sequenceFrom + BigInt(rowCount);
 }
 
 /** Gives the batch its numbers again. Rows of series whose definitions were lost with a damaged record are left out. */

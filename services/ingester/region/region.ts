@@ -186,7 +186,8 @@ export class Region {
       const high = Number(tsid >> 32n);
       const known = this.registry.find(low, high);
       // A flush after this record may have published the definition already.
-      const sid = known >= 0 ? known : this.registry.define(low, high, tags.slice());
+      const sid = known >= 0 ? known : this.registry.define(low, high, tags);
+      if (known < 0) this.#open.noteDefinition(tags.length);
       invariant(
         sid === firstSid + i || !isWhole,
         `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`,
@@ -216,6 +217,8 @@ export class Region {
     );
     if (!this.#open.takes(batch)) this.freeze(this.#clock.nowMs());
     this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
+    // They stay in memory until they are in a series file, as rows do.
+    for (const { tags } of turn.newDefinitions) this.#open.noteDefinition(tags.length);
     this.#taken.shift();
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
   }
@@ -287,7 +290,7 @@ export class Region {
     const known = this.registry.find(low, high);
     if (known >= 0) return known;
     added.push(definition);
-    return this.registry.define(low, high, definition.tags.slice());
+    return this.registry.define(low, high, definition.tags);
   }
 }
 

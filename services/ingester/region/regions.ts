@@ -174,7 +174,6 @@ export class Regions {
     if (!noteTable(table)) throw tableGone(table.tableId);
     const region = new Region(table, manifest, opening, keys);
     region.applied.adopt(appliedIds);
-    this.#options.keptIds.tell(region);
     await loadRegistry(region, this.#options);
     // Its grant may have been closed meanwhile; nobody would tell of that again.
     const { epoch } = await metadata.getManifest({ regionId }, call);
@@ -182,6 +181,8 @@ export class Regions {
     if (this.#droppedMeanwhile.has(table.tableId)) throw tableGone(table.tableId);
     if (epoch !== region.epoch) throw notHere(regionId);
     invariant(!this.#regions.has(regionId), `region ${regionId} was opened twice`);
+    // With nothing in between: the log, which may be read meanwhile, tells regions that are open itself.
+    this.#options.keptIds.tell(region);
     this.#regions.set(regionId, region);
     return region;
   }

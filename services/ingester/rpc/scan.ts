@@ -5,6 +5,7 @@ import { encodeDefinitions, NO_DEFINITIONS, type SeriesDefinition } from '#share
 
 import type { Ingester } from '../ingester.js';
 import type { HeldBatch } from '../memtable/generation.js';
+import type { TagRun } from '../memtable/tag-blocks.js';
 import type { Region } from '../region/region.js';
 import { checkRegionIds } from './check-region-ids.js';
 import { ChunkCutter, NO_PART } from './scan-chunks.js';
@@ -38,7 +39,7 @@ type Reading = { readonly regionId: number } & (
       readonly region: Region;
       readonly lacking: readonly Lacking[];
       readonly seriesFrom: number;
-      readonly tags: readonly Uint8Array[];
+      readonly tags: TagRun;
       readonly sequenceTo: bigint;
     }
 );
@@ -108,7 +109,8 @@ function* partsOf(reading: Reading): Generator<ScanPart> {
   for (let from = 0; from < tags.length;) {
     const definitions: SeriesDefinition[] = [];
     const to = from + countWithin(tags, from);
-    for (let i = from; i < to; i++) definitions.push({ tsid: region.registry.tsidOf(seriesFrom + i), tags: tags[i] });
+    for (let i = from; i < to; i++)
+      definitions.push({ tsid: region.registry.tsidOf(seriesFrom + i), tags: tags.at(i) });
     const range = { seriesFrom: seriesFrom + from, seriesTo: seriesFrom + to };
     yield { ...NO_PART, regionId, ...range, definitions: encodeDefinitions(definitions) };
     from = to;
@@ -117,10 +119,10 @@ function* partsOf(reading: Reading): Generator<ScanPart> {
 }
 
 /** How many of the tags from there on are one piece: at least one. */
-function countWithin(tags: readonly Uint8Array[], from: number): number {
+function countWithin(tags: TagRun, from: number): number {
   let bytes = 0;
   let at = from;
-  while (at < tags.length && bytes < DEFINITIONS_BYTES) bytes += tags[at++].length;
+  while (at < tags.length && bytes < DEFINITIONS_BYTES) bytes += tags.at(at++).length;
   return at - from;
 }
 

@@ -1,14 +1,12 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import type { SeriesFile, Table } from '#shared/contracts/gen/common';
+import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from '#shared/duckdb/engine';
-import { quoteText } from '#shared/duckdb/quote';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
 import { dataType } from '#shared/schema/data-type';
 import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
-import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Labels } from '../promql/labels.js';
@@ -16,51 +14,26 @@ import { PLAIN_WORK, type ValueTest } from '../promql/matcher.js';
 import type { SeriesRows } from '../snapshot/rows-form.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
-import { Integers } from './growing.js';
+import { IntegerBlocks } from './blocks.js';
+import { LabelValues } from './label-values.js';
+import type { LabelsMemory } from './labels-memory.js';
 import { MS_PER } from './millis.js';
 import { SegmentLosses } from './segment-losses.js';
+import { allBelow, NO_SERIES, union } from './series-sets.js';
+import { isReadByTag, pagesOf, SeriesPages, type SeriesPage } from './series-pages.js';
 
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
   readonly files: Pick<SegmentFiles, 'absolute'>;
   readonly clock: Clock;
+  readonly labelsMemory: LabelsMemory;
 }
 
 /** What it takes to take in one label of a series, and to begin with a column, as so many numbers. */
 const LABEL_WORK = 32;
 const COLUMN_WORK = 256 * LABEL_WORK;
-
-/** One tag of the table: its values by number, and which series have each. */
-class LabelValues {
-  readonly tagId: number;
-  readonly name: string;
-  readonly values: string[] = [];
-  /** By number of the value: the series that have it, ascending. */
-  readonly series: Integers[] = [];
-  readonly #numbers = new Map<string, number>();
-
-  constructor(tagId: number, name: string) {
-    this.tagId = tagId;
-    this.name = name;
-  }
-
-  numberOf(value: string): number | undefined {
-    return this.#numbers.get(value);
-  }
-
-  /** Notes that a series has a value. @returns the value's number. */
-  add(value: string, sid: number): number {
-    let number = this.#numbers.get(value);
-    if (number === undefined) {
-      number = this.values.length;
-      this.#numbers.set(value, number);
-      this.values.push(value);
-      this.series.push(new Integers());
-    }
-    this.series[number].push(sid);
-    return number;
-  }
-}
+/** The same to look through the labels of a series. */
+const LABELS_LOOK = 8;
 
 /** Whether a series is meant, told by one of its labels; an absent label counts as an empty value. */
 export interface LabelTest {
@@ -86,12 +59,10 @@ export class LabelIndex implements SeriesRows {
   readonly #metricTagId: number | undefined;
   readonly #nameOf: (column: string) => string;
   /** Pairs of (position in `#order`, number of the value) of all series, one after the other. */
-  readonly #pairs = new Integers();
+  readonly #pairs = new IntegerBlocks();
   /** Where the pairs of each series begin. */
-  readonly #starts = new Integers();
+  readonly #starts = new IntegerBlocks();
   readonly #order: LabelValues[] = [];
-  readonly #made = new Map<string, Labels[]>();
-  readonly #positions = new Map<LabelValues, number>();
   /** By label and value, as far as it was asked: names of labels of the first `seen` series. */
   readonly #under = new Map<string, { readonly names: Set<string>; seen: number }>();
 
@@ -112,28 +83,35 @@ export class LabelIndex implements SeriesRows {
   async load(files: readonly SeriesFile[]): Promise<void> {
     if (files.length === 0) return;
     const tags = tagsOf(this.#table);
-    const paths = files.map((file) => quoteText(this.#deps.files.absolute(file.path))).join(', ');
-    const schema = [
-      `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
-      ...tags.map(
-        (tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
-      ),
-    ];
-    const columns = ['sid', ...tags.map((tag) => `f${tag.id}::VARCHAR`)].join(', ');
-    const result = await this.#deps.connection.run(
-      `SELECT ${columns} FROM read_parquet([${paths}], schema = MAP {${schema.join(', ')}}) ` +
-        `WHERE sid >= ${this.count} ORDER BY sid`,
-    );
     const labels = tags.map((tag) => this.#labelOf(tag.id, tag.name));
-    for (
-      let chunk = await result.fetchChunk();
-      chunk !== null && chunk.rowCount > 0;
-      chunk = await result.fetchChunk()
-    ) {
-      await this.#addRows(chunk, labels);
+    const { connection, files: store } = this.#deps;
+    const pages = new SeriesPages({ connection, absolute: (path) => store.absolute(path) });
+    for (const page of pagesOf(files, this.count)) {
+      if (isReadByTag(page, tags)) await this.#addByTag(pages, page, tags, labels);
+      else for await (const chunk of pages.rows(page, tags)) await this.#addRows(chunk, labels);
     }
     const expected = Math.max(...files.map((file) => file.sidLast)) + 1;
     invariant(this.count === expected, `series files name ${expected} series, ${this.count} are known`);
+  }
+
+  async #addByTag(
+    pages: SeriesPages,
+    page: SeriesPage,
+    tags: readonly Column[],
+    labels: readonly LabelValues[],
+  ): Promise<void> {
+    const length = page.to - page.from;
+    const numbers = await pages.byTag(page, tags, labels);
+    const slices = new Slices(this.#deps.clock);
+    for (let at = 0; at < length; at++) {
+      this.#start();
+      for (let i = 0; i < labels.length; i++) {
+        const number = numbers[i][at];
+        if (number > 0) this.#addPair(labels[i], number - 1);
+      }
+      this.count++;
+      if (slices.isOver(labels.length)) await slices.turn();
+    }
   }
 
   /** Between series, others are served: there may be thousands of labels to look at. */
@@ -145,10 +123,10 @@ export class LabelIndex implements SeriesRows {
       if (slices.isOver(COLUMN_WORK)) await slices.turn();
     }
     for (let row = 0; row < chunk.rowCount; row++) {
-      this.#starts.push(this.#pairs.length);
+      this.#start();
       for (const [i, label] of labels.entries()) {
         const value = columns[i].getItem(row);
-        if (value !== null) this.#addPair(label, String(value));
+        if (value !== null) this.#addText(label, String(value));
       }
       this.count++;
       if (slices.isOver(labels.length * LABEL_WORK)) await slices.turn();
@@ -163,12 +141,12 @@ export class LabelIndex implements SeriesRows {
     const decoder = new TextDecoder();
     const slices = new Slices(this.#deps.clock);
     for (const definition of decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom)) {
-      this.#starts.push(this.#pairs.length);
+      this.#start();
       const tags = decodeTags(definition.tags);
       for (const { columnId, value } of tags) {
         const name = names.get(columnId);
         invariant(name !== undefined, `series of table ${this.#table.tableId} has a tag ${columnId} without a column`);
-        this.#addPair(this.#labelOf(columnId, name), decoder.decode(value));
+        this.#addText(this.#labelOf(columnId, name), decoder.decode(value));
       }
       this.count++;
       if (slices.isOver(tags.length * LABEL_WORK)) await slices.turn();
@@ -194,7 +172,7 @@ export class LabelIndex implements SeriesRows {
       found = next instanceof Int32Array ? next : await next;
       if (found.length === 0) break;
     }
-    return found ?? Int32Array.from({ length: count }, (_, sid) => sid);
+    return found ?? allBelow(count);
   }
 
   /** The metric number of each series; undefined if the table is not a metric table. */
@@ -202,10 +180,9 @@ export class LabelIndex implements SeriesRows {
     if (this.#metricTagId === undefined) return undefined;
     const label = this.#byTagId.get(this.#metricTagId);
     if (label === undefined) return new Uint32Array(sids.length).fill(NO_METRIC);
-    const position = this.#positions.get(label) ?? -1;
     return Uint32Array.from(sids, (sid) => {
-      const number = this.#valueOf(sid, position);
-      return number < 0 ? NO_METRIC : label.series[number].array[0];
+      const number = this.#valueOf(sid, label.position);
+      return number < 0 ? NO_METRIC : label.firstOf(number);
     });
   }
 
@@ -213,24 +190,22 @@ export class LabelIndex implements SeriesRows {
   countOf(metrics: ReadonlySet<number>): number {
     let count = 0;
     const label = this.#metricTagId === undefined ? undefined : this.#byTagId.get(this.#metricTagId);
-    for (const { array, length } of label?.series ?? []) if (metrics.has(array[0])) count += length;
+    if (label === undefined) return 0;
+    for (const number of label.values.keys()) if (metrics.has(label.firstOf(number))) count += label.countOf(number);
     return count;
   }
 
   /** Gives what was made of a series before under that key, else what `make` gives. */
   cached(key: string, make: (sid: number) => Labels): (sid: number) => Labels {
-    const made = this.#made.get(key) ?? [];
-    this.#made.set(key, made);
-    return (sid) => (made[sid] ??= make(sid));
+    return this.#deps.labelsMemory.cached(this, key, make);
   }
 
   /** Calls back with each label of a series that is not empty. */
   labelsOf(sid: number, visit: (name: string, value: string) => void): void {
-    const to = sid + 1 < this.count ? this.#starts.array[sid + 1] : this.#pairs.length;
-    const pairs = this.#pairs.array;
-    for (let at = this.#starts.array[sid]; at < to; at += 2) {
-      const label = this.#order[pairs[at]];
-      const value = label.values[pairs[at + 1]];
+    const pairs = this.#pairs;
+    for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
+      const label = this.#order[pairs.get(at)];
+      const value = label.values[pairs.get(at + 1)];
       if (value !== '') visit(label.name, value);
     }
   }
@@ -240,28 +215,59 @@ export class LabelIndex implements SeriesRows {
     return [...this.#labels.keys()];
   }
 
+  /** Names of labels that some of the series have with a value. */
+  async namesOf(sids: Int32Array, slices: Slices): Promise<string[]> {
+    const pairs = this.#pairs;
+    const seen = new Uint8Array(this.#order.length);
+    if (sids.length === this.count) {
+      for (const [position, { values }] of this.#order.entries())
+        if (values.some((it) => it !== '')) seen[position] = 1;
+    } else {
+      for (const sid of sids) {
+        for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
+          const position = pairs.get(at);
+          if (seen[position] === 0 && this.#order[position].values[pairs.get(at + 1)] !== '') seen[position] = 1;
+        }
+        if (slices.isOver(LABELS_LOOK)) await slices.turn();
+      }
+    }
+    return this.#order.filter((_, position) => seen[position] === 1).map(({ name }) => name);
+  }
+
+  /** Values of a label that some of the series have. */
+  async valuesIn(name: string, sids: Int32Array, slices: Slices): Promise<string[]> {
+    const label = this.#labels.get(name);
+    if (label === undefined) return [];
+    if (sids.length === this.count) return label.values.filter((value) => value !== '');
+    const seen = new Uint8Array(label.values.length);
+    for (const sid of sids) {
+      const number = this.#valueOf(sid, label.position);
+      if (number >= 0) seen[number] = 1;
+      if (slices.isOver(LABELS_LOOK)) await slices.turn();
+    }
+    return label.values.filter((value, number) => seen[number] === 1 && value !== '');
+  }
+
   /** The values of a label, and how many series have each. */
   *valuesOf(name: string): Iterable<{ readonly value: string; readonly count: number }> {
     const label = this.#labels.get(name);
     if (label === undefined) return;
-    for (const [number, value] of label.values.entries()) yield { value, count: label.series[number].length };
+    for (const [number, value] of label.values.entries()) yield { value, count: label.countOf(number) };
   }
 
   /** Names of the labels of the series that have a value of a label; undefined if there are none. */
   labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
     const label = this.#labels.get(name);
     const number = label?.numberOf(value);
-    if (label === undefined || number === undefined) return undefined;
-    const series = label.series[number];
+    if (label === undefined || number === undefined || label.countOf(number) === 0) return undefined;
+    const series = label.seriesOf(number, this.count);
     const key = `${name}\0${value}`;
     let under = this.#under.get(key);
     if (under === undefined) this.#under.set(key, (under = { names: new Set(), seen: 0 }));
     // Numbers of series only grow.
     for (; under.seen < series.length; under.seen++) {
-      const sid = series.array[under.seen];
-      if (sid >= this.count) break;
       const { names } = under;
-      this.labelsOf(sid, (found) => names.add(found));
+      this.labelsOf(series[under.seen], (found) => names.add(found));
     }
     return under.names;
   }
@@ -273,7 +279,7 @@ export class LabelIndex implements SeriesRows {
     if (label === undefined) return NO_SERIES;
     if (test.equals !== undefined) {
       const number = label.numberOf(test.equals);
-      return number === undefined ? NO_SERIES : below(label.series[number], count);
+      return number === undefined ? NO_SERIES : label.seriesOf(number, count);
     }
     return this.#withValue(label, test, slices, count);
   }
@@ -284,7 +290,7 @@ export class LabelIndex implements SeriesRows {
     const lists: Int32Array[] = [];
     for (const [number, value] of label.values.entries()) {
       if (slices.isOver(work)) await slices.turn();
-      if (passes(value)) lists.push(below(label.series[number], count));
+      if (passes(value)) lists.push(label.seriesOf(number, count));
     }
     return union(lists, count);
   }
@@ -301,7 +307,7 @@ export class LabelIndex implements SeriesRows {
     for (const [number, value] of label?.values.entries() ?? []) {
       if (slices.isOver(work)) await slices.turn();
       if (label === undefined || passes(value)) continue;
-      for (const sid of below(label.series[number], count)) fails[sid] = 1;
+      for (const sid of label.seriesOf(number, count)) fails[sid] = 1;
     }
     let passing = 0;
     for (let sid = 0; sid < count; sid++) if (fails[sid] === 0) passing++;
@@ -316,13 +322,13 @@ export class LabelIndex implements SeriesRows {
     const passesAbsent = passes('');
     const { work = PLAIN_WORK } = passes;
     if (label === undefined) return passesAbsent ? sids : NO_SERIES;
-    const position = this.#positions.get(label) ?? -1;
     // 0: not known yet, 1: passes, 2: does not.
     const known = new Uint8Array(label.values.length);
     const found = new Int32Array(sids.length);
     let length = 0;
     for (const sid of sids) {
-      const number = this.#valueOf(sid, position);
+      if (slices.isOver(1)) await slices.turn();
+      const number = this.#valueOf(sid, label.position);
       if (number >= 0 && known[number] === 0) {
         if (slices.isOver(work)) await slices.turn();
         known[number] = passes(label.values[number]) ? 1 : 2;
@@ -334,63 +340,49 @@ export class LabelIndex implements SeriesRows {
 
   /** Number of the value that a series has of the label at `position`; -1: none. */
   #valueOf(sid: number, position: number): number {
-    const to = sid + 1 < this.count ? this.#starts.array[sid + 1] : this.#pairs.length;
-    const pairs = this.#pairs.array;
-    for (let at = this.#starts.array[sid]; at < to; at += 2) if (pairs[at] === position) return pairs[at + 1];
+    const pairs = this.#pairs;
+    for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
+      if (pairs.get(at) === position) return pairs.get(at + 1);
+    }
     return -1;
   }
 
-  #addPair(label: LabelValues, value: string): void {
-    const number = label.add(value, this.count);
-    this.#pairs.push(this.#positions.get(label) ?? 0);
-    this.#pairs.push(number);
+  /** Where the pairs of a series end. */
+  #endOf(sid: number): number {
+    return sid + 1 < this.count ? this.#starts.get(sid + 1) : this.#pairs.length;
+  }
+
+  /** Begins the next series. */
+  #start(): void {
+    this.#starts.extend(this.count + 1);
+    this.#starts.set(this.count, this.#pairs.length);
+  }
+
+  #addText(label: LabelValues, value: string): void {
+    this.#addPair(label, label.numbered(value));
+  }
+
+  #addPair(label: LabelValues, number: number): void {
+    const at = this.#pairs.length;
+    this.#pairs.extend(at + 2);
+    this.#pairs.set(at, label.position);
+    this.#pairs.set(at + 1, number);
+    label.add(number, this.count);
   }
 
   #labelOf(tagId: number, column: string): LabelValues {
     let label = this.#byTagId.get(tagId);
     if (label === undefined) {
-      label = new LabelValues(tagId, this.#nameOf(column));
+      label = new LabelValues(this.#order.length, this.#nameOf(column));
       this.#byTagId.set(tagId, label);
       this.#labels.set(label.name, label);
-      this.#positions.set(label, this.#order.length);
       this.#order.push(label);
     }
     return label;
   }
 }
 
-const NO_SERIES = new Int32Array(0);
-
 function rank({ equals, passes }: LabelTest): number {
   if (passes('')) return 2;
   return equals === undefined ? 1 : 0;
-}
-
-/** Those of an ascending list below `count`: later ones are not in the snapshot. */
-function below({ array, length }: Integers, count: number): Int32Array {
-  let to = length;
-  while (to > 0 && array[to - 1] >= count) to--;
-  return array.subarray(0, to);
-}
-
-/** The lists have no number in common. */
-function union(lists: readonly Int32Array[], count: number): Int32Array {
-  if (lists.length === 1) return lists[0];
-  let length = 0;
-  for (const list of lists) length += list.length;
-  const joined = new Int32Array(length);
-  // Where most series are meant, marks are cheaper than sorting.
-  if (length * 8 > count) {
-    const marks = new Uint8Array(count);
-    for (const list of lists) for (const sid of list) marks[sid] = 1;
-    let at = 0;
-    for (let sid = 0; sid < count; sid++) if (marks[sid] === 1) joined[at++] = sid;
-    return joined;
-  }
-  let at = 0;
-  for (const list of lists) {
-    joined.set(list, at);
-    at += list.length;
-  }
-  return joined.sort();
 }

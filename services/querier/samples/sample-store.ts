@@ -19,20 +19,16 @@ import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
 import type { DatabaseState, TableState } from './database-state.js';
+import { Greatest } from './greatest.js';
 import type { LabelIndex } from './label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
+import { LabelsMemory } from './labels-memory.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
-import type {
-  Counted,
-  DatabaseSamples,
-  SampleSources,
-  SeriesFacts,
-  SeriesQuery,
-  StoredSeries,
-} from './sample-source.js';
+import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
+import { sortedInSlices } from './sliced-sort.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesPlace } from './table-samples.js';
 
@@ -46,6 +42,8 @@ export interface SampleStoreDeps {
   readonly clock: Clock;
   /** What decoded samples of segments may take. */
   readonly cacheBytes: number;
+  /** What labels may take that were made for queries. */
+  readonly labelBytes: number;
   /** What is told of metrics is no metric. */
   readonly metadataTable: string;
 }
@@ -68,7 +66,8 @@ export class SampleStore implements SampleSources {
   constructor(deps: SampleStoreDeps) {
     const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
-    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files, clock }) };
+    const labelsMemory = new LabelsMemory(deps.labelBytes);
+    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files, clock, labelsMemory }) };
     this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
@@ -118,6 +117,9 @@ export class SampleStore implements SampleSources {
     return rows;
   }
 }
+
+/** What it takes to look at a value of a label, as so many numbers. */
+const VALUE_WORK = 32;
 
 /** Whether PromQL sees anything in the table. */
 function isRead(table: Table): boolean {
@@ -180,8 +182,8 @@ class OpenDatabase implements DatabaseSamples {
 
   async labelNames(query: SeriesQuery): Promise<readonly string[]> {
     const names = new Set<string>();
-    await this.#each(query, (labels) => {
-      for (const name of labels.names) names.add(name);
+    await this.#eachTable(query, async (samples, matchers) => {
+      for (const name of await samples.labelNames(matchers, query, this.#call)) names.add(name);
     });
     return [...names].sort(compareBytes);
   }
@@ -196,50 +198,57 @@ class OpenDatabase implements DatabaseSamples {
       });
       return [...values].sort(compareBytes);
     }
-    await this.#each(query, (labels) => {
-      const value = labels.get(name);
-      if (value !== '') values.add(value);
+    await this.#eachTable(query, async (samples, matchers) => {
+      for (const value of await samples.labelValues(name, matchers, query, this.#call)) values.add(value);
     });
-    return [...values].sort(compareBytes);
+    return sortedInSlices([...values], compareBytes, this.#slices);
   }
 
   async series(query: SeriesQuery): Promise<readonly Labels[]> {
     const found = new Set<Labels>();
     await this.#each(query, (labels) => found.add(labels));
-    return [...found].sort(compareLabels);
+    return sortedInSlices([...found], compareLabels, this.#slices);
   }
 
   async facts(limit: number): Promise<SeriesFacts> {
-    const byMetric = new Map<string, number>();
-    const valuesByName = new Map<string, Set<string>>();
-    const bytesByName = new Map<string, number>();
-    const byPair = new Map<string, number>();
-    let seriesCount = 0;
-    const add = (counts: Map<string, number>, name: string, by: number): void => {
-      counts.set(name, (counts.get(name) ?? 0) + by);
-    };
+    const byName = new Map<string, Map<string, number>>();
     const note = (name: string, value: string, count: number): void => {
-      let values = valuesByName.get(name);
-      if (values === undefined) valuesByName.set(name, (values = new Set()));
-      if (!values.has(value)) add(bytesByName, name, value.length);
-      values.add(value);
-      add(byPair, `${name}=${value}`, count);
-      if (name === METRIC_NAME) add(byMetric, value, count);
+      const counts = byName.get(name) ?? new Map<string, number>();
+      byName.set(name, counts);
+      counts.set(value, (counts.get(value) ?? 0) + count);
     };
+    const slices = this.#slices;
+    let seriesCount = 0;
     for (const table of this.#tables.filter((it) => !isAppendOnly(it))) {
       const samples = await this.#samples(table);
       seriesCount += samples.seriesCount;
-      for (const { name, value, count } of samples.values()) note(name, value, count);
+      for (const { name, value, count } of samples.values()) {
+        note(name, value, count);
+        if (slices.isOver(VALUE_WORK)) await slices.turn();
+      }
       if (!isMetricTable(table) && samples.seriesCount > 0) note(METRIC_NAME, table.name, samples.seriesCount);
     }
-    const sizes = new Map(Array.from(valuesByName, ([name, values]) => [name, values.size]));
+    const [metrics, sizes, bytes, pairs] = Array.from({ length: 4 }, () => new Greatest(limit));
+    let labelPairCount = 0;
+    for (const [name, counts] of byName) {
+      let nameBytes = 0;
+      for (const [value, count] of counts) {
+        nameBytes += value.length;
+        if (name === METRIC_NAME) metrics.add(value, count);
+        pairs.add(`${name}=${value}`, count);
+        if (slices.isOver(VALUE_WORK)) await slices.turn();
+      }
+      labelPairCount += counts.size;
+      sizes.add(name, counts.size);
+      bytes.add(name, nameBytes);
+    }
     return {
       seriesCount,
-      labelPairCount: byPair.size,
-      seriesCountByMetricName: greatest(byMetric, limit),
-      labelValueCountByLabelName: greatest(sizes, limit),
-      memoryInBytesByLabelName: greatest(bytesByName, limit),
-      seriesCountByLabelValuePair: greatest(byPair, limit),
+      labelPairCount,
+      seriesCountByMetricName: metrics.counts,
+      labelValueCountByLabelName: sizes.counts,
+      memoryInBytesByLabelName: bytes.counts,
+      seriesCountByLabelValuePair: pairs.counts,
     };
   }
 
@@ -260,9 +269,12 @@ class OpenDatabase implements DatabaseSamples {
     const isNamed = matchers.some(({ name, op, value }) => name === METRIC_NAME && op === '=' && value !== '');
     // Logs and traces are read where they are named, and not found by looking around.
     const ordinary = this.#tables.filter((table) => !isMetricTable(table) && (isNamed || !isAppendOnly(table)));
-    const slices = new Slices(this.#store.clock, { check: () => checkCall(this.#call) });
-    const meant = new Set(await passing(ordinary, ({ name }) => name, tests, slices));
+    const meant = new Set(await passing(ordinary, ({ name }) => name, tests, this.#slices));
     return this.#tables.filter((table) => isMetricTable(table) || meant.has(table));
+  }
+
+  get #slices(): Slices {
+    return new Slices(this.#store.clock, { check: () => checkCall(this.#call) });
   }
 
   async #each(query: SeriesQuery, visit: (labels: Labels) => void): Promise<void> {
@@ -309,10 +321,4 @@ class OpenDatabase implements DatabaseSamples {
     if (this.#isClosed) throw new AlmanacError('cancelled', 'the query has ended');
     return samples;
   }
-}
-
-function greatest(counts: ReadonlyMap<string, number>, limit: number): Counted[] {
-  return Array.from(counts, ([name, value]) => ({ name, value }))
-    .sort((a, b) => b.value - a.value || compareBytes(a.name, b.name))
-    .slice(0, limit);
 }

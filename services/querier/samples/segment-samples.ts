@@ -233,30 +233,30 @@ function gaps(
 
 /** What has to be read of all segments, so that each has what it lacks. */
 function conditionsOf(segments: readonly Lacking[]): Omit<RowsWanted, 'paths'> {
-  const sids = new Set<number>();
-  const metrics = new Set<number>();
   const range = { fromMs: Infinity, toMs: -Infinity };
-  let isWhole = true;
-  let isNumbered = true;
-  let areMost = true;
   for (const one of segments) {
-    for (const at of one.places) {
-      sids.add(one.sids[at]);
-      if (one.metrics !== undefined) metrics.add(one.metrics[at]);
-    }
-    isNumbered &&= one.metrics !== undefined;
-    isWhole &&= one.isWhole;
-    areMost &&= one.areMost && one.places.length === one.sids.length;
     range.fromMs = Math.min(range.fromMs, one.range.fromMs);
     range.toMs = Math.max(range.toMs, one.range.toMs);
   }
+  const isNumbered = segments.every(({ metrics }) => metrics !== undefined);
+  const areMost = segments.every(({ places, sids, areMost: most }) => most && places.length === sids.length);
   return {
-    sids: isNumbered && areMost ? undefined : ascending(sids),
-    metrics: isNumbered ? ascending(metrics) : undefined,
-    range: isWhole ? undefined : range,
+    // There may be millions.
+    sids: isNumbered && areMost ? undefined : distinct(segments, ({ sids }) => sids),
+    metrics: isNumbered ? distinct(segments, ({ metrics }) => metrics) : undefined,
+    range: segments.every(({ isWhole }) => isWhole) ? undefined : range,
   };
 }
 
-function ascending(numbers: ReadonlySet<number>): number[] {
-  return [...numbers].sort((a, b) => a - b);
+/** What the series have that have to be read, ascending. */
+function distinct(
+  segments: readonly Lacking[],
+  of: (segment: Lacking) => Int32Array | Uint32Array | undefined,
+): number[] {
+  const found = new Set<number>();
+  for (const one of segments) {
+    const numbers = of(one);
+    if (numbers !== undefined) for (const at of one.places) found.add(numbers[at]);
+  }
+  return [...Uint32Array.from(found).sort()];
 }

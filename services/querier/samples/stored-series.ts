@@ -1,10 +1,12 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import { checkCall, type Call } from '#shared/contracts/call';
 import { MissingFile } from '#shared/segments/local-store';
 
 import { compareLabels, type Labels } from '../promql/labels.js';
 import { merged, type Piece } from './piece.js';
 import type { StoredSeries } from './sample-source.js';
+import { sortedInSlices } from './sliced-sort.js';
 import type { SeriesGroup, SeriesPlace, TimeRange } from './table-samples.js';
 
 export interface StoredRead {
@@ -21,8 +23,6 @@ export interface StoredRead {
 const FIRST_SERIES = 64;
 const MOST_SERIES = 8192;
 const BATCH_ROWS = 512 * 1024;
-/** Series that are sorted without a rest. */
-const RUN_LENGTH = 4096;
 
 /** Reads series in the order of their labels, some at a time; equal label sets are one series. */
 export async function* storedSeries(read: StoredRead): AsyncIterable<StoredSeries> {
@@ -44,7 +44,9 @@ export async function* storedSeries(read: StoredRead): AsyncIterable<StoredSerie
 /** @param after the series from which on; undefined: all. */
 async function* readAll(read: StoredRead, after: Labels | undefined): AsyncIterable<StoredSeries> {
   const { clock, call } = read;
-  const places = await sorted(await read.places(), read);
+  const order = (one: SeriesPlace, other: SeriesPlace): number => compareLabels(one.labels, other.labels);
+  const slices = new Slices(clock, { check: () => checkCall(call) });
+  const places = await sortedInSlices(await read.places(), order, slices);
   let at = after === undefined ? 0 : places.findIndex(({ labels }) => compareLabels(labels, after) > 0);
   if (at < 0) return;
   for (let count = FIRST_SERIES; at < places.length;) {
@@ -98,40 +100,4 @@ function* joined(batch: readonly SeriesPlace[], pieces: BatchPieces['pieces']): 
     }
     if (own.length > 0) yield { labels, piece: own.length === 1 ? own[0] : merged(own, false) };
   }
-}
-
-/** Sorts by labels, in runs that are merged then, with rests between. */
-async function sorted(places: SeriesPlace[], { clock, call }: StoredRead): Promise<SeriesPlace[]> {
-  const order = (one: SeriesPlace, other: SeriesPlace): number => compareLabels(one.labels, other.labels);
-  if (places.length <= RUN_LENGTH) return places.sort(order);
-  let runs: SeriesPlace[][] = [];
-  for (let at = 0; at < places.length; at += RUN_LENGTH) {
-    runs.push(places.slice(at, at + RUN_LENGTH).sort(order));
-    await clock.turn();
-  }
-  while (runs.length > 1) {
-    const next: SeriesPlace[][] = [];
-    for (let i = 0; i < runs.length; i += 2) {
-      checkCall(call);
-      next.push(i + 1 < runs.length ? await mergedRuns(runs[i], runs[i + 1], clock) : runs[i]);
-    }
-    runs = next;
-  }
-  return runs[0];
-}
-
-async function mergedRuns(
-  one: readonly SeriesPlace[],
-  other: readonly SeriesPlace[],
-  clock: Clock,
-): Promise<SeriesPlace[]> {
-  const all: SeriesPlace[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < one.length || j < other.length) {
-    const isFirst = j >= other.length || (i < one.length && compareLabels(one[i].labels, other[j].labels) <= 0);
-    all.push(isFirst ? one[i++] : other[j++]);
-    if (all.length % RUN_LENGTH === 0) await clock.turn();
-  }
-  return all;
 }

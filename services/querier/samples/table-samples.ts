@@ -136,6 +136,45 @@ export class TableSamples {
     }
   }
 
+  /** Names of the labels of the same series. Label sets are not made: there may be millions. */
+  async labelNames(matchers: readonly LabelMatcher[], range: ClosedRange, call: Call): Promise<ReadonlySet<string>> {
+    const slices = this.#slices(call);
+    const fields = await this.#fieldsOf(matchers, slices);
+    const names = new Set<string>();
+    if (fields.length === 0) return names;
+    for (const view of this.#views) {
+      const sids = await this.#inRange(view, matchers, range, slices);
+      if (view.series === undefined || sids.length === 0) continue;
+      for (const name of await view.series.namesOf(sids, slices)) names.add(name);
+      if (!isMetricTable(this.table)) names.add(METRIC_NAME);
+      if (fields.length > 1) names.add(FIELD_LABEL);
+    }
+    return names;
+  }
+
+  /** Values of one of these labels, but for that of the field. */
+  async labelValues(
+    name: string,
+    matchers: readonly LabelMatcher[],
+    range: ClosedRange,
+    call: Call,
+  ): Promise<ReadonlySet<string>> {
+    const slices = this.#slices(call);
+    const values = new Set<string>();
+    if ((await this.#fieldsOf(matchers, slices)).length === 0) return values;
+    const isTable = name === METRIC_NAME && !isMetricTable(this.table);
+    for (const view of this.#views) {
+      const sids = await this.#inRange(view, matchers, range, slices);
+      if (view.series === undefined || sids.length === 0) continue;
+      // A tag of that name hides the name of the table where a series has it.
+      const owners = isTable ? await view.series.valuesIn(name, sids, slices) : [];
+      if (isTable && owners.length === 0) values.add(this.table.name);
+      else if (isTable) await this.labels(matchers, range, call, (labels) => values.add(labels.get(name)));
+      else for (const value of await view.series.valuesIn(name, sids, slices)) values.add(value);
+    }
+    return values;
+  }
+
   /** Names of the fields that are meant, if a series fits all matchers and may have a sample in the range. */
   async fieldNames(matchers: readonly LabelMatcher[], range: ClosedRange, call: Call): Promise<readonly string[]> {
     const slices = this.#slices(call);

@@ -9,7 +9,7 @@ import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { SegmentRead, TableRead } from './binding.js';
 import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
-import type { NamedSeries } from './series-table.js';
+import type { NamedSeries } from './series-search.js';
 import { internalName, partSelect, segmentSelects, type SegmentSource, type SourceShape } from './sources.js';
 
 /** What the SELECT over a region is made of. */

@@ -50,7 +50,8 @@ export class EngineRows implements RowsForm<FreshPart, SeriesTable> {
       // Closing appends what a failed append left behind, which fails again: those rows are not wanted any more.
     }
     // It fails only if the instance is closed or broken, and then there is nothing to be given back.
-    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${rows.relation}`).catch(() => undefined);
+    const table = rows instanceof FreshPart ? rows.relation : rows.stored;
+    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table}`).catch(() => undefined);
   }
 
   #name(kind: string, regionId: number): string {

@@ -174,7 +174,8 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
 
   async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
     const { form, files } = this.#deps;
-    if (this.#series?.fits(table) !== true) {
+    const publishedCount = manifest.seriesFiles.reduce((most, { sidLast }) => Math.max(most, sidLast + 1), 0);
+    if (this.#series?.fits(table, publishedCount) !== true) {
       const old = this.#series;
       this.#series = await form.createSeries(this.#regionId, table);
       if (old !== undefined) await this.#discard(old);

@@ -33,8 +33,12 @@ export interface RowsPart extends Pinned {
 export interface SeriesRows extends Pinned {
   /** Series below this number are in it. */
   readonly count: number;
-  /** Whether it can have every tag of the table. */
-  fits(table: Table): boolean;
+  /**
+   * Whether it can have every tag of the table, and is as it would be made now.
+   *
+   * @param publishedCount series below this number are in series files.
+   */
+  fits(table: Table, publishedCount: number): boolean;
   /** Adds what the files have more; they begin at or below `count`, and were checked. */
   load(files: readonly SeriesFile[]): Promise<void>;
   /** Adds definitions that are in no file yet. */

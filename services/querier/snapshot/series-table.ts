@@ -13,10 +13,13 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import type { SeriesRows } from './rows-form.js';
 import type { SegmentFiles } from './segment-files.js';
+import { SeriesSearch, type NamedSeries } from './series-search.js';
 import { TagIndex } from './tag-index.js';
 
 /** Metrics above which they are not named one by one. */
 const METRICS_MAX = 64;
+/** Series that are copied into memory, where each takes hundreds of bytes; more are read from their files. */
+export const COPIED_MAX = 1 << 18;
 
 export interface SeriesTableDeps {
   readonly connection: DuckDBConnection;
@@ -24,23 +27,21 @@ export interface SeriesTableDeps {
   readonly files: SegmentFiles;
 }
 
-/** Series that a query names by their tags. */
-export interface NamedSeries {
-  /** Ascending. */
-  readonly sids: readonly number[];
-  /** Tag column id -> the value that each of them has, in their order, for tags of which the query wants some values. */
-  readonly values: ReadonlyMap<number, readonly string[]>;
-}
-
 /**
- * The series of one region as a table of the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps.
- * Rows are only added; a table that is widened by tags, or whose owner has begun a new life, gets a new one.
+ * The series of one region for the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps. They are a table,
+ * or if there are many, files and a table of those that are in none. Rows are only added; a table that is widened by tags, or
+ * whose owner has begun a new life, gets a new one.
  */
 export class SeriesTable implements SeriesRows {
-  readonly relation: string;
+  /** The table. */
+  readonly stored: string;
   /** Series below this number are in it. */
   count = 0;
   pins = 0;
+  /** Series below this number are in files and not in the table. */
+  #filedTo = 0;
+  readonly #filePaths: string[] = [];
+  readonly #search: SeriesSearch;
   readonly #indexes = new Map<number, TagIndex>();
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
@@ -48,23 +49,32 @@ export class SeriesTable implements SeriesRows {
   readonly #metricTagId: number | undefined;
   readonly #deps: SeriesTableDeps;
 
-  private constructor(deps: SeriesTableDeps, relation: string, table: Table) {
+  private constructor(deps: SeriesTableDeps, name: string, table: Table) {
     this.#deps = deps;
-    this.relation = relation;
+    this.stored = name;
     this.#tags = tagsOf(table);
+    this.#search = new SeriesSearch(this.#tags);
     this.#metricTagId = metricTagOf(table)?.id;
     this.tagIds = new Set(this.#tags.map((tag) => tag.id));
   }
 
-  static async create(deps: SeriesTableDeps, relation: string, table: Table): Promise<SeriesTable> {
-    const series = new SeriesTable(deps, relation, table);
+  static async create(deps: SeriesTableDeps, name: string, table: Table): Promise<SeriesTable> {
+    const series = new SeriesTable(deps, name, table);
     const tags = series.#tags.map((tag) => `f${tag.id} ${dataType(tag.type).duckdb}`);
-    await deps.connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', ...tags].join(', ')})`);
+    await deps.connection.run(`CREATE TABLE ${name} (${['sid UINTEGER', ...tags].join(', ')})`);
     return series;
   }
 
-  /** Whether it has a column for every tag of the table. */
-  fits(table: Table): boolean {
+  /** SQL of all series, to be read from. */
+  get relation(): string {
+    if (this.#filedTo === 0) return this.stored;
+    const columns = ['sid', ...this.#tags.map(({ id }) => `f${id}`)].join(', ');
+    return `(SELECT ${columns} FROM ${this.#filesSql(this.#filePaths)} UNION ALL SELECT ${columns} FROM ${this.stored})`;
+  }
+
+  /** Whether it has a column for every tag of the table, and no more of what files have than may be. */
+  fits(table: Table, publishedCount: number): boolean {
+    if (Math.min(publishedCount, this.count) - this.#filedTo > COPIED_MAX) return false;
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
   }
 
@@ -78,6 +88,7 @@ export class SeriesTable implements SeriesRows {
     connection: DuckDBConnection,
     tagValues: ReadonlyMap<number, readonly string[]>,
   ): Promise<NamedSeries | undefined> {
+    if (this.#filedTo > 0) return this.#search.matching(connection, this.relation, tagValues);
     const found = new Map<number, ReadonlyMap<number, string>>();
     for (const [tagId, values] of tagValues) {
       const withValue = (await this.#index(connection, tagId)).find(values);
@@ -103,13 +114,14 @@ export class SeriesTable implements SeriesRows {
   ): Promise<readonly number[] | undefined> {
     const names = this.#metricTagId === undefined ? undefined : tagValues.get(this.#metricTagId);
     if (this.#metricTagId === undefined || names === undefined || names.length > METRICS_MAX) return undefined;
+    if (this.#filedTo > 0) return this.#search.firstOf(connection, this.relation, this.#metricTagId, names);
     return (await this.#index(connection, this.#metricTagId)).firstOf(names);
   }
 
   async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {
     let index = this.#indexes.get(tagId);
     if (index === undefined) {
-      index = new TagIndex(this.relation, tagId);
+      index = new TagIndex(this.stored, tagId);
       this.#indexes.set(tagId, index);
     }
     try {
@@ -124,25 +136,35 @@ export class SeriesTable implements SeriesRows {
 
   async load(files: readonly SeriesFile[]): Promise<void> {
     if (files.length === 0) return;
-    const paths = files.map((file) => quoteText(this.#deps.files.absolute(file.path))).join(', ');
+    const paths = files.map((file) => this.#deps.files.absolute(file.path));
+    const end = Math.max(...files.map((file) => file.sidLast)) + 1;
+    // None of the table's may be in files too.
+    if (this.count === this.#filedTo && end > COPIED_MAX) {
+      this.#filePaths.push(...paths);
+      this.count = this.#filedTo = end;
+      return;
+    }
+    await this.#deps.connection.run(
+      `INSERT INTO ${this.stored} SELECT * FROM ${this.#filesSql(paths)} WHERE sid >= ${this.count} ORDER BY sid`,
+    );
+    this.count = end;
+  }
+
+  #filesSql(paths: readonly string[]): string {
     const schema = [
       `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
       ...this.#tags.map(
         (tag) => `${tag.id}: {name: 'f${tag.id}', type: '${dataType(tag.type).duckdb}', default_value: NULL}`,
       ),
-    ];
-    await this.#deps.connection.run(
-      `INSERT INTO ${this.relation} SELECT * FROM read_parquet([${paths}], schema = MAP {${schema.join(', ')}}) ` +
-        `WHERE sid >= ${this.count} ORDER BY sid`,
-    );
-    this.count = Math.max(...files.map((file) => file.sidLast)) + 1;
+    ].join(', ');
+    return `read_parquet([${paths.map((path) => quoteText(path)).join(', ')}], schema = MAP {${schema}})`;
   }
 
   async append(part: ScanPart): Promise<void> {
     if (part.seriesTo <= this.count) return;
     invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
     const definitions = decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom);
-    const writer = await ChunkWriter.open(this.#deps.appending, this.relation);
+    const writer = await ChunkWriter.open(this.#deps.appending, this.stored);
     try {
       for (let at = 0; at < definitions.length; at += CHUNK_ROWS) {
         const block = definitions.slice(at, at + CHUNK_ROWS);

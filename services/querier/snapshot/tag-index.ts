@@ -56,7 +56,13 @@ export class TagIndex {
   async #fill(connection: DuckDBConnection, from: number, to: number): Promise<void> {
     const range = `sid >= ${from} AND sid < ${to}`;
     const sql = `SELECT sid, ${this.#column} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
-    for (const [sid, value] of await (await connection.run(sql)).getRows()) this.#add(String(value), Number(sid));
+    const result = await connection.run(sql);
+    // By chunks, between which others are served: there may be hundreds of thousands.
+    for (;;) {
+      const chunk = await result.fetchChunk();
+      if (chunk === null || chunk.rowCount === 0) return;
+      for (const [sid, value] of chunk.getRows()) this.#add(String(value), Number(sid));
+    }
   }
 
   #add(value: string, sid: number): void {

@@ -97,6 +97,15 @@ describe('Generation.put', () => {
     expect(held.late !== undefined && held.late.first <= -end && held.late.last >= end - 1n).to.equal(true);
     expect(held.times.first <= -end && held.times.last >= end - 1n).to.equal(true);
   });
+
+  it('counts the tags of new series, by which a flush begins', () => {
+    const generation = new Generation(1, 0n, 0);
+    const before = generation.engineBytes;
+    generation.noteDefinition(250);
+    generation.noteDefinition(250);
+    expect(generation.engineBytes - before).to.be.within(1000, 1100);
+    expect(generation.heldBytes).to.equal(500);
+  });
 });
 
 describe('SeriesRegistry', () => {

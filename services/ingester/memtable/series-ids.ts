@@ -1,0 +1,122 @@
+const FIRST_CAPACITY = 16;
+const EMPTY = 0;
+/** Entries of one table of slots before there are many tables. */
+const SINGLE_MAX = 1 << 16;
+/** Tables then; the topmost bits of the hash choose. */
+const TABLES = 256;
+const TABLE_SHIFT = 24;
+
+/** Open addressing: series number + 1, 0 = free. Length is a power of two, at most half full. */
+class Slots {
+  slots: Uint32Array<ArrayBuffer>;
+  count = 0;
+
+  constructor(capacity: number) {
+    this.slots = new Uint32Array(capacity * 2);
+  }
+
+  get isFull(): boolean {
+    return this.count * 2 >= this.slots.length;
+  }
+
+  add(hash: number, sid: number): void {
+    const { slots } = this;
+    const mask = slots.length - 1;
+    let slot = hash & mask;
+    while (slots[slot] !== EMPTY) slot = (slot + 1) & mask;
+    slots[slot] = sid + 1;
+    this.count++;
+  }
+}
+
+/**
+ * Ids of series by number, and the other way round. Numbers are given in turn.
+ *
+ * Typed arrays, because a `Map` ends at 16.7 million. Slots are in many tables as soon as there are many, of which one
+ * grows at a time: to bring millions of ids to new places at once takes a second, in which nobody else is served.
+ */
+export class SeriesIds {
+  count = 0;
+  #lows = new Uint32Array(FIRST_CAPACITY);
+  #highs = new Uint32Array(FIRST_CAPACITY);
+  #tables: Slots[] = [new Slots(FIRST_CAPACITY)];
+  /** Of the place in `#tables`. */
+  #tableMask = 0;
+
+  get bytes(): number {
+    let bytes = this.#lows.byteLength * 2;
+    for (const { slots } of this.#tables) bytes += slots.byteLength;
+    return bytes;
+  }
+
+  /**
+   * The number of a series, or -1.
+   *
+   * @param guess looked at first. Senders repeat their order, in which numbers were given: mostly it is the one behind
+   *   the last found.
+   */
+  find(low: number, high: number, guess = 0): number {
+    if (guess < this.count && this.#lows[guess] === low && this.#highs[guess] === high) return guess;
+    const hash = hashOf(low, high);
+    const { slots } = this.#tables[(hash >>> TABLE_SHIFT) & this.#tableMask];
+    const mask = slots.length - 1;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const entry = slots[slot];
+      if (entry === EMPTY) return -1;
+      if (this.#lows[entry - 1] === low && this.#highs[entry - 1] === high) return entry - 1;
+    }
+  }
+
+  /** Gives an id that is not there yet its number. */
+  add(low: number, high: number): number {
+    const sid = this.count;
+    if (sid === this.#lows.length) {
+      this.#lows = extended(this.#lows);
+      this.#highs = extended(this.#highs);
+    }
+    this.#lows[sid] = low;
+    this.#highs[sid] = high;
+    if (sid === SINGLE_MAX) this.#part();
+    const hash = hashOf(low, high);
+    const at = (hash >>> TABLE_SHIFT) & this.#tableMask;
+    if (this.#tables[at].isFull) this.#tables[at] = this.#grown(this.#tables[at]);
+    this.#tables[at].add(hash, sid);
+    this.count++;
+    return sid;
+  }
+
+  tsidOf(sid: number): bigint {
+    return (BigInt(this.#highs[sid]) << 32n) | BigInt(this.#lows[sid]);
+  }
+
+  #grown({ slots }: Slots): Slots {
+    const grown = new Slots(slots.length);
+    for (const entry of slots) if (entry !== EMPTY) grown.add(this.#hashOf(entry - 1), entry - 1);
+    return grown;
+  }
+
+  #part(): void {
+    this.#tables = Array.from({ length: TABLES }, () => new Slots((2 * SINGLE_MAX) / TABLES));
+    this.#tableMask = TABLES - 1;
+    for (let sid = 0; sid < this.count; sid++) {
+      const hash = this.#hashOf(sid);
+      const at = hash >>> TABLE_SHIFT;
+      if (this.#tables[at].isFull) this.#tables[at] = this.#grown(this.#tables[at]);
+      this.#tables[at].add(hash, sid);
+    }
+  }
+
+  #hashOf(sid: number): number {
+    return hashOf(this.#lows[sid], this.#highs[sid]);
+  }
+}
+
+function hashOf(low: number, high: number): number {
+  return low ^ Math.imul(high, 0x9e3779b1);
+}
+
+function extended(source: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const target = new Uint32Array(source.length * 2);
+  target.set(source);
+  return target;
+}

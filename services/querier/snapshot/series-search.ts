@@ -1,0 +1,78 @@
+import type { Column } from '#shared/contracts/gen/common';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { quoteText } from '#shared/duckdb/quote';
+import { dataType } from '#shared/schema/data-type';
+
+import { MATCHES_MAX } from './tag-index.js';
+
+/** Names of which it is remembered where their series begin. */
+const KNOWN_MAX = 10_000;
+
+/** Series that a query names by their tags. */
+export interface NamedSeries {
+  /** Ascending. */
+  readonly sids: readonly number[];
+  /** Tag column id -> the value that each of them has, in their order, for tags of which the query wants some values. */
+  readonly values: ReadonlyMap<number, readonly string[]>;
+}
+
+/** Finds series by their tags where they are read from files: in memory would be too much of them for an index. */
+export class SeriesSearch {
+  readonly #tags: ReadonlyMap<number, Column>;
+  /** By text of the metric's name. The first series of a name stays the first. */
+  readonly #firsts = new Map<string, number>();
+
+  constructor(tags: readonly Column[]) {
+    this.#tags = new Map(tags.map((tag) => [tag.id, tag]));
+  }
+
+  /**
+   * The series with one of the values of each tag; undefined if they are too many to be named.
+   *
+   * @param relation SQL of all series.
+   */
+  async matching(
+    connection: DuckDBConnection,
+    relation: string,
+    tagValues: ReadonlyMap<number, readonly string[]>,
+  ): Promise<NamedSeries | undefined> {
+    const tagIds = [...tagValues.keys()].filter((id) => this.#tags.has(id));
+    if (tagIds.length === 0) return undefined;
+    const conditions = tagIds.map((id) => `${this.#text(id)} IN (${listOf(tagValues.get(id) ?? [])})`);
+    const columns = ['sid', ...tagIds.map((id) => `${this.#text(id)} AS t${id}`)].join(', ');
+    const found = `SELECT ${columns} FROM ${relation} WHERE ${conditions.join(' AND ')} LIMIT ${MATCHES_MAX + 1}`;
+    const rows = (await (await connection.run(found)).getRows()).sort((a, b) => Number(a[0]) - Number(b[0]));
+    if (rows.length > MATCHES_MAX) return undefined;
+    const values = tagIds.map((id, i): [number, string[]] => [id, rows.map((row) => String(row[i + 1]))]);
+    return { sids: rows.map(([sid]) => Number(sid)), values: new Map(values) };
+  }
+
+  /** The least number of a series with each of the values that any series has. */
+  async firstOf(
+    connection: DuckDBConnection,
+    relation: string,
+    tagId: number,
+    values: readonly string[],
+  ): Promise<number[]> {
+    const unknown = values.filter((value) => !this.#firsts.has(value));
+    if (unknown.length > 0) {
+      const text = this.#text(tagId);
+      const found = `SELECT ${text}, min(sid) FROM ${relation} WHERE ${text} IN (${listOf(unknown)}) GROUP BY 1`;
+      if (this.#firsts.size > KNOWN_MAX) this.#firsts.clear();
+      for (const [value, sid] of await (await connection.run(found)).getRows())
+        this.#firsts.set(String(value), Number(sid));
+    }
+    return values.flatMap((value) => this.#firsts.get(value) ?? []);
+  }
+
+  /** Files are asked for texts without a look at each row only where there is no cast. */
+  #text(tagId: number): string {
+    const type = this.#tags.get(tagId)?.type;
+    const isText = type !== undefined && dataType(type).duckdb === 'VARCHAR';
+    return isText ? `f${tagId}` : `f${tagId}::VARCHAR`;
+  }
+}
+
+function listOf(values: readonly string[]): string {
+  return values.length === 0 ? 'NULL' : values.map((value) => quoteText(value)).join(', ');
+}

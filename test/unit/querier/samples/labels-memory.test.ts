@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+
+import { Labels } from '#services/querier/promql/labels';
+import { LabelsMemory } from '#services/querier/samples/labels-memory';
+
+describe('LabelsMemory', () => {
+  let made = 0;
+  const make = (sid: number): Labels => {
+    made++;
+    return Labels.of([['sid', String(sid)]]);
+  };
+
+  beforeEach(() => (made = 0));
+
+  it('gives what was made before, by owner and form', () => {
+    const memory = new LabelsMemory(1 << 20);
+    const [one, other] = [{}, {}];
+    const first = memory.cached(one, 'a', make)(1);
+    expect(memory.cached(one, 'a', make)(1)).to.equal(first);
+    expect(memory.cached(one, 'b', make)(1)).not.to.equal(first);
+    expect(memory.cached(other, 'a', make)(1)).not.to.equal(first);
+    expect(made).to.equal(3);
+  });
+
+  it('forgets all when they are too many, also in the midst of a query', () => {
+    const memory = new LabelsMemory(100_000);
+    const labelsOf = memory.cached({}, 'a', make);
+    for (let sid = 0; sid < 10_000; sid++) expect(labelsOf(sid).get('sid')).to.equal(String(sid));
+    made = 0;
+    for (let sid = 0; sid < 10_000; sid++) labelsOf(sid);
+    expect(made).to.be.above(9_000);
+    made = 0;
+    labelsOf(9_999);
+    labelsOf(9_998);
+    expect(made).to.be.below(2);
+  });
+});

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { COPIED_MAX, SeriesTable } from '#services/querier/snapshot/series-table';
+import type { SegmentFiles } from '#services/querier/snapshot/segment-files';
+import type { SeriesFile, Table } from '#shared/contracts/gen/common';
+import type { ScanPart } from '#shared/contracts/gen/ingester';
+import { openEngine, type DuckDBConnection, type DuckDBInstance } from '#shared/duckdb/engine';
+import { quoteText } from '#shared/duckdb/quote';
+import { encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
+import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { tempFolder } from '#test/support/temp-folder';
+
+const MANY = COPIED_MAX + 1000;
+const NAMES = ['__name__', 'pod', 'zone'];
+
+function tableOf(): Table {
+  const columns = NAMES.map((name, i) => {
+    const rest = { nullable: true, defaultSql: '', comment: '', backfillSql: '' };
+    return { id: i + 1, name, type: 'String', kind: 'tag', ...rest };
+  });
+  const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'metrics', schemaVersion: 1, createdMs: 0 };
+  const options = { physical_metric_table: 'true' };
+  return { ...ids, columns, options, regions: [], primaryKey: [], ttl: '' };
+}
+
+describe('SeriesTable', () => {
+  let cleanUp: () => void = () => undefined;
+  let folder = '';
+  let engine: DuckDBInstance;
+  let connection: DuckDBConnection;
+  let appending: DuckDBConnection;
+
+  before(async () => {
+    folder = tempFolder((after) => (cleanUp = after));
+    engine = await openEngine({ threads: 1, memoryBytes: 512 * 1024 * 1024, spillFolder: folder });
+    connection = await engine.connect();
+    appending = await engine.connect();
+  });
+
+  after(() => {
+    connection.closeSync();
+    appending.closeSync();
+    engine.closeSync();
+    cleanUp();
+  });
+
+  /** A file of the series `[from, to)`: 1000 metrics, a pod for each series, two zones. */
+  async function file(from: number, to: number): Promise<SeriesFile> {
+    const path = join(folder, `${from}-${to}.parquet`);
+    const tags = `'m' || s % 1000 AS __name__, 'pod-' || s AS pod, if(s % 2 = 0, 'a', NULL) AS zone`;
+    const ids = `sid: ${SID_FIELD_ID}, __name__: 1, pod: 2, zone: 3`;
+    await connection.run(
+      `COPY (SELECT s::UINTEGER AS sid, ${tags} FROM range(${from}, ${to}) r(s)) ` +
+        `TO ${quoteText(path)} (FORMAT parquet, FIELD_IDS {${ids}})`,
+    );
+    return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
+  }
+
+  async function create(name: string): Promise<SeriesTable> {
+    const files = { absolute: (path: string) => path } as unknown as SegmentFiles;
+    return SeriesTable.create({ connection, appending, files }, name, tableOf());
+  }
+
+  /** Definitions of the series `[from, to)`, as an owner tells them. */
+  function definitions(from: number, to: number): ScanPart {
+    const list = Array.from({ length: to - from }, (_, i) => {
+      const values = [`m${(from + i) % 1000}`, `pod-${from + i}`];
+      const tags = encodeTags(values.map((value, k) => ({ columnId: k + 1, value: Buffer.from(value) })));
+      return { tsid: BigInt(from + i), tags };
+    });
+    return { seriesFrom: from, seriesTo: to, definitions: encodeDefinitions(list) } as ScanPart;
+  }
+
+  async function rows(sql: string): Promise<unknown[]> {
+    return (await connection.runAndReadAll(sql)).getRowsJson();
+  }
+
+  it('reads many series from their files, and those that are in none from memory', async () => {
+    const series = await create('series_many');
+    await series.load([await file(0, MANY)]);
+    await series.append(definitions(MANY, MANY + 3000));
+    expect(series.count).to.equal(MANY + 3000);
+    expect(await rows(`SELECT count(*) FROM ${series.stored}`)).to.deep.equal([['3000']]);
+    expect(await rows(`SELECT count(*), count(DISTINCT sid), max(sid) FROM ${series.relation}`)).to.deep.equal([
+      [String(MANY + 3000), String(MANY + 3000), MANY + 2999],
+    ]);
+    const last = MANY + 2999;
+    expect(
+      await rows(`SELECT f1, f2, f3 FROM ${series.relation} WHERE sid IN (4, ${last}) ORDER BY sid`),
+    ).to.deep.equal([
+      ['m4', 'pod-4', 'a'],
+      [`m${last % 1000}`, `pod-${last}`, null],
+    ]);
+  });
+
+  it('names few of many series by their tags', async () => {
+    const series = await create('series_found');
+    await series.load([await file(0, 1000), await file(1000, MANY)]);
+    await series.append(definitions(MANY, MANY + 10));
+    const found = await series.matching(connection, new Map([[2, ['pod-77', `pod-${MANY + 1}`, 'none']]]));
+    expect(found?.sids).to.deep.equal([77, MANY + 1]);
+    expect(found?.values.get(2)).to.deep.equal(['pod-77', `pod-${MANY + 1}`]);
+    const both = new Map([
+      [1, ['m77']],
+      [2, ['pod-77', 'pod-78']],
+    ]);
+    expect((await series.matching(connection, both))?.sids).to.deep.equal([77]);
+    expect(await series.matching(connection, new Map([[3, ['a']]]))).to.equal(undefined);
+    expect(await series.matching(connection, new Map())).to.equal(undefined);
+    expect(await series.metrics(connection, new Map([[1, ['m5', 'none', 'm999']]]))).to.deep.equal([5, 999]);
+  });
+
+  it('is to be made anew when files have too many of those that it keeps in memory', async () => {
+    const series = await create('series_worn');
+    await series.load([await file(0, 1000)]);
+    expect(await rows(`SELECT count(*) FROM ${series.stored}`)).to.deep.equal([['1000']]);
+    for (let from = 1000; from < MANY; from += 50_000) {
+      await series.append(definitions(from, Math.min(from + 50_000, MANY)));
+    }
+    expect(series.fits(tableOf(), 1000)).to.equal(true);
+    expect(series.fits(tableOf(), MANY)).to.equal(false);
+  });
+});
