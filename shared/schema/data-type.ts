@@ -32,10 +32,23 @@ const int = (name: string, sql: string, duckdb: string, bits: number, signed: bo
   max: signed ? (1n << BigInt(bits - 1)) - 1n : (1n << BigInt(bits)) - 1n,
 });
 
+/** Greatest distance from 1970 of a time of a unit; outside of it the engine has no such time. */
+export const TIME_LIMITS: Readonly<Record<TimeUnit, bigint>> = {
+  s: 8_640_000_000_000n,
+  ms: 8_640_000_000_000_000n,
+  us: 8_640_000_000_000_000_000n,
+  ns: 9_223_372_036_854_775_806n,
+};
+
 const time = (name: string, sql: string, duckdb: string, timeUnit: TimeUnit): DataType => ({
   ...int(name, sql, duckdb, 64, true),
   timeUnit,
+  min: -TIME_LIMITS[timeUnit],
+  max: TIME_LIMITS[timeUnit],
 });
+
+/** Days from 1970; those at the ends of 32 bits are the engine's infinities. */
+const DAYS_MAX = 2_147_483_646n;
 
 const TYPES: readonly DataType[] = [
   { name: 'String', sql: 'STRING', duckdb: 'VARCHAR', storage: 'text', widthBytes: 16 },
@@ -52,7 +65,7 @@ const TYPES: readonly DataType[] = [
   int('UInt64', 'BIGINT UNSIGNED', 'UBIGINT', 64, false),
   { name: 'Float32', sql: 'FLOAT', duckdb: 'FLOAT', storage: 'float32', widthBytes: 4 },
   { name: 'Float64', sql: 'DOUBLE', duckdb: 'DOUBLE', storage: 'float64', widthBytes: 8 },
-  { ...int('Date', 'DATE', 'DATE', 32, true) },
+  { ...int('Date', 'DATE', 'DATE', 32, true), min: -DAYS_MAX, max: DAYS_MAX },
   time('TimestampSecond', 'TIMESTAMP(0)', 'TIMESTAMP_S', 's'),
   time('TimestampMillisecond', 'TIMESTAMP(3)', 'TIMESTAMP_MS', 'ms'),
   time('TimestampMicrosecond', 'TIMESTAMP(6)', 'TIMESTAMP', 'us'),

@@ -5,6 +5,7 @@ import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { isBytes } from '#shared/rowbatch/column';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
+import { TIME_LIMITS } from '#shared/schema/data-type';
 import { DELETED, OP } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -13,7 +14,7 @@ import { isOutrun } from './outrun.js';
 import type { RegionSender } from './send.js';
 import { splitRows, type RegionPart } from './split.js';
 import { indexOf, type TableIndex } from './table-index.js';
-import { outsideRange, TIME_LIMITS } from './times.js';
+import { outsideRange } from './times.js';
 import { WrittenRows } from './written-rows.js';
 
 /** A batch is sent when it has as many rows or bytes. */

@@ -1,12 +1,4 @@
-import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
-
-/** Greatest distance from 1970 that a time index of a unit holds; outside of it the engine has no such time. */
-export const TIME_LIMITS: Readonly<Record<TimeUnit, bigint>> = {
-  s: 8_640_000_000_000n,
-  ms: 8_640_000_000_000_000n,
-  us: 8_640_000_000_000_000_000n,
-  ns: 9_223_372_036_854_775_806n,
-};
+import { TIME_LIMITS, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
 export function outsideRange(unit: TimeUnit): string {
   return `time outside range -${TIME_LIMITS[unit]} - ${TIME_LIMITS[unit]}`;

@@ -56,6 +56,32 @@ describe('flushed files', () => {
     });
   }
 
+  it('hold the ends of the ranges of times and dates, beyond which nothing is taken', async () => {
+    await sql(
+      `CREATE TABLE ends (a TIMESTAMP(0), b TIMESTAMP(3), c TIMESTAMP(6), d TIMESTAMP(9), e DATE, ts TIMESTAMP(9) TIME INDEX)`,
+    );
+    const most = [8_640_000_000_000n, 8_640_000_000_000_000n, 8_640_000_000_000_000_000n, 9_223_372_036_854_775_806n];
+    const ends = [...most, 2_147_483_646n];
+    await sql(
+      `INSERT INTO ends VALUES (${ends.join(', ')}, ${most[3]}), (${ends.map((it) => -it).join(', ')}, ${-most[3]})`,
+    );
+    for (const [i, end] of ends.entries()) {
+      for (const beyond of [end + 1n, -end - 1n]) {
+        const cells = ends.map((_, at) => (at === i ? beyond : 'NULL'));
+        const { status, text } = await almanac.sql(`INSERT INTO ends VALUES (${cells.join(', ')}, 1)`);
+        expect(status, text).to.equal(400);
+        expect(text).to.contain('out of the range of');
+      }
+    }
+    const counts = 'SELECT epoch(a), epoch_ms(b), epoch_us(c), epoch_ns(d), e::VARCHAR FROM ends ORDER BY ts';
+    const before = await almanac.rows(counts);
+    expect(before).to.have.length(2);
+    await almanac.flush('ends');
+    expect(await almanac.rows(counts)).to.deep.equal(before);
+    await almanac.rows("ADMIN compact_table('ends')");
+    expect(await almanac.rows(counts)).to.deep.equal(before);
+  });
+
   it('hold every value exactly', async () => {
     await almanac.written(
       [
