@@ -87,6 +87,7 @@ function shapeOf(target: BindTarget): Shape {
 /** Undefined if the region cannot have rows of the query. */
 function bindRegion(region: BoundRegion, shape: Shape): string | undefined {
   const { view, named } = region;
+  if (named?.sids.length === 0) return undefined;
   const known = named === undefined || named.sids.length > CASES_MAX ? NO_VALUES : knownTags(named);
   // Planning and running the join would cost a third of a question about few series.
   const isJoined = view.series !== undefined && !shape.tags.every(({ id }) => known.has(id));
@@ -126,7 +127,6 @@ function regionRows(
   isJoined: boolean,
 ): string | undefined {
   const sids = named?.sids;
-  if (sids?.length === 0) return undefined;
   const { bounds, table } = shape;
   const rows: RowFilter = { bounds, sids, metrics };
   const parts = partsWithin(view, bounds);
