@@ -5,7 +5,6 @@ import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { isBytes } from '#shared/rowbatch/column';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
-import { TIME_LIMITS } from '#shared/schema/data-type';
 import { DELETED, OP } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -14,7 +13,6 @@ import { isOutrun } from './outrun.js';
 import type { RegionSender } from './send.js';
 import { splitRows, type RegionPart } from './split.js';
 import { indexOf, type TableIndex } from './table-index.js';
-import { outsideRange } from './times.js';
 import { WrittenRows } from './written-rows.js';
 
 /** A batch is sent when it has as many rows or bytes. */
@@ -211,13 +209,11 @@ class Pack {
   readonly layout: Layout;
   readonly builder: TableBuilder;
   readonly #series = new Map<string, SeriesEntry>();
-  readonly #limit: bigint;
   #bytes = 0;
 
   constructor(layout: Layout) {
     this.layout = layout;
     this.builder = new TableBuilder(layout.index.table.name);
-    this.#limit = TIME_LIMITS[layout.index.timeUnit];
   }
 
   get isFull(): boolean {
@@ -225,21 +221,17 @@ class Pack {
   }
 
   add(row: readonly CellValue[]): void {
-    const { places, fields, time, index } = this.layout;
+    const { places, fields, time } = this.layout;
     for (const place of places) checkCell(place, row[place.position]);
     const cell = row[time.position];
     if (typeof cell !== 'bigint' && typeof cell !== 'number') throw nullRefused(time.column.name);
-    const timeValue = BigInt(cell);
-    if (timeValue < -this.#limit || timeValue > this.#limit) {
-      throw new AlmanacError('invalid_arguments', outsideRange(index.timeUnit));
-    }
     this.builder.startRow(this.#seriesOf(row));
     for (const place of fields) {
       const value = row[place.position];
       if (value !== null) this.#setField(this.builder.field(place.column.name, place.column.type), value);
     }
     if (this.layout.isDeletion) this.builder.field(OP.name, OP.type).setNumber(this.builder.rowCount, DELETED);
-    this.builder.endRowAt(timeValue);
+    this.builder.endRowAt(BigInt(cell));
     this.#bytes += 12;
   }
 

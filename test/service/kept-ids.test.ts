@@ -60,7 +60,7 @@ describe('ids of batches whose log is forgotten', () => {
     expect(await third.count(table)).to.equal(3);
   });
 
-  it('are known of a region, too, that could not be opened when the log was read', async () => {
+  it('are known of a region, too, that was not opened when the log was read, and could not be', async () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', { append_mode: 'true' });
     const request = rig.request(table, [ROW]);
@@ -75,7 +75,7 @@ describe('ids of batches whose log is forgotten', () => {
     const before = logFiles(folder);
 
     const second = await start(folder);
-    expect(second.log.messages('error')).to.include('region cannot be opened');
+    expect(second.log.messages('error')).to.deep.equal([]);
     const isForgotten = (): Promise<boolean> =>
       Promise.resolve(before.every((file) => !logFiles(second.folder).includes(file)));
     expect(await pollUntil(performance.now() + 30_000, isForgotten)).to.equal(true);

@@ -58,7 +58,6 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
   let rowCount = 0;
   const passedOver = new Map<PassedOver, number>();
-  const broken = new Set<number>();
   let bytes = 0;
   const files = await replayWal({
     ...options,
@@ -70,9 +69,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     onRecord: async (record) => {
       const watermark = watermarks.get(record.regionId);
       const put =
-        watermark === undefined
-          ? 'other nodes and dropped tables'
-          : await restore(record, { watermark, broken }, options);
+        watermark === undefined ? 'other nodes and dropped tables' : await restore(record, watermark, options);
       if (typeof put === 'number') {
         rowCount += put;
         return;
@@ -87,29 +84,25 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 /** Whose rows are not wanted any more. */
 type PassedOver = 'other nodes and dropped tables' | 'closed grants';
 
-interface Known {
-  /** Of the record's region, when its grant was listed. */
-  readonly watermark: bigint;
-  /** Regions that cannot be opened, because a file of them is damaged. */
-  readonly broken: Set<number>;
-}
-
-/** @returns the rows that were put, or why all of its region are passed over. */
-async function restore(record: LogRecord, known: Known, options: RecoverOptions): Promise<number | PassedOver> {
+/**
+ * @param watermark of the record's region, when its grant was listed.
+ * @returns the rows that were put, or why all of its region are passed over.
+ */
+async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | PassedOver> {
   const { triggers, regions, keptIds } = options;
   const { epoch } = record;
-  // Opening a region loads its series, of which there may be millions: not for rows that segments have.
-  if (endOf(record) <= known.watermark && regions.find(record.regionId) === undefined) {
+  // Opening a region loads its series, of which there may be millions, and fails if a file of it is damaged: not for rows
+  // that segments have.
+  if (endOf(record) <= watermark && regions.find(record.regionId) === undefined) {
     keptIds.note(record);
     return 0;
   }
-  const region = await openedFor(record, known, options);
-  if (region === undefined) return 0;
+  const region = await openedFor(record, options);
   if (typeof region === 'string') return region;
   // Ids of earlier grants came with the seal, unless the grant was closed without this log, and then the rows are lost.
   if (epoch !== region.epoch) return 0;
   region.applied.add(record.batchId);
-  if (isCommitted(record, known.watermark, region)) return 0;
+  if (isCommitted(record, watermark, region)) return 0;
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
   const { batch, turn } = retake(region, record, options);
   if (batch.rowCount === 0) return 0;
@@ -120,34 +113,25 @@ async function restore(record: LogRecord, known: Known, options: RecoverOptions)
   return batch.rowCount;
 }
 
-/**
- * The region of a record; undefined if it cannot be opened and need not be, because all rows of the record are in
- * segments: a damaged file must not keep other tables from being read.
- */
+/** @throws `storage_unavailable` if a file of the region is damaged: rows of the record are in no segment. */
 async function openedFor(
-  record: LogRecord,
-  { watermark, broken }: Known,
-  { regions, keptIds, log }: RecoverOptions,
-): Promise<Region | PassedOver | undefined> {
-  const { tableId, regionId, schemaVersion } = record;
-  if (!broken.has(regionId)) {
-    try {
-      const address = { tableId, regionId, epoch: 0, schemaVersion };
-      return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
-    } catch (error) {
-      const { code, message } = AlmanacError.from(error);
-      if (code !== 'storage_unavailable') throw error;
-      broken.add(regionId);
-      log.error({ regionId, reason: message }, 'region cannot be opened');
-    }
+  { tableId, regionId, schemaVersion }: LogRecord,
+  options: RecoverOptions,
+): Promise<Region | PassedOver> {
+  const { regions, log } = options;
+  try {
+    const address = { tableId, regionId, epoch: 0, schemaVersion };
+    return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
+  } catch (error) {
+    const { code, message } = AlmanacError.from(error);
+    if (code !== 'storage_unavailable') throw error;
+    log.error({ regionId, reason: message }, 'region cannot be opened');
+    throw unflushed(regionId);
   }
-  if (endOf(record) > watermark) throw unflushed(record);
-  keptIds.note(record);
-  return undefined;
 }
 
 /** Its rows could neither be read nor be kept in the log, which forgets what no region needs. */
-function unflushed({ regionId }: LogRecord): AlmanacError {
+function unflushed(regionId: number): AlmanacError {
   const text = `region ${regionId} cannot be opened, and has rows in the log that are in no segment: restore its files`;
   return new AlmanacError('storage_unavailable', text);
 }
