@@ -115,6 +115,20 @@ describe('SampleStore', () => {
     open.close();
   });
 
+  it('tells a series once whose labels were forgotten between two matchers that find it', async () => {
+    const table = await rig.table('m');
+    const hosts = Array.from({ length: 4_000 }, (_, i) => `host-${i}`);
+    await rig.write(
+      table,
+      hosts.map((host) => row(host, 1, 1)),
+    );
+    const open = await store.open('public', CALL, NO_PLACE);
+    const both = [[matcher('__name__=m')], [matcher('host=~host.*')]];
+    const found = await open.series({ matcherSets: both, fromMs: FOREVER[0], toMs: FOREVER[1] });
+    expect(found.map((labels) => labels.get('host')).sort()).to.deep.equal(hosts.sort());
+    open.close();
+  });
+
   it('lists the series that have a fresh row in the range, and all of a segment that overlaps it', async () => {
     const table = await rig.table('m');
     const hosts = async (fromSeconds: number, toSeconds: number): Promise<string[]> => {

@@ -207,7 +207,9 @@ class OpenDatabase implements DatabaseSamples {
   async series(query: SeriesQuery): Promise<readonly Labels[]> {
     const found = new Set<Labels>();
     await this.#each(query, (labels) => found.add(labels));
-    return sortedInSlices([...found], compareLabels, this.#slices);
+    const sorted = await sortedInSlices([...found], compareLabels, this.#slices);
+    // Labels of a series are made anew when they were forgotten meanwhile.
+    return sorted.filter((labels, i) => i === 0 || compareLabels(sorted[i - 1], labels) !== 0);
   }
 
   async facts(limit: number): Promise<SeriesFacts> {
