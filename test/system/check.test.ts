@@ -262,6 +262,7 @@ describe('almanac check', function () {
     await expectProblem(/almanac\.db" the catalog has format 99, this release knows up to \d+: use a newer release/);
     catalog((connection) => {
       connection.exec('ALTER TABLE columns DROP COLUMN backfill_sql');
+      connection.exec('ALTER TABLE columns DROP COLUMN former_types');
       connection.exec('ALTER TABLE segments DROP COLUMN has_ops');
       connection.pragma('user_version = 4');
     });
