@@ -96,6 +96,24 @@ describe('SampleStore', () => {
     expect(await select(['__name__=~oth.*'])).to.deep.equal(['{__name__="other", host="a"} 1:2']);
   });
 
+  it('reads more series than it reads at once, each with its own samples', async () => {
+    const table = await rig.table('m');
+    const count = 70_000;
+    const rows = Array.from({ length: count }, (_, i) => row(`h${i}`, 1 + (i % 3), i));
+    for (let from = 0; from < count; from += 10_000) await rig.write(table, rows.slice(from, from + 10_000));
+    await rig.flush(table);
+    await rig.write(
+      table,
+      rows.filter((_, i) => i % 7 === 0).map(({ host, a }) => ({ host, time: 9000n * MS, a })),
+    );
+    const texts = await select(['__name__=m']);
+    const expected = rows.map(({ host }, i) => {
+      return `{__name__="m", host="${host}"} ${1 + (i % 3)}:${i}${i % 7 === 0 ? ` 9:${i}` : ''}`;
+    });
+    expect(texts.toSorted()).to.deep.equal(expected.toSorted());
+    expect((await select(['__name__=m', 'host=~h.*5'])).length).to.equal(count / 10);
+  });
+
   it('tells labels, values and series', async () => {
     const table = await rig.table('m');
     await rig.write(

@@ -36,7 +36,7 @@ describe('SegmentSamples', () => {
     cleanUps.push(() => engine.closeSync());
     const connection = await engine.connect();
     const files = new SegmentFiles(local, connection, () => Promise.resolve());
-    const samples = new SegmentSamples({ files, connection, clock: systemClock, limitBytes: 1 });
+    const samples = new SegmentSamples({ files, connection, clock: systemClock, limitBytes: 1000 });
     const [{ regionId }] = table.regions;
     const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);
     expect(segments).to.have.length(SEGMENTS);
@@ -44,7 +44,16 @@ describe('SegmentSamples', () => {
     const wantedOf = (all: typeof segments): Parameters<SegmentSamples['pieces']>[1] => {
       const range = { fromMs: -1, toMs: 1 };
       return all.map((segment) => {
-        return { segment, sids: Int32Array.of(0), metrics: undefined, areMost: true, range, isWhole: true };
+        return {
+          segment,
+          sids: Int32Array.of(0),
+          metrics: undefined,
+          areMost: true,
+          isPart: false,
+          share: 1,
+          range,
+          isWhole: true,
+        };
       });
     };
     const read = async (all: typeof segments): Promise<(number | undefined)[]> => {

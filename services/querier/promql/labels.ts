@@ -22,6 +22,11 @@ export class Labels {
     );
   }
 
+  /** From names that ascend, each once, and their values, none of which is empty. Both are kept, and may be shared. */
+  static sorted(names: readonly string[], values: readonly string[]): Labels {
+    return new Labels(names, values);
+  }
+
   /** Text that only equal labels have. */
   get key(): string {
     this.#key ??= this.names

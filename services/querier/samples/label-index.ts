@@ -176,14 +176,17 @@ export class LabelIndex implements SeriesRows {
   }
 
   /** The metric number of each series; undefined if the table is not a metric table. */
-  metricsOf(sids: Int32Array): Uint32Array | undefined {
+  async metricsOf(sids: Int32Array, slices: Slices): Promise<Uint32Array | undefined> {
     if (this.#metricTagId === undefined) return undefined;
+    const metrics = new Uint32Array(sids.length).fill(NO_METRIC);
     const label = this.#byTagId.get(this.#metricTagId);
-    if (label === undefined) return new Uint32Array(sids.length).fill(NO_METRIC);
-    return Uint32Array.from(sids, (sid) => {
-      const number = this.#valueOf(sid, label.position);
-      return number < 0 ? NO_METRIC : label.firstOf(number);
-    });
+    if (label === undefined) return metrics;
+    for (let i = 0; i < sids.length; i++) {
+      const number = this.#valueOf(sids[i], label.position);
+      if (number >= 0) metrics[i] = label.firstOf(number);
+      if (slices.isOver(LABELS_LOOK)) await slices.turn();
+    }
+    return metrics;
   }
 
   /** How many series have one of the metric numbers. */

@@ -145,12 +145,12 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
-    const found: SampleSeries[] = [];
+    const found: (readonly SampleSeries[])[] = [];
     for (const table of await this.#meant(matchers)) {
       const series = await this.#retrying(table, (samples) => samples.select(matchers, fromMs, toMs, this.#call));
-      for (const one of series) found.push(one);
+      if (series.length > 0) found.push(series);
     }
-    return found;
+    return found.length === 1 ? found[0] : found.flat();
   }
 
   async state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState> {

@@ -14,11 +14,16 @@ export interface MillisRange {
   readonly toMs: number;
 }
 
+export interface SidRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Rows of some files. */
 export interface RowsWanted {
   readonly paths: readonly string[];
-  /** Ascending; undefined: all of the metrics. */
-  readonly sids: readonly number[] | undefined;
+  /** Ascending, or all between two numbers, both included; undefined: all of the metrics. */
+  readonly sids: readonly number[] | SidRange | undefined;
   /** Metric numbers, ascending; undefined where files have none. */
   readonly metrics: readonly number[] | undefined;
   /** Undefined: all times. */
@@ -73,7 +78,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
     sql: ({ paths, metrics, sids, range }) => {
       const where = [
         ...(metric === undefined || metrics === undefined ? [] : [isOneOf(metric, metrics)]),
-        ...(sids === undefined ? [] : [isOneOf(SID, sids)]),
+        ...(sids === undefined ? [] : [sidCondition(sids)]),
         ...(range === undefined ? [] : timeConditions(range)),
       ];
       const files = paths.map((path) => quoteText(path)).join(', ');
@@ -81,6 +86,10 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
       return where.length === 0 ? rows : `${rows} WHERE ${where.join(' AND ')}`;
     },
   };
+}
+
+function sidCondition(sids: readonly number[] | SidRange): string {
+  return 'first' in sids ? `${SID} BETWEEN ${sids.first} AND ${sids.last}` : isOneOf(SID, sids);
 }
 
 /** Milliseconds, rounded down. Times come back from Parquet as microseconds or nanoseconds. */

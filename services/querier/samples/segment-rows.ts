@@ -15,6 +15,8 @@ const BYTES_PER_PIECE = 200;
 const BYTES_PER_ROW = 17;
 /** What it takes to decode a row, as so many numbers. */
 const ROW_WORK = 8;
+/** The same for what a series has in a row. */
+const RUN_WORK = 32;
 
 /** Arrays of all rows, in the order of the files: by series, then by time. */
 class Rows {
@@ -111,22 +113,30 @@ export async function decodeRows(
     rows.add(chunk, query);
     if (slices.isOver(chunk.rowCount * ROW_WORK)) await slices.turn();
   }
-  const runs = Array.from({ length: fileCount }, () => new Map<number, Piece[]>());
+  const pieces = Array.from({ length: fileCount }, (): PiecesBySid => new Map());
+  /** All runs of series that have several. */
+  const split = Array.from({ length: fileCount }, () => new Map<number, Piece[]>());
   for (let from = 0; from < count;) {
     const to = rows.endOf(from);
-    const ofFile = runs[rows.files[from]];
-    const own = ofFile.get(rows.sids[from]);
-    if (own === undefined) ofFile.set(rows.sids[from], [rows.piece(from, to)]);
-    else own.push(rows.piece(from, to));
-    if (slices.isOver((to - from) * ROW_WORK)) await slices.turn();
+    const file = rows.files[from];
+    const sid = rows.sids[from];
+    const piece = rows.piece(from, to);
+    const first = pieces[file].get(sid);
+    const all = first === undefined ? undefined : split[file].get(sid);
+    if (first === undefined) pieces[file].set(sid, piece);
+    else if (all === undefined) split[file].set(sid, [first, piece]);
+    else all.push(piece);
+    if (slices.isOver(RUN_WORK + (to - from) * ROW_WORK)) await slices.turn();
     from = to;
   }
-  return runs.map(wholePieces);
-}
-
-/** A long list of series is joined by the engine, which then gives blocks of rows in any order. */
-function wholePieces(runs: ReadonlyMap<number, Piece[]>): PiecesBySid {
-  return new Map(Array.from(runs, ([sid, own]) => [sid, own.length === 1 ? own[0] : joined(inTime(own))]));
+  // A long list of series is joined by the engine, which then gives blocks of rows in any order.
+  for (const [file, bySid] of split.entries()) {
+    for (const [sid, own] of bySid) {
+      pieces[file].set(sid, joined(inTime(own)));
+      if (slices.isOver(own.length * RUN_WORK)) await slices.turn();
+    }
+  }
+  return pieces;
 }
 
 /** What pieces take, about. */

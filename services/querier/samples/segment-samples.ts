@@ -6,9 +6,10 @@ import type { DuckDBConnection } from '#shared/duckdb/engine';
 import type { Place } from '#shared/limits/bounded-queue';
 
 import type { FileColumns, SegmentFiles } from '../snapshot/segment-files.js';
+import type { Chosen } from './chosen-series.js';
 import type { Piece, SampleColumns } from './piece.js';
 import { bytesOf, decodeRows, type PiecesBySid } from './segment-rows.js';
-import { segmentQuery, type MillisRange, type RowsWanted } from './segment-query.js';
+import { segmentQuery, type MillisRange, type RowsWanted, type SidRange } from './segment-query.js';
 
 export interface SegmentSamplesDeps {
   readonly files: SegmentFiles;
@@ -19,14 +20,8 @@ export interface SegmentSamplesDeps {
 }
 
 /** What is wanted of a segment. */
-export interface SegmentWanted {
+export interface SegmentWanted extends Chosen {
   readonly segment: Segment;
-  /** Ascending. */
-  readonly sids: Int32Array;
-  /** Metric number of each of them; undefined where the segment has none. */
-  readonly metrics: Uint32Array | undefined;
-  /** Whether these are most of the series of their metrics: then all of them are read. */
-  readonly areMost: boolean;
   readonly range: MillisRange;
   /** Whether the range is all of the segment. */
   readonly isWhole: boolean;
@@ -69,6 +64,11 @@ interface Load {
 const BATCH_FILES = 64;
 const BATCH_ROWS = 4 * 1024 * 1024;
 const BYTES_PER_SERIES = 100;
+/** Series of a load at most. */
+const LOAD_SERIES = 4096;
+/** What it takes to look for what is known of a series, and to keep it, as so many numbers. */
+const LOOK_WORK = 8;
+const KEEP_WORK = 64;
 /** What is around the series of a load. */
 const BYTES_PER_LOAD = 500;
 
@@ -105,17 +105,21 @@ export class SegmentSamples {
     { call, place }: { readonly call: Call; readonly place: Place },
   ): Promise<(Piece | undefined)[][]> {
     const now = ++this.#clock;
+    const slices = new Slices(this.#deps.clock, { check: () => checkCall(call) });
     const found = wanted.map(({ sids }) => new Array<Piece | undefined>(sids.length));
+    const rowsMax = wanted.reduce((sum, { segment }) => sum + segment.rowCount, 0);
     const lacking: Lacking[] = [];
     for (const [i, it] of wanted.entries()) {
       const key = `${it.segment.path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
       const places = gaps(it, this.#known.get(key) ?? NOTHING, found[i], now);
-      if (places.length > 0) lacking.push({ ...it, key, places, found: found[i] });
+      const share = (it.share * it.segment.rowCount) / rowsMax;
+      if (places.length > 0) lacking.push({ ...it, share, key, places, found: found[i] });
+      if (slices.isOver(it.sids.length * LOOK_WORK)) await slices.turn();
     }
     for (const batch of await this.#batchesOf(lacking)) {
       await this.#inTurn(call, place, async () => {
         const read = await this.#read(table, batch, columns, call);
-        for (const [i, bySid] of read.entries()) this.#keep(batch.segments[i], bySid, now);
+        for (const [i, bySid] of read.entries()) await this.#keepAll(batch.segments[i], bySid, now, slices);
       });
       checkCall(call);
     }
@@ -155,17 +159,29 @@ export class SegmentSamples {
     return batches;
   }
 
-  #keep({ key, places, sids, range, found }: Lacking, bySid: PiecesBySid, now: number): void {
+  /** Some series at a time, each of which is kept and forgotten by itself. */
+  async #keepAll(segment: Lacking, bySid: PiecesBySid, now: number, slices: Slices): Promise<void> {
+    const { places } = segment;
+    for (let from = 0; from < places.length; from += LOAD_SERIES) {
+      const some = places.slice(from, from + LOAD_SERIES);
+      this.#keep({ ...segment, places: some }, bySid, now);
+      if (slices.isOver(some.length * KEEP_WORK)) await slices.turn();
+    }
+  }
+
+  #keep({ key, places, sids, range, found, share }: Lacking, bySid: PiecesBySid, now: number): void {
     const pieces = places.map((at) => bySid.get(sids[at]));
     const around = BYTES_PER_LOAD + places.length * BYTES_PER_SERIES;
     const bytes = around + bytesOf(pieces.filter((piece) => piece !== undefined));
+    for (const [i, at] of places.entries()) found[at] = pieces[i];
+    // What would push itself out is not kept: it would push out the rest too.
+    if (bytes > this.#deps.limitBytes * share * (places.length / sids.length)) return;
     const load: Load = { bytes, key, sids: places.map((at) => sids[at]), usedAt: now };
     // Looked up only now: what was known when the read began may be gone.
     const known = this.#known.get(key) ?? new Map<number, Known>();
     this.#known.set(key, known);
     for (const [i, at] of places.entries()) {
       known.set(sids[at], { ...range, piece: pieces[i], load });
-      found[at] = pieces[i];
     }
     this.#add(load);
   }
@@ -240,11 +256,19 @@ function conditionsOf(segments: readonly Lacking[]): Omit<RowsWanted, 'paths'> {
   }
   const isNumbered = segments.every(({ metrics }) => metrics !== undefined);
   const areMost = segments.every(({ places, sids, areMost: most }) => most && places.length === sids.length);
+  const isPart = segments.some((one) => one.isPart);
   return {
-    // There may be millions.
-    sids: isNumbered && areMost ? undefined : distinct(segments, ({ sids }) => sids),
+    sids: isNumbered && areMost ? (isPart ? ends(segments) : undefined) : distinct(segments, ({ sids }) => sids),
     metrics: isNumbered ? distinct(segments, ({ metrics }) => metrics) : undefined,
     range: segments.every(({ isWhole }) => isWhole) ? undefined : range,
+  };
+}
+
+/** The first and the last of the series. */
+function ends(segments: readonly Lacking[]): SidRange {
+  return {
+    first: Math.min(...segments.map(({ sids }) => sids[0])),
+    last: Math.max(...segments.map(({ sids }) => sids[sids.length - 1])),
   };
 }
 

@@ -45,16 +45,25 @@ export async function seriesInRange(question: RangeQuestion, sids: Int32Array, s
   const inParts = parts.map(({ part }) => overlap(range, part.leastMs, part.greatestMs));
   const inSegments = view.manifest.segments.map((segment) => segmentOverlap(segment, table, range));
   if ([...inParts, ...inSegments].every((it) => it === 'whole')) return sids;
-  let rest = sids;
   const segments = view.manifest.segments.filter((_, i) => inSegments[i] !== 'none');
-  if (segments.length > 0) rest = await withoutRows(sids, view, segments, slices);
-  for (const [i, { part, rowCount }] of parts.entries()) {
-    if (inParts[i] !== 'none') rest = await part.lacking(rest, rowCount, range, slices);
+  const found = new Int32Array(sids.length);
+  let count = 0;
+  for (let from = 0; from < sids.length; from += BLOCK_SERIES) {
+    const block = sids.subarray(from, from + BLOCK_SERIES);
+    let rest = await withoutRows(block, view, segments, slices);
+    for (const [i, { part, rowCount }] of parts.entries()) {
+      if (inParts[i] !== 'none') rest = await part.lacking(rest, rowCount, range, slices);
+    }
+    const own = without(block, rest);
+    found.set(own, count);
+    count += own.length;
   }
-  return without(sids, rest);
+  return found.subarray(0, count);
 }
 
 const NOTHING = new Int32Array(0);
+/** Series that are looked at in one go. */
+const BLOCK_SERIES = 16_384;
 
 /** The series of which none of the segments can have rows. */
 async function withoutRows(
@@ -66,8 +75,8 @@ async function withoutRows(
   let rest = sids;
   for (const segment of segments) {
     if (rest.length === 0) break;
-    const metrics = segment.hasMetrics ? series?.metricsOf(rest) : undefined;
-    rest = without(rest, chosenIn(segment, { sids: rest, metrics, areMost: false }).sids);
+    const metrics = segment.hasMetrics ? await series?.metricsOf(rest, slices) : undefined;
+    rest = without(rest, chosenIn(segment, { sids: rest, metrics }).sids);
     if (slices.isOver(rest.length)) await slices.turn();
   }
   return rest;

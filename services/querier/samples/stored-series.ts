@@ -7,7 +7,8 @@ import { compareLabels, type Labels } from '../promql/labels.js';
 import { merged, type Piece } from './piece.js';
 import type { StoredSeries } from './sample-source.js';
 import { sortedInSlices } from './sliced-sort.js';
-import type { SeriesGroup, SeriesPlace, TimeRange } from './table-samples.js';
+import type { SeriesGroup, SeriesPlace } from './table-samples.js';
+import type { TimeRange } from './wanted-segments.js';
 
 export interface StoredRead {
   /** Finds the series. */

@@ -8,26 +8,27 @@ import { expiryNs } from '#shared/schema/ttl';
 
 import type { LabelMatcher } from '../promql/ast.js';
 import { FIELD_LABEL, fieldsMeant } from '../promql/field-matchers.js';
-import { Labels, METRIC_NAME } from '../promql/labels.js';
+import { METRIC_NAME, type Labels } from '../promql/labels.js';
 import { compileMatcher } from '../promql/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import type { TableState } from './database-state.js';
-import { chosenFrom, chosenIn, type Chosen } from './chosen-series.js';
+import { chosenFrom, inGroups, type Chosen } from './chosen-series.js';
 import type { LabelIndex, LabelTest } from './label-index.js';
-import { MS_PER } from './millis.js';
+import { LabelShapes } from './label-shapes.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
 import { between, merged, type Piece } from './piece.js';
 import type { SampleView } from './sample-form.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
-import type { SegmentSamples, SegmentWanted } from './segment-samples.js';
-import { mayHave, seriesInRange, unitOf, type ClosedRange } from './series-in-range.js';
+import type { SegmentSamples } from './segment-samples.js';
+import { mayHave, seriesInRange, type ClosedRange } from './series-in-range.js';
+import { wantedOf, type TimeRange } from './wanted-segments.js';
 
-/** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
-const SLICE_MS = 2 * 3_600_000;
 /** What it takes to look at a series, as so many samples. */
 const SERIES_WORK = 16;
+/** Places that are told at once. */
+const PLACES = 4096;
 /** The same for samples that are not in order. */
 const SORT_WORK = 8;
 
@@ -87,12 +88,11 @@ export class TableSamples {
       if (index === undefined) continue;
       const sids = await this.#matching(view, index, matchers, slices);
       if (sids.length === 0) continue;
-      for (const field of fields) {
-        const pieces = await this.pieces({ view, field }, sids, { fromMs, toMs }, call);
-        const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-        for (const [sid, piece] of pieces) {
-          found.push(sampleSeries(labelsOf(sid), piece));
-          if (slices.isOver(workOf(piece))) await slices.turn();
+      for await (const chosen of inGroups(await chosenFrom(index, sids, slices), slices)) {
+        for (const field of fields) {
+          const pieces = await this.#piecesOf({ view, field }, chosen, { fromMs, toMs }, call);
+          const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
+          await eachInSlices(pieces, slices, (sid, piece) => found.push(sampleSeries(labelsOf(sid), piece)));
         }
       }
     }
@@ -111,7 +111,10 @@ export class TableSamples {
       for (const field of fields) {
         const group = { view, field, samples: this };
         const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-        yield Array.from(sids, (sid) => ({ labels: labelsOf(sid), sid, group }));
+        for (let from = 0; from < sids.length; from += PLACES) {
+          yield Array.from(sids.subarray(from, from + PLACES), (sid) => ({ labels: labelsOf(sid), sid, group }));
+          if (slices.isOver(PLACES * SERIES_WORK)) await slices.turn();
+        }
       }
     }
   }
@@ -215,7 +218,12 @@ export class TableSamples {
         const isFresh = view.parts.some(({ part, rowCount }) => part.has(metric, sids, rowCount, id));
         if (
           isFresh ||
-          (await this.#deps.present.has(view.manifest.segments, chosenFrom(view.series, sids), metric, id))
+          (await this.#deps.present.has(
+            view.manifest.segments,
+            await chosenFrom(view.series, sids, slices),
+            metric,
+            id,
+          ))
         ) {
           found.add(id);
           break;
@@ -267,11 +275,22 @@ export class TableSamples {
 
   /** Samples in the range by series, in their order; those without any are left out. @param sids ascending. */
   async pieces(
-    { view, field }: Omit<SeriesGroup, 'samples'>,
+    source: Omit<SeriesGroup, 'samples'>,
     sids: Int32Array,
     asked: TimeRange,
     call: Call,
   ): Promise<ReadonlyMap<number, Piece>> {
+    return this.#piecesOf(source, await chosenFrom(source.view.series, sids, this.#slices(call)), asked, call);
+  }
+
+  async #piecesOf(
+    { view, field }: Omit<SeriesGroup, 'samples'>,
+    chosen: Chosen,
+    asked: TimeRange,
+    call: Call,
+  ): Promise<ReadonlyMap<number, Piece>> {
+    const { sids } = chosen;
+    const slices = this.#slices(call);
     const range = { ...asked, fromMs: Math.max(asked.fromMs, this.#oldestMs - EXPIRED_MS) };
     const bySeries = new Map<number, Piece[]>();
     const add = (sid: number, piece: Piece | undefined): void => {
@@ -282,13 +301,12 @@ export class TableSamples {
       if (pieces === undefined) bySeries.set(sid, [part]);
       else pieces.push(part);
     };
-    const wanted = wantedOf(view, this.table, range, chosenFrom(view.series, sids));
+    const wanted = await wantedOf(view, this.table, { range, chosen, slices });
     await this.#deps.files.check(wanted.map(({ segment }) => segment));
     const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, {
       call,
       place: this.#deps.place,
     });
-    const slices = this.#slices(call);
     for (const [at, { sids: own }] of wanted.entries()) {
       for (let i = 0; i < own.length; i++) {
         const piece = pieces[at][i];
@@ -326,25 +344,20 @@ export class TableSamples {
    */
   #labelsOf(index: LabelIndex, field: string | undefined): (sid: number) => Labels {
     const metric = isMetricTable(this.table) ? undefined : this.table.name;
-    return index.cached(JSON.stringify([metric, field]), (sid) => {
-      const pairs: [string, string][] = [];
-      if (metric !== undefined) pairs.push([METRIC_NAME, metric]);
-      index.labelsOf(sid, (name, value) => pairs.push([name, value]));
-      if (field !== undefined) pairs.push([FIELD_LABEL, field]);
-      return Labels.of(pairs);
-    });
+    const shapes = new LabelShapes();
+    return index.cached(JSON.stringify([metric, field]), (sid) =>
+      shapes.labels((add) => {
+        if (metric !== undefined) add(METRIC_NAME, metric);
+        index.labelsOf(sid, add);
+        if (field !== undefined) add(FIELD_LABEL, field);
+      }),
+    );
   }
 }
 
 const NOTHING = new Int32Array(0);
 /** Ranges are open on the left, and times are whole. */
 const EXPIRED_MS = 0.5;
-
-/** Milliseconds, open on the left. */
-export interface TimeRange {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
 
 /** Series that are read together: those of one region and one field of a table. */
 export interface SeriesGroup {
@@ -360,27 +373,18 @@ export interface SeriesPlace {
   readonly group: SeriesGroup;
 }
 
+async function eachInSlices(
+  pieces: ReadonlyMap<number, Piece>,
+  slices: Slices,
+  visit: (sid: number, piece: Piece) => void,
+): Promise<void> {
+  for (const [sid, piece] of pieces) {
+    visit(sid, piece);
+    if (slices.isOver(workOf(piece))) await slices.turn();
+  }
+}
+
 function workOf(piece: Piece | undefined): number {
   if (piece === undefined) return SERIES_WORK;
   return SERIES_WORK + piece.times.length * (piece.isAscending ? 1 : SORT_WORK);
-}
-
-/** What is wanted of the segments that can have rows of the series in the range, in the order of their sequences. */
-function wantedOf(view: SampleView, table: Table, { fromMs, toMs }: TimeRange, chosen: Chosen): SegmentWanted[] {
-  const factor = MS_PER[unitOf(table)];
-  const wanted: SegmentWanted[] = [];
-  for (const segment of view.manifest.segments) {
-    const { timeFirst, timeLast } = segment;
-    if (Number(timeLast) * factor < fromMs || Number(timeFirst) * factor - 1 > toMs) continue;
-    const own = chosenIn(segment, chosen);
-    if (own.sids.length === 0) continue;
-    const first = Math.floor(Number(timeFirst) * factor) - 1;
-    const last = Math.ceil(Number(timeLast) * factor) + 1;
-    const range = {
-      fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
-      toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
-    };
-    wanted.push({ segment, ...own, range, isWhole: range.fromMs === first && range.toMs === last });
-  }
-  return wanted.sort((a, b) => (a.segment.sequenceFrom < b.segment.sequenceFrom ? -1 : 1));
 }

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+
+import { LabelShapes } from '#services/querier/samples/label-shapes';
+
+describe('LabelShapes', () => {
+  const shapes = new LabelShapes();
+  const pairsOf = (...told: [string, string][]): unknown => {
+    return [...shapes.labels((add) => told.forEach(([name, value]) => add(name, value))).pairs()];
+  };
+
+  it('sorts names by their bytes, in whatever order they are told', () => {
+    expect(pairsOf(['b', '1'], ['a', '2'], ['\u{1F600}', '3'], ['\u{FB00}', '4'])).to.deep.equal([
+      ['a', '2'],
+      ['b', '1'],
+      ['\u{FB00}', '4'],
+      ['\u{1F600}', '3'],
+    ]);
+    expect(pairsOf(['a', '2'], ['b', '1'])).to.deep.equal([
+      ['a', '2'],
+      ['b', '1'],
+    ]);
+    expect(pairsOf()).to.deep.equal([]);
+  });
+
+  it('takes the last of equal names, and no name for anything else', () => {
+    expect(pairsOf(['__name__', 'table'], ['host', 'x'], ['__name__', 'tag'])).to.deep.equal([
+      ['__name__', 'tag'],
+      ['host', 'x'],
+    ]);
+    expect(pairsOf(['__proto__', 'x'], ['constructor', 'y'])).to.deep.equal([
+      ['__proto__', 'x'],
+      ['constructor', 'y'],
+    ]);
+  });
+});
