@@ -1,7 +1,5 @@
 type NumberArray = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
 
-const FIRST_CAPACITY = 16;
-
 /** Numbers of one kind, added at the end; never shrinks. */
 class Growing<A extends NumberArray> {
   length = 0;
@@ -18,13 +16,18 @@ class Growing<A extends NumberArray> {
     this.array[this.length++] = value;
   }
 
-  /** Makes room for so many numbers in all. */
+  /** Makes room for so many numbers in all; the first time for no more. */
   reserve(count: number): void {
     if (count <= this.array.length) return;
-    const next = this.#make(Math.max(FIRST_CAPACITY, count, this.array.length * 2));
+    const next = this.#make(Math.max(count, this.array.length * 2));
     next.set(this.array.subarray(0, this.length));
     this.array = next;
   }
+}
+
+/** The first `count` numbers: not a view where these are all, which would take more than a few numbers themselves. */
+export function firstOf<A extends Float64Array | Int32Array>(numbers: A, count: number): A {
+  return count === numbers.length ? numbers : (numbers.subarray(0, count) as A);
 }
 
 export class Doubles extends Growing<Float64Array<ArrayBuffer>> {

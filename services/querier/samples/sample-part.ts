@@ -9,7 +9,7 @@ import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { RowsPart } from '../snapshot/rows-form.js';
 import { DoubleBlocks, FlagBlocks, IntegerBlocks } from './blocks.js';
-import { Doubles, Integers } from './growing.js';
+import { Doubles, firstOf, Integers } from './growing.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { millisOf } from './millis.js';
 import { HIDES, MISSING, upperBound, type Piece, type SampleColumns } from './piece.js';
@@ -24,7 +24,7 @@ interface Field {
   readonly bytes: Map<number, Uint8Array>;
 }
 
-/** One series in a part, its rows in the order in which they came; made when it is asked for, then kept up to date. */
+/** One series in a part, its rows in the order in which they came; made when it is asked for, if long kept up to date. */
 interface SeriesRun {
   readonly rows: Integers;
   readonly times: Doubles;
@@ -35,6 +35,8 @@ interface SeriesRun {
 
 const ROWS_PER_TURN = 65_536;
 const NO_ROW = -1;
+/** Rows of a series from which on they are kept in order: there may be a million series of a row each. */
+const KEPT_ROWS = 16;
 
 /** Rows of one generation of a region in arrays. The rows of a series are a chain, from the newest to the oldest. */
 export class SamplePart implements RowsPart {
@@ -132,16 +134,16 @@ export class SamplePart implements RowsPart {
     if (run === undefined) return undefined;
     const count = upperBound(run.rows.array, rowCount - 1, run.rows.length);
     if (count === 0) return undefined;
-    const rows = run.rows.array.subarray(0, count);
+    const rows = firstOf(run.rows.array, count);
     return {
-      times: run.times.array.subarray(0, count),
-      values: this.#numbers(run, columns.value).subarray(0, count),
+      times: firstOf(run.times.array, count),
+      values: firstOf(this.#numbers(run, columns.value), count),
       missing: this.#marks(columns.value, rows),
       histograms: bytesAt(columns.histogram === undefined ? undefined : this.#fields.get(columns.histogram), rows),
       starts:
         columns.start === undefined || !this.#fields.has(columns.start)
           ? undefined
-          : this.#numbers(run, columns.start).subarray(0, count),
+          : firstOf(this.#numbers(run, columns.start), count),
       isAscending: run.isAscending,
     };
   }
@@ -254,11 +256,8 @@ export class SamplePart implements RowsPart {
   #run(sid: number): SeriesRun | undefined {
     const newest = sid < this.#newest.length ? this.#newest[sid] : NO_ROW;
     if (newest === NO_ROW) return undefined;
-    let run = this.#runs.get(sid);
-    if (run === undefined) {
-      run = { rows: new Integers(), times: new Doubles(), numbers: new Map(), isAscending: true };
-      this.#runs.set(sid, run);
-    }
+    const kept = this.#runs.get(sid);
+    const run = kept ?? { rows: new Integers(), times: new Doubles(), numbers: new Map(), isAscending: true };
     const { rows, times } = run;
     const last = rows.length === 0 ? NO_ROW : rows.array[rows.length - 1];
     if (last === newest) return run;
@@ -276,6 +275,7 @@ export class SamplePart implements RowsPart {
     }
     rows.length = length;
     times.length = length;
+    if (kept === undefined && length >= KEPT_ROWS) this.#runs.set(sid, run);
     return run;
   }
 
