@@ -66,6 +66,7 @@ describe('label index', () => {
       files: { absolute: () => path },
       clock,
       labelsMemory: new LabelsMemory(1 << 20),
+      newestForm: () => Promise.resolve(tableOf()),
     });
     await index.load([{ path, sidFirst: 0, sidLast: SERIES - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(SERIES);
@@ -95,6 +96,7 @@ describe('label index', () => {
       files: { absolute: () => path },
       clock: new HurriedClock(),
       labelsMemory: new LabelsMemory(1 << 20),
+      newestForm: () => Promise.resolve(tableOf()),
     });
     await index.load([{ path, sidFirst: 0, sidLast: many - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(many);
