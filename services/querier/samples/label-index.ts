@@ -92,6 +92,7 @@ export class LabelIndex implements SeriesRows {
     const tags = this.#tags.all;
     const labels = tags.map((tag) => this.#labelOf(tag));
     for (const page of pagesOf(files, this.count)) {
+      invariant(page.from === this.count, `series file ${page.file.path} begins behind series ${this.count}`);
       if (isReadByTag(page, tags)) await this.#addByTag(pages, page, tags, labels);
       else for await (const chunk of pages.rows(page, tags)) await this.#addRows(chunk, labels);
     }
@@ -224,8 +225,8 @@ export class LabelIndex implements SeriesRows {
     const pairs = this.#pairs;
     const seen = new Uint8Array(this.#order.length);
     if (sids.length === this.count) {
-      for (const [position, { values }] of this.#order.entries())
-        if (values.some((it) => it !== '')) seen[position] = 1;
+      for (const [position, label] of this.#order.entries())
+        if (label.values.some((it, number) => it !== '' && label.countOf(number) > 0)) seen[position] = 1;
     } else {
       for (const sid of sids) {
         for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
@@ -242,7 +243,8 @@ export class LabelIndex implements SeriesRows {
   async valuesIn(name: string, sids: Int32Array, slices: Slices): Promise<string[]> {
     const label = this.#labels.get(name);
     if (label === undefined) return [];
-    if (sids.length === this.count) return label.values.filter((value) => value !== '');
+    if (sids.length === this.count)
+      return label.values.filter((value, number) => value !== '' && label.countOf(number) > 0);
     const seen = new Uint8Array(label.values.length);
     for (const sid of sids) {
       const number = this.#valueOf(sid, label.position);
@@ -256,22 +258,25 @@ export class LabelIndex implements SeriesRows {
   *valuesOf(name: string): Iterable<{ readonly value: string; readonly count: number }> {
     const label = this.#labels.get(name);
     if (label === undefined) return;
-    for (const [number, value] of label.values.entries()) yield { value, count: label.countOf(number) };
+    for (const [number, value] of label.values.entries()) {
+      const count = label.countOf(number);
+      if (count > 0) yield { value, count };
+    }
   }
 
   /** Names of the labels of the series that have a value of a label; undefined if there are none. */
-  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
+  async labelsUnder(name: string, value: string, slices: Slices): Promise<ReadonlySet<string> | undefined> {
     const label = this.#labels.get(name);
     const number = label?.numberOf(value);
     if (label === undefined || number === undefined || label.countOf(number) === 0) return undefined;
     const series = label.seriesOf(number, this.count);
     const key = `${name}\0${value}`;
-    let under = this.#under.get(key);
-    if (under === undefined) this.#under.set(key, (under = { names: new Set(), seen: 0 }));
-    // Numbers of series only grow.
-    for (; under.seen < series.length; under.seen++) {
-      const { names } = under;
-      this.labelsOf(series[under.seen], (found) => names.add(found));
+    const under = this.#under.get(key) ?? { names: new Set<string>(), seen: 0 };
+    this.#under.set(key, under);
+    // Numbers of series only grow. Another question may go on here meanwhile.
+    while (under.seen < series.length) {
+      this.labelsOf(series[under.seen++], (found) => under.names.add(found));
+      if (slices.isOver(LABELS_LOOK)) await slices.turn();
     }
     return under.names;
   }

@@ -41,6 +41,7 @@ export class LabelValues {
   /** Among the labels of its index. */
   readonly position: number;
   readonly name: string;
+  /** No series has one yet while series are read from a file, and after that has failed. */
   readonly values: string[] = [];
   readonly #numbers = new TextNumbers();
   /** By number of the value: how many series have it, and the first that does. */

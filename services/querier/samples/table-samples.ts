@@ -198,9 +198,17 @@ export class TableSamples {
   }
 
   /** Labels of the series that have a value of a label; undefined if there are none. */
-  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
-    const all = this.#views.flatMap(({ series }) => series?.labelsUnder(name, value) ?? []);
-    return all.length === 0 ? undefined : new Set(all.flatMap((names) => [...names]));
+  async labelsUnder(name: string, value: string, call: Call): Promise<ReadonlySet<string> | undefined> {
+    const slices = this.#slices(call);
+    const all: string[] = [];
+    let isAny = false;
+    for (const { series } of this.#views) {
+      const names = await series?.labelsUnder(name, value, slices);
+      if (names === undefined) continue;
+      isAny = true;
+      all.push(...names);
+    }
+    return isAny ? new Set(all) : undefined;
   }
 
   /** Ids of the columns of which a metric has values; that of the value if it has none at all. */

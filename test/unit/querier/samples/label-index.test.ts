@@ -5,10 +5,11 @@ import { expect } from 'chai';
 import { LabelIndex } from '#services/querier/samples/label-index';
 import { LabelsMemory } from '#services/querier/samples/labels-memory';
 import { Slices } from '#shared/clock/slices';
-import type { Table } from '#shared/contracts/gen/common';
+import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { refusal } from '#test/support/failure';
 import { HurriedClock } from '#test/support/hurried-clock';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -112,5 +113,91 @@ describe('label index', () => {
     expect([
       ...(await index.matching([{ name: 't0', equals: 'd125000', passes: (it) => it === 'd125000' }], slices)),
     ]).to.deep.equal([125_000]);
+  });
+
+  /** A file of series, all with the same in `t0` and `t2`, each with a value of its own in `t1`. */
+  async function seriesFile(from: number, to: number): Promise<SeriesFile> {
+    const path = join(folder, `${from}-${to}.parquet`);
+    await connection.run(
+      `COPY (SELECT s::UINTEGER AS sid, 'm' AS t0, 'v' || s AS t1, 'w' AS t2 FROM range(${from}, ${to}) r(s)) ` +
+        `TO ${quoteText(path)} (FORMAT parquet, FIELD_IDS {sid: ${SID_FIELD_ID}, t0: 1, t1: 2, t2: 3})`,
+    );
+    return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
+  }
+
+  /** An index of three tags. @param asked is told each question to the engine, and may refuse it. */
+  function narrow(clock: HurriedClock, asked: (sql: string) => void = () => undefined): LabelIndex {
+    const table = tableOf();
+    const watched = {
+      run(sql: string) {
+        asked(sql);
+        return connection.run(sql);
+      },
+    } as unknown as DuckDBConnection;
+    return new LabelIndex({ ...table, columns: table.columns.slice(0, 3) }, (column) => column, {
+      connection: watched,
+      files: { absolute: (path) => path },
+      clock,
+      labelsMemory: new LabelsMemory(1 << 20),
+      newestForm: () => Promise.resolve(tableOf()),
+    });
+  }
+
+  const NEW = 9_000;
+
+  it('tells nothing of series that are being read, or could not be, and has them at the next attempt', async () => {
+    const clock = new HurriedClock();
+    let isBroken = false;
+    let during: Promise<unknown[]> | undefined;
+    const told = async (): Promise<unknown[]> => {
+      const all = await index.matching([], new Slices(clock), 3);
+      const values = await index.valuesIn('t1', all, new Slices(clock));
+      return [values, [...index.valuesOf('t1')].map(({ value }) => value)];
+    };
+    const index: LabelIndex = narrow(clock, (sql) => {
+      // The last of the questions: what came before of `t0` and `t1` is known.
+      if (!isBroken || !sql.includes('f3::VARCHAR')) return;
+      during = told();
+      throw new Error('no such file');
+    });
+    await index.load([await seriesFile(0, 3)]);
+    const before = await told();
+    expect(before).to.deep.equal([
+      ['v0', 'v1', 'v2'],
+      ['v0', 'v1', 'v2'],
+    ]);
+    const files = [await seriesFile(3, 3 + NEW)];
+    isBroken = true;
+    expect((await refusal(index.load(files)))?.code).to.equal('internal');
+    expect([await during, await told()]).to.deep.equal([before, before]);
+    isBroken = false;
+    await index.load(files);
+    expect(index.count).to.equal(3 + NEW);
+    expect(await index.valuesIn('t1', Int32Array.of(2, 3, 2 + NEW), new Slices(clock))).to.deep.equal([
+      'v2',
+      'v3',
+      `v${2 + NEW}`,
+    ]);
+  });
+
+  it('takes in nothing of files with a gap before them', async () => {
+    const index = narrow(new HurriedClock());
+    await index.load([await seriesFile(0, 3)]);
+    expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('begins behind series 3');
+    expect(index.count).to.equal(3);
+  });
+
+  it('serves others while it looks for the labels of a metric with many series', async () => {
+    const clock = new HurriedClock();
+    const index = narrow(clock);
+    await index.load([await seriesFile(0, 20_000)]);
+    clock.turns = 0;
+    const names = Promise.all([1, 2].map(() => index.labelsUnder('t0', 'm', new Slices(clock))));
+    expect((await names).map((them) => [...(them ?? [])])).to.deep.equal([
+      ['t0', 't1', 't2'],
+      ['t0', 't1', 't2'],
+    ]);
+    expect(clock.turns).to.be.at.least(5);
+    expect(await index.labelsUnder('t0', 'none', new Slices(clock))).to.equal(undefined);
   });
 });
