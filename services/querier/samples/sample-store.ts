@@ -28,6 +28,7 @@ import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
+import { addAll } from './sliced-set.js';
 import { sortedInSlices } from './sliced-sort.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesPlace } from './table-samples.js';
@@ -207,10 +208,11 @@ class OpenDatabase implements DatabaseSamples {
       });
       return [...values].sort(compareBytes);
     }
+    const slices = this.#slices;
     await this.#eachTable(query, async (samples, matchers) => {
-      for (const value of await samples.labelValues(name, matchers, query, this.#call)) values.add(value);
+      await addAll(values, await samples.labelValues(name, matchers, query, this.#call), slices);
     });
-    return sortedInSlices([...values], compareBytes, this.#slices);
+    return sortedInSlices([...values], compareBytes, slices);
   }
 
   async series(query: SeriesQuery): Promise<readonly Labels[]> {

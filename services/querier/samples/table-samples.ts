@@ -23,6 +23,7 @@ import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples, SegmentWanted } from './segment-samples.js';
 import { mayHave, seriesInRange, unitOf, type ClosedRange } from './series-in-range.js';
+import { addAll } from './sliced-set.js';
 
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
@@ -170,7 +171,7 @@ export class TableSamples {
       const owners = isTable ? await view.series.valuesIn(name, sids, slices) : [];
       if (isTable && owners.length === 0) values.add(this.table.name);
       else if (isTable) await this.labels(matchers, range, call, (labels) => values.add(labels.get(name)));
-      else for (const value of await view.series.valuesIn(name, sids, slices)) values.add(value);
+      else await addAll(values, await view.series.valuesIn(name, sids, slices), slices);
     }
     return values;
   }
