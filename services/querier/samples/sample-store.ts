@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import { checkCall, ownCall, type Call } from '#shared/contracts/call';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -23,6 +23,7 @@ import { Greatest } from './greatest.js';
 import type { LabelIndex } from './label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { LabelsMemory } from './labels-memory.js';
+import { newestForm } from './newest-form.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
@@ -68,8 +69,14 @@ export class SampleStore implements SampleSources {
     const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
     const labelsMemory = new LabelsMemory(deps.labelBytes);
-    const newestForm = (tableId: number): Promise<Table> => newestOf(deps.catalog, tableId);
-    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files, clock, labelsMemory, newestForm }) };
+    const form = new SampleForm({
+      connection,
+      files,
+      clock,
+      labelsMemory,
+      newestForm: (tableId) => newestForm(tableId, deps),
+    });
+    this.#rowsDeps = { ...deps, form };
     this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
@@ -118,14 +125,6 @@ export class SampleStore implements SampleSources {
     }
     return rows;
   }
-}
-
-/** The table as metadata has it. @throws `table_not_found`. */
-async function newestOf(catalog: Catalog & KnownTables, tableId: number): Promise<Table> {
-  await catalog.renew(tableId, ownCall('new-tags'));
-  const table = catalog.knownById(tableId);
-  if (table === undefined) throw new AlmanacError('table_not_found', `table ${tableId} was dropped`);
-  return table;
 }
 
 /** What it takes to look at a value of a label, as so many numbers. */
