@@ -16,12 +16,13 @@ import type { SeriesRows } from '../snapshot/rows-form.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
 import { IntegerBlocks } from './blocks.js';
+import { Integers } from './growing.js';
 import { KnownTags } from './known-tags.js';
 import { LabelValues } from './label-values.js';
 import type { LabelsMemory } from './labels-memory.js';
 import { MS_PER } from './millis.js';
 import { SegmentLosses } from './segment-losses.js';
-import { allBelow, NO_SERIES, union } from './series-sets.js';
+import { allBelow, ascending, NO_SERIES } from './series-sets.js';
 import { isReadByTag, pagesOf, SeriesPages, type SeriesPage } from './series-pages.js';
 
 export interface LabelIndexDeps {
@@ -296,12 +297,12 @@ export class LabelIndex implements SeriesRows {
   /** The series that have a value that passes. */
   async #withValue(label: LabelValues, { passes }: LabelTest, slices: Slices, count: number): Promise<Int32Array> {
     const { work = PLAIN_WORK } = passes;
-    const lists: Int32Array[] = [];
+    const found = new Integers();
     for (const [number, value] of label.values.entries()) {
       if (slices.isOver(work)) await slices.turn();
-      if (passes(value)) lists.push(label.seriesOf(number, count));
+      if (passes(value)) label.addSeriesOf(number, count, found);
     }
-    return union(lists, count);
+    return ascending(found.array.subarray(0, found.length), count);
   }
 
   /** The series that have no value that fails. */

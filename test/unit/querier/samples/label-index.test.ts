@@ -200,4 +200,23 @@ describe('label index', () => {
     expect(clock.turns).to.be.at.least(5);
     expect(await index.labelsUnder('t0', 'none', new Slices(clock))).to.equal(undefined);
   });
+
+  it('finds the series of very many values without a list for each, and only those that there were', async () => {
+    const many = 400_000;
+    const clock = new HurriedClock();
+    const index = narrow(clock);
+    await index.load([await seriesFile(0, many)]);
+    let mostBytes = 0;
+    clock.onTurn = () => (mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed));
+    const beforeBytes = process.memoryUsage().heapUsed;
+    const isAny = { name: 't1', equals: undefined, passes: (value: string) => value !== '' };
+    const found = await index.matching([isAny], new Slices(clock), many - 1);
+    expect([found.length, found[0], found[many - 2]]).to.deep.equal([many - 1, 0, many - 2]);
+    expect(mostBytes - beforeBytes).to.be.below(40 * 1024 * 1024);
+    const isOne = { ...isAny, passes: (value: string) => /^v(30|4|399999)$/.test(value) };
+    expect([...(await index.matching([isOne], new Slices(clock)))]).to.deep.equal([4, 30, 399_999]);
+    expect([...(await index.matching([isOne], new Slices(clock), 30))]).to.deep.equal([4]);
+    const isOfAll = { name: 't2', equals: undefined, passes: (value: string) => value === 'w' };
+    expect(await index.matching([isOfAll], new Slices(clock), 77)).to.have.length(77);
+  });
 });
