@@ -92,7 +92,7 @@ export class LabelIndex implements SeriesRows {
     await this.#tags.learn(await pages.tagIds(files));
     const tags = this.#tags.all;
     const labels = tags.map((tag) => this.#labelOf(tag));
-    for (const page of pagesOf(files, this.count)) {
+    for (const page of pagesOf(files, this.count, tags.length)) {
       invariant(page.from === this.count, `series file ${page.file.path} begins behind series ${this.count}`);
       if (isReadByTag(page, tags)) await this.#addByTag(pages, page, tags, labels);
       else for await (const chunk of pages.rows(page, tags)) await this.#addRows(chunk, labels);

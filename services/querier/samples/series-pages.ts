@@ -14,6 +14,10 @@ const PAGE_SERIES = 122_880;
 /** A page of fewer, or of more tags, is read by one question row by row. */
 const BY_TAG_SERIES_MIN = 8_192;
 const BY_TAG_TAGS_MAX = 64;
+/** Cells of such a page: each takes 16 bytes twice, also where a series does not have the tag. */
+const PAGE_CELLS = 4 * 1024 * 1024;
+/** But for so few series it is not worth to ask. */
+const PAGE_SERIES_MIN = 512;
 /** What files have besides. */
 const NO_TAGS = `${SID_FIELD_ID}, ${TSID_FIELD_ID}`;
 
@@ -25,11 +29,18 @@ export interface SeriesPage {
   readonly to: number;
 }
 
-/** The pages of files, which are ascending and have no gaps between them. @param from series below are left out. */
-export function* pagesOf(files: readonly SeriesFile[], from: number): Iterable<SeriesPage> {
+/**
+ * The pages of files, which are ascending and have no gaps between them.
+ *
+ * @param from series below are left out.
+ * @param tagCount how many tags are read: of more, a page has fewer series.
+ */
+export function* pagesOf(files: readonly SeriesFile[], from: number, tagCount: number): Iterable<SeriesPage> {
+  const length =
+    tagCount <= BY_TAG_TAGS_MAX ? PAGE_SERIES : Math.max(Math.floor(PAGE_CELLS / tagCount), PAGE_SERIES_MIN);
   for (const file of files) {
-    for (let first = file.sidFirst; first <= file.sidLast; first += PAGE_SERIES) {
-      const to = Math.min(first + PAGE_SERIES, file.sidLast + 1);
+    for (let first = file.sidFirst; first <= file.sidLast; first += length) {
+      const to = Math.min(first + length, file.sidLast + 1);
       if (to > from) yield { file, from: Math.max(first, from), to };
     }
   }
