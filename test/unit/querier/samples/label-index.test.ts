@@ -93,7 +93,8 @@ describe('label index', () => {
       `COPY (SELECT s::UINTEGER AS sid, ${cells.join(', ')} FROM range(${series}) r(s)) ` +
         `TO ${quoteText(path)} (FORMAT parquet, ROW_GROUP_SIZE 16384, FIELD_IDS {${ids.join(', ')}})`,
     );
-    const small = await openEngine({ threads: 1, memoryBytes: 256 * 1024 * 1024, spillFolder: '' });
+    // Results take memory until they are collected: all pages have room, but one of all series would take twice as much.
+    const small = await openEngine({ threads: 1, memoryBytes: 512 * 1024 * 1024, spillFolder: '' });
     const table = tableOf();
     const index = new LabelIndex({ ...table, columns: table.columns.slice(0, tags) }, (column) => column, {
       connection: await small.connect(),
