@@ -4,7 +4,6 @@ import { expect } from 'chai';
 
 import { LabelIndex } from '#services/querier/samples/label-index';
 import { LabelsMemory } from '#services/querier/samples/labels-memory';
-import { systemClock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
@@ -81,33 +80,6 @@ describe('label index', () => {
     expect([0, 1, 299].map(labelsOf)).to.deep.equal([['t0=job'], ['t0=job', 't1=v1'], ['t0=job', 't299=v299']]);
     const tests = [{ name: 't7', equals: 'v7', passes: (value: string) => value === 'v7' }];
     expect([...(await index.matching(tests, new Slices(clock)))]).to.deep.equal([7]);
-  });
-
-  it('reads many series of a table with many tags within the memory of its engine', async () => {
-    const [series, tags] = [80_000, 300];
-    const path = join(folder, 'many-wide.parquet');
-    const all = Array.from({ length: tags }, (_, i) => i);
-    const cells = all.map((i) => `if(s % ${tags} = ${i}, 'v' || s, NULL) AS t${i}`);
-    const ids = [`sid: ${SID_FIELD_ID}`, ...all.map((i) => `t${i}: ${i + 1}`)];
-    await connection.run(
-      `COPY (SELECT s::UINTEGER AS sid, ${cells.join(', ')} FROM range(${series}) r(s)) ` +
-        `TO ${quoteText(path)} (FORMAT parquet, ROW_GROUP_SIZE 16384, FIELD_IDS {${ids.join(', ')}})`,
-    );
-    // Results take memory until they are collected: all pages have room, but one of all series would take twice as much.
-    const small = await openEngine({ threads: 1, memoryBytes: 512 * 1024 * 1024, spillFolder: '' });
-    const table = tableOf();
-    const index = new LabelIndex({ ...table, columns: table.columns.slice(0, tags) }, (column) => column, {
-      connection: await small.connect(),
-      files: { absolute: () => path },
-      clock: systemClock,
-      labelsMemory: new LabelsMemory(1 << 20),
-      newestForm: () => Promise.resolve(tableOf()),
-    });
-    await index.load([{ path, sidFirst: 0, sidLast: series - 1, bytes: 0, crc32c: 0 }]);
-    const labels: string[] = [];
-    for (const sid of [0, 13_981, series - 1]) index.labelsOf(sid, (name, value) => labels.push(`${name}=${value}`));
-    expect(labels).to.deep.equal(['t0=v0', 't181=v13981', 't199=v79999']);
-    small.closeSync();
   });
 
   it('reads a file with more series than it asks for at a time, and tells names and values of some of them', async () => {
