@@ -73,7 +73,7 @@ export interface RunningIngester extends Service {
   readonly service: IngesterService;
   /** To be called when a table was dropped. */
   tableDropped(tableId: number): void;
-  /** To be called with each new form of a table, where grants never change. */
+  /** To be called with each table, and each new form of one, where grants never change. */
   adopt(table: Table): void;
   /** To be called with each new form of a table: its regions may be granted to others by now, or to this node. */
   tableChanged(table: Table): void;
@@ -155,6 +155,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
 
   const adopt = (table: Table): void => {
     for (const { regionId } of table.regions) parts.regions.find(regionId)?.adopt(table);
+    opening.noteExpiring(table);
   };
   return {
     service: ingesterService(ingester),

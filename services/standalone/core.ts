@@ -89,6 +89,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   started.push(ingester);
   catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId));
   catalog.onTable((table) => ingester.adopt(table));
+  for (const table of catalog.allTables()) ingester.adopt(table);
 
   const ingesters = new DirectIngesters(nodeId, ingester.service);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });

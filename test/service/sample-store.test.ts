@@ -133,6 +133,30 @@ describe('SampleStore', () => {
     open.close();
   });
 
+  it('serves others while it tells the values of a label that has very many', async () => {
+    const table = await rig.table('m');
+    const hosts = Array.from({ length: 20_000 }, (_, i) => `host-${i}`);
+    await rig.write(
+      table,
+      hosts.map((host) => row(host, 1, 1)),
+    );
+    const clock = new HurriedClock();
+    const opened = await openSamples(
+      rig,
+      tempFolder((cleanUp) => cleanUps.push(cleanUp)),
+      clock,
+    );
+    cleanUps.push(() => opened.close());
+    const open = await opened.store.open('public', CALL, NO_PLACE);
+    const query = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
+    await open.labelNames(query);
+    clock.turns = 0;
+    expect(await open.labelValues('host', query)).to.deep.equal(hosts.sort());
+    // Sorting them takes about a hundred.
+    expect(clock.turns).to.be.at.least(150);
+    open.close();
+  });
+
   it('tells a series once whose labels were forgotten between two matchers that find it', async () => {
     const table = await rig.table('m');
     const hosts = Array.from({ length: 4_000 }, (_, i) => `host-${i}`);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 
 import type { LabelMatcher } from '#services/querier/promql/ast';
 import { printLabels } from '#services/querier/promql/labels';
+import type { SampleSeries } from '#services/querier/promql/samples';
 import { SampleStore } from '#services/querier/samples/sample-store';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
 import { systemClock, type Clock } from '#shared/clock/clock';
@@ -58,14 +59,18 @@ export async function selectSamples(
 ): Promise<string[]> {
   const open = await store.open('public', CALL, NO_PLACE);
   try {
-    const series = await open.select(texts.map(matcher), fromMs, toMs);
-    return series
-      .map(({ labels, times, values }) => {
-        const samples = Array.from(times, (time, i) => `${time / 1000}:${values[i]}`);
-        return [printLabels(labels), ...samples].join(' ');
-      })
-      .sort();
+    return printed(await open.select(texts.map(matcher), fromMs, toMs));
   } finally {
     open.close();
   }
+}
+
+/** The same of series that were selected. */
+export function printed(series: readonly SampleSeries[]): string[] {
+  return series
+    .map(({ labels, times, values }) => {
+      const samples = Array.from(times, (time, i) => `${time / 1000}:${values[i]}`);
+      return [printLabels(labels), ...samples].join(' ');
+    })
+    .sort();
 }

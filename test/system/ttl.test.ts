@@ -154,6 +154,20 @@ describe('rows with a time to live', () => {
     expect(await pollUntil(performance.now() + 10_000, counted)).to.equal(true);
   });
 
+  it('leave the disk after a restart too, where nobody writes or reads their table any more', async () => {
+    await make('hourly', '1h');
+    await make('endless', '');
+    const old = Date.now() - 3 * HOUR_MS;
+    for (const table of ['hourly', 'endless']) {
+      await almanac.write(`${table},h=a v=1 ${old}`, 'precision=ms');
+      await almanac.flush(table);
+    }
+    await almanac.stop();
+    almanac = await Almanac.start(folder);
+    await almanac.rows("ALTER TABLE endless SET 'ttl' = '1h'");
+    expect(await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() === 0))).to.equal(true);
+  });
+
   it('cannot have one that is no duration, by a hint or an option', async () => {
     const made = await almanac.sql("CREATE TABLE t (ts TIMESTAMP TIME INDEX) WITH (ttl = '7 parsecs')");
     expect(made.status).to.equal(400);

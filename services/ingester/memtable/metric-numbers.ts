@@ -7,7 +7,8 @@ const NAME_BYTES = 100;
 /** The metric numbers of a region's series, by which segments of metric tables are sorted. */
 export class MetricNumbers {
   readonly #tagId: number;
-  readonly #decoder = new TextDecoder();
+  /** A byte order mark is a part of the name. */
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #byName = new Map<string, number>();
   #bySeries = new Uint32Array(FIRST_CAPACITY);
 

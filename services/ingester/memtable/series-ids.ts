@@ -1,3 +1,5 @@
+import { systemRandom } from '#shared/clock/random';
+
 const FIRST_CAPACITY = 16;
 const EMPTY = 0;
 /** Entries of one table of slots before there are many tables. */
@@ -111,8 +113,13 @@ export class SeriesIds {
   }
 }
 
+/** Odd numbers that nobody else knows: ids are hashes that a sender can choose, so that all would meet at one place. */
+const [LOW_FACTOR, HIGH_FACTOR] = new Uint32Array(systemRandom.bytes(8).buffer).map((word) => word | 1);
+
 function hashOf(low: number, high: number): number {
-  return low ^ Math.imul(high, 0x9e3779b1);
+  const mixed = Math.imul(low, LOW_FACTOR);
+  const both = Math.imul(mixed ^ (mixed >>> 16) ^ high, HIGH_FACTOR);
+  return both ^ (both >>> 16);
 }
 
 function extended(source: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { expiryNs } from '#shared/schema/ttl';
 import type { Logger } from '#shared/telemetry/log';
 
 import type { Regions } from './regions.js';
@@ -49,6 +50,11 @@ export class GrantedRegions {
       const worker = this.#work().finally(() => this.#workers.delete(worker));
       this.#workers.add(worker);
     }
+  }
+
+  /** Takes those of a table whose rows expire: they leave the disk whether or not anybody asks for them. */
+  noteExpiring(table: Table): void {
+    if (expiryNs(table, this.#deps.clock.nowNs()) !== undefined) this.note(table);
   }
 
   /** Resolves when nothing is at work any more; the signal has to abort before. */

@@ -56,6 +56,9 @@ export class KeptIds {
     if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
     const unopened = this.#unopened.get(regionId);
     if (unopened?.epoch === epoch) applied.adopt(unopened.applied.encode());
+    // From now on the region knows, or whoever it is given to.
+    this.#entries.delete(regionId);
+    this.#unopened.delete(regionId);
   }
 
   /** Notes a batch of the log whose region is not open. */

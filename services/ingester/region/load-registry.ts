@@ -1,6 +1,7 @@
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import duckdb from '@duckdb/node-bindings';
 import { quoteText } from '#shared/duckdb/quote';
+import { bytesSql, textAt } from '#shared/duckdb/text-bytes';
 import { invariant } from '#shared/errors/invariant';
 import { dataType } from '#shared/schema/data-type';
 import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
@@ -78,8 +79,14 @@ function numbered(source: string): string {
 }
 
 async function loadMetricNames(connection: DuckDBConnection, source: string, metrics: MetricNumbers): Promise<void> {
-  const result = await connection.run(metricsOf(source));
-  for (const [name, metric] of await result.getRows()) metrics.loadName(String(name), Number(metric));
+  const result = await connection.run(`SELECT ${bytesSql('name')}, metric FROM (${metricsOf(source)})`);
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (chunk === null || chunk.rowCount === 0) return;
+    const names = chunk.getColumnVector(0);
+    for (const [row, metric] of chunk.getColumnValues(1).entries())
+      metrics.loadName(textAt(names, row) ?? '', Number(metric));
+  }
 }
 
 function wordsOf(vector: duckdb.Vector, count: number, width: number): Uint32Array {

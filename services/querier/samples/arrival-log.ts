@@ -7,16 +7,21 @@ interface Arrival {
   readonly firstMs: number;
 }
 
-/** Beyond this neighbours are joined, which makes answers more careful, never wrong. */
+/** Beyond this neighbours are joined, and of what cannot be the oldest go, which makes answers more careful, never wrong. */
 const ARRIVALS_MAX = 1024;
 
 /** How old the rows of a region were when they were first seen, so that it can be told what a read does not change. */
 export class ArrivalLog {
   #arrivals: Arrival[] = [];
 
+  /** How much is kept. */
+  get length(): number {
+    return this.#arrivals.length;
+  }
+
   note(from: bigint, to: bigint, firstMs: number): void {
     this.#arrivals.push({ from, to, firstMs });
-    if (this.#arrivals.length > ARRIVALS_MAX) this.#arrivals = joined(this.#arrivals);
+    if (this.#arrivals.length > ARRIVALS_MAX) this.#arrivals = joined(this.#arrivals).slice(-ARRIVALS_MAX);
   }
 
   /**
@@ -28,6 +33,7 @@ export class ArrivalLog {
     let coveredTo = from;
     for (const arrival of this.#arrivals) {
       if (arrival.to <= from) continue;
+      if (coveredTo >= to) break;
       if (arrival.from > coveredTo) return -Infinity;
       firstMs = Math.min(firstMs, arrival.firstMs);
       if (arrival.to > coveredTo) coveredTo = arrival.to;

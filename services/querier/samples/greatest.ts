@@ -1,29 +1,41 @@
 import { compareBytes } from '../promql/labels.js';
 import type { Counted } from './sample-source.js';
 
-/** The greatest of many counts, greatest first, equal ones by name: to sort a million for ten of them would hold up others. */
+/**
+ * The greatest of many counts, greatest first, equal ones by name: to sort a million for ten of them would hold up others.
+ * Twice as many as are wanted are sorted now and then, in whatever order they come.
+ */
 export class Greatest {
   readonly #limit: number;
   readonly #found: Counted[] = [];
+  /** The last of those that are wanted, once there are enough. */
+  #last: Counted | undefined;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   get counts(): readonly Counted[] {
+    this.#cut();
     return this.#found;
   }
 
   add(name: string, value: number): void {
+    const one = { name, value };
+    if (this.#last !== undefined && order(one, this.#last) >= 0) return;
+    this.#found.push(one);
+    if (this.#found.length >= 2 * this.#limit) this.#cut();
+  }
+
+  #cut(): void {
     const found = this.#found;
-    let at = found.length;
-    while (at > 0 && isBefore({ name, value }, found[at - 1])) at--;
-    if (at === this.#limit) return;
-    found.splice(at, 0, { name, value });
-    if (found.length > this.#limit) found.pop();
+    found.sort(order);
+    if (found.length < this.#limit) return;
+    found.length = this.#limit;
+    this.#last = found.at(-1);
   }
 }
 
-function isBefore(one: Counted, other: Counted): boolean {
-  return one.value > other.value || (one.value === other.value && compareBytes(one.name, other.name) < 0);
+function order(one: Counted, other: Counted): number {
+  return other.value - one.value || compareBytes(one.name, other.name);
 }

@@ -3,11 +3,12 @@ import { Slices } from '#shared/clock/slices';
 import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from '#shared/duckdb/engine';
+import { textAt } from '#shared/duckdb/text-bytes';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
 import { dataType } from '#shared/schema/data-type';
 import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
-import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
+import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Labels } from '../promql/labels.js';
 import { PLAIN_WORK, type ValueTest } from '../promql/matcher.js';
@@ -15,11 +16,13 @@ import type { SeriesRows } from '../snapshot/rows-form.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
 import { IntegerBlocks } from './blocks.js';
+import { Integers } from './growing.js';
+import { KnownTags } from './known-tags.js';
 import { LabelValues } from './label-values.js';
 import type { LabelsMemory } from './labels-memory.js';
 import { MS_PER } from './millis.js';
 import { SegmentLosses } from './segment-losses.js';
-import { allBelow, NO_SERIES, union } from './series-sets.js';
+import { allBelow, ascending, NO_SERIES } from './series-sets.js';
 import { isReadByTag, pagesOf, SeriesPages, type SeriesPage } from './series-pages.js';
 
 export interface LabelIndexDeps {
@@ -27,6 +30,8 @@ export interface LabelIndexDeps {
   readonly files: Pick<SegmentFiles, 'absolute'>;
   readonly clock: Clock;
   readonly labelsMemory: LabelsMemory;
+  /** The table as it is by now. */
+  readonly newestForm: (tableId: number) => Promise<Table>;
 }
 
 /** What it takes to take in one label of a series, and to begin with a column, as so many numbers. */
@@ -55,7 +60,7 @@ export class LabelIndex implements SeriesRows {
   readonly #deps: LabelIndexDeps;
   readonly #labels = new Map<string, LabelValues>();
   readonly #byTagId = new Map<number, LabelValues>();
-  #table: Table;
+  readonly #tags: KnownTags;
   readonly #metricTagId: number | undefined;
   readonly #nameOf: (column: string) => string;
   /** Pairs of (position in `#order`, number of the value) of all series, one after the other. */
@@ -68,7 +73,7 @@ export class LabelIndex implements SeriesRows {
 
   /** @param nameOf the label that a tag column is. */
   constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
-    this.#table = table;
+    this.#tags = new KnownTags(table, deps.newestForm);
     this.#metricTagId = metricTagOf(table)?.id;
     this.#nameOf = nameOf;
     this.#deps = deps;
@@ -76,17 +81,19 @@ export class LabelIndex implements SeriesRows {
 
   /** Tags that were added since are taken in as they come, and none changes its name. */
   fits(table: Table): boolean {
-    this.#table = table;
+    this.#tags.adopt(table);
     return true;
   }
 
   async load(files: readonly SeriesFile[]): Promise<void> {
     if (files.length === 0) return;
-    const tags = tagsOf(this.#table);
-    const labels = tags.map((tag) => this.#labelOf(tag.id, tag.name));
     const { connection, files: store } = this.#deps;
     const pages = new SeriesPages({ connection, absolute: (path) => store.absolute(path) });
-    for (const page of pagesOf(files, this.count)) {
+    await this.#tags.learn(await pages.tagIds(files));
+    const tags = this.#tags.all;
+    const labels = tags.map((tag) => this.#labelOf(tag));
+    for (const page of pagesOf(files, this.count, tags.length)) {
+      invariant(page.from === this.count, `series file ${page.file.path} begins behind series ${this.count}`);
       if (isReadByTag(page, tags)) await this.#addByTag(pages, page, tags, labels);
       else for await (const chunk of pages.rows(page, tags)) await this.#addRows(chunk, labels);
     }
@@ -125,8 +132,8 @@ export class LabelIndex implements SeriesRows {
     for (let row = 0; row < chunk.rowCount; row++) {
       this.#start();
       for (const [i, label] of labels.entries()) {
-        const value = columns[i].getItem(row);
-        if (value !== null) this.#addText(label, String(value));
+        const value = textAt(columns[i], row);
+        if (value !== undefined) this.#addText(label, value);
       }
       this.count++;
       if (slices.isOver(labels.length * LABEL_WORK)) await slices.turn();
@@ -137,24 +144,23 @@ export class LabelIndex implements SeriesRows {
     this.#noteArrivals(part);
     if (part.seriesTo <= this.count) return;
     invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
-    const names = new Map(tagsOf(this.#table).map((tag) => [tag.id, tag.name]));
-    const decoder = new TextDecoder();
+    // A byte order mark is a part of its value.
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     const slices = new Slices(this.#deps.clock);
     for (const definition of decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom)) {
-      this.#start();
       const tags = decodeTags(definition.tags);
-      for (const { columnId, value } of tags) {
-        const name = names.get(columnId);
-        invariant(name !== undefined, `series of table ${this.#table.tableId} has a tag ${columnId} without a column`);
-        this.#addText(this.#labelOf(columnId, name), decoder.decode(value));
-      }
+      if (!tags.every(({ columnId }) => this.#tags.has(columnId)))
+        await this.#tags.learn(tags.map(({ columnId }) => columnId));
+      this.#start();
+      for (const { columnId, value } of tags)
+        this.#addText(this.#labelOf(this.#tags.of(columnId)), decoder.decode(value));
       this.count++;
       if (slices.isOver(tags.length * LABEL_WORK)) await slices.turn();
     }
   }
 
   #noteArrivals({ batches }: ScanPart): void {
-    const factor = MS_PER[dataType(timeIndexOf(this.#table).type).timeUnit ?? 'ns'];
+    const factor = MS_PER[dataType(timeIndexOf(this.#tags.table).type).timeUnit ?? 'ns'];
     for (const { sequenceFrom, sequenceTo, timeFirst } of batches) {
       // One less than it is, for what doubles cannot tell.
       this.arrivals.note(sequenceFrom, sequenceTo, Math.floor(Number(timeFirst) * factor) - 1);
@@ -223,8 +229,8 @@ export class LabelIndex implements SeriesRows {
     const pairs = this.#pairs;
     const seen = new Uint8Array(this.#order.length);
     if (sids.length === this.count) {
-      for (const [position, { values }] of this.#order.entries())
-        if (values.some((it) => it !== '')) seen[position] = 1;
+      for (const [position, label] of this.#order.entries())
+        if (label.values.some((it, number) => it !== '' && label.countOf(number) > 0)) seen[position] = 1;
     } else {
       for (const sid of sids) {
         for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
@@ -241,7 +247,8 @@ export class LabelIndex implements SeriesRows {
   async valuesIn(name: string, sids: Int32Array, slices: Slices): Promise<string[]> {
     const label = this.#labels.get(name);
     if (label === undefined) return [];
-    if (sids.length === this.count) return label.values.filter((value) => value !== '');
+    if (sids.length === this.count)
+      return label.values.filter((value, number) => value !== '' && label.countOf(number) > 0);
     const seen = new Uint8Array(label.values.length);
     for (const sid of sids) {
       const number = this.#valueOf(sid, label.position);
@@ -255,22 +262,25 @@ export class LabelIndex implements SeriesRows {
   *valuesOf(name: string): Iterable<{ readonly value: string; readonly count: number }> {
     const label = this.#labels.get(name);
     if (label === undefined) return;
-    for (const [number, value] of label.values.entries()) yield { value, count: label.countOf(number) };
+    for (const [number, value] of label.values.entries()) {
+      const count = label.countOf(number);
+      if (count > 0) yield { value, count };
+    }
   }
 
   /** Names of the labels of the series that have a value of a label; undefined if there are none. */
-  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
+  async labelsUnder(name: string, value: string, slices: Slices): Promise<ReadonlySet<string> | undefined> {
     const label = this.#labels.get(name);
     const number = label?.numberOf(value);
     if (label === undefined || number === undefined || label.countOf(number) === 0) return undefined;
     const series = label.seriesOf(number, this.count);
     const key = `${name}\0${value}`;
-    let under = this.#under.get(key);
-    if (under === undefined) this.#under.set(key, (under = { names: new Set(), seen: 0 }));
-    // Numbers of series only grow.
-    for (; under.seen < series.length; under.seen++) {
-      const { names } = under;
-      this.labelsOf(series[under.seen], (found) => names.add(found));
+    const under = this.#under.get(key) ?? { names: new Set<string>(), seen: 0 };
+    this.#under.set(key, under);
+    // Numbers of series only grow. Another question may go on here meanwhile.
+    while (under.seen < series.length) {
+      this.labelsOf(series[under.seen++], (found) => under.names.add(found));
+      if (slices.isOver(LABELS_LOOK)) await slices.turn();
     }
     return under.names;
   }
@@ -290,12 +300,12 @@ export class LabelIndex implements SeriesRows {
   /** The series that have a value that passes. */
   async #withValue(label: LabelValues, { passes }: LabelTest, slices: Slices, count: number): Promise<Int32Array> {
     const { work = PLAIN_WORK } = passes;
-    const lists: Int32Array[] = [];
+    const found = new Integers();
     for (const [number, value] of label.values.entries()) {
       if (slices.isOver(work)) await slices.turn();
-      if (passes(value)) lists.push(label.seriesOf(number, count));
+      if (passes(value)) label.addSeriesOf(number, count, found);
     }
-    return union(lists, count);
+    return ascending(found.array.subarray(0, found.length), count);
   }
 
   /** The series that have no value that fails. */
@@ -373,11 +383,11 @@ export class LabelIndex implements SeriesRows {
     label.add(number, this.count);
   }
 
-  #labelOf(tagId: number, column: string): LabelValues {
-    let label = this.#byTagId.get(tagId);
+  #labelOf({ id, name }: Column): LabelValues {
+    let label = this.#byTagId.get(id);
     if (label === undefined) {
-      label = new LabelValues(this.#order.length, this.#nameOf(column));
-      this.#byTagId.set(tagId, label);
+      label = new LabelValues(this.#order.length, this.#nameOf(name));
+      this.#byTagId.set(id, label);
       this.#labels.set(label.name, label);
       this.#order.push(label);
     }

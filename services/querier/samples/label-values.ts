@@ -1,4 +1,5 @@
 import { IntegerBlocks } from './blocks.js';
+import type { Integers } from './growing.js';
 
 /** Texts of one map before there are many maps, and how many then. */
 const SINGLE_MAX = 1 << 16;
@@ -41,6 +42,7 @@ export class LabelValues {
   /** Among the labels of its index. */
   readonly position: number;
   readonly name: string;
+  /** No series has one yet while series are read from a file, and after that has failed. */
   readonly values: string[] = [];
   readonly #numbers = new TextNumbers();
   /** By number of the value: how many series have it, and the first that does. */
@@ -95,6 +97,18 @@ export class LabelValues {
     let to = this.#counts.get(number);
     while (to > 0 && list[to - 1] >= end) to--;
     return list.subarray(0, to);
+  }
+
+  /** Adds the same to others. To have a list of each of a million values would take 400 MB. */
+  addSeriesOf(number: number, end: number, others: Integers): void {
+    const list = this.#lists[number];
+    const count = this.#counts.get(number);
+    if (list === undefined) {
+      const first = this.#firsts.get(number);
+      if (count > 0 && first < end) others.push(first);
+      return;
+    }
+    for (let i = 0; i < count && list[i] < end; i++) others.push(list[i]);
   }
 
   /** Its list, with room for one more. */

@@ -1,8 +1,9 @@
 import type { Labels } from '../promql/labels.js';
 
-/** What a series takes here, and each of its labels; keys and forms without some labels are made of most. */
+/** What a series takes here, and each of its labels, or each character of a long one: of most, keys are made as well. */
 const SERIES_BYTES = 400;
 const LABEL_BYTES = 64;
+const CHARACTER_BYTES = 3;
 
 /** Labels by number of series. */
 type Made = Map<number, Labels>;
@@ -33,7 +34,7 @@ export class LabelsMemory {
       let labels = made.get(sid);
       if (labels === undefined) {
         labels = make(sid);
-        const bytes = SERIES_BYTES + LABEL_BYTES * labels.names.length;
+        const bytes = bytesOf(labels);
         if (this.#usedBytes + bytes > this.#limitBytes) this.#clear();
         else made.set(sid, labels);
         this.#usedBytes += bytes;
@@ -54,4 +55,10 @@ export class LabelsMemory {
     forms.set(form, made);
     return made;
   }
+}
+
+function bytesOf({ values }: Labels): number {
+  let bytes = SERIES_BYTES;
+  for (const { length } of values) bytes += Math.max(LABEL_BYTES, CHARACTER_BYTES * length);
+  return bytes;
 }

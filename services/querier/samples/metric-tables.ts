@@ -43,7 +43,7 @@ export class MetricTables implements LogicalTables {
   async #findIn(physical: Table, metric: string, call: Call): Promise<LogicalTable | undefined> {
     const samples = await this.#deps.samples.table(physical, call);
     try {
-      const labels = samples.labelsUnder(METRIC_NAME, metric);
+      const labels = await samples.labelsUnder(METRIC_NAME, metric, call);
       if (labels === undefined) return undefined;
       const fields = await samples.fieldsOf(metric);
       return logicalTable(physical, metric, columnsOf(physical, { labels, fields }));

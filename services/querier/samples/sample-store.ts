@@ -23,11 +23,13 @@ import { Greatest } from './greatest.js';
 import type { LabelIndex } from './label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { LabelsMemory } from './labels-memory.js';
+import { newestForm } from './newest-form.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
+import { addAll } from './sliced-set.js';
 import { sortedInSlices } from './sliced-sort.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesPlace } from './table-samples.js';
@@ -67,7 +69,14 @@ export class SampleStore implements SampleSources {
     const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
     const labelsMemory = new LabelsMemory(deps.labelBytes);
-    this.#rowsDeps = { ...deps, form: new SampleForm({ connection, files, clock, labelsMemory }) };
+    const form = new SampleForm({
+      connection,
+      files,
+      clock,
+      labelsMemory,
+      newestForm: (tableId) => newestForm(tableId, deps),
+    });
+    this.#rowsDeps = { ...deps, form };
     this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
@@ -198,10 +207,11 @@ class OpenDatabase implements DatabaseSamples {
       });
       return [...values].sort(compareBytes);
     }
+    const slices = this.#slices;
     await this.#eachTable(query, async (samples, matchers) => {
-      for (const value of await samples.labelValues(name, matchers, query, this.#call)) values.add(value);
+      await addAll(values, await samples.labelValues(name, matchers, query, this.#call), slices);
     });
-    return sortedInSlices([...values], compareBytes, this.#slices);
+    return sortedInSlices([...values], compareBytes, slices);
   }
 
   async series(query: SeriesQuery): Promise<readonly Labels[]> {

@@ -4,15 +4,22 @@ import type { Column, SeriesFile } from '#shared/contracts/gen/common';
 import type { DuckDBConnection, DuckDBDataChunk } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { firstRow } from '#shared/duckdb/read';
+import { bytesSql, textAt } from '#shared/duckdb/text-bytes';
 import { invariant } from '#shared/errors/invariant';
 import { dataType } from '#shared/schema/data-type';
-import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { SID_FIELD_ID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
 
 /** Series of one question: a result is in memory whole. As many as the row groups of series files have. */
 const PAGE_SERIES = 122_880;
 /** A page of fewer, or of more tags, is read by one question row by row. */
 const BY_TAG_SERIES_MIN = 8_192;
 const BY_TAG_TAGS_MAX = 64;
+/** Cells of such a page: each takes 16 bytes twice, also where a series does not have the tag. */
+const PAGE_CELLS = 4 * 1024 * 1024;
+/** But for so few series it is not worth to ask. */
+const PAGE_SERIES_MIN = 512;
+/** What files have besides. */
+const NO_TAGS = `${SID_FIELD_ID}, ${TSID_FIELD_ID}`;
 
 /** Some series of a file. */
 export interface SeriesPage {
@@ -22,11 +29,18 @@ export interface SeriesPage {
   readonly to: number;
 }
 
-/** The pages of files, which are ascending and have no gaps between them. @param from series below are left out. */
-export function* pagesOf(files: readonly SeriesFile[], from: number): Iterable<SeriesPage> {
+/**
+ * The pages of files, which are ascending and have no gaps between them.
+ *
+ * @param from series below are left out.
+ * @param tagCount how many tags are read: of more, a page has fewer series.
+ */
+export function* pagesOf(files: readonly SeriesFile[], from: number, tagCount: number): Iterable<SeriesPage> {
+  const length =
+    tagCount <= BY_TAG_TAGS_MAX ? PAGE_SERIES : Math.max(Math.floor(PAGE_CELLS / tagCount), PAGE_SERIES_MIN);
   for (const file of files) {
-    for (let first = file.sidFirst; first <= file.sidLast; first += PAGE_SERIES) {
-      const to = Math.min(first + PAGE_SERIES, file.sidLast + 1);
+    for (let first = file.sidFirst; first <= file.sidLast; first += length) {
+      const to = Math.min(first + length, file.sidLast + 1);
       if (to > from) yield { file, from: Math.max(first, from), to };
     }
   }
@@ -50,9 +64,17 @@ export class SeriesPages {
     this.#options = options;
   }
 
-  /** All tags of the series of a page as text, behind the number of the series. */
+  /** Ids of the columns that files have of tags. */
+  async tagIds(files: readonly SeriesFile[]): Promise<number[]> {
+    const paths = files.map(({ path }) => quoteText(this.#options.absolute(path))).join(', ');
+    const ids = `SELECT DISTINCT field_id FROM parquet_schema([${paths}]) WHERE field_id NOT IN (${NO_TAGS})`;
+    const result = await this.#options.connection.run(ids);
+    return (await result.getRows()).map(([id]) => Number(id));
+  }
+
+  /** All tags of the series of a page for `textAt`, behind the number of the series. */
   async *rows(page: SeriesPage, tags: readonly Column[]): AsyncIterable<DuckDBDataChunk> {
-    const columns = ['sid', ...tags.map((tag) => textOf(tag))].join(', ');
+    const columns = ['sid', ...tags.map((tag) => bytesSql(textOf(tag)))].join(', ');
     yield* chunksOf(this.#options.connection, `SELECT ${columns} FROM ${this.#source(page, tags)} ORDER BY sid`);
   }
 
@@ -70,7 +92,8 @@ export class SeriesPages {
     const found = tags.map(() => new Int32Array(length));
     for (const [i, tag] of tags.entries()) {
       const source = `${this.#source(page, [tag])} AND f${tag.id} IS NOT NULL`;
-      const sql = `SELECT ${textOf(tag)} AS text, list((sid - ${page.from})::UINTEGER) FROM ${source} GROUP BY text`;
+      const lists = `SELECT ${textOf(tag)} AS text, list((sid - ${page.from})::UINTEGER) AS l FROM ${source} GROUP BY text`;
+      const sql = `SELECT ${bytesSql('text')}, l FROM (${lists})`;
       for await (const chunk of chunksOf(connection, sql)) scatter(chunk, names[i], found[i]);
     }
     return found;
@@ -103,7 +126,7 @@ function scatter(chunk: DuckDBDataChunk, names: Numbered, target: Int32Array): v
   const length = duckdb.list_vector_get_size(lists);
   const places = wordsOf(duckdb.vector_get_data(duckdb.list_vector_get_child(lists), length * 4));
   for (let row = 0; row < chunk.rowCount; row++) {
-    const number = names.numbered(String(texts.getItem(row))) + 1;
+    const number = names.numbered(textAt(texts, row) ?? '') + 1;
     const begin = entries[4 * row];
     const end = begin + entries[4 * row + 2];
     for (let at = begin; at < end; at++) target[places[at]] = number;

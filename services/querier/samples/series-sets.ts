@@ -7,24 +7,13 @@ export function allBelow(count: number): Int32Array {
   return all;
 }
 
-/** The lists have no number in common. */
-export function union(lists: readonly Int32Array[], count: number): Int32Array {
-  if (lists.length === 1) return lists[0];
-  let length = 0;
-  for (const list of lists) length += list.length;
-  const joined = new Int32Array(length);
+/** The numbers, each of which is there once, as a set. They may be changed. @param count all are below. */
+export function ascending(sids: Int32Array, count: number): Int32Array {
   // Where most series are meant, marks are cheaper than sorting.
-  if (length * 8 > count) {
-    const marks = new Uint8Array(count);
-    for (const list of lists) for (const sid of list) marks[sid] = 1;
-    let at = 0;
-    for (let sid = 0; sid < count; sid++) if (marks[sid] === 1) joined[at++] = sid;
-    return joined;
-  }
+  if (sids.length * 8 <= count) return sids.sort();
+  const marks = new Uint8Array(count);
+  for (const sid of sids) marks[sid] = 1;
   let at = 0;
-  for (const list of lists) {
-    joined.set(list, at);
-    at += list.length;
-  }
-  return joined.sort();
+  for (let sid = 0; sid < count; sid++) if (marks[sid] === 1) sids[at++] = sid;
+  return sids;
 }

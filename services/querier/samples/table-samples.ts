@@ -23,6 +23,7 @@ import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 import { mayHave, seriesInRange, type ClosedRange } from './series-in-range.js';
+import { addAll } from './sliced-set.js';
 import { wantedOf, type TimeRange } from './wanted-segments.js';
 
 /** What it takes to look at a series, as so many samples. */
@@ -173,7 +174,7 @@ export class TableSamples {
       const owners = isTable ? await view.series.valuesIn(name, sids, slices) : [];
       if (isTable && owners.length === 0) values.add(this.table.name);
       else if (isTable) await this.labels(matchers, range, call, (labels) => values.add(labels.get(name)));
-      else for (const value of await view.series.valuesIn(name, sids, slices)) values.add(value);
+      else await addAll(values, await view.series.valuesIn(name, sids, slices), slices);
     }
     return values;
   }
@@ -201,9 +202,17 @@ export class TableSamples {
   }
 
   /** Labels of the series that have a value of a label; undefined if there are none. */
-  labelsUnder(name: string, value: string): ReadonlySet<string> | undefined {
-    const all = this.#views.flatMap(({ series }) => series?.labelsUnder(name, value) ?? []);
-    return all.length === 0 ? undefined : new Set(all.flatMap((names) => [...names]));
+  async labelsUnder(name: string, value: string, call: Call): Promise<ReadonlySet<string> | undefined> {
+    const slices = this.#slices(call);
+    const all: string[] = [];
+    let isAny = false;
+    for (const { series } of this.#views) {
+      const names = await series?.labelsUnder(name, value, slices);
+      if (names === undefined) continue;
+      isAny = true;
+      all.push(...names);
+    }
+    return isAny ? new Set(all) : undefined;
   }
 
   /** Ids of the columns of which a metric has values; that of the value if it has none at all. */

@@ -1,6 +1,7 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
+import { bytesSql, textIn } from '#shared/duckdb/text-bytes';
 import { dataType } from '#shared/schema/data-type';
 
 import { MATCHES_MAX } from './tag-index.js';
@@ -39,11 +40,11 @@ export class SeriesSearch {
     const tagIds = [...tagValues.keys()].filter((id) => this.#tags.has(id));
     if (tagIds.length === 0) return undefined;
     const conditions = tagIds.map((id) => `${this.#text(id)} IN (${listOf(tagValues.get(id) ?? [])})`);
-    const columns = ['sid', ...tagIds.map((id) => `${this.#text(id)} AS t${id}`)].join(', ');
+    const columns = ['sid', ...tagIds.map((id) => bytesSql(this.#text(id)))].join(', ');
     const found = `SELECT ${columns} FROM ${relation} WHERE ${conditions.join(' AND ')} LIMIT ${MATCHES_MAX + 1}`;
     const rows = (await (await connection.run(found)).getRows()).sort((a, b) => Number(a[0]) - Number(b[0]));
     if (rows.length > MATCHES_MAX) return undefined;
-    const values = tagIds.map((id, i): [number, string[]] => [id, rows.map((row) => String(row[i + 1]))]);
+    const values = tagIds.map((id, i): [number, string[]] => [id, rows.map((row) => textIn(row[i + 1]))]);
     return { sids: rows.map(([sid]) => Number(sid)), values: new Map(values) };
   }
 
@@ -54,15 +55,24 @@ export class SeriesSearch {
     tagId: number,
     values: readonly string[],
   ): Promise<number[]> {
-    const unknown = values.filter((value) => !this.#firsts.has(value));
+    if (this.#firsts.size > KNOWN_MAX) this.#firsts.clear();
+    // Apart from what is remembered, which another question may clear meanwhile.
+    const firsts = new Map<string, number>();
+    for (const value of values) {
+      const sid = this.#firsts.get(value);
+      if (sid !== undefined) firsts.set(value, sid);
+    }
+    const unknown = values.filter((value) => !firsts.has(value));
     if (unknown.length > 0) {
       const text = this.#text(tagId);
-      const found = `SELECT ${text}, min(sid) FROM ${relation} WHERE ${text} IN (${listOf(unknown)}) GROUP BY 1`;
-      if (this.#firsts.size > KNOWN_MAX) this.#firsts.clear();
-      for (const [value, sid] of await (await connection.run(found)).getRows())
-        this.#firsts.set(String(value), Number(sid));
+      const wanted = `SELECT ${text} AS text, sid FROM ${relation} WHERE ${text} IN (${listOf(unknown)})`;
+      const found = `SELECT ${bytesSql('text')}, min(sid) FROM (${wanted}) GROUP BY text`;
+      for (const [value, sid] of await (await connection.run(found)).getRows()) {
+        firsts.set(textIn(value), Number(sid));
+        this.#firsts.set(textIn(value), Number(sid));
+      }
     }
-    return values.flatMap((value) => this.#firsts.get(value) ?? []);
+    return values.flatMap((value) => firsts.get(value) ?? []);
   }
 
   /** Files are asked for texts without a look at each row only where there is no cast. */

@@ -20,6 +20,8 @@ import { TagIndex } from './tag-index.js';
 const METRICS_MAX = 64;
 /** Series that are copied into memory, where each takes hundreds of bytes; more are read from their files. */
 export const COPIED_MAX = 1 << 18;
+/** Their tags, each of which takes ten bytes, also where a series does not have it. */
+const COPIED_CELLS = 1 << 24;
 
 export interface SeriesTableDeps {
   readonly connection: DuckDBConnection;
@@ -46,6 +48,8 @@ export class SeriesTable implements SeriesRows {
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
+  /** Series that may be copied. */
+  readonly #copiedMax: number;
   readonly #metricTagId: number | undefined;
   readonly #deps: SeriesTableDeps;
 
@@ -53,6 +57,7 @@ export class SeriesTable implements SeriesRows {
     this.#deps = deps;
     this.stored = name;
     this.#tags = tagsOf(table);
+    this.#copiedMax = Math.min(COPIED_MAX, Math.floor(COPIED_CELLS / Math.max(this.#tags.length, 1)));
     this.#search = new SeriesSearch(this.#tags);
     this.#metricTagId = metricTagOf(table)?.id;
     this.tagIds = new Set(this.#tags.map((tag) => tag.id));
@@ -74,7 +79,7 @@ export class SeriesTable implements SeriesRows {
 
   /** Whether it has a column for every tag of the table, and no more of what files have than may be. */
   fits(table: Table, publishedCount: number): boolean {
-    if (Math.min(publishedCount, this.count) - this.#filedTo > COPIED_MAX) return false;
+    if (Math.min(publishedCount, this.count) - this.#filedTo > this.#copiedMax) return false;
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
   }
 
@@ -139,7 +144,7 @@ export class SeriesTable implements SeriesRows {
     const paths = files.map((file) => this.#deps.files.absolute(file.path));
     const end = Math.max(...files.map((file) => file.sidLast)) + 1;
     // None of the table's may be in files too.
-    if (this.count === this.#filedTo && end > COPIED_MAX) {
+    if (this.count === this.#filedTo && end > this.#copiedMax) {
       this.#filePaths.push(...paths);
       this.count = this.#filedTo = end;
       return;

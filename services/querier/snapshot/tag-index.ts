@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { bytesSql, textAt } from '#shared/duckdb/text-bytes';
 
 /** Series above which a value is not kept as a list: naming so many helps no query. */
 export const MATCHES_MAX = 64;
@@ -55,13 +56,14 @@ export class TagIndex {
 
   async #fill(connection: DuckDBConnection, from: number, to: number): Promise<void> {
     const range = `sid >= ${from} AND sid < ${to}`;
-    const sql = `SELECT sid, ${this.#column} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
+    const sql = `SELECT sid, ${bytesSql(this.#column)} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
     const result = await connection.run(sql);
     // By chunks, between which others are served: there may be hundreds of thousands.
     for (;;) {
       const chunk = await result.fetchChunk();
       if (chunk === null || chunk.rowCount === 0) return;
-      for (const [sid, value] of chunk.getRows()) this.#add(String(value), Number(sid));
+      const values = chunk.getColumnVector(1);
+      for (const [row, sid] of chunk.getColumnValues(0).entries()) this.#add(textAt(values, row) ?? '', Number(sid));
     }
   }
 

@@ -63,8 +63,12 @@ async function textsAnswer(
 async function labelSetsAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const sets = parseMatches(request.matches, context.dialect);
   const found = await eachDatabase(request, sets, context, (samples, query) => samples.series(query));
+  return limited(found.length === 1 ? found[0] : merged(found), labelsJson, request, context);
+}
+
+function merged(found: readonly (readonly Labels[])[]): readonly Labels[] {
   const byKey = new Map<string, Labels>(found.flat().map((labels) => [labels.key, labels]));
-  return limited([...byKey.values()].sort(compareLabels), labelsJson, request, context);
+  return [...byKey.values()].sort(compareLabels);
 }
 
 /** Names of databases; with selectors, of those that have a series that fits. */
@@ -114,7 +118,12 @@ function limited<T>(
 ): Iterable<string> {
   const { items, isCut } = cut(all, limit ?? 0);
   const warnings = [...(isCut ? [TRUNCATED] : []), ...databases.warnings];
-  return envelope(jsonArray(items.map(text)), () => ({ warnings, infos: [] }));
+  return envelope(jsonArray(textsOf(items, text)), () => ({ warnings, infos: [] }));
+}
+
+/** Made as they are taken: there may be millions. */
+function* textsOf<T>(items: readonly T[], text: (item: T) => string): Iterable<string> {
+  for (const item of items) yield text(item);
 }
 
 const NO_FACTS: SeriesFacts = {

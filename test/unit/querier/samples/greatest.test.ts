@@ -26,4 +26,20 @@ describe('Greatest', () => {
     greatest.add('a', 1);
     expect(greatest.counts).to.deep.equal([]);
   });
+
+  it('is quick where each count comes before all others', () => {
+    const limit = 10_000;
+    const names = Array.from({ length: 60_000 }, (_, i) => `n${100_000 - i}`);
+    const beganMs = performance.now();
+    const sorted = [...names].sort();
+    const sortMs = performance.now() - beganMs;
+    const greatest = new Greatest(limit);
+    for (const name of names) greatest.add(name, 1);
+    const { counts } = greatest;
+    expect(performance.now() - beganMs).to.be.below(500 + 50 * sortMs);
+    expect(counts.map(({ name }) => name)).to.deep.equal(sorted.slice(0, limit));
+    greatest.add('z', 2);
+    expect(greatest.counts.slice(0, 2).map(({ name }) => name)).to.deep.equal(['z', sorted[0]]);
+    expect(greatest.counts).to.have.length(limit);
+  });
 });

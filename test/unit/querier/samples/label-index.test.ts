@@ -5,10 +5,11 @@ import { expect } from 'chai';
 import { LabelIndex } from '#services/querier/samples/label-index';
 import { LabelsMemory } from '#services/querier/samples/labels-memory';
 import { Slices } from '#shared/clock/slices';
-import type { Table } from '#shared/contracts/gen/common';
+import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { refusal } from '#test/support/failure';
 import { HurriedClock } from '#test/support/hurried-clock';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -66,6 +67,7 @@ describe('label index', () => {
       files: { absolute: () => path },
       clock,
       labelsMemory: new LabelsMemory(1 << 20),
+      newestForm: () => Promise.resolve(tableOf()),
     });
     await index.load([{ path, sidFirst: 0, sidLast: SERIES - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(SERIES);
@@ -95,6 +97,7 @@ describe('label index', () => {
       files: { absolute: () => path },
       clock: new HurriedClock(),
       labelsMemory: new LabelsMemory(1 << 20),
+      newestForm: () => Promise.resolve(tableOf()),
     });
     await index.load([{ path, sidFirst: 0, sidLast: many - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(many);
@@ -110,5 +113,110 @@ describe('label index', () => {
     expect([
       ...(await index.matching([{ name: 't0', equals: 'd125000', passes: (it) => it === 'd125000' }], slices)),
     ]).to.deep.equal([125_000]);
+  });
+
+  /** A file of series, all with the same in `t0` and `t2`, each with a value of its own in `t1`. */
+  async function seriesFile(from: number, to: number): Promise<SeriesFile> {
+    const path = join(folder, `${from}-${to}.parquet`);
+    await connection.run(
+      `COPY (SELECT s::UINTEGER AS sid, 'm' AS t0, 'v' || s AS t1, 'w' AS t2 FROM range(${from}, ${to}) r(s)) ` +
+        `TO ${quoteText(path)} (FORMAT parquet, FIELD_IDS {sid: ${SID_FIELD_ID}, t0: 1, t1: 2, t2: 3})`,
+    );
+    return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
+  }
+
+  /** An index of three tags. @param asked is told each question to the engine, and may refuse it. */
+  function narrow(clock: HurriedClock, asked: (sql: string) => void = () => undefined): LabelIndex {
+    const table = tableOf();
+    const watched = {
+      run(sql: string) {
+        asked(sql);
+        return connection.run(sql);
+      },
+    } as unknown as DuckDBConnection;
+    return new LabelIndex({ ...table, columns: table.columns.slice(0, 3) }, (column) => column, {
+      connection: watched,
+      files: { absolute: (path) => path },
+      clock,
+      labelsMemory: new LabelsMemory(1 << 20),
+      newestForm: () => Promise.resolve(tableOf()),
+    });
+  }
+
+  const NEW = 9_000;
+
+  it('tells nothing of series that are being read, or could not be, and has them at the next attempt', async () => {
+    const clock = new HurriedClock();
+    let isBroken = false;
+    let during: Promise<unknown[]> | undefined;
+    const told = async (): Promise<unknown[]> => {
+      const all = await index.matching([], new Slices(clock), 3);
+      const values = await index.valuesIn('t1', all, new Slices(clock));
+      return [values, [...index.valuesOf('t1')].map(({ value }) => value)];
+    };
+    const index: LabelIndex = narrow(clock, (sql) => {
+      // The last of the questions: what came before of `t0` and `t1` is known.
+      if (!isBroken || !sql.includes('f3::VARCHAR')) return;
+      during = told();
+      throw new Error('no such file');
+    });
+    await index.load([await seriesFile(0, 3)]);
+    const before = await told();
+    expect(before).to.deep.equal([
+      ['v0', 'v1', 'v2'],
+      ['v0', 'v1', 'v2'],
+    ]);
+    const files = [await seriesFile(3, 3 + NEW)];
+    isBroken = true;
+    expect((await refusal(index.load(files)))?.code).to.equal('internal');
+    expect([await during, await told()]).to.deep.equal([before, before]);
+    isBroken = false;
+    await index.load(files);
+    expect(index.count).to.equal(3 + NEW);
+    expect(await index.valuesIn('t1', Int32Array.of(2, 3, 2 + NEW), new Slices(clock))).to.deep.equal([
+      'v2',
+      'v3',
+      `v${2 + NEW}`,
+    ]);
+  });
+
+  it('takes in nothing of files with a gap before them', async () => {
+    const index = narrow(new HurriedClock());
+    await index.load([await seriesFile(0, 3)]);
+    expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('begins behind series 3');
+    expect(index.count).to.equal(3);
+  });
+
+  it('serves others while it looks for the labels of a metric with many series', async () => {
+    const clock = new HurriedClock();
+    const index = narrow(clock);
+    await index.load([await seriesFile(0, 20_000)]);
+    clock.turns = 0;
+    const names = Promise.all([1, 2].map(() => index.labelsUnder('t0', 'm', new Slices(clock))));
+    expect((await names).map((them) => [...(them ?? [])])).to.deep.equal([
+      ['t0', 't1', 't2'],
+      ['t0', 't1', 't2'],
+    ]);
+    expect(clock.turns).to.be.at.least(5);
+    expect(await index.labelsUnder('t0', 'none', new Slices(clock))).to.equal(undefined);
+  });
+
+  it('finds the series of very many values without a list for each, and only those that there were', async () => {
+    const many = 400_000;
+    const clock = new HurriedClock();
+    const index = narrow(clock);
+    await index.load([await seriesFile(0, many)]);
+    let mostBytes = 0;
+    clock.onTurn = () => (mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed));
+    const beforeBytes = process.memoryUsage().heapUsed;
+    const isAny = { name: 't1', equals: undefined, passes: (value: string) => value !== '' };
+    const found = await index.matching([isAny], new Slices(clock), many - 1);
+    expect([found.length, found[0], found[many - 2]]).to.deep.equal([many - 1, 0, many - 2]);
+    expect(mostBytes - beforeBytes).to.be.below(40 * 1024 * 1024);
+    const isOne = { ...isAny, passes: (value: string) => /^v(30|4|399999)$/.test(value) };
+    expect([...(await index.matching([isOne], new Slices(clock)))]).to.deep.equal([4, 30, 399_999]);
+    expect([...(await index.matching([isOne], new Slices(clock), 30))]).to.deep.equal([4]);
+    const isOfAll = { name: 't2', equals: undefined, passes: (value: string) => value === 'w' };
+    expect(await index.matching([isOfAll], new Slices(clock), 77)).to.have.length(77);
   });
 });

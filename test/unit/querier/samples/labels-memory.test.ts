@@ -34,4 +34,15 @@ describe('LabelsMemory', () => {
     labelsOf(9_998);
     expect(made).to.be.below(2);
   });
+
+  it('counts long values as what they take', () => {
+    const memory = new LabelsMemory(1 << 20);
+    const labelsOf = memory.cached({}, 'a', (sid) => {
+      made++;
+      return Labels.of([['text', `${sid}`.padEnd(100_000, 'x')]]);
+    });
+    for (const sid of [0, 1, 2, 3, 4, 5]) labelsOf(sid);
+    labelsOf(0);
+    expect(made).to.equal(7);
+  });
 });

@@ -58,9 +58,9 @@ describe('SeriesTable', () => {
     return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
   }
 
-  async function create(name: string): Promise<SeriesTable> {
+  async function create(name: string, table = tableOf()): Promise<SeriesTable> {
     const files = { absolute: (path: string) => path } as unknown as SegmentFiles;
-    return SeriesTable.create({ connection, appending, files }, name, tableOf());
+    return SeriesTable.create({ connection, appending, files }, name, table);
   }
 
   /** Definitions of the series `[from, to)`, as an owner tells them. */
@@ -93,6 +93,22 @@ describe('SeriesTable', () => {
       ['m4', 'pod-4', 'a'],
       [`m${last % 1000}`, `pod-${last}`, null],
     ]);
+  });
+
+  it('reads fewer from their files where each has many tags, which take memory although they are absent', async () => {
+    const table = tableOf();
+    const more = Array.from({ length: 300 }, (_, i) => ({ ...table.columns[1], id: 10 + i, name: `t${i}` }));
+    const wide = { ...table, columns: [...table.columns, ...more] };
+    const series = await create('series_wide', wide);
+    await series.load([await file(0, 60_000)]);
+    expect(series.count).to.equal(60_000);
+    expect(await rows(`SELECT count(*) FROM ${series.stored}`)).to.deep.equal([['0']]);
+    expect(series.fits(wide, 60_000)).to.equal(true);
+    expect((await series.matching(connection, new Map([[2, ['pod-7']]])))?.sids).to.deep.equal([7]);
+    const small = await create('series_wide_few', wide);
+    await small.load([await file(0, 50_000)]);
+    expect(await rows(`SELECT count(*) FROM ${small.stored}`)).to.deep.equal([['50000']]);
+    expect(small.fits(wide, 50_000)).to.equal(true);
   });
 
   it('names few of many series by their tags', async () => {

@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+
+import { Labels } from '#services/querier/promql/labels';
+import { seriesAnswer, type SeriesContext } from '#services/querier/rpc/prom/series';
+import { CALL } from '#test/support/storage-rig';
+
+describe('answers about series', () => {
+  const all = Array.from({ length: 10_000 }, (_, i) => Labels.of([['host', `h${i}`]]));
+
+  /** What is answered where one database has these. */
+  function answer(found: readonly Labels[]): Promise<Iterable<string>> {
+    const databases = { read: () => Promise.resolve(found), warnings: [] };
+    const request = { kind: 'series', database: 'public', name: '', matches: [], fromMs: 0, toMs: 1 };
+    return seriesAnswer(request, { databases, call: CALL } as unknown as SeriesContext);
+  }
+
+  it('are made as they are taken', async () => {
+    let looks = 0;
+    const watched = new Proxy(all, {
+      get(target, key, receiver): unknown {
+        looks++;
+        return Reflect.get(target, key, receiver);
+      },
+    });
+    const texts = (await answer(watched))[Symbol.iterator]();
+    for (let i = 0; i < 10; i++) texts.next();
+    expect(looks).to.be.below(100);
+  });
+
+  it('have each series once, in their order', async () => {
+    const parsed = JSON.parse([...(await answer(all))].join('')) as { data: { host: string }[] };
+    expect(parsed.data.map(({ host }) => host)).to.deep.equal(all.map((labels) => labels.get('host')));
+  });
+});
