@@ -28,7 +28,9 @@ describe('rows of a segment', () => {
         [9, 6, 7],
       ]);
       const read = Array.from(files[0], ([sid, { times, values, missing, isAscending }]) => {
-        return [sid, [...times], [...values], missing === undefined ? [] : [...missing], isAscending];
+        // Where a row has no value, anything is there.
+        const present = Array.from(values, (value, i) => (missing?.[i] === 1 ? 0 : value));
+        return [sid, [...times], present, missing === undefined ? [] : [...missing], isAscending];
       });
       expect(read).to.deep.equal([
         [7, [10, 20, 30, 40], [1, 2, 3, 4], [0, 0, 0, 0], true],
