@@ -19,9 +19,17 @@ export interface PanelFigures {
   readonly sum: number;
 }
 
+/** A panel of one step, asked again after all else. */
+export interface LaterFigures {
+  readonly panel: string;
+  readonly p50Ms: number;
+}
+
 export interface PromqlFigures {
   readonly server: string;
   readonly panels: readonly PanelFigures[];
+  /** What takes a millisecond depends on how much of a server's code was compiled by then. */
+  readonly later: readonly LaterFigures[];
   /** Panels of 1 h that eight clients at once were answered, a second. */
   readonly panelsPerSecond: number;
   readonly cpuSecondsPerPanel: number;
@@ -36,8 +44,9 @@ export interface PromqlTarget {
   readonly cpuSeconds: () => number;
 }
 
-/** Enough that each server runs as it does after some minutes of work. */
 const REPEATS = 50;
+/** The same for panels of one step once all else was asked: so many are some minutes of a dashboard. */
+const LATER_REPEATS = 500;
 const CLIENTS = 8;
 const CLIENTS_MS = 6_000;
 
@@ -70,8 +79,18 @@ export async function measurePanels(target: PromqlTarget, hours: number): Promis
       ...summaryOf(body),
     });
   }
+  const clients = await measureClients(target, endOf);
+  const later: LaterFigures[] = [];
+  for (const { panel, range } of all.filter((it) => it.range.name === 'instant')) {
+    const times: number[] = [];
+    for (let repeat = 0; repeat < LATER_REPEATS; repeat++) {
+      times.push((await ask(connection, target, panel, range, endOf(repeat % REPEATS) + repeat / LATER_REPEATS)).ms);
+    }
+    times.sort((a, b) => a - b);
+    later.push({ panel: panel.name, p50Ms: times[LATER_REPEATS / 2] });
+  }
   connection.close();
-  return { server: target.server, panels, ...(await measureClients(target, endOf)) };
+  return { server: target.server, panels, later, ...clients };
 }
 
 async function measureClients(
