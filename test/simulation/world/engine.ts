@@ -61,11 +61,16 @@ function timed(target: object, timing: Timing): object {
         const answer = (member as Method).apply(target, values);
         if (!(answer instanceof Promise)) return answer;
         calls.underWay++;
-        return scheduler.work(life, answer.finally(() => calls.underWay--)).then((value: unknown) => {
-          if (!isResult(value)) return value;
-          if (value instanceof DuckDBMaterializedResult) readAtOnce(value);
-          return timed(value, { life, scheduler, calls });
-        });
+        return scheduler
+          .work(
+            life,
+            answer.finally(() => calls.underWay--),
+          )
+          .then((value: unknown) => {
+            if (!isResult(value)) return value;
+            if (value instanceof DuckDBMaterializedResult) readAtOnce(value);
+            return timed(value, { life, scheduler, calls });
+          });
       };
     },
   });
