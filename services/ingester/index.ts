@@ -226,6 +226,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     log: deps.log.child({ component: 'ingester.compaction' }),
     signal: late.signal,
     quietMs: config.compaction.quietMs,
+    busy: config.compaction.busy,
     pieceRows: config.compaction.pieceRows,
   });
   return { store, memory, regions, keptIds, metrics, flusher, triggers, compactor };

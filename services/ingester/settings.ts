@@ -2,6 +2,7 @@ import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { shareOf } from '#shared/limits/share';
 
+import type { PickOptions } from './compaction/pick.js';
 import type { SyncMode } from './wal/wal.js';
 
 export interface IngesterConfig {
@@ -33,10 +34,14 @@ export interface CompactionConfig {
   /** Rest between two looks for segments to merge. */
   readonly intervalMs: number;
   readonly quietMs: number;
+  /** What is worth a merge while rows come. */
+  readonly busy: PickOptions;
   readonly pieceRows: number;
 }
 
 const COMPACTION_INTERVAL_MS = 5_000;
+/** While rows come: the fewer the runs, the faster are reads; the more, the less is written anew. */
+export const BUSY: PickOptions = { runsMin: 4, ratio: 1.2, runsMax: 12 };
 /** A question about one series opens the one file of each window that has it, and reads a few row groups of it. */
 const COMPACTED_ROWS = 1 << 19;
 
@@ -71,6 +76,7 @@ export function ingesterSettings({ wal, ingester, storage, memory }: Config, pla
       isAutomatic: ingester.compaction,
       intervalMs: COMPACTION_INTERVAL_MS,
       quietMs: ingester.flushIntervalMs,
+      busy: BUSY,
       pieceRows: COMPACTED_ROWS,
     },
     memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),

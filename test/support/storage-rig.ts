@@ -2,6 +2,7 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { startIngester, type IngesterConfig, type RunningIngester } from '#services/ingester/index';
+import { BUSY } from '#services/ingester/settings';
 import { startMetadata, type RunningMetadata } from '#services/metadata/index';
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
 import { systemClock } from '#shared/clock/clock';
@@ -365,7 +366,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     flushIntervalMs: 600_000,
     windowMs: 86_400_000,
     gcGraceMs: 900_000,
-    compaction: { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, pieceRows: 1 << 19 },
+    compaction: { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, busy: BUSY, pieceRows: 1 << 19 },
     memtableBytes: 1 << 28,
     engineBytes: 1 << 28,
     recoveryThreads: 1,

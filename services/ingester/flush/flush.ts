@@ -129,6 +129,8 @@ class Attempt {
   /** Of `#relation`. */
   readonly #columns: string;
   readonly #published: string[] = [];
+  /** Tables of the connection that were made and not dropped. */
+  readonly #made = new Set<string>();
 
   constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps) {
     const { databaseId, tableId } = job.table;
@@ -179,7 +181,7 @@ class Attempt {
 
   /** Hands rows of a segment to the engine. @param isFirst whether they are its first. */
   async #append({ at, from, to }: Part, isFirst: boolean, columns: readonly ChunkColumn[]): Promise<void> {
-    if (isFirst) await this.#connection.run(`CREATE TEMP TABLE ${this.#relation} (${this.#columns})`);
+    if (isFirst) await this.#make(this.#relation, this.#columns);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
       const rows = { from: at, to: at + to - from, cells: cellsOf(this.#held) };
@@ -195,7 +197,7 @@ class Attempt {
     const from = registry.publishedCount;
     const to = generation.seriesCount;
     if (to <= from) return [];
-    await this.#connection.run(`CREATE TEMP TABLE ${this.#seriesRelation} (${seriesColumns(table)})`);
+    await this.#make(this.#seriesRelation, seriesColumns(table));
     const writer = await ChunkWriter.open(this.#connection, this.#seriesRelation);
     try {
       await fillSeries(writer, table, unpublishedRun(registry, from, to), () => this.#deps.clock.turn());
@@ -227,7 +229,7 @@ class Attempt {
     const [rows, sidFirst, sidLast, first, last, metricFirst, metricLast] = bounds;
     const isWhole = Number(rows) === expected && rowCount <= expected && (rowCount > 0 || this.#ops === 'dropped');
     invariant(isWhole, `flush wrote ${rowCount} of ${Number(rows)} of ${expected} rows`);
-    await this.#connection.run(`DROP TABLE ${this.#relation}`);
+    await this.#drop(this.#relation);
     if (rowCount === 0) {
       await this.#deps.fs.remove(scratch);
       return undefined;
@@ -258,15 +260,23 @@ class Attempt {
   }
 
   async cleanUp(): Promise<void> {
-    for (const relation of [this.#relation, this.#seriesRelation]) {
-      // What was committed stays so, whether or not the engine can drop its copy.
-      await this.#connection.run(`DROP TABLE IF EXISTS ${relation}`).catch(() => undefined);
-    }
+    // What was committed stays so, whether or not the engine can drop its copy.
+    for (const relation of this.#made) await this.#drop(relation).catch(() => undefined);
   }
 
   /** A full disk must not be filled further by each new attempt. */
   async removeFiles(): Promise<void> {
     for (const path of this.#published) await this.#deps.store.remove(path).catch(() => undefined);
+  }
+
+  async #make(relation: string, columns: string): Promise<void> {
+    await this.#connection.run(`CREATE TEMP TABLE ${relation} (${columns})`);
+    this.#made.add(relation);
+  }
+
+  async #drop(relation: string): Promise<void> {
+    await this.#connection.run(`DROP TABLE ${relation}`);
+    this.#made.delete(relation);
   }
 
   async #publish(scratch: string, path: string): Promise<PublishedFile> {

@@ -22,12 +22,12 @@ export interface CompactorOptions extends MergeDeps {
   readonly windowMs: number;
   /** A region whose segments were the same for so long is merged further. */
   readonly quietMs: number;
+  /** What is worth a merge while rows come. */
+  readonly busy: PickOptions;
   /** Aborts when the ingester stops. */
   readonly signal: AbortSignal;
 }
 
-/** While rows come: the fewer the runs, the faster are reads; the more, the less is written anew. */
-const BUSY: PickOptions = { runsMin: 4, ratio: 1.2, runsMax: 12 };
 /** Nothing came for a while: nobody waits for the disk. */
 const QUIET: PickOptions = { runsMin: 2, ratio: 10, runsMax: 4 };
 /** Part of one core that background merges may take. */
@@ -162,7 +162,7 @@ export class Compactor {
   #due(region: Region, seen: Seen): readonly Run[] | undefined {
     const nowMs = this.#clock.monotonicMs();
     if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < seen.retryMs) return undefined;
-    const options = nowMs - seen.sinceMs >= this.#options.quietMs ? QUIET : BUSY;
+    const options = nowMs - seen.sinceMs >= this.#options.quietMs ? QUIET : this.#options.busy;
     if (seen.idle === options) return undefined;
     const chains = this.#chains(region);
     for (const chain of chains) {

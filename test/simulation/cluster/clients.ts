@@ -50,6 +50,11 @@ const BASE_NS = 1_700_000_000_000_000_000n;
 /** In which a write is sent for the last time. */
 const TRIES_MS = 25_000;
 const HOSTS = ['a', 'b', 'c', 'd', 'e'];
+/** Of a write, that it has rows of most keys: a segment much greater than others is not merged with them. */
+const MANY_CHANCE = 0.06;
+const MANY_ROWS = 40;
+/** That a request has for its rows. */
+const NUMBERS = 10;
 const VERSION_TIMES = [0, 20, 40, 60, 80, 100].map(timeAt);
 /** Clocks of processes differ by less. */
 const SKEWS_MS = 1_000;
@@ -131,15 +136,22 @@ export class Clients {
   /** Flushes, compacts, deletes, truncates, drops, widens and narrows tables, and gives fields other types. */
   async administer(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
+    // A deletion that goes to a segment of its own, with others behind it, may be merged without the rows that it hides.
+    let next: ((querier: QuerierNode) => Promise<unknown>)[] = [];
     while (!this.isOver) {
       await this.#scheduler.pass(random.fraction() * 2 * restMs);
       const querier = this.#ready(this.#nodes.queriers);
       if (querier === undefined || this.isOver) continue;
       const table = random.pick(this.#tables);
       const chance = random.fraction();
-      if (chance < 0.3) await this.#flush(table, querier);
-      else if (chance < 0.4 && !table.isAppendOnly) await this.#delete(table, querier);
-      else if (chance < 0.55) await this.#compact(table, querier);
+      const planned = next.shift();
+      if (planned !== undefined) await planned(querier);
+      else if (chance < 0.3) await this.#flush(table, querier);
+      else if (chance < 0.4 && !table.isAppendOnly) {
+        await this.#delete(table, querier);
+        const flush = (by: QuerierNode): Promise<unknown> => this.#flush(table, by);
+        if (random.fraction() < 0.7) next = [flush, flush];
+      } else if (chance < 0.55) await this.#compact(table, querier);
       else if (chance < 0.7) await this.#erase(table, querier, 'truncate');
       else if (chance < 0.8) await this.#erase(table, querier, 'drop');
       else if (chance < 0.85) await this.#dropField(table, querier);
@@ -294,10 +306,12 @@ export class Clients {
 
   #rows(table: TrackedTable, id: number): WriteRow[] {
     const { random } = this.#scheduler;
-    const count = 1 + random.below(5);
+    const isMany = !table.isAppendOnly && random.fraction() < MANY_CHANCE;
+    const count = isMany ? MANY_ROWS : 1 + random.below(5);
+    if (isMany) this.#nextId += MANY_ROWS / NUMBERS - 1;
     const rows = new Map<string, WriteRow>();
     for (let i = 0; i < count; i++) {
-      const n = id * 10 + i;
+      const n = id * NUMBERS + i;
       const host = random.pick(HOSTS);
       // Few times, so that rows are replaced; of several windows. Rows that are all kept lie closer, in fewer files.
       const timeNs = table.isAppendOnly ? timeAt(n) : random.pick(VERSION_TIMES);

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import type { PickOptions } from '#services/ingester/compaction/pick';
+import { BUSY } from '#services/ingester/settings';
 import { openEngine, type DuckDBInstance } from '#shared/duckdb/engine';
 import { Metrics } from '#shared/telemetry/metrics';
 
@@ -66,6 +68,9 @@ export class ClusterSimulation {
   }
 }
 
+/** A run that is greater than the others together stays, and newer ones are merged behind it. */
+const BUSY_WITH_NEWEST: PickOptions = { runsMin: 3, ratio: 0.6, runsMax: 12 };
+
 function drawSettings({ random }: Scheduler): Settings {
   return {
     regions: random.pick([1, 2, 2, 3]),
@@ -80,6 +85,7 @@ function drawSettings({ random }: Scheduler): Settings {
       isAutomatic: random.pick([true, true, false]),
       intervalMs: 300,
       quietMs: random.pick([500, 600_000]),
+      busy: random.pick([BUSY, BUSY_WITH_NEWEST]),
       pieceRows: random.pick([3, 1 << 20]),
     },
   };
