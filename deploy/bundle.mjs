@@ -4,6 +4,7 @@
  */
 import { existsSync, renameSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
@@ -15,19 +16,29 @@ const others = [new URL('../node_modules/.package-lock.json', import.meta.url), 
 const isOlder = (url) => existsSync(url) && statSync(url).mtimeMs > statSync(BUNDLE).mtimeMs;
 
 if (!isBundled() || others.some(isOlder)) {
-  await build({
+  const common = {
     absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
-    entryPoints: ['dist/services/cli/main.js'],
-    outfile: `${BUNDLE}.new`,
     bundle: true,
     platform: 'node',
-    format: 'cjs',
     target: 'node20.19',
     // They find their machine code by where they lie.
     external: ['@duckdb/node-bindings', '@foxglove/wasm-zstd', '@node-rs/crc32', 'better-sqlite3', 'snappy'],
+    logLevel: 'warning',
+  };
+  // What runs in a thread of its own lies beside the program, under the name that it has beside its caller.
+  await build({
+    ...common,
+    entryPoints: ['dist/services/gateway/protocols/remotewrite/aside/helper-thread.js'],
+    outdir: dirname(BUNDLE),
+    format: 'esm',
+  });
+  await build({
+    ...common,
+    entryPoints: ['dist/services/cli/main.js'],
+    outfile: `${BUNDLE}.new`,
+    format: 'cjs',
     define: { 'import.meta.url': 'BUNDLE_URL' },
     banner: { js: `const BUNDLE_URL = require('node:url').pathToFileURL(__filename).href;` },
-    logLevel: 'warning',
   });
   renameSync(`${BUNDLE}.new`, BUNDLE); // never half of it
 }

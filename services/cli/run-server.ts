@@ -5,6 +5,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RunningRole, StartRole } from '#shared/lifecycle/role';
 import { handleStopSignals } from '#shared/lifecycle/signals';
+import { keepHeapSlack } from '#shared/limits/heap-slack';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics } from '#shared/telemetry/metrics';
 import { printByteSize } from '#shared/time/byte-size';
@@ -46,6 +47,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   setFields({ role });
   stopAtBugs(log);
   logSources(log, loaded);
+  keepHeapSlack(config.memory.limitBytes, systemClock);
 
   let server: RunningRole | undefined;
   handleStopSignals({

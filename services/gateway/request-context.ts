@@ -22,6 +22,8 @@ export interface RequestOrigin {
 
 /** Whoever works for a request ends a little before it, so that the client is told who did not answer. */
 const ANSWER_MS = 50;
+/** Both names of each header that is asked for: a name that is put together has to be looked up among all texts. */
+const PRODUCT_HEADERS = new Map<string, readonly [string, string]>();
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
 /** One request on its way through the gateway. */
@@ -66,7 +68,9 @@ export class RequestContext {
   /** A header under its own name or the one of the product that users move from. @param name without `x-almanac-`. */
   productHeader(name: string): string | undefined {
     const { headers } = this.request;
-    return (headers[`x-almanac-${name}`] ?? headers[`x-greptime-${name}`]) as string | undefined;
+    let names = PRODUCT_HEADERS.get(name);
+    if (names === undefined) PRODUCT_HEADERS.set(name, (names = [`x-almanac-${name}`, `x-greptime-${name}`]));
+    return (headers[names[0]] ?? headers[names[1]]) as string | undefined;
   }
 
   /** The time that the client gives the request. @returns undefined if it names none; 0 means no limit. */

@@ -41,7 +41,7 @@ import { dataType } from '#shared/schema/data-type';
 import { isBytes, isStoredAs, type Column, type FixedValues } from './column.js';
 import { checkBatch, type RowBatch } from './row-batch.js';
 
-/** Batches that were encoded here and are still in memory: in one process, decoding gives the same arrays back. */
+/** Batches that were encoded here and are still in memory: in one process, decoding costs nothing. */
 const decoded = new WeakMap<Uint8Array, RowBatch>();
 
 /**
@@ -50,6 +50,29 @@ const decoded = new WeakMap<Uint8Array, RowBatch>();
  * The arrays of `batch` must not change afterwards: `decodeRowBatch` of the result hands them out again.
  */
 export function encodeRowBatch(batch: RowBatch): Uint8Array {
+  const { out } = encode(batch);
+  decoded.set(out, batch);
+  return out;
+}
+
+/**
+ * The same for a batch whose arrays will be used for others: `decodeRowBatch` of the result gives views into it. So the
+ * log's bytes and those in memory are the same, and one copy is made in all.
+ */
+export function encodeBorrowedBatch(batch: RowBatch): Uint8Array {
+  const { out, tsidsAt, rowsAt } = encode(batch);
+  decoded.set(out, viewsOf(batch, out.buffer, tsidsAt, rowsAt));
+  return out;
+}
+
+interface EncodedBatch {
+  readonly out: Uint8Array<ArrayBuffer>;
+  /** Where the dictionary's values, and the buffers of the rows, begin. */
+  readonly tsidsAt: number;
+  readonly rowsAt: number;
+}
+
+function encode(batch: RowBatch): EncodedBatch {
   const template = templateOf(batch);
   const buffers = bodyBuffers(batch);
   const dictionaryBytes = padded(batch.tsids.byteLength);
@@ -58,7 +81,8 @@ export function encodeRowBatch(batch: RowBatch): Uint8Array {
   const { head, dictionary, rows, tail } = template;
   const total = head.length + dictionary.bytes.length + dictionaryBytes + rows.bytes.length + bodyBytes + tail.length;
 
-  const out = new Uint8Array(total);
+  // Every byte of it is written below.
+  const out = new Uint8Array(Buffer.allocUnsafeSlow(total).buffer);
   const view = new DataView(out.buffer);
   out.set(head, 0);
   let at = head.length;
@@ -66,17 +90,38 @@ export function encodeRowBatch(batch: RowBatch): Uint8Array {
   patchHeader(view, at, dictionary, batch.tsids.length, dictionaryBytes);
   patchColumn(view, at, dictionary, 0, batch.tsids.length, 0);
   patchBuffers(view, at, dictionary, [EMPTY, batch.tsids]);
-  at = copyBuffers(out, at + dictionary.bytes.length, [batch.tsids]);
+  const tsidsAt = at + dictionary.bytes.length;
+  at = copyBuffers(out, tsidsAt, [batch.tsids]);
   out.set(rows.bytes, at);
   patchHeader(view, at, rows, batch.rowCount, bodyBytes);
   patchColumn(view, at, rows, 0, batch.rowCount, 0);
   patchColumn(view, at, rows, 1, batch.rowCount, 0);
   batch.columns.forEach((column, i) => patchColumn(view, at, rows, i + 2, batch.rowCount, column.nullCount));
   patchBuffers(view, at, rows, buffers);
-  at = copyBuffers(out, at + rows.bytes.length, buffers);
+  const rowsAt = at + rows.bytes.length;
+  at = copyBuffers(out, rowsAt, buffers);
   out.set(tail, at);
-  decoded.set(out, batch);
-  return out;
+  return { out, tsidsAt, rowsAt };
+}
+
+/** The batch as it lies in its bytes: in the order of `bodyBuffers`. */
+function viewsOf(batch: RowBatch, bytes: ArrayBuffer, tsidsAt: number, rowsAt: number): RowBatch {
+  const { rowCount } = batch;
+  let at = rowsAt;
+  const next = <T extends Bytes>(source: T): T => {
+    const Values = source.constructor as new (buffer: ArrayBuffer, byteOffset: number, length: number) => T;
+    const view = new Values(bytes, at, source.length);
+    at += padded(source.byteLength);
+    return view;
+  };
+  const seriesIndex = next(batch.seriesIndex);
+  const times = next(batch.times);
+  const columns = batch.columns.map((column): Column => {
+    const validity = column.validity === undefined ? undefined : next(column.validity);
+    if (column.kind === 'fixed') return { ...column, validity, values: next(column.values) };
+    return { ...column, validity, offsets: next(column.offsets), bytes: next(column.bytes) };
+  });
+  return { rowCount, tsids: new BigUint64Array(bytes, tsidsAt, batch.tsids.length), seriesIndex, times, columns };
 }
 
 /**
@@ -325,8 +370,10 @@ function copyBuffers(out: Uint8Array, from: number, buffers: readonly Bytes[]): 
   let at = from;
   for (const buffer of buffers) {
     if (buffer.byteLength === 0) continue;
+    const end = at + buffer.byteLength;
     out.set(new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength), at);
     at += padded(buffer.byteLength);
+    if (end < at) out.fill(0, end, at);
   }
   return at;
 }

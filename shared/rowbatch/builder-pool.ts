@@ -4,19 +4,24 @@ import { FieldBuilder } from './field-builder.js';
 
 const FIRST_CAPACITY = 16;
 
-/** What each row of a batch has: its series and its time. */
+/** What each row of a batch has: its series and its time; and the ids of the series, of which there are no more. */
 export class RowStorage {
   readonly capacity: number;
   readonly seriesIndex: Uint32Array<ArrayBuffer>;
   readonly times: BigInt64Array<ArrayBuffer>;
   /** The same memory as `times`: low and high word of each. */
   readonly timeWords: Int32Array<ArrayBuffer>;
+  readonly tsids: BigUint64Array<ArrayBuffer>;
+  /** The same memory as `tsids`. */
+  readonly tsidWords: Int32Array<ArrayBuffer>;
 
   constructor(capacity: number) {
     this.capacity = capacity;
     this.seriesIndex = new Uint32Array(capacity);
     this.times = new BigInt64Array(capacity);
     this.timeWords = new Int32Array(this.times.buffer);
+    this.tsids = new BigUint64Array(capacity);
+    this.tsidWords = new Int32Array(this.tsids.buffer);
   }
 
   /** A larger one with the same rows. */
@@ -24,11 +29,12 @@ export class RowStorage {
     const larger = new RowStorage(Math.max(FIRST_CAPACITY, this.capacity * 2));
     larger.seriesIndex.set(this.seriesIndex);
     larger.times.set(this.times);
+    larger.tsids.set(this.tsids);
     return larger;
   }
 
   get capacityBytes(): number {
-    return this.seriesIndex.byteLength + this.times.byteLength;
+    return this.seriesIndex.byteLength + this.times.byteLength + this.tsids.byteLength;
   }
 }
 

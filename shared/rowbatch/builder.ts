@@ -10,7 +10,9 @@ import type { Tag } from './series-key.js';
  */
 export class SeriesEntry {
   readonly table: string;
-  readonly tsid: bigint;
+  /** The two halves of the id, as signed words. */
+  readonly tsidLow: number;
+  readonly tsidHigh: number;
   /** Where this was last put into the list of series of a batch; it may be another batch than the one at hand. */
   listedAt = 0;
   /** The owner that is known to have the definition (`shared/write/known-series.ts`). */
@@ -22,8 +24,13 @@ export class SeriesEntry {
   /** @param tags or how to find them again: of a hundred thousand known series most are never asked for their tags. */
   constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[])) {
     this.table = table;
-    this.tsid = tsid;
+    this.tsidLow = Number(BigInt.asIntN(32, tsid));
+    this.tsidHigh = Number(BigInt.asIntN(32, tsid >> 32n));
     this.#tags = tags;
+  }
+
+  get tsid(): bigint {
+    return (BigInt(this.tsidHigh >>> 0) << 32n) | BigInt(this.tsidLow >>> 0);
   }
 
   get tags(): readonly Tag[] {
@@ -38,6 +45,9 @@ export class TableBuilder {
   readonly series: SeriesEntry[] = [];
   /** In order of first appearance; includes columns whose rows were all undone. */
   readonly fields: FieldBuilder[] = [];
+  /** `knownBy` and `columnsIn` of all its series when they were listed, if they are the same; undefined and 0 if not. */
+  knownBy: object | undefined = undefined;
+  columnsIn = 0;
   readonly #pool: BuilderPool;
   readonly #byName = new Map<string, FieldBuilder>();
   #rows: RowStorage;
@@ -55,11 +65,25 @@ export class TableBuilder {
     const row = this.rowCount;
     if (row === this.#rows.capacity) this.#rows = this.#rows.grown();
     this.#listedNow = this.series[series.listedAt] !== series;
-    if (this.#listedNow) {
-      series.listedAt = this.series.length;
-      this.series.push(series);
-    }
+    if (this.#listedNow) this.#list(series);
     this.#rows.seriesIndex[row] = series.listedAt;
+  }
+
+  /** Notes all that is needed of a series as long as the processor has it at hand: later it would be a walk over all. */
+  #list(series: SeriesEntry): void {
+    const place = this.series.length;
+    series.listedAt = place;
+    this.series.push(series);
+    const { tsidWords } = this.#rows;
+    tsidWords[2 * place] = series.tsidLow;
+    tsidWords[2 * place + 1] = series.tsidHigh;
+    if (place === 0) {
+      this.knownBy = series.knownBy;
+      this.columnsIn = series.columnsIn;
+      return;
+    }
+    if (series.knownBy !== this.knownBy) this.knownBy = undefined;
+    if (series.columnsIn !== this.columnsIn) this.columnsIn = 0;
   }
 
   /** The column of that name, made with `type` if the batch has none yet; its type may be another one. */
@@ -105,7 +129,7 @@ export class TableBuilder {
   }
 
   /**
-   * The rows as a batch.
+   * The rows as a batch, most of whose arrays are views: to be used before more rows come, and before `release`.
    *
    * @param columnIdOf the table's column id of a field name.
    */
@@ -116,18 +140,17 @@ export class TableBuilder {
       const column = field.finish(columnIdOf(field.name), this.rowCount);
       if (column !== undefined) columns.push(column);
     }
-    const tsids = new BigUint64Array(this.series.length);
-    for (let i = 0; i < tsids.length; i++) tsids[i] = this.series[i].tsid;
+    const { tsids, seriesIndex, times } = this.#rows;
     return {
       rowCount: this.rowCount,
-      tsids,
-      seriesIndex: this.#rows.seriesIndex.slice(0, this.rowCount),
-      times: this.#rows.times.slice(0, this.rowCount),
+      tsids: tsids.subarray(0, this.series.length),
+      seriesIndex: seriesIndex.subarray(0, this.rowCount),
+      times: times.subarray(0, this.rowCount),
       columns,
     };
   }
 
-  /** Gives all arrays to the pool; the builder is empty afterwards. Batches made by `finish` have their own arrays. */
+  /** Gives all arrays to the pool; the builder is empty afterwards. */
   release(): void {
     this.#pool.giveRows(this.#rows);
     for (const field of this.fields) this.#pool.giveField(field);

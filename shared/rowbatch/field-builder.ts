@@ -90,7 +90,7 @@ export class FieldBuilder {
     this.#wide?.delete(row);
   }
 
-  /** The column over `rowCount` rows; undefined if no row has a value. Its arrays are its own. */
+  /** The column over `rowCount` rows; undefined if no row has a value. Its arrays may be views of those here. */
   finish(columnId: number, rowCount: number): Column | undefined {
     if (this.setCount === 0) return undefined;
     if (this.filled < rowCount) this.#reach(rowCount);
@@ -98,8 +98,8 @@ export class FieldBuilder {
     const nullCount = validity === undefined ? 0 : countNulls(validity, rowCount);
     const base = { columnId, type: this.type.name, nullCount, validity };
     if (!this.isBytes) return { ...base, kind: 'fixed', values: this.#finishNumbers(rowCount) };
-    const offsets = this.#offsets.slice(0, rowCount + 1);
-    return { ...base, kind: 'bytes', offsets, bytes: this.#bytes.slice(0, offsets[rowCount]) };
+    const offsets = this.#offsets.subarray(0, rowCount + 1);
+    return { ...base, kind: 'bytes', offsets, bytes: this.#bytes.subarray(0, offsets[rowCount]) };
   }
 
   /** Bytes of the arrays. */
@@ -120,7 +120,7 @@ export class FieldBuilder {
 
   #finishNumbers(rowCount: number): FixedValues {
     const { storage } = this.type;
-    if (storage === 'float64') return this.numbers.slice(0, rowCount);
+    if (storage === 'float64') return this.numbers.subarray(0, rowCount);
     if (storage === 'float32') return Float32Array.from(this.numbers.subarray(0, rowCount));
     if (storage === 'bool') return Uint8Array.from(this.numbers.subarray(0, rowCount));
     return narrowIntegers(this.numbers, rowCount, this.#wide);

@@ -1,19 +1,16 @@
-import type { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
+import type { TableBuilder } from '#shared/rowbatch/builder';
 import { hasValue } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { selectRows } from '#shared/rowbatch/select-rows';
 import { dataType } from '#shared/schema/data-type';
+import type { TablePart } from './split.js';
 import type { TableIndex } from './table-index.js';
 import type { ResolvedTable } from './tables.js';
 import { convertTimes, outsideRange } from './times.js';
 import type { ColumnConflict, WriteResult } from './writer-types.js';
 
 /** The rows of one table that can be kept, and why others cannot. */
-export interface PreparedTable {
-  readonly index: TableIndex;
-  readonly batch: RowBatch;
-  /** In the order of `batch.tsids`. */
-  readonly series: readonly SeriesEntry[];
+export interface PreparedTable extends TablePart {
   readonly conflicts: readonly ColumnConflict[];
   readonly refused: WriteResult['refused'];
 }
@@ -26,15 +23,19 @@ export function prepareTable({ builder, index, fits }: ResolvedTable, timeType: 
   const leaving = new LeavingRows(table.name, batch.rowCount);
   if (!fits) leaveConflicts(builder, batch, index, leaving);
   const from = dataType(timeType).timeUnit ?? 'ns';
-  const outside = convertTimes(batch.times, from, index.timeUnit);
+  // The builder's own times stay what they are: it may be finished again, for the table that comes after this one.
+  const times = from === index.timeUnit ? batch.times : batch.times.slice();
+  const outside = convertTimes(times, from, index.timeUnit);
   if (outside.length > 0) leaving.refuse(outside, outsideRange(index.timeUnit));
 
-  const fitting = fits ? batch : { ...batch, columns: batch.columns.filter((column) => column.columnId !== 0) };
+  const columns = fits ? batch.columns : batch.columns.filter((column) => column.columnId !== 0);
+  const fitting: RowBatch = { ...batch, times, columns };
   const { conflicts, refused } = leaving;
-  if (leaving.count === 0) return { index, batch: fitting, series: builder.series, conflicts, refused };
+  const { knownBy } = builder;
+  if (leaving.count === 0) return { index, batch: fitting, series: builder.series, knownBy, conflicts, refused };
   const selected = selectRows(fitting, leaving.staying());
   const series = Array.from(selected.seriesFrom, (position) => builder.series[position]);
-  return { index, batch: selected.batch, series, conflicts, refused };
+  return { index, batch: selected.batch, series, knownBy, conflicts, refused };
 }
 
 function fieldFits(builder: TableBuilder, name: string, index: TableIndex): boolean {

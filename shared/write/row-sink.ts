@@ -128,7 +128,7 @@ export class RowSink {
   #partsOf({ builder, layout }: Pack): RegionPart[] {
     const { index } = layout;
     const batch = builder.finish((name) => (name === OP.name ? OP.id : (index.byName.get(name)?.id ?? 0)));
-    return splitRows(index, batch, builder.series, this.#turn++);
+    return splitRows({ index, batch, series: builder.series, knownBy: builder.knownBy }, this.#turn++);
   }
 }
 

@@ -2,20 +2,27 @@ import { createHash } from 'node:crypto';
 
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
+import { Slices } from '#shared/clock/slices';
 import { callError, checkCall, type Call } from '#shared/contracts/call';
 import type { RegionInfo } from '#shared/contracts/gen/common';
 import type { WriteRequest } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import { encodeRowBatch } from '#shared/rowbatch/arrow';
+import { encodeBorrowedBatch } from '#shared/rowbatch/arrow';
 import type { SeriesEntry } from '#shared/rowbatch/builder';
-import { encodeDefinitions, encodeTags, NO_DEFINITIONS, type SeriesTag } from '#shared/rowbatch/definitions';
+import {
+  encodeDefinitions,
+  encodeTags,
+  NO_DEFINITIONS,
+  type SeriesDefinition,
+  type SeriesTag,
+} from '#shared/rowbatch/definitions';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RegionLinks } from './known-series.js';
 import type { RegionPart } from './split.js';
 import type { TableIndex } from './table-index.js';
-import type { WriteCatalog } from './tables.js';
+import { SERIES_PER_LOOK, type WriteCatalog } from './tables.js';
 
 /** Rest before the second attempt; doubled at each one after it. */
 const RETRY_MS = 10;
@@ -104,7 +111,7 @@ export class RegionSender {
     const encoded: Encoded[] = [];
     for (const part of parts) {
       await this.#turn(part);
-      const bytes = encodeRowBatch(part.batch);
+      const bytes = encodeBorrowedBatch(part.batch);
       await this.#turn(part);
       this.#checkSize(part, bytes);
       encoded.push({ part, bytes });
@@ -160,14 +167,17 @@ export class RegionSender {
     const { part, defined, region } = delivery;
     const link = this.#links.link(region);
     const token = link.tokenAt(region.epoch);
-    for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
+    if (part.knownBy !== token) {
+      for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
+    }
     const owner = this.#options.ingesters.ownerOf(region);
     for (;;) {
-      const request = writeRequest(delivery);
+      const request = writeRequest(delivery, await this.#definitions(part, defined));
       await this.#turn(part);
       const response = await owner.write(request, call);
       const answered = link.tokenOf(response.incarnation);
       if (response.unknownSeries.length === 0) {
+        if (part.knownBy === answered) return;
         // Most are known: a test is cheaper than a write to an old object.
         for (const series of part.series) if (series.knownBy !== answered) series.knownBy = answered;
         return;
@@ -178,6 +188,17 @@ export class RegionSender {
       for (const position of response.unknownSeries) defined.add(position);
       invariant(defined.size > before, `region ${region.regionId} does not take the definitions of its series`);
     }
+  }
+
+  async #definitions({ index, series }: RegionPart, positions: ReadonlySet<number>): Promise<Uint8Array> {
+    if (positions.size === 0) return NO_DEFINITIONS;
+    const slices = new Slices(this.#options.clock, { workPerLook: SERIES_PER_LOOK });
+    const definitions: SeriesDefinition[] = [];
+    for (const position of positions) {
+      definitions.push({ tsid: series[position].tsid, tags: tagBytes(series[position], index) });
+      if (slices.isOver(1)) await slices.turn();
+    }
+    return encodeDefinitions(definitions);
   }
 
   /** Lets others be served between the steps of a large batch, each of which takes tens of milliseconds. */
@@ -222,7 +243,7 @@ function keyedBatchId(key: string, tableId: number, regionId: number): Uint8Arra
   return batchId;
 }
 
-function writeRequest({ part, batchId, bytes, asOf, defined, region }: Delivery): WriteRequest {
+function writeRequest({ part, batchId, bytes, asOf, region }: Delivery, definitions: Uint8Array): WriteRequest {
   const { table } = part.index;
   return {
     tableId: table.tableId,
@@ -231,16 +252,9 @@ function writeRequest({ part, batchId, bytes, asOf, defined, region }: Delivery)
     schemaVersion: table.schemaVersion,
     batchId,
     batch: bytes,
-    definitions: definitionsOf(part, defined),
+    definitions,
     asOf,
   };
-}
-
-function definitionsOf({ index, series }: RegionPart, positions: ReadonlySet<number>): Uint8Array {
-  if (positions.size === 0) return NO_DEFINITIONS;
-  return encodeDefinitions(
-    Array.from(positions, (position) => ({ tsid: series[position].tsid, tags: tagBytes(series[position], index) })),
-  );
 }
 
 /** How much the definitions of all series take, at most. */

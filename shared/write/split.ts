@@ -11,7 +11,12 @@ export interface RegionPart {
   readonly batch: RowBatch;
   /** In the order of `batch.tsids`. */
   readonly series: readonly SeriesEntry[];
+  /** `knownBy` of all these series, if it is the same. */
+  readonly knownBy: object | undefined;
 }
+
+/** Rows of a table, for whatever regions. */
+export type TablePart = Omit<RegionPart, 'region'>;
 
 /** Where a row goes: by the upper half of its series id, evenly. */
 export function regionOf(tsidHigh: number, regionCount: number): number {
@@ -22,27 +27,22 @@ export function regionOf(tsidHigh: number, regionCount: number): number {
  * The rows by region. Tables that keep every row have no versions to keep together: there a whole batch goes to the
  * region whose turn it is.
  */
-export function splitRows(
-  index: TableIndex,
-  batch: RowBatch,
-  series: readonly SeriesEntry[],
-  turn: number,
-): RegionPart[] {
+export function splitRows({ index, batch, series, knownBy }: TablePart, turn: number): RegionPart[] {
   const { regions } = index;
   if (batch.rowCount === 0) return [];
-  if (regions.length === 1) return [{ index, region: regions[0], batch, series }];
-  if (index.isAppendOnly) return [{ index, region: regions[turn % regions.length], batch, series }];
+  if (regions.length === 1) return [{ index, region: regions[0], batch, series, knownBy }];
+  if (index.isAppendOnly) return [{ index, region: regions[turn % regions.length], batch, series, knownBy }];
 
   const regionOfSeries = placeSeries(batch.tsids, regions.length);
   const counts = new Uint32Array(regions.length);
   for (let row = 0; row < batch.rowCount; row++) counts[regionOfSeries[batch.seriesIndex[row]]]++;
   const parts: RegionPart[] = [];
   for (const [k, region] of regions.entries()) {
-    if (counts[k] === batch.rowCount) return [{ index, region, batch, series }];
+    if (counts[k] === batch.rowCount) return [{ index, region, batch, series, knownBy }];
     if (counts[k] === 0) continue;
     const selected = selectRows(batch, rowsOf(k, counts[k], batch.seriesIndex, regionOfSeries));
     const used = Array.from(selected.seriesFrom, (position) => series[position]);
-    parts.push({ index, region, batch: selected.batch, series: used });
+    parts.push({ index, region, batch: selected.batch, series: used, knownBy });
   }
   return parts;
 }

@@ -1,3 +1,5 @@
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
@@ -15,6 +17,12 @@ export interface WriteCatalog {
   onDropped(listener: (table: DroppedTable) => void): () => void;
 }
 
+export interface TableDeps {
+  readonly catalog: WriteCatalog;
+  readonly metadata: MetadataService;
+  readonly clock: Clock;
+}
+
 /** A batch and the table that it goes to. */
 export interface ResolvedTable {
   readonly builder: TableBuilder;
@@ -26,6 +34,8 @@ export interface ResolvedTable {
 /** How the columns of a batch stand to those of a table. */
 type Fit = 'fits' | 'conflicts' | 'lacks';
 
+/** New series between two looks at the clock, of 2 to 20 us each. */
+export const SERIES_PER_LOOK = 64;
 /** A table that was made by somebody else may have another time index than was asked for: then it takes a second. */
 const ROUNDS_MAX = 4;
 
@@ -38,7 +48,7 @@ const ROUNDS_MAX = 4;
  * @throws `database_not_found`, `table_not_found`, `invalid_arguments`.
  */
 export async function resolveTables(
-  { catalog, metadata }: { readonly catalog: WriteCatalog; readonly metadata: MetadataService },
+  { catalog, metadata, clock }: TableDeps,
   builders: readonly TableBuilder[],
   options: WriteOptions,
   isDoubted: boolean,
@@ -46,16 +56,18 @@ export async function resolveTables(
 ): Promise<ResolvedTable[]> {
   const found = builders.map((builder) => catalog.known(options.database, builder.table));
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const fits = builders.map((builder, i) => {
+    const fits: Fit[] = [];
+    for (const [i, builder] of builders.entries()) {
       const table = found[i];
-      return table === undefined ? 'lacks' : fit(builder, indexOf(table));
-    });
+      fits.push(table === undefined ? 'lacks' : await fit(builder, indexOf(table), clock));
+    }
     const lacking = [...builders.keys()].filter((i) => fits[i] === 'lacks' || (isDoubted && round === 0));
     if (lacking.length === 0) return builders.map((builder, i) => resolved(builder, found[i], fits[i]));
-    const wanted = lacking.map((i) => {
+    const wanted: EnsureTable[] = [];
+    for (const i of lacking) {
       // A table that is in doubt may be made anew, with all its columns.
-      return ensureTable(builders[i], isDoubted && round === 0 ? undefined : found[i], options);
-    });
+      wanted.push(await ensureTable(builders[i], isDoubted && round === 0 ? undefined : found[i], options, clock));
+    }
     const answer = await metadata.ensureTables(
       { database: options.database, tables: wanted, create: options.create },
       call,
@@ -73,7 +85,7 @@ function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): R
   return { builder, index: indexOf(table), fits: fits === 'fits' };
 }
 
-function fit(builder: TableBuilder, index: TableIndex): Fit {
+async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Promise<Fit> {
   let found: Fit = 'fits';
   for (const field of builder.fields) {
     if (field.setCount === 0) continue;
@@ -82,8 +94,11 @@ function fit(builder: TableBuilder, index: TableIndex): Fit {
     if (column.kind !== 'field' || column.type !== field.type.name) found = 'conflicts';
   }
   const { tableId } = index.table;
+  if (builder.columnsIn === tableId) return found;
+  const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === tableId) continue;
+    if (slices.isOver(1)) await slices.turn();
     const tags = fitTags(series, index);
     if (tags === 'lacks') return 'lacks';
     if (tags === 'conflicts') found = 'conflicts';
@@ -103,15 +118,22 @@ function fitTags(series: SeriesEntry, index: TableIndex): Fit {
 }
 
 /** All columns of a batch: tags, then fields, each in order of first appearance, then the time index. */
-function ensureTable(builder: TableBuilder, known: Table | undefined, options: WriteOptions): EnsureTable {
+async function ensureTable(
+  builder: TableBuilder,
+  known: Table | undefined,
+  options: WriteOptions,
+  clock: Clock,
+): Promise<EnsureTable> {
   const timeName = known === undefined ? options.timeIndex.name : indexOf(known).timeIndex.name;
   const columns = new Map<string, ColumnSpec>();
   const add = (name: string, type: string, kind: string): void => {
     // Rows with such a name are refused one by one.
     if (name !== timeName && !columns.has(name)) columns.set(name, columnSpec(name, type, kind));
   };
+  const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;
+    if (slices.isOver(1)) await slices.turn();
     for (const tag of series.tags) add(tag.name, 'String', 'tag');
   }
   for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');

@@ -82,7 +82,7 @@ export class BatchWriter implements RowWriter {
     const { idempotencyKey } = options;
     // Rows that are sent again must come to the same region.
     const turn = idempotencyKey === undefined ? this.#turn++ : crc32c(Buffer.from(idempotencyKey));
-    const parts = prepared.map((it) => splitRows(it.index, it.batch, it.series, turn));
+    const parts = prepared.map((it) => splitRows(it, turn));
     const outcomes = await this.#options.sender.send(parts.flat(), call, { idempotencyKey });
     return prepared.map((it, i) => {
       const failures = outcomes.splice(0, parts[i].length).flatMap((outcome) => {

@@ -22,6 +22,22 @@ export interface Body {
   release(): void;
 }
 
+interface Packed {
+  readonly bytes: Buffer;
+  readonly encoding: BodyEncoding | undefined;
+  /** The most that it becomes; 0 if it is plain. */
+  readonly plainBytesMax: number;
+}
+
+/** A body as it was sent. Either `unpack` or `release` ends its use. */
+export interface PackedBody extends Packed {
+  /** Takes the memory of the plain body, if there is enough, for who unpacks a copy; gives back what returns it. */
+  charge(): (() => void) | undefined;
+  /** @throws as `BodyReader.read` does. */
+  unpack(): Promise<Body>;
+  release(): void;
+}
+
 export interface BodyReaderOptions {
   /** Before and after decompression; 0 means none. */
   readonly limitBytes: number;
@@ -52,13 +68,29 @@ export class BodyReader {
    *   error of the call when that ends.
    */
   async read(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<Body> {
+    return (await this.receive(request, accepted, call)).unpack();
+  }
+
+  /** Receives the body as it is sent. @throws as `read` does. */
+  async receive(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<PackedBody> {
     const encoding = bodyEncoding(request.headers['content-encoding'], accepted);
     const limits = { limitBytes: this.#limitBytes, budget: this.#budget, buffers: this.#buffers };
     const receipt = new Receipt(request, limits, call);
+    const bytes = await this.#orRelease(receipt, () => receipt.done);
+    const plainBytesMax = encoding === undefined ? 0 : decompressedBytesMax(encoding, bytes, this.#limitBytes);
+    return {
+      bytes,
+      encoding,
+      plainBytesMax,
+      charge: () => this.#charge(plainBytesMax),
+      unpack: () => this.#orRelease(receipt, () => this.#unpacked({ bytes, encoding, plainBytesMax }, receipt, call)),
+      release: () => receipt.release(),
+    };
+  }
+
+  async #orRelease<T>(receipt: Receipt, run: () => Promise<T>): Promise<T> {
     try {
-      const bytes = await receipt.done;
-      if (encoding === undefined) return { bytes, release: () => receipt.release() };
-      return await this.#decompressed(bytes, encoding, receipt, call);
+      return await run();
     } catch (error) {
       receipt.release();
       if (error instanceof AlmanacError && error.code === 'region_busy') this.#onRefused();
@@ -66,9 +98,16 @@ export class BodyReader {
     }
   }
 
-  async #decompressed(bytes: Buffer, encoding: BodyEncoding, receipt: Receipt, call: Call): Promise<Body> {
+  #charge(byteCount: number): (() => void) | undefined {
+    const { usedBytes, limitBytes, waitingCount } = this.#budget;
+    if (waitingCount > 0 || usedBytes + byteCount > limitBytes) return undefined;
+    this.#budget.charge(byteCount);
+    return () => this.#budget.release(byteCount);
+  }
+
+  async #unpacked({ bytes, encoding, plainBytesMax: mostBytes }: Packed, receipt: Receipt, call: Call): Promise<Body> {
+    if (encoding === undefined) return { bytes, release: () => receipt.release() };
     const budget = this.#budget;
-    const mostBytes = decompressedBytesMax(encoding, bytes, this.#limitBytes);
     await budget.admit(mostBytes, call.signal, MEMORY_WAIT_MS);
     try {
       const plain = await decompress(bytes, encoding, this.#limitBytes);

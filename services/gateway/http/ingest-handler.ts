@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import type { Call } from '#shared/contracts/call';
+import { unlessAborted, type Call } from '#shared/contracts/call';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
@@ -19,7 +19,7 @@ import type {
   PreparedIngest,
 } from '../protocols/protocol.js';
 import type { Handler, RequestContext } from '../request-context.js';
-import type { BodyReader } from './body.js';
+import type { BodyReader, PackedBody } from './body.js';
 
 /** Decoding that many bytes takes 0.05 ms, and up to 20 ms while the code is not compiled yet. */
 const SLICE_BYTES = 32 * 1024;
@@ -75,9 +75,9 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
-  const body = await deps.bodies.read(context.request, route, call);
+  const packed = await deps.bodies.receive(context.request, route, call);
+  const { batches, decoding, release } = await decodePacked(packed, prepared, deps, call);
   try {
-    const { batches, decoding } = await decodeBody(body.bytes, prepared, deps, call);
     const { rejections } = decoding;
     const reply = prepared.reply ?? route.reply;
     if (rejections.lineCount > 0 && !route.partialSuccess) return send(context, reply.rejected(rejections));
@@ -87,7 +87,7 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     const further = await writeFurther(decoding.further?.() ?? [], write.idempotencyKey, deps, call);
     send(context, reply.success({ rejected: rejections, written, further }));
   } finally {
-    body.release();
+    release();
   }
 }
 
@@ -142,6 +142,49 @@ interface Decoded {
   readonly decoding: Decoding;
 }
 
+/** @returns with `release`, which gives the memory of the body back. */
+async function decodePacked(
+  packed: PackedBody,
+  prepared: PreparedIngest,
+  deps: IngestDeps,
+  call: Call,
+): Promise<Decoded & { readonly release: () => void }> {
+  const aside = await decodeAside(packed, prepared, deps, call);
+  if (aside !== undefined) return { ...aside, release: () => packed.release() };
+  const body = await packed.unpack();
+  try {
+    return { ...(await decodeBody(body.bytes, prepared, deps, call)), release: () => body.release() };
+  } catch (error) {
+    body.release();
+    throw error;
+  }
+}
+
+/** Lets another thread decode the body, where the protocol has one and it can. */
+async function decodeAside(
+  packed: PackedBody,
+  prepared: PreparedIngest,
+  { pool, clock }: IngestDeps,
+  call: Call,
+): Promise<Decoded | undefined> {
+  const { bytes, encoding, plainBytesMax } = packed;
+  const batches = new BatchSet(pool);
+  const input = { packed: bytes, encoding, plainBytesMax, nowNs: clock.nowNs(), batches };
+  const giveBack = packed.charge();
+  try {
+    const asked = giveBack === undefined ? undefined : prepared.decodeAside(input);
+    const decoding = asked === undefined ? undefined : await unlessAborted(call, asked);
+    if (decoding === undefined) return undefined;
+    await decodeInSlices(decoding, clock, call);
+    return { batches, decoding };
+  } catch (error) {
+    packed.release();
+    throw error;
+  } finally {
+    giveBack?.();
+  }
+}
+
 async function decodeBody(bytes: Buffer, prepared: PreparedIngest, deps: IngestDeps, call: Call): Promise<Decoded> {
   const nowNs = deps.clock.nowNs();
   const first = await decodeAll({ bytes, nowNs, fieldTypes: undefined }, prepared, deps, call);
@@ -159,10 +202,15 @@ async function decodeAll(
   input: Omit<DecodeInput, 'batches'>,
   prepared: PreparedIngest,
   { pool, clock }: IngestDeps,
-  { signal }: Call,
+  call: Call,
 ): Promise<Decoded> {
   const batches = new BatchSet(pool);
   const decoding = prepared.decode({ ...input, batches });
+  await decodeInSlices(decoding, clock, call);
+  return { batches, decoding };
+}
+
+async function decodeInSlices(decoding: Decoding, clock: Clock, { signal }: Call): Promise<void> {
   let turnMs = clock.monotonicMs();
   while (!decoding.decode(SLICE_BYTES)) {
     if (clock.monotonicMs() - turnMs < TURN_MS) continue;
@@ -170,7 +218,6 @@ async function decodeAll(
     signal.throwIfAborted();
     turnMs = clock.monotonicMs();
   }
-  return { batches, decoding };
 }
 
 async function existingTypes(

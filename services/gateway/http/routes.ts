@@ -75,7 +75,7 @@ function promRoute(endpoint: PromEndpoint, deps: PromDeps): Route {
 }
 
 function protocolRoutes({ config, cacheBytes, ingest, state }: RouteDeps): Route[] {
-  return protocols(config, cacheBytes).flatMap(({ name, prefixes, routes }) =>
+  return protocols(config, cacheBytes, ingest.clock).flatMap(({ name, prefixes, routes }) =>
     prefixes.flatMap((prefix) =>
       routes.map((route): Route => {
         const path = prefix + route.path;

@@ -90,6 +90,14 @@ export interface DecodeInput {
   readonly fieldTypes: FieldTypes | undefined;
 }
 
+/** A body as it came, to be decoded in another thread. */
+export interface PackedInput extends Omit<DecodeInput, 'bytes' | 'fieldTypes'> {
+  readonly packed: Buffer;
+  readonly encoding: BodyEncoding | undefined;
+  /** The most that it can become. */
+  readonly plainBytesMax: number;
+}
+
 export interface IngestOutcome {
   readonly rejected: Rejected;
   readonly written: WriteResult;
@@ -109,11 +117,13 @@ export interface IngestParts<O extends IngestOptions> {
   /** The answer to requests that only ask what the route can; undefined for all others. */
   readonly answer?: (context: RequestContext) => Answer | undefined;
   readonly decode: (input: DecodeInput, options: O) => Decoding;
+  /** Has a body decoded in another thread, if that is worth it; undefined: it is to be decoded here. */
+  readonly decodeAside?: (input: PackedInput, options: O) => Promise<Decoding | undefined> | undefined;
   readonly reply: IngestReply;
 }
 
 /** A route whose options are its own affair. */
-export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decode'> {
+export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decode' | 'decodeAside'> {
   readonly kind: 'ingest';
   /** Reads the options of one request. @throws `AlmanacError` for parameters that cannot be. */
   readonly prepare: (context: RequestContext) => PreparedIngest;
@@ -122,16 +132,27 @@ export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decod
 export interface PreparedIngest {
   readonly write: WriteOptions;
   readonly decode: (input: DecodeInput) => Decoding;
+  readonly decodeAside: (input: PackedInput) => Promise<Decoding | undefined> | undefined;
   readonly reply: IngestReply | undefined;
 }
 
-export function ingest<O extends IngestOptions>({ options, decode, ...parts }: IngestParts<O>): IngestRoute {
+export function ingest<O extends IngestOptions>({
+  options,
+  decode,
+  decodeAside,
+  ...parts
+}: IngestParts<O>): IngestRoute {
   return {
     ...parts,
     kind: 'ingest',
     prepare(context) {
       const prepared = options(context);
-      return { write: prepared.write, decode: (input) => decode(input, prepared), reply: prepared.reply };
+      return {
+        write: prepared.write,
+        decode: (input) => decode(input, prepared),
+        decodeAside: (input) => decodeAside?.(input, prepared),
+        reply: prepared.reply,
+      };
     },
   };
 }

@@ -10,6 +10,7 @@ import type { FlushJob } from '../flush/flush.js';
 import { Generation, type TimeBand } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds, type KeyMemory } from './applied-ids.js';
+import { DefinitionsInTurn } from './definitions-in-turn.js';
 import { RowKeys } from './row-keys.js';
 
 /** What a batch got in `Region.take`: numbers for its rows and series. */
@@ -138,7 +139,7 @@ export class Region {
    */
   take(batch: RowBatch, definitions: readonly SeriesDefinition[]): Turn | { readonly unknown: number[] } {
     const halves = new Uint32Array(batch.tsids.buffer, batch.tsids.byteOffset, batch.tsids.length * 2);
-    const byTsid = definitions.length === 0 ? undefined : new Map(definitions.map((it) => [it.tsid, it]));
+    const defined = new DefinitionsInTurn(definitions);
     const sids = new Uint32Array(batch.tsids.length);
     const unknown: number[] = [];
     const fresh: number[] = [];
@@ -148,7 +149,7 @@ export class Region {
       if (sid >= 0) {
         sids[i] = sid;
         next = sid + 1;
-      } else if (byTsid?.has(batch.tsids[i]) === true) {
+      } else if (defined.find(batch.tsids[i]) !== undefined) {
         fresh.push(i);
       } else {
         unknown.push(i);
@@ -158,7 +159,7 @@ export class Region {
     const firstSid = this.registry.count;
     const newDefinitions: SeriesDefinition[] = [];
     for (const i of fresh) {
-      const definition = byTsid?.get(batch.tsids[i]);
+      const definition = defined.find(batch.tsids[i]);
       invariant(definition !== undefined, 'definition of a new series is missing');
       sids[i] = this.#define(definition, newDefinitions);
     }

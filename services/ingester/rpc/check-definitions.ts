@@ -1,10 +1,47 @@
 import { isUtf8 } from 'node:buffer';
 
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
+import { decodeDefinitions, decodeTags, NO_DEFINITIONS, type SeriesDefinition } from '#shared/rowbatch/definitions';
 import { dataType } from '#shared/schema/data-type';
 import { tagsOf } from '#shared/schema/table-schema';
+
+import type { Region } from '../region/region.js';
+
+/** Definitions between two looks at the clock, of some microseconds each. */
+const DEFINITIONS_PER_LOOK = 64;
+
+/** The definitions of a batch, and what is wrong with them, if anything is. */
+export interface ReadDefinitions {
+  readonly definitions: readonly SeriesDefinition[];
+  readonly failure: AlmanacError | undefined;
+}
+
+/**
+ * Reads and checks the definitions of a batch, in slices, since there may be as many as samples. The failure is not
+ * thrown: a batch that is here already is answered, whatever its table takes by now.
+ */
+export async function readDefinitions(region: Region, bytes: Uint8Array, clock: Clock): Promise<ReadDefinitions> {
+  // What nearly all batches have.
+  if (Buffer.compare(bytes, NO_DEFINITIONS) === 0) return { definitions: [], failure: undefined };
+  for (;;) {
+    const { table } = region;
+    const read = await readFor(table, bytes, new Slices(clock, { workPerLook: DEFINITIONS_PER_LOOK }));
+    if (region.table === table) return read;
+  }
+}
+
+async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise<ReadDefinitions> {
+  try {
+    const definitions = decodeDefinitions(bytes);
+    await checkDefinitions(table, definitions, slices);
+    return { definitions, failure: undefined };
+  } catch (error) {
+    return { definitions: [], failure: AlmanacError.from(error) };
+  }
+}
 
 /**
  * Series stay for ever, so what a file of series could not take, or would take as something else, must be refused before
@@ -12,8 +49,7 @@ import { tagsOf } from '#shared/schema/table-schema';
  *
  * @throws `invalid_arguments` unless all tags are columns of the table, in order, with values of their types.
  */
-export function checkDefinitions(table: Table, definitions: readonly SeriesDefinition[]): void {
-  if (definitions.length === 0) return;
+async function checkDefinitions(table: Table, definitions: readonly SeriesDefinition[], slices: Slices): Promise<void> {
   const isText = new Map(tagsOf(table).map(({ id, type }) => [id, dataType(type).storage !== 'binary']));
   for (const { tsid, tags } of definitions) {
     let before = -1;
@@ -24,6 +60,7 @@ export function checkDefinitions(table: Table, definitions: readonly SeriesDefin
       if (isTextTag && !isUtf8(value)) throw malformed(table, tsid, `takes only UTF-8 in tag column ${columnId}`);
       before = columnId;
     }
+    if (slices.isOver(1)) await slices.turn();
   }
 }
 

@@ -3,7 +3,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
-import { decodeDefinitions, encodeDefinitions } from '#shared/rowbatch/definitions';
+import { encodeDefinitions } from '#shared/rowbatch/definitions';
 import type { FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
@@ -16,7 +16,7 @@ import { rowsOutside } from '#shared/write/times';
 import type { Ingester } from '../ingester.js';
 import { notHere, type Region, type Turn } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
-import { checkDefinitions } from './check-definitions.js';
+import { readDefinitions } from './check-definitions.js';
 
 /** Longest wait for memory; the client hears `region_busy` after it. */
 const ADMISSION_MS_MAX = 10_000;
@@ -35,6 +35,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
   await ingester.memory.admit(bytes, call.signal, Math.max(0, waitMs));
   let isKept = false;
   try {
+    const { definitions, failure } = await readDefinitions(region, request.definitions, ingester.clock);
     if (region.isEnded) throw region.refusal();
     if (region.isSealing) throw notHere(request.regionId);
     const id = Buffer.from(request.batchId).toString('latin1');
@@ -49,8 +50,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     const batch = decodeRowBatch(request.batch);
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
-    const definitions = decodeDefinitions(request.definitions);
-    checkDefinitions(region.table, definitions);
+    if (failure !== undefined) throw failure;
     const turn = region.take(batch, definitions);
     if ('unknown' in turn) return { ...ingester.answered, unknownSeries: turn.unknown };
     isKept = true;

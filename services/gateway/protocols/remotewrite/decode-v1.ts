@@ -6,13 +6,13 @@
  */
 import { isUtf8 } from 'node:buffer';
 
-import { LABEL_TAG, labelsJson } from './labels.js';
-import { MESSAGE_V1, MESSAGE_V2, SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
+import { labelsJson } from './labels.js';
+import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
 import type { MetricRows } from './rows.js';
 import type { KnownSeries } from './series-cache.js';
+import { LABEL_TAG, SAMPLE_TAG, SERIES_TAG } from './tags.js';
 import { BYTES, VARINT, WireScanner } from './wire.js';
 
-const SERIES_TAG = 0x0a;
 const METADATA_TAG = 0x1a;
 const METADATA_FIELDS = { type: 1, metric: 2, help: 4, unit: 5 } as const;
 

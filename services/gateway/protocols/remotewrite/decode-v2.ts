@@ -8,10 +8,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { METRIC_NAME } from '#shared/schema/metric-table';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
-import { MESSAGE_V1, MESSAGE_V2, SAMPLE_TAG, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import { JSON_BYTES_MAX, LABEL_TAG, labelsJson, START_CHARACTERS } from './labels.js';
+import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
+import { JSON_BYTES_MAX, labelsJson, START_CHARACTERS } from './labels.js';
 import type { MetricRows } from './rows.js';
 import type { KnownSymbol, SymbolSeries } from './series-cache.js';
+import { LABEL_TAG, SAMPLE_TAG } from './tags.js';
 import { BYTES, VARINT, WireScanner } from './wire.js';
 
 const SYMBOL_TAG = 0x22;

@@ -18,7 +18,6 @@ const METADATA_CHARACTERS_MAX = 16 * 1024;
 /** The messages of both versions, as a content type names them. */
 export const MESSAGE_V1 = 'prometheus.WriteRequest (remote write 1.0)';
 export const MESSAGE_V2 = 'io.prometheus.write.v2.Request (remote write 2.0)';
-export const SAMPLE_TAG = 0x12;
 
 const TYPE_WORDS = ['unknown', 'counter', 'gauge', 'histogram', 'gaugehistogram', 'summary', 'info', 'stateset'];
 

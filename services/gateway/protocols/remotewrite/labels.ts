@@ -8,8 +8,6 @@ import { isReservedColumn } from '#shared/schema/segment-columns';
 
 import { BYTES, type WireScanner } from './wire.js';
 
-/** The tag byte of the labels of a series, and of the exemplars' (field 1, bytes). */
-export const LABEL_TAG = 0x0a;
 const NAME_FIELD = 1;
 const VALUE_FIELD = 2;
 
@@ -78,7 +76,7 @@ export function parseSeries(scanner: WireScanner, from: number, to: number, rule
   }
   const metric = textOf(byName, METRIC_NAME);
   if (metric === undefined) return 'missing metric name';
-  if (CONTROL.test(metric) || Buffer.byteLength(metric) > NAME_BYTES_MAX) return `invalid metric name "${metric}"`;
+  if (!isMetricName(metric)) return `invalid metric name "${metric}"`;
   const tags: Tag[] = [];
   for (const [label, value] of byName) {
     if (value.length === 0 || PLACE_LABELS.has(label)) continue;
@@ -89,6 +87,16 @@ export function parseSeries(scanner: WireScanner, from: number, to: number, rule
   }
   tags.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
   return { metric, database: firstOf(byName, DATABASE_LABELS), table: firstOf(byName, TABLE_LABELS), tags };
+}
+
+export function isMetricName(text: string): boolean {
+  return !CONTROL.test(text) && Buffer.byteLength(text) <= NAME_BYTES_MAX;
+}
+
+/** The column of a label that is a tag like any other; undefined if it is none. */
+export function columnOf(label: string, rules: LabelRules): string | undefined {
+  const column = columnOfLabel(label);
+  return PLACE_LABELS.has(label) || nameProblem(label, column, rules) !== '' ? undefined : column;
 }
 
 /** The labels in `[from, to)` as a JSON object, sorted by name; undefined if they cannot be, or are very long. */

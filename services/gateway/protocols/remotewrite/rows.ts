@@ -7,7 +7,7 @@ import type { WriteOptions } from '#shared/write/writer-types';
 
 import type { FurtherWrite } from '../protocol.js';
 import type { HistogramSample } from './histogram.js';
-import type { SampleReader } from './sample.js';
+import type { Sample, SampleReader } from './sample.js';
 import type { KnownSeries, Target } from './series-cache.js';
 
 /** Where the rows of a request go. */
@@ -68,7 +68,7 @@ export class MetricRows {
     this.#databases.set(options.write.database, new DatabaseRows(batches));
   }
 
-  addSample(series: KnownSeries, sample: SampleReader): void {
+  addSample(series: KnownSeries, sample: Sample): void {
     const { builder, value } = this.#columnsOf(series.target);
     const row = builder.rowCount;
     builder.startRow(series.entry);

@@ -6,8 +6,18 @@ const START_TAG = 0x18;
 const EXEMPLAR_VALUE_TAG = 0x11;
 const EXEMPLAR_TIME_TAG = 0x18;
 
+/** Value and time as words. */
+export interface Sample {
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  readonly timeLow: number;
+  readonly timeHigh: number;
+  /** Milliseconds since 1970; 0: none. */
+  readonly startMs: number;
+}
+
 /** Reads samples of either version, and value and time of exemplars. Its members are what was read last. */
-export class SampleReader {
+export class SampleReader implements Sample {
   valueLow = 0;
   valueHigh = 0;
   timeLow = 0;

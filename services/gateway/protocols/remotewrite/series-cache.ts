@@ -1,13 +1,12 @@
 import { SeriesEntry } from '#shared/rowbatch/builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
-import { systemRandom } from '#shared/clock/random';
 
 import type { SeriesMemory } from '../common/series-memory.js';
-import { parseSeries, type LabelRules } from './labels.js';
+import { bytesOf, ByteStore, copied, hashBytes, KnownBytes, mixed, SEED, type Place } from './known-bytes.js';
+import { parseSeries, type LabelRules, type ParsedSeries } from './labels.js';
+import { UsualLabels } from './usual-labels.js';
 import { WireScanner } from './wire.js';
 
-const CHUNK_BYTES_MIN = 4 * 1024;
-const CHUNK_BYTES_MAX = 256 * 1024;
 /** Objects of one known series: key, series entry, id, a place in the map. */
 const SERIES_OVERHEAD_BYTES = 300;
 const SYMBOL_OVERHEAD_BYTES = 200;
@@ -15,19 +14,6 @@ const SYMBOL_OVERHEAD_BYTES = 200;
 const KEY_BYTES_MAX = 64 * 1024;
 /** What more entries have the same hash is not kept: nobody shall make a search long. */
 const SAME_HASH_MAX = 16;
-
-/**
- * Entries with the same hash have to be searched one by one: nobody shall know which those are. A seed alone would not
- * do, as the topmost bit of a word passes every multiplication by an odd number; the second factor, behind a shift,
- * spreads it in a way that is not known.
- */
-const [SEED, FACTOR, SECOND_FACTOR] = secretWords();
-
-function secretWords(): [number, number, number] {
-  const bytes = Buffer.from(systemRandom.bytes(12));
-  // Only multiplications by odd numbers lose nothing.
-  return [bytes.readInt32LE(0), bytes.readInt32LE(4) | 1, bytes.readInt32LE(8) | 1];
-}
 
 /** The database and the physical metric table that labels name; undefined where they leave it to the request. */
 export class Target {
@@ -38,45 +24,6 @@ export class Target {
     this.database = database;
     this.table = table;
   }
-}
-
-/** Bytes that are compared with others. */
-class KnownBytes {
-  readonly length: number;
-  readonly view: DataView;
-  readonly from: number;
-
-  constructor(view: DataView, from: number, length: number) {
-    this.view = view;
-    this.from = from;
-    this.length = length;
-  }
-
-  /**
-   * Whether the bytes at `at` are the same; the caller has made sure that there are enough of them.
-   *
-   * Words of eight bytes are compared as doubles, which halves the time. Among doubles only 0 and -0 are equal and have
-   * other bits, so words of zeros are looked at again; and so are words that are no number, which equal nothing.
-   */
-  equals(view: DataView, at: number): boolean {
-    const known = this.view;
-    const { from, length } = this;
-    let i = 0;
-    for (; i + 8 <= length; i += 8) {
-      const word = view.getFloat64(at + i, true);
-      if (word !== known.getFloat64(from + i, true)) {
-        if (!Number.isNaN(word) || !areSameBits(view, at + i, known, from + i)) return false;
-      }
-      if (word === 0 && view.getUint8(at + i + 7) !== known.getUint8(from + i + 7)) return false;
-    }
-    for (; i < length; i++) if (view.getUint8(at + i) !== known.getUint8(from + i)) return false;
-    return true;
-  }
-}
-
-/** Whether the eight bytes at the two places are the same. */
-function areSameBits(a: DataView, atA: number, b: DataView, atB: number): boolean {
-  return a.getInt32(atA) === b.getInt32(atB) && a.getInt32(atA + 4) === b.getInt32(atB + 4);
 }
 
 /** A series by the bytes of its labels, as a sender of version 1 writes them. */
@@ -146,17 +93,8 @@ export class SymbolSeries {
   }
 }
 
-interface Place {
-  readonly view: DataView;
-  readonly from: number;
-  readonly length: number;
-}
-
-interface Chunk {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-  used: number;
-}
+/** A text is the reason to refuse the series. */
+type ParseLabels = (scanner: WireScanner, from: number, to: number) => ParsedSeries | string;
 
 /** What senders to one database and table sent before: a series is parsed when it comes for the first time. */
 export class SeriesCache {
@@ -166,10 +104,12 @@ export class SeriesCache {
   firstSymbol: KnownSymbol | undefined = undefined;
   /** Counts how often the cache was emptied. */
   epoch = 0;
+  /** All series that are kept, in the order in which they came; another array once they are forgotten. */
+  numbered: KnownSeries[] = [];
   readonly #memory: SeriesMemory;
-  readonly #rules: LabelRules;
+  readonly #parse: ParseLabels;
   #bytes = 0;
-  #chunk: Chunk = newChunk(0);
+  #store = new ByteStore();
   readonly #series = new Map<number, KnownSeries>();
   readonly #symbols = new Map<number, KnownSymbol>();
   readonly #bySymbols = new Map<number, SymbolSeries>();
@@ -178,7 +118,8 @@ export class SeriesCache {
 
   constructor(memory: SeriesMemory, rules: LabelRules) {
     this.#memory = memory;
-    this.#rules = rules;
+    const usual = new UsualLabels(rules);
+    this.#parse = (scanner, from, to) => usual.parse(scanner, from, to) ?? parseSeries(scanner, from, to, rules);
     memory.add(this);
   }
 
@@ -194,18 +135,20 @@ export class SeriesCache {
     for (let known = this.#series.get(hash); known !== undefined; known = known.sameHash, sameCount++) {
       if (known.length === length && known.equals(scanner.view, from)) return known;
     }
-    const parsed = parseSeries(scanner, from, to, this.#rules);
+    const parse = this.#parse;
+    const parsed = parse(scanner, from, to);
     if (typeof parsed === 'string') return parsed;
     const isKept = length <= KEY_BYTES_MAX && sameCount < SAME_HASH_MAX;
     if (isKept) this.#makeRoom(length + SERIES_OVERHEAD_BYTES);
-    const place = this.#place(scanner.bytes.subarray(from, to), isKept);
+    const place = isKept ? this.#store.add(scanner.bytes, from, to) : copied(scanner.bytes, from, to);
     const target = this.#target(parsed.database, parsed.table);
     // Tags are rarely asked for again: the bytes are a tenth of the size of the objects.
-    const tags = (): readonly Tag[] => tagsOf(place, this.#rules);
+    const tags = (): readonly Tag[] => tagsOf(place, parse);
     const entry = new SeriesEntry(target.table ?? defaultTable, seriesId(parsed.tags), tags);
     const known = new KnownSeries(place, entry, parsed.metric, target, this.#series.get(hash));
     if (isKept) {
       this.#series.set(hash, known);
+      this.numbered.push(known);
       this.#take(length + SERIES_OVERHEAD_BYTES);
     }
     return known;
@@ -221,7 +164,7 @@ export class SeriesCache {
     }
     const isKept = length <= KEY_BYTES_MAX && sameCount < SAME_HASH_MAX;
     if (isKept) this.#makeRoom(length + SYMBOL_OVERHEAD_BYTES);
-    const place = this.#place(scanner.bytes.subarray(from, to), isKept);
+    const place = isKept ? this.#store.add(scanner.bytes, from, to) : copied(scanner.bytes, from, to);
     const symbol = new KnownSymbol(place, hash, this.#symbols.get(hash));
     if (isKept) {
       this.#symbols.set(hash, symbol);
@@ -268,13 +211,14 @@ export class SeriesCache {
 
   clear(): void {
     this.#series.clear();
+    this.numbered = [];
     this.#symbols.clear();
     this.#bySymbols.clear();
     this.#targets.clear();
     this.#metadata.clear();
     this.#memory.usedBytes -= this.#bytes;
     this.#bytes = 0;
-    this.#chunk = newChunk(0);
+    this.#store = new ByteStore();
     this.guess = undefined;
     this.symbolGuess = undefined;
     this.firstSymbol = undefined;
@@ -292,6 +236,11 @@ export class SeriesCache {
     return target;
   }
 
+  /** Counts what others remember of its series; it is forgotten with them. */
+  charge(bytes: number): void {
+    this.#take(bytes);
+  }
+
   #makeRoom(bytes: number): void {
     if (this.#memory.usedBytes + bytes > this.#memory.limitBytes) this.#memory.clear();
   }
@@ -300,53 +249,11 @@ export class SeriesCache {
     this.#bytes += bytes;
     this.#memory.usedBytes += bytes;
   }
-
-  /** A copy of the bytes. */
-  #place(source: Buffer, isKept: boolean): Place {
-    const { length } = source;
-    const chunk = isKept ? this.#chunkFor(length) : newChunk(length);
-    const from = chunk.used;
-    source.copy(chunk.bytes, from);
-    chunk.used += length;
-    return { view: chunk.view, from, length };
-  }
-
-  #chunkFor(length: number): Chunk {
-    // Entries that are in use keep their own chunk alive.
-    const size = this.#chunk.bytes.length;
-    if (this.#chunk.used + length > size) {
-      this.#chunk = newChunk(Math.max(length, CHUNK_BYTES_MIN, Math.min(CHUNK_BYTES_MAX, size * 2)));
-    }
-    return this.#chunk;
-  }
 }
 
-function newChunk(length: number): Chunk {
-  const bytes = Buffer.allocUnsafeSlow(length);
-  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, length), used: 0 };
-}
-
-function bytesOf({ view, from, length }: Place): Buffer {
-  return Buffer.from(view.buffer as ArrayBuffer, view.byteOffset + from, length);
-}
-
-function tagsOf(place: Place, rules: LabelRules): readonly Tag[] {
-  const parsed = parseSeries(new WireScanner(bytesOf(place)), 0, place.length, rules);
+function tagsOf(place: Place, parse: ParseLabels): readonly Tag[] {
+  const parsed = parse(new WireScanner(bytesOf(place)), 0, place.length);
   return typeof parsed === 'string' ? [] : parsed.tags;
-}
-
-function hashBytes(view: DataView, from: number, to: number): number {
-  // Two hashes of every second word each: a processor works on both at the same time.
-  let hash = SEED;
-  let other = SEED;
-  let at = from;
-  for (; at + 8 <= to; at += 8) {
-    hash = mixed(hash ^ view.getInt32(at, true));
-    other = mixed(other ^ view.getInt32(at + 4, true));
-  }
-  hash = mixed(hash ^ (to - from)) ^ other;
-  for (; at < to; at++) hash = Math.imul(hash ^ view.getUint8(at), FACTOR);
-  return hash ^ (hash >>> 13);
 }
 
 function hashSymbols(symbols: readonly KnownSymbol[], count: number): number {
@@ -355,9 +262,4 @@ function hashSymbols(symbols: readonly KnownSymbol[], count: number): number {
     hash = mixed(hash ^ symbols[i].hash);
   }
   return hash;
-}
-
-function mixed(word: number): number {
-  const product = Math.imul(word, FACTOR);
-  return Math.imul(product ^ (product >>> 16), SECOND_FACTOR);
 }

@@ -2,6 +2,7 @@ import { compress, isLoaded } from '@foxglove/wasm-zstd';
 import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
+import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ErrorCode } from '#shared/errors/codes';
 import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
@@ -101,6 +102,50 @@ describe('remote write over HTTP', () => {
     const frames = Buffer.concat([body, skippable, body]);
     expect((await answer(frames, { 'content-encoding': 'zstd' })).status).to.equal(204);
     expect(rig.tables.rows).to.have.length(3);
+  });
+
+  it('has bodies read by another thread while this one is busy, with the same outcome', async () => {
+    let threadCount = 0;
+    const onWorker = (): void => void threadCount++;
+    process.on('worker', onWorker);
+    const plain = (value: number): Buffer =>
+      bodyV1(
+        Array.from({ length: 3_000 }, (_, i) => ({
+          labels: [
+            ['__name__', `m${i % 10}`],
+            ['x', String(Math.sin(i))],
+          ] as const,
+          samples: [{ value: value * i, timestamp: 1_700_000_000_000 + value }],
+        })),
+      );
+    const busy = async (body: Uint8Array): ReturnType<typeof answer> => {
+      for (const untilMs = systemClock.monotonicMs() + 200; systemClock.monotonicMs() < untilMs;);
+      return answer(body);
+    };
+    expect((await answer(compressSync(plain(1)))).status).to.equal(204);
+    const here = rig.tables.rows.splice(0);
+    const { status, headers } = await busy(compressSync(plain(2)));
+    expect([status, headers.get('x-prometheus-remote-write-samples-written')]).to.deep.equal([204, '3000']);
+    expect(threadCount).to.equal(1);
+    const aside = rig.tables.rows.splice(0);
+    expect(aside.map(({ table, tags }) => [table, tags])).to.deep.equal(here.map(({ table, tags }) => [table, tags]));
+    const values = aside.map(({ fields }) => fields['almanac_value'][1]);
+    expect(values).to.deep.equal(Array.from({ length: 3_000 }, (_, i) => 2 * i));
+    expect(new Set(aside.map(({ timeNs }) => timeNs))).to.deep.equal(new Set([1_700_000_000_002n]));
+
+    const cut = compressSync(plain(3).subarray(0, -1));
+    for (const [body, reason] of [
+      [cut, 'unexpected EOF'],
+      [compressSync(plain(3)).subarray(0, -1), 'snappy: corrupt input'],
+    ] as const) {
+      for (let i = 0; i < 2; i++) {
+        const refused = await busy(body);
+        expect([refused.status, errorOf(refused.text)]).to.deep.equal([400, reason]);
+      }
+    }
+    expect(rig.tables.rows).to.deep.equal([]);
+    expect(threadCount).to.equal(1);
+    process.off('worker', onWorker);
   });
 
   it('takes a body whose encoding is the other one than its header says', async () => {

@@ -4,7 +4,7 @@ import { tableFromIPC, type Vector } from 'apache-arrow';
 import { expect } from 'chai';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { decodeRowBatch, encodeRowBatch } from '#shared/rowbatch/arrow';
+import { decodeRowBatch, encodeBorrowedBatch, encodeRowBatch } from '#shared/rowbatch/arrow';
 import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { hasValue } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
@@ -36,6 +36,24 @@ describe('row batches as Arrow streams', () => {
   it('give the same batch back in one process', () => {
     const batch = mixedBatch();
     expect(decodeRowBatch(encodeRowBatch(batch))).to.equal(batch);
+  });
+
+  it('of borrowed arrays come back as views of the bytes', () => {
+    const batch = mixedBatch();
+    const bytes = encodeBorrowedBatch(batch);
+    expect(Buffer.compare(bytes, encodeRowBatch(batch))).to.equal(0);
+    const found = decodeRowBatch(bytes);
+    same(found, batch);
+    const arrays = found.columns.flatMap((column) =>
+      column.kind === 'fixed' ? [column.values] : [column.offsets, column.bytes],
+    );
+    for (const { buffer } of [found.tsids, found.seriesIndex, found.times, ...arrays])
+      expect(buffer).to.equal(bytes.buffer);
+    const before = cells(found);
+    for (const column of batch.columns) if (column.kind === 'fixed') new Uint8Array(column.values.buffer).fill(0);
+    batch.times.fill(0n);
+    expect(cells(found)).to.deep.equal(before);
+    expect(found.times[0]).to.equal(1_700_000_000_000_000_000n);
   });
 
   it('come back from copied bytes, aligned or not', () => {

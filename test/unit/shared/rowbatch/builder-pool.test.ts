@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { decodeRowBatch, encodeBorrowedBatch } from '#shared/rowbatch/arrow';
 import { BatchSet, SeriesEntry } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 
@@ -18,7 +19,7 @@ describe('BatchSet with a pool', () => {
     const pool = new BuilderPool(1_000_000);
     const first = new BatchSet(pool);
     fill(first, 'a', [1, 2, 3, 4]);
-    const batch = first.table('a').finish(() => 1);
+    const batch = decodeRowBatch(encodeBorrowedBatch(first.table('a').finish(() => 1)));
     first.release();
 
     const second = new BatchSet(pool);

@@ -211,6 +211,25 @@ describe('TableBuilder', () => {
     expect(builder.finish(() => 1)).to.deep.equal(batch);
   });
 
+  it('tells what holds for all its series alike', () => {
+    const [owner, other] = [{}, {}];
+    const series = (knownBy: object | undefined, columnsIn: number): SeriesEntry =>
+      Object.assign(a(), { knownBy, columnsIn });
+    const told = (...all: SeriesEntry[]): unknown => {
+      const builder = new TableBuilder('t');
+      for (const [row, it] of all.entries()) {
+        builder.startRow(it);
+        builder.endRowAt(BigInt(row));
+      }
+      return [builder.knownBy, builder.columnsIn];
+    };
+    expect(told()).to.deep.equal([undefined, 0]);
+    expect(told(series(owner, 3), series(owner, 3))).to.deep.equal([owner, 3]);
+    expect(told(series(owner, 3), series(other, 3), series(owner, 4))).to.deep.equal([undefined, 0]);
+    expect(told(series(undefined, 0), series(owner, 3))).to.deep.equal([undefined, 0]);
+    expect(told(series(owner, 3), series(undefined, 0), series(owner, 3))).to.deep.equal([undefined, 0]);
+  });
+
   it('counts rows over all tables of a request', () => {
     const batches = new BatchSet();
     for (const name of ['x', 'y', 'x']) {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Table } from '#shared/contracts/gen/common';
 import { SeriesEntry } from '#shared/rowbatch/builder';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
-import { regionOf, splitRows } from '#shared/write/split';
+import { regionOf, splitRows, type TablePart } from '#shared/write/split';
 import { indexOf, type TableIndex } from '#shared/write/table-index';
 
 function tableOf(regions: number, options: Record<string, string> = {}): TableIndex {
@@ -32,7 +32,7 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
 }
 
 /** One row for each entry: the upper half of its series' id. Its time is its position. */
-function batchOf(highs: readonly number[]): { batch: RowBatch; series: SeriesEntry[] } {
+function batchOf(highs: readonly number[]): Omit<TablePart, 'index'> {
   const distinct = [...new Set(highs)];
   const tsids = BigUint64Array.from(distinct, (high) => BigInt(high) << 32n);
   const batch: RowBatch = {
@@ -42,7 +42,8 @@ function batchOf(highs: readonly number[]): { batch: RowBatch; series: SeriesEnt
     times: BigInt64Array.from(highs.keys(), BigInt),
     columns: [],
   };
-  return { batch, series: Array.from(tsids, (tsid) => new SeriesEntry('t', tsid, [])) };
+  const series = Array.from(tsids, (tsid) => new SeriesEntry('t', tsid, []));
+  return { batch, series, knownBy: undefined };
 }
 
 describe('regionOf', () => {
@@ -60,15 +61,15 @@ describe('regionOf', () => {
 describe('splitRows', () => {
   it('hands the batch itself on where one region gets all', () => {
     const one = batchOf([1, 0xffffffff]);
-    expect(splitRows(tableOf(1), one.batch, one.series, 0)[0].batch).to.equal(one.batch);
+    expect(splitRows({ ...one, index: tableOf(1) }, 0)[0].batch).to.equal(one.batch);
     const same = batchOf([0x80000000, 0x80000001]);
-    const [part] = splitRows(tableOf(4), same.batch, same.series, 0);
+    const [part] = splitRows({ ...same, index: tableOf(4) }, 0);
     expect([part.batch, part.region.regionId]).to.deep.equal([same.batch, 12]);
   });
 
   it('keeps the order of rows and only the series of a part', () => {
-    const { batch, series } = batchOf([0xc0000000, 1, 0xc0000001, 0xc0000000, 2]);
-    const parts = splitRows(tableOf(4), batch, series, 0);
+    const { batch, series, knownBy } = batchOf([0xc0000000, 1, 0xc0000001, 0xc0000000, 2]);
+    const parts = splitRows({ batch, series, knownBy, index: tableOf(4) }, 0);
     expect(parts.map((part) => [part.region.regionId, [...part.batch.times]])).to.deep.equal([
       [10, [1n, 4n]],
       [13, [0n, 2n, 3n]],
@@ -79,14 +80,14 @@ describe('splitRows', () => {
   });
 
   it('gives whole batches to regions in turn where every row is kept', () => {
-    const { batch, series } = batchOf([1, 0xffffffff]);
+    const { batch, series, knownBy } = batchOf([1, 0xffffffff]);
     const index = tableOf(3, { append_mode: 'true' });
-    const regions = [0, 1, 2, 3].map((turn) => splitRows(index, batch, series, turn)[0].region.regionId);
+    const regions = [0, 1, 2, 3].map((turn) => splitRows({ index, batch, series, knownBy }, turn)[0].region.regionId);
     expect(regions).to.deep.equal([10, 11, 12, 10]);
   });
 
   it('has no part for no rows', () => {
-    const { batch, series } = batchOf([]);
-    expect(splitRows(tableOf(1), batch, series, 0)).to.deep.equal([]);
+    const { batch, series, knownBy } = batchOf([]);
+    expect(splitRows({ batch, series, knownBy, index: tableOf(1) }, 0)).to.deep.equal([]);
   });
 });

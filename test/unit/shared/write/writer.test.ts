@@ -5,6 +5,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { decodeDefinitions } from '#shared/rowbatch/definitions';
 import { failure, failureCode } from '../../../support/failure.js';
+import { HurriedClock } from '../../../support/hurried-clock.js';
 import type { MemoryIngester } from '../../../support/memory-ingester.js';
 import { OPTIONS, WriterBench, type Fields, type Tags } from '../../../support/writer-bench.js';
 
@@ -40,6 +41,21 @@ describe('BatchWriter', () => {
   function kept(name: string): unknown[] {
     return bench.kept(name);
   }
+
+  it('lets others be served while it works on many new series', async () => {
+    const clock = new HurriedClock();
+    const writer = bench.newWriter(clock);
+    const rows = (): BatchSet => {
+      const batches = new BatchSet();
+      for (let i = 0; i < 1_000; i++) add(batches, 'cpu', { host: String(i) }, { v: i });
+      return batches;
+    };
+    await writer.write(rows(), OPTIONS, call);
+    expect(clock.turns).to.be.within(30, 60);
+    clock.turns = 0;
+    expect((await writer.write(rows(), OPTIONS, call)).rowCount).to.equal(1_000);
+    expect(clock.turns).to.equal(0);
+  });
 
   describe('tables', () => {
     it('makes them: tags in order of appearance, fields, time index', async () => {

@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+
+import { DefinitionsInTurn } from '#services/ingester/region/definitions-in-turn';
+
+const all = [3n, 1n, 2n].map((tsid) => ({ tsid, tags: Uint8Array.of(Number(tsid)) }));
+
+describe('DefinitionsInTurn', () => {
+  it('finds definitions in their order, as often as they are asked for', () => {
+    const definitions = new DefinitionsInTurn(all);
+    for (let round = 0; round < 3; round++) for (const it of all) expect(definitions.find(it.tsid)).to.equal(it);
+  });
+
+  it('finds them in any other order', () => {
+    const definitions = new DefinitionsInTurn(all);
+    expect([2n, 4n, 3n, 2n, 1n, 2n, 2n].map((tsid) => definitions.find(tsid)?.tsid)).to.deep.equal([
+      2n,
+      undefined,
+      3n,
+      2n,
+      1n,
+      2n,
+      2n,
+    ]);
+  });
+
+  it('finds none where there are none', () => {
+    expect(new DefinitionsInTurn([]).find(1n)).to.equal(undefined);
+  });
+});
