@@ -206,8 +206,8 @@ const templates = new Map<string, Template>();
 function templateOf(batch: RowBatch): Template {
   let key = '';
   for (const column of batch.columns) {
-    const width = column.kind === 'fixed' ? column.values.BYTES_PER_ELEMENT : 0;
-    key += `${column.columnId}:${column.type}:${width},`;
+    const values = column.kind === 'fixed' ? column.values.constructor.name : '';
+    key += `${column.columnId}:${column.type}:${values},`;
   }
   let template = templates.get(key);
   if (template === undefined) {
