@@ -31,7 +31,7 @@ import { Triggers } from './region/triggers.js';
 import { KeptIds } from './region/kept-ids.js';
 import { forgetFiles } from './region/wal-forget.js';
 import { expireSegments } from './region/retention.js';
-import { collectFiles, type GarbageOptions } from './region/garbage.js';
+import { collectFiles, type CollectOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
@@ -246,7 +246,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
     await forgetFiles({ wal, regions, keptIds, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });
-  const garbage: GarbageOptions = { metadata, store, clock, graceMs: config.gcGraceMs };
+  const garbage: CollectOptions = { metadata, store, clock, graceMs: config.gcGraceMs, compactor: ingester.compactor };
   const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectFiles(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
   const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));

@@ -10,6 +10,7 @@ import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { LocalStore } from '#shared/segments/local-store';
 import { regionFolder } from '#shared/segments/segment-name';
+import { Gate } from '#test/support/gate';
 import { CALL, StorageRig } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -75,7 +76,11 @@ describe('files without an owner', () => {
     const before = await store.list(folder);
     const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + HOUR_MS };
     const collect = (): Promise<void> =>
-      collectFiles({ metadata, store, clock, graceMs: HOUR_MS / 2 }, { open: [region].values() }, rig.log);
+      collectFiles(
+        { metadata, store, clock, graceMs: HOUR_MS / 2, compactor: { without: (_, work) => work() } },
+        { open: [region].values() },
+        rig.log,
+      );
 
     const backup = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
     const release = backup.tryHold();
@@ -87,5 +92,49 @@ describe('files without an owner', () => {
     expect(before.filter((path) => !rest.includes(path)).length).to.equal(2);
     expect(rest.length).to.equal(1);
     backup.tryHold()?.();
+  });
+
+  it('and the files of a merge that takes long stay', async () => {
+    const gate = new Gate();
+    const rig = await StorageRig.start(
+      tempFolder((cleanUp) => cleanUps.push(cleanUp)),
+      {
+        metadata: (service) => ({
+          replaceSegments: async (request, call) => {
+            await gate.pass();
+            return service.replaceSegments(request, call);
+          },
+        }),
+      },
+    );
+    cleanUps.push(() => rig.stop());
+    const table = await rig.table('t');
+    const [{ regionId }] = table.regions;
+    for (const time of [1n, 2n]) {
+      await rig.write(table, [{ host: 'x', time, a: 1 }]);
+      await rig.flush(table);
+    }
+    const { service: metadata } = rig.metadata;
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const region = new Region(table, await metadata.getManifest({ regionId }, CALL), 0n, keys);
+    const merging = rig.compact(table);
+    await gate.reached;
+    const endOfMerge = async (): Promise<void> => {
+      gate.open();
+      await merging;
+    };
+    await collectFiles(
+      {
+        metadata,
+        store: new LocalStore(join(rig.folder, 'store'), nodeFileSystem),
+        clock: { ...systemClock, nowMs: () => systemClock.nowMs() + HOUR_MS },
+        graceMs: HOUR_MS * 0.9,
+        compactor: { without: (_, work) => endOfMerge().then(work) },
+      },
+      { open: [region].values() },
+      rig.log,
+    );
+    await endOfMerge();
+    expect(await rig.count(table)).to.equal(2);
   });
 });

@@ -107,6 +107,15 @@ describe('PromQL over tables of line protocol', function () {
     for (const table of ['early_us', 'early_ns']) await almanac.rows(`DROP TABLE ${table}`);
   });
 
+  it('reads the greatest of unsigned integers, in memory and in segments', async () => {
+    await write('public', [`huge,host=a v=18446744073709551615u ${T0}`, `huge,host=b v=9223372036854775808u ${T0}`]);
+    for (let round = 0; round < 2; round++) {
+      expect(await values('huge')).to.deep.equal(['a  18446744073709552000', 'b  9223372036854776000']);
+      await almanac.flush('huge');
+    }
+    await almanac.rows('DROP TABLE huge');
+  });
+
   const lists = (path: string, match: string | undefined, expected: readonly string[]): void => {
     it(`lists ${path} of ${match ?? 'all'}`, async () => {
       const { data } = await ask(path, match === undefined ? {} : { 'match[]': match });

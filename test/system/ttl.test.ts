@@ -5,6 +5,7 @@ import { Almanac, pollUntil } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 describe('rows with a time to live', () => {
   let cleanUp: () => void = () => undefined;
@@ -152,6 +153,29 @@ describe('rows with a time to live', () => {
       return (await almanac.get('/metrics')).text.includes('almanac_ingester_expired_segments_total 1');
     };
     expect(await pollUntil(performance.now() + 10_000, counted)).to.equal(true);
+  });
+
+  it('stay deleted when it becomes longer', async () => {
+    // Both of one window, and in the middle of it is when rows expire.
+    const middle = (Math.floor(Date.now() / DAY_MS) - 0.5) * DAY_MS;
+    const ttl = `${Math.round((Date.now() - middle) / 1000)}s`;
+    for (const table of ['shortened', 'gone']) await make(table, '');
+    const rows = [`shortened,h=old v=1 ${middle - HOUR_MS}`, `shortened,h=new v=1 ${middle + HOUR_MS}`];
+    expect((await almanac.write(rows.join('\n'), 'precision=ms')).status).to.equal(204);
+    await almanac.flush('shortened');
+    await almanac.rows("DELETE FROM shortened WHERE h = 'old'");
+    await almanac.flush('shortened');
+    await almanac.write(`gone,h=old v=1 ${middle - HOUR_MS}`, 'precision=ms');
+    await almanac.flush('gone');
+    expect(segments()).to.equal(3);
+    // In the same turn, so that it tells when the other table had its own.
+    for (const table of ['shortened', 'gone']) await almanac.rows(`ALTER TABLE ${table} SET 'ttl' = '${ttl}'`);
+    const isOver = async (): Promise<boolean> => {
+      return /almanac_ingester_expired_segments_total [1-9]/.test((await almanac.get('/metrics')).text);
+    };
+    expect(await pollUntil(performance.now() + 60_000, isOver)).to.equal(true);
+    await almanac.rows("ALTER TABLE shortened SET 'ttl' = 'forever'");
+    expect(await hosts('shortened')).to.deep.equal(['new']);
   });
 
   it('leave the disk after a restart too, where nobody writes or reads their table any more', async () => {

@@ -2,6 +2,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { batchBytes } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
+import { objectBytes } from './object-bytes.js';
 import type { SeriesRegistry } from './series-registry.js';
 
 /** A range of time index values, both ends included. */
@@ -31,7 +32,7 @@ export class Generation {
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
   rowCount = 0;
-  /** Bytes of its arrays, and of tags that no series file has. */
+  /** Bytes of its arrays and objects, and of tags that no series file has. */
   heldBytes = 0;
   /** Bytes of its rows and new series in the engine, where columns have their full width; what flush is measured by. */
   engineBytes = 0;
@@ -77,7 +78,7 @@ export class Generation {
     for (const { columnId, type } of batch.columns) this.types.set(columnId, type);
     this.sequenceTo = held.sequenceTo;
     this.rowCount += batch.rowCount;
-    this.heldBytes += batchBytes(batch) + sids.byteLength;
+    this.heldBytes += batchBytes(batch) + objectBytes(batch) + sids.byteLength;
     this.engineBytes += engineBytes(batch);
     for (let i = 0; i < sids.length; i++) if (sids[i] >= this.seriesCount) this.seriesCount = sids[i] + 1;
     this.late = union(this.late, held.late);

@@ -76,7 +76,8 @@ export class Compactor {
     for (const region of [...regions.open]) {
       for (;;) {
         if (signal.aborted) return;
-        if (this.#running !== undefined) await this.#running.end.catch(() => undefined);
+        // Whoever waited before may have begun the next one.
+        while (this.#running !== undefined) await this.#running.end.catch(() => undefined);
         const seen = this.#look(region);
         const due = this.#due(region, seen);
         if (due === undefined) break;

@@ -5,6 +5,7 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder } from '#shared/segments/segment-name';
 import type { Logger } from '#shared/telemetry/log';
 
+import type { Compactor } from './compactor.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';
 
@@ -22,9 +23,13 @@ export interface GarbageOptions {
   readonly graceMs: number;
 }
 
+export interface CollectOptions extends GarbageOptions {
+  readonly compactor: Pick<Compactor, 'without'>;
+}
+
 /** One turn of file collection, unless somebody needs the files as they are: the next turn comes soon enough. */
 export async function collectFiles(
-  options: GarbageOptions,
+  options: CollectOptions,
   regions: Pick<Regions, 'open'>,
   log: Logger,
 ): Promise<void> {
@@ -41,12 +46,13 @@ export async function collectFiles(
 }
 
 /** Garbage always, and the orphans of regions that were not looked at in this life. */
-async function collectAll(options: GarbageOptions, regions: Pick<Regions, 'open'>, log: Logger): Promise<void> {
+async function collectAll(options: CollectOptions, regions: Pick<Regions, 'open'>, log: Logger): Promise<void> {
   await collectGarbage(options);
   const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
   while (unsearched.length > 0) {
     const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
-    const deleted = await collectOrphans(some, options);
+    // A merge may take longer than the grace time, and none of its files is named before all are there.
+    const deleted = await options.compactor.without(some, () => collectOrphans(some, options));
     for (const region of some) region.isSearched = true;
     if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
   }

@@ -11,6 +11,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
 
+import { objectCharge } from '../memtable/object-bytes.js';
 import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
@@ -106,7 +107,8 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
   const { batch, turn } = retake(region, record, options);
   if (batch.rowCount === 0) return 0;
-  const bytes = record.batch.length + record.definitions.length;
+  const charge = objectCharge(batch, options.memory.limitBytes);
+  const bytes = record.batch.length + record.definitions.length + charge;
   await admit(bytes, options);
   region.put(batch, turn, bytes);
   triggers.onPut(region);

@@ -1,9 +1,10 @@
 import type { Clock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
+import type { Segment } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
-import { timeIndexOf } from '#shared/schema/table-schema';
+import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 import type { Logger } from '#shared/telemetry/log';
 
@@ -56,9 +57,27 @@ function expireSegmentsOf(region: Region, nowNs: bigint, { compactor, metadata }
   });
 }
 
+/**
+ * A segment stays while an older one does that has rows of the same times: a longer `ttl` would show these again, the
+ * deleted ones too.
+ */
 function expiredPaths({ table, manifest }: Region, nowNs: bigint): string[] {
   const expiry = expiryNs(table, nowNs);
   if (expiry === undefined) return [];
   const unitNs = UNIT_NS[dataType(timeIndexOf(table).type).timeUnit ?? 'ns'];
-  return manifest.segments.filter(({ timeLast }) => timeLast * unitNs < expiry).map(({ path }) => path);
+  const paths: string[] = [];
+  /** With expired rows. */
+  const kept: Segment[] = [];
+  for (const segment of manifest.segments) {
+    const isOver = segment.timeLast * unitNs < expiry;
+    if (isOver && (isAppendOnly(table) || !kept.some((older) => mayHide(segment, older)))) paths.push(segment.path);
+    else if (segment.timeFirst * unitNs < expiry) kept.push(segment);
+  }
+  return paths;
+}
+
+/** Segments come in the order of versions. */
+function mayHide(segment: Segment, older: Segment): boolean {
+  if (older.sequenceTo > segment.sequenceFrom) return false;
+  return older.timeFirst <= segment.timeLast && older.timeLast >= segment.timeFirst;
 }

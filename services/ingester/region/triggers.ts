@@ -55,14 +55,17 @@ export class Triggers {
     return ageMs >= this.#options.flushIntervalMs * patience;
   }
 
+  /** The greatest regions first: as many as give back what is too much. */
   #relieveMemory(): void {
     const { flusher, regions, memory } = this.#options;
-    if (memory.usedBytes < memory.limitBytes * MEMORY_PRESSURE || flusher.busy > 1) return;
-    let greatest: Region | undefined;
-    for (const region of regions.open) {
-      if (region.open.heldBytes > (greatest?.open.heldBytes ?? 0)) greatest = region;
+    let excess = memory.usedBytes - memory.limitBytes * MEMORY_PRESSURE;
+    if (excess < 0 || flusher.busy > 1) return;
+    for (const region of [...regions.open].sort((a, b) => b.open.heldBytes - a.open.heldBytes)) {
+      const { heldBytes } = region.open;
+      if (heldBytes === 0 || excess < 0) return;
+      flusher.start(region);
+      excess -= heldBytes;
     }
-    if (greatest !== undefined) flusher.start(greatest);
   }
 
   #relieveLog(): void {

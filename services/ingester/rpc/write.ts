@@ -14,6 +14,7 @@ import { DELETIONS_MAX, OUTRUN } from '#shared/write/outrun';
 import { rowsOutside } from '#shared/write/times';
 
 import type { Ingester } from '../ingester.js';
+import { objectCharge } from '../memtable/object-bytes.js';
 import { notHere, type Region, type Turn } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
 import { readDefinitions } from './check-definitions.js';
@@ -30,7 +31,7 @@ const ADMISSION_MS_MAX = 10_000;
 export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
   checkForm(request);
   const region = await ingester.regions.serving(request, call);
-  const bytes = request.batch.length + request.definitions.length;
+  let bytes = request.batch.length + request.definitions.length;
   const waitMs = Math.min(ADMISSION_MS_MAX, call.deadlineMs - ingester.clock.nowMs());
   await ingester.memory.admit(bytes, call.signal, Math.max(0, waitMs));
   let isKept = false;
@@ -48,6 +49,9 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     // Before anything gets a number, since this may go on for hours.
     ingester.wal.checkRoom();
     const batch = decodeRowBatch(request.batch);
+    const charge = objectCharge(batch, ingester.memory.limitBytes);
+    ingester.memory.charge(charge);
+    bytes += charge;
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
     if (failure !== undefined) throw failure;

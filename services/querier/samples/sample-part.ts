@@ -1,7 +1,7 @@
 import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
-import { hasValue, type Column } from '#shared/rowbatch/column';
+import { hasValue, type Column, type FixedColumn } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { DELETED, OP } from '#shared/schema/segment-columns';
@@ -323,11 +323,7 @@ function appendCells(field: Field, cells: Cells): void {
   }
   const { numbers } = field;
   numbers.extend(base + to);
-  if (isRead && column.kind !== 'bytes') {
-    const { values } = column;
-    if (values instanceof Float64Array) numbers.setAll(values.subarray(from, to), base + from);
-    else for (let row = from; row < to; row++) numbers.set(base + row, Number(values[row]));
-  }
+  if (isRead && column.kind !== 'bytes') appendNumbers(numbers, column, base, from, to);
   if (column.validity === undefined) {
     field.missing?.extend(base + to);
     return;
@@ -335,6 +331,22 @@ function appendCells(field: Field, cells: Cells): void {
   field.missing ??= new FlagBlocks();
   field.missing.extend(base + to);
   for (let row = from; row < to; row++) if (!hasValue(column, row)) field.missing.set(base + row, 1);
+}
+
+function appendNumbers(
+  numbers: DoubleBlocks,
+  { type, values }: FixedColumn,
+  base: number,
+  from: number,
+  to: number,
+): void {
+  if (values instanceof Float64Array) {
+    numbers.setAll(values.subarray(from, to), base + from);
+  } else if (type === 'UInt64' && values instanceof BigInt64Array) {
+    for (let row = from; row < to; row++) numbers.set(base + row, Number(BigInt.asUintN(64, values[row])));
+  } else {
+    for (let row = from; row < to; row++) numbers.set(base + row, Number(values[row]));
+  }
 }
 
 /** Rows up to `length` that were not appended have no value. */

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+
+import { StorageRig } from '#test/support/storage-rig';
+import { tempFolder } from '#test/support/temp-folder';
+
+const DAY_NS = 86_400_000_000_000n;
+const DAYS = 6;
+/** As many segments of a day as are merged while rows come. */
+const SEGMENTS = 4;
+
+describe('merges that are asked for', () => {
+  const cleanUps: (() => void | Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  it('and those that are made in any case come one after the other', async () => {
+    let underWay = 0;
+    let most = 0;
+    const rig = await StorageRig.start(
+      tempFolder((cleanUp) => cleanUps.push(cleanUp)),
+      {
+        config: { compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, pieceRows: 1 << 19 } },
+        metadata: (service) => ({
+          replaceSegments: async (request, call) => {
+            most = Math.max(most, ++underWay);
+            try {
+              return await service.replaceSegments(request, call);
+            } finally {
+              underWay--;
+            }
+          },
+        }),
+      },
+    );
+    cleanUps.push(() => rig.stop());
+    const table = await rig.table('t');
+    for (let i = 0; i < SEGMENTS; i++) {
+      const rows = Array.from({ length: DAYS }, (_, day) => ({
+        host: 'x',
+        time: BigInt(day) * DAY_NS + BigInt(i),
+        a: i,
+      }));
+      await rig.write(table, rows);
+      await rig.flush(table);
+    }
+    await rig.compact(table);
+    expect(most).to.equal(1);
+    expect(rig.log.lines.filter(({ level }) => level === 'error')).to.deep.equal([]);
+    expect(await rig.count(table)).to.equal(DAYS * SEGMENTS);
+  });
+});

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+
+import type { Flusher } from '#services/ingester/region/flusher';
+import type { Region } from '#services/ingester/region/region';
+import type { Regions } from '#services/ingester/region/regions';
+import { Triggers } from '#services/ingester/region/triggers';
+import { MemoryBudget } from '#shared/limits/memory-budget';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** Regions that hold so many bytes each. @returns which of them a tick flushes, by their place. */
+function flushed(heldBytes: readonly number[], usedBytes: number, busy = 0): number[] {
+  const clock = new ManualClock();
+  const open = heldBytes.map((bytes) => ({ open: { heldBytes: bytes, rowCount: 0 } }) as unknown as Region);
+  const started: number[] = [];
+  const flusher: Pick<Flusher, 'busy' | 'start'> = { busy, start: (region) => started.push(open.indexOf(region)) };
+  const memory = new MemoryBudget({ name: 'memtable', limitBytes: 1000, clock });
+  memory.charge(usedBytes);
+  new Triggers({
+    ...{ memory, clock, flushBytes: 1e9, flushIntervalMs: 1e9, walBytesMax: 1e9, wal: () => undefined },
+    flusher: flusher as Flusher,
+    regions: { open } as unknown as Regions,
+  }).tick();
+  return started;
+}
+
+describe('Triggers', () => {
+  it('flush nothing while there is memory', () => {
+    expect(flushed([300, 299], 599)).to.deep.equal([]);
+  });
+
+  it('flush the greatest region when memory runs short', () => {
+    expect(flushed([100, 400, 120], 620)).to.deep.equal([1]);
+  });
+
+  it('flush as many as it takes where all are small', () => {
+    expect(flushed([10, 90, 80, 0, 100, 5], 850)).to.deep.equal([4, 1, 2]);
+    expect(flushed([10, 0, 20], 1000)).to.deep.equal([2, 0]);
+  });
+
+  it('wait for flushes that have begun', () => {
+    expect(flushed([500, 500], 1000, 2)).to.deep.equal([]);
+  });
+});
