@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { BUSY } from '#services/ingester/settings';
 import { StorageRig } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -20,7 +21,7 @@ describe('merges that are asked for', () => {
     const rig = await StorageRig.start(
       tempFolder((cleanUp) => cleanUps.push(cleanUp)),
       {
-        config: { compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, pieceRows: 1 << 19 } },
+        config: { compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, busy: BUSY, pieceRows: 1 << 19 } },
         metadata: (service) => ({
           replaceSegments: async (request, call) => {
             most = Math.max(most, ++underWay);
