@@ -16,12 +16,13 @@ export interface PreparedTable extends TablePart {
 }
 
 /** Turns the rows of a builder into a batch of its table; each row that is left out counts once. */
-export function prepareTable({ builder, index, fits }: ResolvedTable, timeType: string): PreparedTable {
+export function prepareTable({ builder, index, fits, refusal }: ResolvedTable, timeType: string): PreparedTable {
   const { table } = index;
   // A field that does not fit is finished under a number that no column has, for its nulls.
   const batch = builder.finish((name) => (fieldFits(builder, name, index) ? (index.byName.get(name)?.id ?? 0) : 0));
   const leaving = new LeavingRows(table.name, batch.rowCount);
-  if (!fits) leaveConflicts(builder, batch, index, leaving);
+  if (refusal !== undefined) leaving.refuse([...new Uint32Array(batch.rowCount).keys()], refusal);
+  else if (!fits) leaveConflicts(builder, batch, index, leaving);
   const from = dataType(timeType).timeUnit ?? 'ns';
   // The builder's own times stay what they are: it may be finished again, for the table that comes after this one.
   const times = from === index.timeUnit ? batch.times : batch.times.slice();
@@ -97,6 +98,11 @@ class LeavingRows {
     const existing = index.byName.get(column);
     if (existing?.kind === 'time') {
       this.refuse(rows, `column "${column}" is the time index of table "${this.#table}"`);
+      return;
+    }
+    const other = existing === undefined ? index.byFoldedName.get(column.toLowerCase()) : undefined;
+    if (other !== undefined) {
+      this.refuse(rows, `columns "${other.name}" and "${column}" of table "${this.#table}" differ only by letter case`);
       return;
     }
     const rowCount = this.#take(rows);

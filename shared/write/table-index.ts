@@ -6,6 +6,8 @@ import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 export interface TableIndex {
   readonly table: Table;
   readonly byName: ReadonlyMap<string, Column>;
+  /** By name in small letters: no two columns differ by letter case alone. */
+  readonly byFoldedName: ReadonlyMap<string, Column>;
   readonly timeIndex: Column;
   readonly timeUnit: TimeUnit;
   /** In order of `RegionInfo.index`. */
@@ -23,6 +25,7 @@ export function indexOf(table: Table): TableIndex {
     index = {
       table,
       byName: new Map(table.columns.map((column) => [column.name, column])),
+      byFoldedName: new Map(table.columns.map((column) => [column.name.toLowerCase(), column])),
       timeIndex,
       timeUnit: dataType(timeIndex.type).timeUnit ?? 'ns',
       regions: [...table.regions].sort((a, b) => a.index - b.index),

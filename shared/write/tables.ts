@@ -6,6 +6,7 @@ import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts
 import type { DroppedTable } from '#shared/discovery/table-map';
 import { invariant } from '#shared/errors/invariant';
 import type { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { indexOf, type TableIndex } from './table-index.js';
 import type { WriteOptions } from './writer-types.js';
 
@@ -29,10 +30,12 @@ export interface ResolvedTable {
   readonly index: TableIndex;
   /** Whether each column of the batch is in the table with the same type and use. */
   readonly fits: boolean;
+  /** Why the table takes no row of the batch; undefined if it does. */
+  readonly refusal: string | undefined;
 }
 
 /** How the columns of a batch stand to those of a table. */
-type Fit = 'fits' | 'conflicts' | 'lacks';
+type Fit = 'fits' | 'conflicts' | 'lacks' | 'foreign';
 
 /** New series between two looks at the clock, of 2 to 20 us each. */
 export const SERIES_PER_LOOK = 64;
@@ -59,9 +62,12 @@ export async function resolveTables(
     const fits: Fit[] = [];
     for (const [i, builder] of builders.entries()) {
       const table = found[i];
-      fits.push(table === undefined ? 'lacks' : await fit(builder, indexOf(table), clock));
+      if (table === undefined) fits.push('lacks');
+      else fits.push(isForeign(table, options) ? 'foreign' : await fit(builder, indexOf(table), clock));
     }
-    const lacking = [...builders.keys()].filter((i) => fits[i] === 'lacks' || (isDoubted && round === 0));
+    const lacking = [...builders.keys()].filter((i) => {
+      return fits[i] === 'lacks' || (isDoubted && round === 0 && fits[i] !== 'foreign');
+    });
     if (lacking.length === 0) return builders.map((builder, i) => resolved(builder, found[i], fits[i]));
     const wanted: EnsureTable[] = [];
     for (const i of lacking) {
@@ -82,7 +88,13 @@ export async function resolveTables(
 
 function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): ResolvedTable {
   invariant(table !== undefined, 'table that was resolved is missing');
-  return { builder, index: indexOf(table), fits: fits === 'fits' };
+  const refusal = fits === 'foreign' ? `table "${table.name}" holds the metrics of Prometheus remote write` : undefined;
+  return { builder, index: indexOf(table), fits: fits === 'fits', refusal };
+}
+
+/** Whether the table holds metrics, and the rows are none: a column that they add would be in the way of a label. */
+function isForeign({ options }: Table, { tableOptions }: WriteOptions): boolean {
+  return options[PHYSICAL_METRIC_TABLE] === 'true' && tableOptions[PHYSICAL_METRIC_TABLE] !== 'true';
 }
 
 async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Promise<Fit> {
@@ -90,8 +102,8 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
   for (const field of builder.fields) {
     if (field.setCount === 0) continue;
     const column = index.byName.get(field.name);
-    if (column === undefined) return 'lacks';
-    if (column.kind !== 'field' || column.type !== field.type.name) found = 'conflicts';
+    if (column === undefined && !index.byFoldedName.has(field.name.toLowerCase())) return 'lacks';
+    if (column?.kind !== 'field' || column.type !== field.type.name) found = 'conflicts';
   }
   const { tableId } = index.table;
   if (builder.columnsIn === tableId) return found;
@@ -111,8 +123,8 @@ function fitTags(series: SeriesEntry, index: TableIndex): Fit {
   let found: Fit = 'fits';
   for (const { name } of series.tags) {
     const column = index.byName.get(name);
-    if (column === undefined) return 'lacks';
-    if (column.kind !== 'tag' || column.type !== 'String') found = 'conflicts';
+    if (column === undefined && !index.byFoldedName.has(name.toLowerCase())) return 'lacks';
+    if (column?.kind !== 'tag' || column.type !== 'String') found = 'conflicts';
   }
   return found;
 }
@@ -126,9 +138,15 @@ async function ensureTable(
 ): Promise<EnsureTable> {
   const timeName = known === undefined ? options.timeIndex.name : indexOf(known).timeIndex.name;
   const columns = new Map<string, ColumnSpec>();
+  const folded = new Set([timeName.toLowerCase()]);
   const add = (name: string, type: string, kind: string): void => {
-    // Rows with such a name are refused one by one.
-    if (name !== timeName && !columns.has(name)) columns.set(name, columnSpec(name, type, kind));
+    // Rows with the name of the time, or with one that differs from another's by letter case alone, are refused one by one.
+    if (name === timeName || columns.has(name)) return;
+    const small = name.toLowerCase();
+    const other = known === undefined ? undefined : indexOf(known).byFoldedName.get(small);
+    if (folded.has(small) || (other !== undefined && other.name !== name)) return;
+    folded.add(small);
+    columns.set(name, columnSpec(name, type, kind));
   };
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {

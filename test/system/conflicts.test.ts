@@ -68,6 +68,24 @@ describe('schemas under writers', () => {
     });
   });
 
+  describe('letter case', () => {
+    it('tells no two columns apart: rows with the second name are left out, the others of the request are kept', async () => {
+      await accepts('m,Host=a Usage=1 1');
+      const name = 'columns "Usage" and "usage" of table "m" differ only by letter case';
+      await refuses('good v=1 1\nm,Host=a usage=2 2\nm,Host=a Usage=3 3\nother v=2 1', 400, name);
+      await refuses('m,host=a Usage=4 4\nm Usage=5 5', 400, 'columns "Host" and "host" of table "m"');
+      await refuses(`m ${TIME.toUpperCase()}=1,Usage=1 6`, 400, 'differ only by letter case');
+      await refuses('fresh Ab=1,aB=2 1\nfresh Ab=3 2', 400, 'columns "Ab" and "aB" of table "fresh"');
+      const answer = await almanac.post(V2, 'm,Host=a x=1 7\nm,hosT=a x=2 8');
+      expect([answer.status, /dropped=\d+/.exec(answer.text)?.[0]]).to.deep.equal([422, 'dropped=1']);
+      expect(await rows(`SELECT Usage FROM m WHERE Usage IS NOT NULL ORDER BY ${TIME}`)).to.deep.equal([[1], [3], [5]]);
+      expect(await rows('SELECT x FROM m WHERE x IS NOT NULL')).to.deep.equal([[1]]);
+      expect(await rows('SELECT v FROM good')).to.deep.equal([[1]]);
+      expect(await rows('SELECT v FROM other')).to.deep.equal([[2]]);
+      expect(await rows('SELECT Ab FROM fresh')).to.deep.equal([[3]]);
+    });
+  });
+
   it('widen by the new tags and fields of many writers at once, and lose nothing', async () => {
     const writers = 8;
     const rounds = 15;

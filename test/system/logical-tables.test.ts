@@ -250,6 +250,39 @@ describe('Metrics as tables of SQL', function () {
     expect(await rows(`SELECT count(*) FROM kept`)).to.deep.equal([[1]]);
   });
 
+  it('are written as metrics only, and the columns that hold them stay what they are', async () => {
+    await write([one({ __name__: 'guarded', job: 'a' })]);
+    const before = await rows(`DESCRIBE TABLE ${PHYSICAL}`);
+    for (const lines of [`${PHYSICAL} v=1 1`, `${PHYSICAL},job=a,w=x ${VALUE}=5 1`]) {
+      const { status, text } = await almanac.write(`fine x=1 1\n${lines}`);
+      expect([status, text.trim()]).to.deep.equal([
+        400,
+        `{"error":"partial write: table \\"${PHYSICAL}\\" holds the metrics of Prometheus remote write dropped=1"}`,
+      ]);
+    }
+    expect(await rows('SELECT x FROM fine')).to.deep.equal([[1]]);
+    for (const column of [VALUE, 'almanac_native_histogram', 'almanac_start_timestamp'].filter((name) => {
+      return before.some(([column]) => column === name);
+    })) {
+      const reason = `column '${column}': metrics are stored in it`;
+      expect(await fails(`ALTER TABLE ${PHYSICAL} DROP COLUMN ${column}`)).to.deep.equal([
+        ...[1004, `Not allowed to remove ${reason}`],
+      ]);
+      expect(await fails(`ALTER TABLE ${PHYSICAL} RENAME COLUMN ${column} TO x`)).to.deep.equal([
+        ...[1004, `Not allowed to rename ${reason}`],
+      ]);
+    }
+    expect((await fails(`ALTER TABLE ${PHYSICAL} RENAME COLUMN ${TIME} TO x`))[0]).to.equal(1004);
+    expect(await rows(`DESCRIBE TABLE ${PHYSICAL}`)).to.deep.equal(before);
+    await rows(`ALTER TABLE ${PHYSICAL} ADD COLUMN noted STRING`);
+    await rows(`ALTER TABLE ${PHYSICAL} DROP COLUMN noted`);
+    await write([one({ __name__: 'guarded', v: 'b' }, 2)]);
+    expect(await rows(`SELECT v, ${VALUE} FROM guarded ORDER BY 2`)).to.deep.equal([
+      [null, 1],
+      ['b', 2],
+    ]);
+  });
+
   it('stand behind a table of the same name', async () => {
     await rows('CREATE TABLE taken (x INT, ts TIMESTAMP TIME INDEX)');
     await rows('INSERT INTO taken VALUES (5, 1)');

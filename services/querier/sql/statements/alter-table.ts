@@ -1,10 +1,10 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { whyNoChange } from '#shared/schema/type-change';
 import { UTC, type Zone } from '#shared/time/zone';
 
+import { isMetricTable, sampleFields } from '../../samples/metric-table.js';
 import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../column-definition.js';
 import { Cursor } from '../cursor.js';
 import { defaultSql, NOW_SQL } from '../defaults.js';
@@ -148,6 +148,8 @@ function parseDrop(cursor: Cursor): Change {
         const text = `Not allowed to remove index column ${name} from table ${table.name}`;
         throw new AlmanacError('invalid_arguments', text);
       }
+      if (holdsMetrics(column, table))
+        throw refusal(`Not allowed to remove column '${name}': metrics are stored in it`);
       return { ...form, columns: form.columns.filter((it) => it !== column) };
     },
   };
@@ -183,11 +185,10 @@ function changedType(name: string, type: string): Change {
   });
 }
 
-function checkTypeChange({ name, kind, nullable, type: from }: Column, type: string, { options }: Table): void {
+function checkTypeChange({ name, kind, nullable, type: from }: Column, type: string, table: Table): void {
   if (kind === 'tag') throw refusal(`Not allowed to change primary key index column '${name}'`);
   if (kind === 'time') throw refusal(`Not allowed to change timestamp index column '${name}' datatype`);
-  if (PHYSICAL_METRIC_TABLE in options)
-    throw refusal(`Not allowed to change column '${name}': metrics are stored in it`);
+  if (isMetricTable(table)) throw refusal(`Not allowed to change column '${name}': metrics are stored in it`);
   if (!nullable) throw refusal(`column '${name}' must be nullable to ensure safe conversion.`);
   const why = whyNoChange(from, type);
   if (why === undefined) return;
@@ -209,6 +210,12 @@ function defaultAs({ name, defaultSql: text }: Column, type: string): string {
   }
 }
 
+/** Whether values, histograms or starts of metrics are in it. */
+function holdsMetrics({ id }: Column, table: Table): boolean {
+  if (!isMetricTable(table)) return false;
+  return sampleFields(table).some(({ columns }) => [columns.value, columns.histogram, columns.start].includes(id));
+}
+
 function refusal(text: string): AlmanacError {
   return new AlmanacError('invalid_arguments', text);
 }
@@ -226,6 +233,10 @@ function parseRenameColumn(cursor: Cursor): Change {
           'unsupported',
           `Not supported: tag "${name}" of table "${table.name}" cannot be renamed`,
         );
+      }
+      // Senders of metrics know it by its name.
+      if (holdsMetrics(column, table) || (column.kind === 'time' && isMetricTable(table))) {
+        throw refusal(`Not allowed to rename column '${name}': metrics are stored in it`);
       }
       if (wanted !== name && form.columns.some((it) => it.name === wanted)) {
         throw new AlmanacError('column_exists', `Column ${wanted} already exists in table ${table.name}`);
