@@ -26,6 +26,13 @@ export function metricTagOf<C extends ColumnLike>(table: TableLike<C>): C | unde
   return tagsOf(table).find(({ name }) => name === METRIC_NAME);
 }
 
+type Options = Readonly<Record<string, string>>;
+
+/** Whether a table holds metrics, and rows for it are none: a column that they add would be in the way of a label. */
+export function isForeignTo(table: { readonly options: Options }, wanted: Options): boolean {
+  return table.options[PHYSICAL_METRIC_TABLE] === 'true' && wanted[PHYSICAL_METRIC_TABLE] !== 'true';
+}
+
 export interface MetricNames {
   /** The physical metric table that is used when none is named. */
   readonly physicalTable: string;

@@ -6,7 +6,7 @@ import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts
 import type { DroppedTable } from '#shared/discovery/table-map';
 import { invariant } from '#shared/errors/invariant';
 import type { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
-import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { isForeignTo } from '#shared/schema/metric-table';
 import { indexOf, type TableIndex } from './table-index.js';
 import type { WriteOptions } from './writer-types.js';
 
@@ -63,7 +63,7 @@ export async function resolveTables(
     for (const [i, builder] of builders.entries()) {
       const table = found[i];
       if (table === undefined) fits.push('lacks');
-      else fits.push(isForeign(table, options) ? 'foreign' : await fit(builder, indexOf(table), clock));
+      else fits.push(isForeignTo(table, options.tableOptions) ? 'foreign' : await fit(builder, indexOf(table), clock));
     }
     const lacking = [...builders.keys()].filter((i) => {
       return fits[i] === 'lacks' || (isDoubted && round === 0 && fits[i] !== 'foreign');
@@ -90,11 +90,6 @@ function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): R
   invariant(table !== undefined, 'table that was resolved is missing');
   const refusal = fits === 'foreign' ? `table "${table.name}" holds the metrics of Prometheus remote write` : undefined;
   return { builder, index: indexOf(table), fits: fits === 'fits', refusal };
-}
-
-/** Whether the table holds metrics, and the rows are none: a column that they add would be in the way of a label. */
-function isForeign({ options }: Table, { tableOptions }: WriteOptions): boolean {
-  return options[PHYSICAL_METRIC_TABLE] === 'true' && tableOptions[PHYSICAL_METRIC_TABLE] !== 'true';
 }
 
 async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Promise<Fit> {

@@ -255,6 +255,16 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(await failureCode(find('other'))).to.equal('table_not_found');
       });
 
+      it('widens a table of metrics for metrics only', async () => {
+        const widened = async (name: string, physical: Readonly<Record<string, string>>): Promise<unknown> => {
+          const tables = [{ name: 'metrics', columns: [column(name, 'Float64', 'field'), TIME], options: physical }];
+          return (await service.ensureTables({ database: 'public', tables, create: true }, call)).tables[0].columns;
+        };
+        const made = await widened('value', { physical_metric_table: 'true' });
+        expect(await widened('v', {})).to.deep.equal(made);
+        expect(await widened('start', { physical_metric_table: 'true' })).to.have.length(3);
+      });
+
       it('makes no table where that is not wanted, but widens', async () => {
         const error = await failure(ensure('cpu', [TIME], false));
         expect(error.message).to.equal('Table `cpu` does not exist, and `auto_create_table` hint is disabled');

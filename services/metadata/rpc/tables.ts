@@ -15,7 +15,7 @@ import type {
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
-import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { isForeignTo, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
@@ -111,6 +111,8 @@ function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, de
 
 /** Adds the columns that the table lacks. Columns that exist stay as they are, whatever type was wanted. */
 function widen(catalog: Catalog, table: Table, wanted: EnsureTable): Table {
+  // A writer that has not heard of the table yet; it leaves its rows out once it has.
+  if (isForeignTo(table, wanted.options)) return table;
   const { database } = table;
   const names = new Set(table.columns.map((column) => column.name));
   const missing = wanted.columns.filter((column) => !names.has(column.name) && column.kind !== 'time');
