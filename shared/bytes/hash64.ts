@@ -36,15 +36,31 @@ export function hash64(bytes: Uint8Array, from: number, to: number, out: Uint32A
 
 /** A faster 32-bit hash, for tables in memory only: it may change. */
 export function hash32(bytes: Uint8Array, from: number, to: number): number {
-  let hash = 0x9747b28c;
+  let hash = SEED_32;
   let at = from;
   for (const end = to - 3; at < end; at += 4) {
     const word = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24);
-    hash = Math.imul(hash ^ word, A1);
-    hash ^= hash >>> 15;
+    hash = mixWord32(hash, word);
   }
-  for (; at < to; at++) hash = Math.imul(hash ^ bytes[at], B1);
-  return finish(hash ^ (to - from)) >>> 0;
+  for (; at < to; at++) hash = mixByte32(hash, bytes[at]);
+  return finish32(hash, to - from);
+}
+
+/** The steps of `hash32`, for those who look at the words themselves: first whole little-endian words, then bytes. */
+export const SEED_32 = 0x9747b28c;
+
+export function mixWord32(hash: number, word: number): number {
+  const mixed = Math.imul(hash ^ word, A1);
+  return mixed ^ (mixed >>> 15);
+}
+
+export function mixByte32(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, B1);
+}
+
+/** @param length how many bytes were hashed. */
+export function finish32(hash: number, length: number): number {
+  return finish(hash ^ length) >>> 0;
 }
 
 function mixLow(lane: number, word: number): number {

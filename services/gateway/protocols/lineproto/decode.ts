@@ -12,6 +12,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { BACKSLASH, COMMA, CR, DIGIT_0, EQUALS, LF, LOWER_I, MINUS, SPACE } from '#shared/bytes/ascii';
+import { hash32 } from '#shared/bytes/hash64';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
@@ -19,7 +20,10 @@ import { COLUMNS_MAX, NAME_BYTES_MAX } from '#shared/schema/names';
 import type { DataType } from '#shared/schema/data-type';
 
 import { columnNameProblem, findKeyEnd, keyNameProblem, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
+import { KeyOrder } from './key-order.js';
+import { KeyScan } from './key-scan.js';
 import { isBlank, isComment, LineBounds, skipBlank } from './line.js';
+import { RecentTimes } from './recent-times.js';
 import { Rejections } from './rejections.js';
 import type { FieldSlot, KnownKey, KnownTable, SeriesCache } from './series-cache.js';
 import { NanosecondTime, type Precision } from './timestamp.js';
@@ -54,27 +58,22 @@ export class LineDecoder {
   /** Behind the last line break: up to here no reader needs to ask for the end of the bytes. */
   readonly #fastEnd: number;
   readonly #options: DecodeOptions;
-  readonly #precision: Precision;
   readonly #cache: SeriesCache;
   readonly #batches: BatchSet;
   #at = 0;
   #checkedTo = 0;
   #fieldCount = 0;
 
-  /** The key that is expected next, and the one of the line before. */
-  #guess: KnownKey | undefined;
-  #previous: KnownKey | undefined = undefined;
+  readonly #order: KeyOrder;
   #epoch: number;
   #table: KnownTable | undefined = undefined;
   #builder: TableBuilder | undefined = undefined;
 
   readonly #now = new NanosecondTime();
-  readonly #time = new NanosecondTime();
-  /** The timestamp that `#time` was read from. */
-  #timeFrom = 0;
-  #timeLength = 0;
+  readonly #times: RecentTimes;
   readonly #value = new FieldValue();
   readonly #line = new LineBounds();
+  readonly #scan = new KeyScan();
 
   /** @param bytes must not change until the last slice is decoded. */
   constructor(bytes: Buffer, options: DecodeOptions, cache: SeriesCache, batches: BatchSet) {
@@ -82,10 +81,10 @@ export class LineDecoder {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#fastEnd = bytes.lastIndexOf(LF) + 1;
     this.#options = options;
-    this.#precision = options.precision;
     this.#cache = cache;
     this.#batches = batches;
-    this.#guess = cache.guess;
+    this.#order = new KeyOrder(cache.guess);
+    this.#times = new RecentTimes(bytes, options.precision);
     this.#epoch = cache.epoch;
     this.#now.setNow(options.nowNs, options.precision);
   }
@@ -103,7 +102,7 @@ export class LineDecoder {
     this.#checkSize();
     if (this.#at < this.#bytes.length) return false;
     this.#checkText(this.#bytes.length); // the last line may have begun in the checked part and ended behind it
-    if (this.#epoch === this.#cache.epoch) this.#cache.guess = this.#guess;
+    if (this.#epoch === this.#cache.epoch) this.#cache.guess = this.#order.expected;
     this.#cache.forgetBuilders(this.#batches.tables.keys());
     return true;
   }
@@ -117,7 +116,7 @@ export class LineDecoder {
         builder.startRow(known.entry);
         const next = this.#knownFields(known.table, builder, at + known.length + 1);
         if (next !== 0) {
-          this.#follow(known);
+          this.#order.follow(known);
           return next;
         }
         builder.undoRow();
@@ -129,29 +128,28 @@ export class LineDecoder {
   // --- lines that repeat what is known: 0 and undefined mean that the other reader must look -------------------------
 
   #knownKeyAt(at: number): KnownKey | undefined {
-    const guess = this.#guess;
-    if (guess !== undefined) {
-      const end = at + guess.length;
-      if (end < this.#fastEnd && this.#bytes[end] === SPACE && guess.equals(this.#view, at)) {
-        return guess.table.mayClash ? undefined : guess;
-      }
-    }
+    const { guess } = this.#order;
+    const known = guess !== undefined && this.#isKeyAt(guess, at) ? guess : this.#otherKeyAt(at);
+    return known?.table.mayClash === true ? undefined : known;
+  }
+
+  #otherKeyAt(at: number): KnownKey | undefined {
+    const { afterGuess, waiting } = this.#order;
+    if (afterGuess !== undefined && this.#isKeyAt(afterGuess, at)) return afterGuess;
+    if (waiting !== undefined && this.#isKeyAt(waiting, at)) return waiting;
     return this.#findKey(at);
   }
 
+  #isKeyAt(key: KnownKey, at: number): boolean {
+    const end = at + key.length;
+    return end < this.#fastEnd && this.#bytes[end] === SPACE && key.equals(this.#view, at);
+  }
+
+  /** A key with escapes is left to the other reader. */
   #findKey(at: number): KnownKey | undefined {
-    const bytes = this.#bytes;
-    let end = at;
-    while (bytes[end] !== SPACE) {
-      if (bytes[end] === LF) return undefined;
-      if (bytes[end] === BACKSLASH) {
-        end++;
-        if (bytes[end] === BACKSLASH || bytes[end] === LF) return undefined;
-      }
-      end++;
-    }
-    const known = this.#cache.find(bytes, this.#view, at, end);
-    return known?.table.mayClash === true ? undefined : known;
+    const scan = this.#scan;
+    if (!scan.scan(this.#view, at, this.#fastEnd)) return undefined;
+    return this.#cache.find(this.#view, at, scan.end, scan.hash);
   }
 
   #knownFields(table: KnownTable, builder: TableBuilder, from: number): number {
@@ -229,12 +227,11 @@ export class LineDecoder {
     const bytes = this.#bytes;
     let at = from;
     while (bytes[at] === SPACE) at++;
-    let time = this.#time;
-    if (at === from || bytes[at] === LF || bytes[at] === CR) {
-      time = this.#now;
-    } else {
+    let time: NanosecondTime = this.#now;
+    if (at > from && bytes[at] !== LF && bytes[at] !== CR) {
       const end = this.#knownTime(at);
       if (end === 0) return 0;
+      time = this.#times.latest;
       at = end;
       while (bytes[at] === SPACE) at++;
     }
@@ -244,28 +241,14 @@ export class LineDecoder {
     return at + 1;
   }
 
+  /** Where the timestamp at `at` ends, which is the latest one then. */
   #knownTime(at: number): number {
+    const times = this.#times;
+    if (times.find(at, this.#fastEnd)) return at + times.latest.length;
     const bytes = this.#bytes;
-    const end = at + this.#timeLength;
-    if (end > at && end < this.#fastEnd && (bytes[end] ^ DIGIT_0) > 9 && this.#isSameTime(at)) return end;
     let stop = bytes[at] === MINUS ? at + 1 : at;
     while ((bytes[stop] ^ DIGIT_0) <= 9) stop++;
-    return this.#readTime(at, stop) === '' ? stop : 0;
-  }
-
-  /** From the end, where timestamps differ. */
-  #isSameTime(at: number): boolean {
-    const bytes = this.#bytes;
-    const known = this.#timeFrom;
-    for (let i = this.#timeLength - 1; i >= 0; i--) if (bytes[at + i] !== bytes[known + i]) return false;
-    return true;
-  }
-
-  #readTime(from: number, to: number): string {
-    const reason = this.#time.parse(this.#bytes, from, to, this.#precision);
-    this.#timeFrom = from;
-    this.#timeLength = reason === '' ? to - from : 0;
-    return reason;
+    return times.read(at, stop) === '' ? stop : 0;
   }
 
   // --- all lines -----------------------------------------------------------------------------------------------------
@@ -292,7 +275,7 @@ export class LineDecoder {
     if (bytes[start] === COMMA) return 'missing measurement';
     const keyEnd = findKeyEnd(bytes, start, end);
     if (keyEnd - start > KEY_BYTES_MAX) return tooLong(keyEnd - start);
-    const found = this.#cache.find(bytes, this.#view, start, keyEnd);
+    const found = this.#cache.find(this.#view, start, keyEnd, hash32(bytes, start, keyEnd));
     const parsed = found === undefined ? parseKey(bytes, start, keyEnd) : KNOWN;
     if (typeof parsed === 'string') return parsed;
     let fields = keyEnd;
@@ -304,7 +287,7 @@ export class LineDecoder {
     const builder = this.#builderOf(known.table);
     builder.startRow(known.entry);
     const reason = this.#decodeFields(known, builder, fields, end);
-    if (reason === '') this.#follow(known);
+    if (reason === '') this.#order.follow(known);
     else builder.undoRow();
     return reason;
   }
@@ -392,29 +375,21 @@ export class LineDecoder {
     }
     let stop = at;
     while (stop < end && bytes[stop] !== SPACE) stop++;
-    const reason = this.#readTime(at, stop);
+    const reason = this.#times.read(at, stop);
     if (reason !== '') return reason;
     while (stop < end && bytes[stop] === SPACE) stop++;
     if (stop < end) return 'point is invalid';
-    builder.endRow(this.#time.low, this.#time.high);
+    builder.endRow(this.#times.latest.low, this.#times.latest.high);
     return '';
   }
 
   // --- what both use -------------------------------------------------------------------------------------------------
 
-  #follow(known: KnownKey): void {
-    const previous = this.#previous;
-    if (previous !== undefined && previous.next !== known) previous.next = known;
-    this.#previous = known;
-    this.#guess = known.next;
-  }
-
   /** A chain of guesses would keep keys in memory that the cache has let go. */
   #forgetOldGuesses(): void {
     if (this.#epoch === this.#cache.epoch) return;
     this.#epoch = this.#cache.epoch;
-    this.#guess = undefined;
-    this.#previous = undefined;
+    this.#order.forget();
   }
 
   #builderOf(table: KnownTable): TableBuilder {

@@ -169,10 +169,14 @@ export class SeriesCache {
     memory.add(this);
   }
 
-  /** The key `bytes[from, to)`, if it is known. */
-  find(bytes: Uint8Array, view: DataView, from: number, to: number): KnownKey | undefined {
+  /**
+   * The key in `[from, to)`, if it is known.
+   *
+   * @param hash `hash32` of its bytes.
+   */
+  find(view: DataView, from: number, to: number, hash: number): KnownKey | undefined {
     const length = to - from;
-    let known = this.#keys.get(hash32(bytes, from, to) | 0);
+    let known = this.#keys.get(hash | 0);
     while (known !== undefined && (known.length !== length || !known.equals(view, from))) known = known.sameHash;
     return known;
   }

@@ -90,11 +90,15 @@ export class NanosecondTime {
   /** Sets +-(seconds x 10^9 + restNs). Products are cut so that none is beyond 2^53. */
   #set(seconds: number, restNs: number, isNegative: boolean): string {
     if (seconds > SECONDS_MAX || (seconds === SECONDS_MAX && restNs > REST_NS_MAX)) return OUT_OF_RANGE;
-    const upper = Math.floor(seconds / 65_536) * BILLION;
-    const lower = (seconds % 65_536) * BILLION + restNs;
-    const sum = (upper % 65_536) * 65_536 + lower;
-    let low = sum % TWO_32;
-    let high = Math.floor(upper / 65_536) + Math.floor(sum / TWO_32);
+    // Rests by subtraction, which is exact here and takes a tenth of the time of `%` on doubles.
+    const upperSeconds = Math.floor(seconds / 65_536);
+    const upper = upperSeconds * BILLION;
+    const lower = (seconds - upperSeconds * 65_536) * BILLION + restNs;
+    const highest = Math.floor(upper / 65_536);
+    const sum = (upper - highest * 65_536) * 65_536 + lower;
+    const carry = Math.floor(sum / TWO_32);
+    let low = sum - carry * TWO_32;
+    let high = highest + carry;
     if (isNegative) {
       high = low === 0 ? -high : -high - 1;
       low = -low;

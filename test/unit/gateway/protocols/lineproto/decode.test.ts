@@ -7,6 +7,7 @@ import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache'
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
+import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 import { rowsOf, type PlainRow } from '#test/support/batch-rows';
 
 const NOW_NS = 1_700_000_000_123_456_789n;
@@ -60,6 +61,36 @@ function failure(run: () => unknown): AlmanacError {
 }
 
 describe('LineDecoder', () => {
+  it('reads known series in any order, with few and with many times', () => {
+    const random = new SeededRandom(4);
+    const keys = Array.from({ length: 40 }, (_, i) => `m${i % 3},host=${'h'.repeat(i % 7)}${i},a\\ b=é\\ ${i}`);
+    keys.push('m', 'm,host=h', 'm,host=hh', 'm\\ x,host=h');
+    const cache = newCache();
+    for (let round = 0; round < 30; round++) {
+      const times = Array.from({ length: 1 + (round % 8) }, () => `${random.below(3) - 1}${random.below(1e9)}`);
+      const order = Array.from(
+        { length: 60 },
+        (_, i) => keys[random.below(5) > 0 ? i % keys.length : random.below(44)],
+      );
+      const text = order.map((key, i) => `${key} f=${i}i ${random.pick(times)}\n`).join('');
+      expect(decode(text, {}, cache).rows, text).to.deep.equal(decode(text).rows);
+    }
+  });
+
+  it('reads all times that fit, to the nanosecond', () => {
+    const random = new SeededRandom(5);
+    const units = { ns: 1n, us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n } as const;
+    for (const [precision, unit] of Object.entries(units)) {
+      for (let i = 0; i < 300; i++) {
+        const digits = BigInt(random.below(1e9)) * 1_000_000_000n + BigInt(random.below(1e9));
+        const time = (digits % 10n ** BigInt(1 + random.below(18))) * (i % 2 === 0 ? 1n : -1n);
+        if (time * unit > 9_223_372_036_854_775_806n || time * unit < -9_223_372_036_854_775_806n) continue;
+        const [row] = decode(`m f=1 ${time}\n`, { precision: precision as DecodeOptions['precision'] }).rows;
+        expect(row.timeNs, `${time} ${precision}`).to.equal(time * unit);
+      }
+    }
+  });
+
   it('reads keys, fields of all types and the timestamp', () => {
     expect(onlyRow('weather,city=Oslo\\ Sentrum,c=no temp=3.5,wet=t,note="a \\"b\\", c",n=-7i,u=8u 17')).to.deep.equal({
       table: 'weather',

@@ -51,6 +51,35 @@ describe('SeriesCache', () => {
     expect(chainLength(cache)).to.be.lessThan(70);
   });
 
+  describe('the guess of the next key', () => {
+    const body = (hosts: string): string => Array.from(hosts, (host) => `m,host=${host} f=1 1\n`).join('');
+
+    /** The order that is expected from the first key on. */
+    function learned(...bodies: readonly string[]): string {
+      const cache = new SeriesCache(new SeriesMemory(100_000));
+      for (const hosts of bodies) decode(body(hosts), cache);
+      let hosts = '';
+      for (let key = cache.guess; key !== undefined && hosts.length < 12; key = key.next) {
+        hosts += Buffer.from(key.entry.tags[0].value).toString();
+      }
+      return hosts;
+    }
+
+    it('is the order in which keys came before', () => {
+      expect(learned('abcdef'.repeat(3), 'abc')).to.equal('defabcdefabc');
+    });
+
+    it('stays what it was when keys come in between, or are left out', () => {
+      expect(learned('abcdef'.repeat(3), 'abecdebfabacddecf'.repeat(3))).to.equal('abcdefabcdef');
+      expect(learned('abcdef'.repeat(3), 'acdfbcdeabdef'.repeat(3))).to.equal('abcdefabcdef');
+    });
+
+    it('follows an order that has changed', () => {
+      expect(learned('abcdefghijkl'.repeat(3), 'lkjihgfedcba'.repeat(4))).to.equal('lkjihgfedcba');
+      expect(learned('abcdef'.repeat(3), 'abxyef'.repeat(3))).to.equal('abxyefabxyef');
+    });
+  });
+
   it('has one for each database, within one memory', () => {
     const caches = new SeriesCaches(new SeriesMemory(30_000), (memory) => new SeriesCache(memory));
     const first = caches.of('a');
