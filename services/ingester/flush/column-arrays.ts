@@ -56,6 +56,8 @@ export interface ArraysOptions {
   /** Rows of the generation that the plan is of. */
   readonly rowCount: number;
   readonly hasMetrics: boolean;
+  /** Whether rows may be put to one place, where what has no value leaves what is there. */
+  readonly isMerged: boolean;
 }
 
 /** Rows that are taken together from many batches: `(sid, time, fields ..)`, the columns of `generationColumns`. */
@@ -72,7 +74,7 @@ export class ColumnArrays {
   readonly #byId: ReadonlyMap<number, FieldArrays>;
 
   /** @param length rows at most. */
-  constructor({ table, plan, rowCount, hasMetrics }: ArraysOptions, length: number) {
+  constructor({ table, plan, rowCount, hasMetrics, isMerged }: ArraysOptions, length: number) {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
     this.#sids = new Uint32Array(length);
     this.#metrics = hasMetrics ? new Uint32Array(length) : undefined;
@@ -82,7 +84,8 @@ export class ColumnArrays {
       const field = plan.get(id);
       if (field === undefined) continue;
       const isSparse = field.hasNulls || field.rowCount < rowCount;
-      const options = { columnId: id, type, validity: isSparse ? new Uint8Array((length + 7) >> 3) : undefined };
+      const validity = isSparse ? new Uint8Array((length + 7) >> 3) : undefined;
+      const options = { columnId: id, type, validity, isMerged };
       byId.set(id, arraysOf(options, field.widest, length));
     }
     this.#byId = byId;
@@ -98,7 +101,7 @@ export class ColumnArrays {
 
   /** Copies rows of a batch to their places. */
   put(batch: RowBatch, chosen: Chosen): void {
-    moveWords(batch.times, this.#times, chosen);
+    moveTimes(batch.times, this.#times, chosen);
     for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, chosen);
   }
 
@@ -128,6 +131,7 @@ interface FieldOptions {
   readonly type: string;
   /** Undefined: all rows have a value. */
   readonly validity: Uint8Array<ArrayBuffer> | undefined;
+  readonly isMerged: boolean;
 }
 
 /** An array that holds the values of all batches; dates and timestamps have the width that the engine wants. */
@@ -155,10 +159,11 @@ class FixedArrays implements FieldArrays {
   }
 
   put(column: Column, chosen: Chosen): void {
-    const { validity } = this.#options;
+    const { validity, isMerged } = this.#options;
     if (column.kind !== 'fixed') return;
-    moveWords(column.values, this.#values, chosen);
-    if (validity !== undefined) this.#nullCount += markValues(column, validity, chosen);
+    const put = isMerged && column.validity !== undefined ? withValues(column, chosen) : chosen;
+    moveWords(column.values, this.#values, put);
+    if (validity !== undefined) this.#nullCount += markValues(column, validity, put);
   }
 
   column(): ChunkColumn {
@@ -207,6 +212,17 @@ class BytesArrays implements FieldArrays {
   }
 }
 
+/** Those that have a value. */
+function withValues(column: Column, { rows, places, count }: Chosen): Chosen {
+  const chosen = { rows: new Uint32Array(count), places: new Uint32Array(count), count: 0 };
+  for (let i = 0; i < count; i++) {
+    if (!hasValue(column, rows[i])) continue;
+    chosen.rows[chosen.count] = rows[i];
+    chosen.places[chosen.count++] = places[i];
+  }
+  return chosen;
+}
+
 /** Sets the bits of rows that have a value; returns how many have none. */
 function markValues(column: Column, validity: Uint8Array, { rows, places, count }: Chosen): number {
   let nullCount = 0;
@@ -215,6 +231,10 @@ function markValues(column: Column, validity: Uint8Array, { rows, places, count 
     else nullCount++;
   }
   return nullCount;
+}
+
+export function moveTimes(source: BigInt64Array, target: BigInt64Array, chosen: Chosen): void {
+  movePairs(pairs(source), pairs(target), chosen);
 }
 
 /** `target[places[i]] = source[rows[i]]`, as words: no BigInt is made, NaN keeps its bits. */
@@ -239,7 +259,7 @@ function moveSame(source: FixedValues, target: FixedValues, chosen: Chosen): voi
   }
 }
 
-function pairs({ buffer, byteOffset, length }: FixedValues): Int32Array {
+function pairs({ buffer, byteOffset, length }: FixedValues | BigInt64Array): Int32Array {
   return new Int32Array(buffer, byteOffset, length * 2);
 }
 

@@ -15,7 +15,7 @@ import type { LocalStore, PublishedFile } from '#shared/segments/local-store';
 import { regionFolder, segmentPath, seriesPath } from '#shared/segments/segment-name';
 import { withTypes } from '#shared/schema/former-types';
 import { OP, withOps } from '#shared/schema/segment-columns';
-import { isAppendOnly } from '#shared/schema/table-schema';
+import { isAppendOnly, mergeModeOf } from '#shared/schema/table-schema';
 import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
 import type { SeriesRegistry } from '../memtable/series-registry.js';
@@ -24,7 +24,8 @@ import { ColumnArrays, planColumns } from './column-arrays.js';
 import { integerWidths } from './integer-widths.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
-import { pieceEnds, slicesOf, WindowRows, type Part } from './sorted-rows.js';
+import { pieceEnds, slicesOf, WindowRows } from './sorted-rows.js';
+import type { Versions } from './time-order.js';
 import { windowLength, windowsOf } from './windows.js';
 
 export interface FlushDeps {
@@ -107,8 +108,20 @@ const PIECE_ROWS = 262_144;
 /** Cells that are brought into order at a time; more would take memory, fewer more passes over the generation. */
 const SLICE_CELLS = 8 * 1024 * 1024;
 
+function versionsOf(table: Table): Versions {
+  if (isAppendOnly(table)) return 'all';
+  return mergeModeOf(table) === 'last_row' ? 'newest' : 'merged';
+}
+
 function sliceRows(table: Table): number {
   return Math.max(8, Math.floor(SLICE_CELLS / cellsOf(table)) & ~7);
+}
+
+/** Rows of a segment that the engine was handed. */
+interface HandedRows {
+  readonly rowCount: number;
+  /** Whether they are in order, and each is the only one of its key where keys are. */
+  readonly isFinal: boolean;
 }
 
 class Attempt {
@@ -122,6 +135,8 @@ class Attempt {
   readonly #relation: string;
   readonly #seriesRelation: string;
   readonly #ops: Ops;
+  /** What is done with them before the engine has the rows; undefined: it does all. */
+  readonly #versions: Versions | undefined;
   /** With operations, if rows have such. */
   readonly #table: Table;
   /** The same with the types that the rows have: older ones where fields got others meanwhile. */
@@ -144,6 +159,7 @@ class Attempt {
     this.#order = metrics === undefined ? undefined : orderByMetric(metrics);
     const widths = integerWidths(job.generation);
     this.#ops = !widths.has(OP.id) ? 'none' : job.generation.lateToSealed === undefined ? 'dropped' : 'kept';
+    this.#versions = this.#ops === 'none' ? versionsOf(job.table) : undefined;
     this.#table = this.#ops === 'none' ? job.table : withOps(job.table);
     this.#held = withTypes(this.#table, job.generation.types);
     this.#columns = generationColumns(this.#held, widths, this.#order !== undefined);
@@ -156,7 +172,9 @@ class Attempt {
     const slices = new Slices(this.#deps.clock);
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const plan = await planColumns(generation, slices);
-    const options = { table, plan, rowCount: generation.rowCount, hasMetrics: this.#order !== undefined };
+    const hasMetrics = this.#order !== undefined;
+    const isMerged = this.#versions === 'merged';
+    const options = { table, plan, rowCount: generation.rowCount, hasMetrics, isMerged };
     const segments: Segment[] = [];
     for (const window of windows) {
       const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, slices);
@@ -164,14 +182,15 @@ class Attempt {
       const ends = pieceEnds(counts, PIECE_ROWS);
       for (const slice of slicesOf(ends, sliceRows(table))) {
         const arrays = new ColumnArrays(options, slice.length);
-        await rows.place(slice, counts, arrays);
+        const placed = await rows.place(slice, counts, arrays, this.#versions);
         const columns = arrays.columns();
-        for (const part of slice.parts) {
+        for (const [i, part] of slice.parts.entries()) {
           const begin = part.piece === 0 ? 0 : ends[part.piece - 1];
-          await this.#append(part, part.from === begin, columns);
+          await this.#append(part.at, placed[i].end, part.from === begin, columns);
           const end = ends[part.piece];
           if (part.to < end) continue;
-          const segment = await this.#writeSegment(end - begin, segments.length);
+          const rowCount = part.isWhole ? placed[i].end - part.at : end - begin;
+          const segment = await this.#writeSegment({ rowCount, isFinal: placed[i].isOrdered }, segments.length);
           if (segment !== undefined) segments.push(segment);
         }
       }
@@ -179,12 +198,12 @@ class Attempt {
     return segments;
   }
 
-  /** Hands rows of a segment to the engine. @param isFirst whether they are its first. */
-  async #append({ at, from, to }: Part, isFirst: boolean, columns: readonly ChunkColumn[]): Promise<void> {
+  /** Hands rows `[from, to)` to the engine. @param isFirst whether they are the first of their segment. */
+  async #append(from: number, to: number, isFirst: boolean, columns: readonly ChunkColumn[]): Promise<void> {
     if (isFirst) await this.#make(this.#relation, this.#columns);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
-      const rows = { from: at, to: at + to - from, cells: cellsOf(this.#held) };
+      const rows = { from, to, cells: cellsOf(this.#held) };
       await appendRows(writer, columns, rows, () => this.#deps.clock.turn());
     } finally {
       writer.close();
@@ -212,23 +231,30 @@ class Attempt {
   }
 
   /**
-   * Writes the rows that the engine was handed, in order, to a file.
+   * Writes the rows that the engine was handed to a file.
    *
-   * @param expected how many they are.
    * @returns undefined if all of them were deleted.
    */
-  async #writeSegment(expected: number, part: number): Promise<Segment | undefined> {
+  async #writeSegment(rows: HandedRows, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
-    const { types, late: lateRows } = generation;
-    const source = { relation: this.#relation, table, types, hasMetrics, late: lateRows, ops: this.#ops };
+    const merged = rows.isFinal ? undefined : generation.late;
+    const source = {
+      relation: this.#relation,
+      table,
+      types: generation.types,
+      hasMetrics,
+      late: merged,
+      ops: this.#ops,
+    };
     const scratch = this.#scratchPath(String(part));
     const copied = await this.#connection.run(copySegment(source, scratch));
     const rowCount = copied.rowsChanged;
     const bounds = await firstRow(this.#connection, segmentBounds(source));
-    const [rows, sidFirst, sidLast, first, last, metricFirst, metricLast] = bounds;
-    const isWhole = Number(rows) === expected && rowCount <= expected && (rowCount > 0 || this.#ops === 'dropped');
-    invariant(isWhole, `flush wrote ${rowCount} of ${Number(rows)} of ${expected} rows`);
+    const [found, sidFirst, sidLast, first, last, metricFirst, metricLast] = bounds;
+    const expected = rows.rowCount;
+    const isWhole = Number(found) === expected && rowCount <= expected && (rowCount > 0 || this.#ops === 'dropped');
+    invariant(isWhole, `flush wrote ${rowCount} of ${Number(found)} of ${expected} rows`);
     await this.#drop(this.#relation);
     if (rowCount === 0) {
       await this.#deps.fs.remove(scratch);

@@ -1,15 +1,16 @@
 /**
  * Brings the rows of a generation into the order of their series by counting, in time that grows with the rows alone.
  *
- * Rows of a series keep the order in which they were put: without late rows that is the order of time, and the engine has
- * nothing left to sort. Rows are read as they lie and written to one place a series: scraped data changes its series with
+ * Rows of a series keep the order in which they were put: without late rows that is the order of time. Where some are
+ * late, their times are read first, and say where the rows go. Rows are read as they lie and written to one place a series: scraped data changes its series with
  * each row, and reading it series by series misses the processor's caches at each.
  */
 import type { Slices } from '#shared/clock/slices';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
-import type { Chosen, ColumnArrays } from './column-arrays.js';
+import { moveTimes, type Chosen, type ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
+import { TimeOrder, type Versions } from './time-order.js';
 import type { TimeWindow } from './windows.js';
 
 /** Rows of one segment that are in memory in order at one time. */
@@ -21,6 +22,16 @@ export interface Part {
   readonly to: number;
   /** Where they begin in the arrays of their slice: a multiple of 8, because validity is handed on by bytes. */
   readonly at: number;
+  /** Whether they are all rows of their segment. */
+  readonly isWhole: boolean;
+}
+
+/** What became of a part. */
+export interface Placed {
+  /** Behind its last row: older versions of others may be left out. */
+  readonly end: number;
+  /** Whether the rows of each series are in order of time, and what `versions` says was done. */
+  readonly isOrdered: boolean;
 }
 
 /** What is in memory at one time: some whole segments, or a part of one. */
@@ -28,6 +39,12 @@ export interface Slice {
   readonly parts: readonly Part[];
   /** Of its arrays, with gaps between parts. */
   readonly length: number;
+}
+
+type PlacedSoFar = { -readonly [K in keyof Placed]: Placed[K] };
+
+function notPlaced({ at, isWhole }: Part, isLate: boolean, order: TimeOrder | undefined): PlacedSoFar {
+  return { end: at, isOrdered: !isLate || (order !== undefined && isWhole) };
 }
 
 /** Rows of a batch that are moved together. */
@@ -62,29 +79,75 @@ export class WindowRows {
     return counts;
   }
 
-  /** Writes the rows of a slice to their places. */
-  async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays): Promise<void> {
+  /**
+   * Writes the rows of a slice to their places.
+   *
+   * @param versions undefined: late rows stay in order of arrival.
+   * @returns what became of each part.
+   */
+  async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays, versions?: Versions): Promise<Placed[]> {
     const next = firstPlaces(slice, counts);
+    const isLate = this.#isLate();
+    const order = isLate && versions !== undefined ? await this.#timeOrder(slice, next, versions) : undefined;
+    const placed = slice.parts.map((part) => notPlaced(part, isLate, order));
+    let index = 0;
     for (const [place, first] of next.entries()) {
       const [from, to] = [Math.max(0, first), Math.min(first + counts[place], slice.length)];
       if (from >= to) continue;
+      while (index + 1 < placed.length && from >= slice.parts[index + 1].at) index++;
+      const part = placed[index];
+      const begin = part.end;
+      if (order === undefined) part.end = to;
+      else if (slice.parts[index].isWhole) await this.#placeInTime(order, from, to, part);
+      else part.end = order.keep(from, to);
       const sid = this.#order?.sids[place] ?? place;
-      arrays.setSeries(sid, this.#order?.metrics[sid], from, to);
+      arrays.setSeries(sid, this.#order?.metrics[sid], begin, part.end);
       if (this.#slices.isOver(to - from)) await this.#slices.turn();
     }
+    await this.#eachChosen({ next, length: slice.length, places: order?.places }, (held, chosen) => {
+      arrays.put(held.batch, chosen);
+      return chosen.count * arrays.width;
+    });
+    return placed;
+  }
+
+  /** Places the rows of a series in order of time behind those that the part has. */
+  async #placeInTime(order: TimeOrder, from: number, to: number, part: PlacedSoFar): Promise<void> {
+    order.take(from, to);
+    for (; !order.isSorted; order.sortFurther()) if (this.#slices.isOver(to - from)) await this.#slices.turn();
+    part.end = order.place(part.end);
+  }
+
+  /** Whether some row of the window may be late. */
+  #isLate(): boolean {
+    const window = this.#window;
+    return this.#generation.batches.some(({ late }) => {
+      return late !== undefined && (window === undefined || (late.first < window.to && late.last >= window.from));
+    });
+  }
+
+  /** @param next where the first row of each series goes in order of arrival. */
+  async #timeOrder({ length }: Slice, next: Int32Array, versions: Versions): Promise<TimeOrder> {
+    const times = new BigInt64Array(length);
+    await this.#eachChosen({ next: next.slice(), length, places: undefined }, ({ batch }, chosen) => {
+      moveTimes(batch.times, times, chosen);
+      return chosen.count;
+    });
+    return new TimeOrder(times, versions);
+  }
+
+  /** Calls `use` for rows of the window that are of the slice; it tells what that cost. */
+  async #eachChosen(
+    target: Pick<Choice, 'next' | 'length' | 'places'>,
+    use: (held: HeldBatch, chosen: Chosen) => number,
+  ): Promise<void> {
     const chosen: Chosen = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
-        choose(
-          held,
-          insideOf(held, this.#window, run),
-          { run, next, length: slice.length, order: this.#order },
-          chosen,
-        );
-        if (chosen.count > 0) arrays.put(held.batch, chosen);
-        const moved = chosen.count * arrays.width;
-        if (this.#slices.isOver(run.to - run.from + moved)) await this.#slices.turn();
+        choose(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, chosen);
+        const work = chosen.count > 0 ? use(held, chosen) : 0;
+        if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.turn();
       }
     }
   }
@@ -148,6 +211,8 @@ interface Choice {
   /** By place of the series: where its next row goes; outside of the slice it is negative or beyond `length`. */
   readonly next: Int32Array;
   readonly length: number;
+  /** By place in order of arrival: the final one, -1 for rows that are left out; undefined: they are the same. */
+  readonly places: Int32Array | undefined;
   readonly order: SeriesOrder | undefined;
 }
 
@@ -155,7 +220,7 @@ interface Choice {
 function choose(
   { batch: { seriesIndex }, sids }: HeldBatch,
   inside: Uint8Array | undefined,
-  { run: { from, to }, next, length, order }: Choice,
+  { run: { from, to }, next, length, places: finalPlaces, order }: Choice,
   chosen: Chosen,
 ): void {
   const { rows, places } = chosen;
@@ -164,8 +229,10 @@ function choose(
   for (let row = from; row < to; row++) {
     if (inside?.[row - from] === 0) continue;
     const sid = sids[seriesIndex[row]];
-    const place = next[placeOf === undefined ? sid : placeOf[sid]]++;
-    if (place < 0 || place >= length) continue;
+    const arrived = next[placeOf === undefined ? sid : placeOf[sid]]++;
+    if (arrived < 0 || arrived >= length) continue;
+    const place = finalPlaces === undefined ? arrived : finalPlaces[arrived];
+    if (place < 0) continue;
     rows[chosenCount] = row;
     places[chosenCount++] = place;
   }
@@ -214,7 +281,7 @@ export function slicesOf(ends: readonly number[], sliceRows: number): Slice[] {
     for (let from = begin; from < end; from += sliceRows) {
       if (from > begin) finish();
       const to = Math.min(from + sliceRows, end);
-      parts.push({ piece, from, to, at: length });
+      parts.push({ piece, from, to, at: length, isWhole: from === begin && to === end });
       length += (to - from + 7) & ~7;
     }
   }
