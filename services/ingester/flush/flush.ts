@@ -135,7 +135,7 @@ class Attempt {
   readonly #relation: string;
   readonly #seriesRelation: string;
   readonly #ops: Ops;
-  /** What is done with them before the engine has the rows; undefined: it does all. */
+  /** What becomes of versions of a row before the engine has them; undefined: it merges them. */
   readonly #versions: Versions | undefined;
   /** With operations, if rows have such. */
   readonly #table: Table;
@@ -173,7 +173,7 @@ class Attempt {
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const plan = await planColumns(generation, slices);
     const hasMetrics = this.#order !== undefined;
-    const isMerged = this.#versions === 'merged';
+    const isMerged = this.#versions === 'merged' && generation.late !== undefined;
     const options = { table, plan, rowCount: generation.rowCount, hasMetrics, isMerged };
     const segments: Segment[] = [];
     for (const window of windows) {
@@ -238,13 +238,12 @@ class Attempt {
   async #writeSegment(rows: HandedRows, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
-    const merged = rows.isFinal ? undefined : generation.late;
     const source = {
       relation: this.#relation,
       table,
       types: generation.types,
       hasMetrics,
-      late: merged,
+      late: rows.isFinal ? undefined : generation.late,
       ops: this.#ops,
     };
     const scratch = this.#scratchPath(String(part));

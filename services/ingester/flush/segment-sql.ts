@@ -63,7 +63,7 @@ export interface SegmentSource {
   readonly types: ReadonlyMap<number, string>;
   /** Whether its series have metric numbers: they are sorted by them first. */
   readonly hasMetrics: boolean;
-  /** Where the generation may hold several versions of a row. */
+  /** Where there may be several versions of a row; undefined: there are none, and rows are in order. */
   readonly late: TimeBand | undefined;
   readonly ops: Ops;
 }
@@ -74,7 +74,7 @@ export interface SegmentSource {
  */
 export type Ops = 'none' | 'kept' | 'dropped';
 
-/** Writes the rows, each once, sorted by metric, series and time: without late rows they are so already. */
+/** Writes the rows, each once, sorted by metric, series and time. */
 export function copySegment(source: SegmentSource, path: string): string {
   // Sorted before it is widened, so that the sort moves fewer bytes.
   const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
@@ -130,7 +130,7 @@ export function copySeries(relation: string, table: Table, path: string): string
   );
 }
 
-/** Number of rows and the ends of series numbers, times and metric numbers, before versions are merged. */
+/** Number of rows and the ends of series numbers, times and metric numbers, before the engine merges versions. */
 export function segmentBounds({ relation, hasMetrics }: SegmentSource): string {
   const metrics = hasMetrics ? 'min(metric), max(metric)' : '0, 0';
   return `SELECT count(*), min(sid), max(sid), min(time), max(time), ${metrics} FROM ${relation}`;

@@ -2,15 +2,16 @@
  * Brings the rows of a generation into the order of their series by counting, in time that grows with the rows alone.
  *
  * Rows of a series keep the order in which they were put: without late rows that is the order of time. Where some are
- * late, their times are read first, and say where the rows go. Rows are read as they lie and written to one place a series: scraped data changes its series with
- * each row, and reading it series by series misses the processor's caches at each.
+ * late, the times are read and sorted first, and say where the rows go. Rows are read as they lie and written to one
+ * place a series: scraped data changes its series with each row, and reading it series by series misses the processor's
+ * caches at each.
  */
 import type { Slices } from '#shared/clock/slices';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
 import { moveTimes, type Chosen, type ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
-import { TimeOrder, type Versions } from './time-order.js';
+import { STEP_ROWS, TimeOrder, type Versions } from './time-order.js';
 import type { TimeWindow } from './windows.js';
 
 /** Rows of one segment that are in memory in order at one time. */
@@ -88,7 +89,8 @@ export class WindowRows {
   async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays, versions?: Versions): Promise<Placed[]> {
     const next = firstPlaces(slice, counts);
     const isLate = this.#isLate();
-    const order = isLate && versions !== undefined ? await this.#timeOrder(slice, next, versions) : undefined;
+    const isOrdering = isLate && versions !== undefined && slice.parts.some(({ isWhole }) => isWhole);
+    const order = isOrdering ? await this.#timeOrder(slice, next, versions) : undefined;
     const placed = slice.parts.map((part) => notPlaced(part, isLate, order));
     let index = 0;
     for (const [place, first] of next.entries()) {
@@ -113,9 +115,10 @@ export class WindowRows {
 
   /** Places the rows of a series in order of time behind those that the part has. */
   async #placeInTime(order: TimeOrder, from: number, to: number, part: PlacedSoFar): Promise<void> {
-    order.take(from, to);
-    for (; !order.isSorted; order.sortFurther()) if (this.#slices.isOver(to - from)) await this.#slices.turn();
-    part.end = order.place(part.end);
+    order.begin(from, to, part.end);
+    const work = Math.min(to - from, STEP_ROWS);
+    while (!order.step()) if (this.#slices.isOver(work)) await this.#slices.turn();
+    part.end = order.end;
   }
 
   /** Whether some row of the window may be late. */

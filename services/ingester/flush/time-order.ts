@@ -4,6 +4,9 @@
  */
 export type Versions = 'newest' | 'merged' | 'all';
 
+/** Rows that one step looks at: a series may have millions, and no request is served meanwhile. */
+export const STEP_ROWS = 16_384;
+
 /**
  * Where rows go that did not come in order of time: most did, so those that did not are sorted on their own and merged
  * with the others.
@@ -11,17 +14,28 @@ export type Versions = 'newest' | 'merged' | 'all';
 export class TimeOrder {
   /** By the place in order of arrival: that in order of time, -1 for an older version that is left out. */
   readonly places: Int32Array;
+  /** Behind the last place that was given away. */
+  end = 0;
   readonly #lows: Uint32Array;
   readonly #highs: Int32Array;
   readonly #versions: Versions;
+  /** Rows of the series that no step has seen yet. */
+  #from = 0;
+  #to = 0;
   /** Rows of the series in order of arrival: each later than all before it, and the others. */
   #run: Uint32Array = new Uint32Array(1024);
   #runCount = 0;
   #strays: Uint32Array = new Uint32Array(1024);
   #spare: Uint32Array = new Uint32Array(1024);
   #strayCount = 0;
-  /** Strays are in order within blocks of so many. */
+  /** Strays are in order within blocks of so many; those of the next pass are, up to `#merged`, in blocks twice as long. */
   #sortedBy = 1;
+  #merged = 0;
+  /** How far two lists are merged: two blocks of strays, or at last the run and the strays. */
+  #a = 0;
+  #b = 0;
+  /** The row that was placed last; -1: none. */
+  #last = -1;
 
   /** @param times in order of arrival. */
   constructor(times: BigInt64Array, versions: Versions) {
@@ -31,54 +45,73 @@ export class TimeOrder {
     this.#versions = versions;
   }
 
-  /** Begins with a series, whose rows are `[from, to)`; `place` can be called once `isSorted`. */
-  take(from: number, to: number): void {
+  /** Begins with a series, whose rows `[from, to)` go to `at` and behind; `step` until it is done. */
+  begin(from: number, to: number, at: number): void {
     this.#makeRoom(to - from);
-    const run = this.#run;
-    const strays = this.#strays;
-    let runCount = 0;
-    let strayCount = 0;
-    for (let row = from; row < to; row++) {
+    [this.#from, this.#to, this.end] = [from, to, at];
+    [this.#runCount, this.#strayCount, this.#sortedBy, this.#merged] = [0, 0, 1, 0];
+    [this.#a, this.#b, this.#last] = [0, 0, -1];
+  }
+
+  /** Does a part of the work. @returns whether that was the last. */
+  step(): boolean {
+    if (this.#from < this.#to) this.#take();
+    else if (this.#sortedBy < this.#strayCount) this.#sort();
+    else return this.#place();
+    return false;
+  }
+
+  /** Leaves rows where they are, in order of arrival. @returns `to`. */
+  keep(from: number, to: number): number {
+    for (let row = from; row < to; row++) this.places[row] = row;
+    return to;
+  }
+
+  #take(): void {
+    const [run, strays, to] = [this.#run, this.#strays, Math.min(this.#from + STEP_ROWS, this.#to)];
+    let [runCount, strayCount] = [this.#runCount, this.#strayCount];
+    for (let row = this.#from; row < to; row++) {
       if (runCount === 0 || this.#isBefore(run[runCount - 1], row)) run[runCount++] = row;
       else strays[strayCount++] = row;
     }
-    this.#runCount = runCount;
-    this.#strayCount = strayCount;
-    this.#sortedBy = 1;
+    [this.#from, this.#runCount, this.#strayCount] = [to, runCount, strayCount];
   }
 
-  get isSorted(): boolean {
-    return this.#sortedBy >= this.#strayCount;
-  }
-
-  /** One pass over the strays, of as many as are needed. */
-  sortFurther(): void {
+  #sort(): void {
     const [source, target, width, count] = [this.#strays, this.#spare, this.#sortedBy, this.#strayCount];
-    for (let left = 0; left < count; left += 2 * width) {
+    const stop = Math.min(this.#merged + STEP_ROWS, count);
+    let [a, b, to] = [this.#a, this.#b, this.#merged];
+    while (to < stop) {
+      const left = to - (to % (2 * width));
       const middle = Math.min(left + width, count);
       const end = Math.min(middle + width, count);
-      let [a, b] = [left, middle];
-      for (let to = left; to < end; to++) {
+      if (to === left) [a, b] = [left, middle];
+      for (const until = Math.min(end, stop); to < until; to++) {
         // Those of one time stay in order of arrival.
         const takesLeft = a < middle && (b === end || !this.#isBefore(source[b], source[a]));
         target[to] = source[takesLeft ? a++ : b++];
       }
     }
-    this.#strays = target;
-    this.#spare = source;
-    this.#sortedBy = 2 * width;
+    [this.#a, this.#b, this.#merged] = [a, b, to];
+    if (to === count) this.#endPass();
   }
 
-  /** Places the rows of the series from `at` on. @returns the place behind the last. */
-  place(at: number): number {
+  #endPass(): void {
+    [this.#strays, this.#spare] = [this.#spare, this.#strays];
+    this.#sortedBy *= 2;
+    [this.#a, this.#b, this.#merged] = [0, 0, 0];
+  }
+
+  #place(): boolean {
     const { places } = this;
     const [run, runCount, strays, strayCount] = [this.#run, this.#runCount, this.#strays, this.#strayCount];
+    let [a, b, next, last] = [this.#a, this.#b, this.end, this.#last];
     if (strayCount === 0) {
-      for (let i = 0; i < runCount; i++) places[run[i]] = at + i;
-      return at + runCount;
+      for (; a < runCount; a++) places[run[a]] = next++;
+      this.end = next;
+      return true;
     }
-    let [a, b, next, last] = [0, 0, at, -1];
-    while (a < runCount || b < strayCount) {
+    for (let i = 0; i < STEP_ROWS && (a < runCount || b < strayCount); i++) {
       // A stray of the same time came after the row that it is a version of.
       const takesRun = a < runCount && (b === strayCount || !this.#isBefore(strays[b], run[a]));
       const row = takesRun ? run[a++] : strays[b++];
@@ -87,13 +120,8 @@ export class TimeOrder {
       places[row] = isVersion ? next - 1 : next++;
       last = row;
     }
-    return next;
-  }
-
-  /** Leaves rows where they are, in order of arrival. @returns `to`. */
-  keep(from: number, to: number): number {
-    for (let row = from; row < to; row++) this.places[row] = row;
-    return to;
+    [this.#a, this.#b, this.end, this.#last] = [a, b, next, last];
+    return a === runCount && b === strayCount;
   }
 
   #isBefore(a: number, b: number): boolean {

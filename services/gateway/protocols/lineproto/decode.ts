@@ -287,8 +287,8 @@ export class LineDecoder {
     const builder = this.#builderOf(known.table);
     builder.startRow(known.entry);
     const reason = this.#decodeFields(known, builder, fields, end);
-    if (reason === '') this.#order.follow(known);
-    else builder.undoRow();
+    if (reason !== '') builder.undoRow();
+    else if (known.isKept) this.#order.follow(known);
     return reason;
   }
 

@@ -14,6 +14,8 @@ const SLOT_OVERHEAD_BYTES = 400;
 /** Longer keys are parsed anew each time. */
 const KEY_BYTES_MAX = 8 * 1024;
 const FIELD_BYTES_MAX = 255;
+/** More keys of one hash do not come by chance: somebody makes them, and each would be compared with all others. */
+const SAME_HASH_MAX = 8;
 
 /** Bytes of many keys, one after the other. */
 interface Chunk {
@@ -25,30 +27,34 @@ interface Chunk {
 /** The raw bytes `measurement,tag=value` of a series, as a client writes them. */
 export class KnownKey {
   readonly length: number;
-  readonly hash: number;
   readonly entry: SeriesEntry;
   readonly table: KnownTable;
+  /** Whether the cache has it. Others must not be guessed: that would keep them in memory, where nobody counts them. */
+  readonly isKept: boolean;
   /** The key that came behind this one last time. */
   next: KnownKey | undefined = undefined;
   /** The next one with the same hash. */
   readonly sameHash: KnownKey | undefined;
+  /** How many have its hash, from it on. */
+  readonly sameHashCount: number;
   readonly #view: DataView;
   readonly #from: number;
 
   constructor(
     place: { readonly view: DataView; readonly from: number; readonly length: number },
-    hash: number,
     entry: SeriesEntry,
     table: KnownTable,
+    isKept: boolean,
     sameHash: KnownKey | undefined,
   ) {
     this.#view = place.view;
     this.#from = place.from;
     this.length = place.length;
-    this.hash = hash;
     this.entry = entry;
     this.table = table;
+    this.isKept = isKept;
     this.sameHash = sameHash;
+    this.sameHashCount = 1 + (sameHash?.sameHashCount ?? 0);
   }
 
   /**
@@ -181,13 +187,16 @@ export class SeriesCache {
     return known;
   }
 
-  /** Remembers a key that `find` does not know. A long one is not kept, only described. */
+  /** Remembers a key that `find` does not know; if it is not to be kept, it is only described. */
   add(bytes: Buffer, from: number, to: number, parsed: ParsedKey): KnownKey {
     this.#makeRoom(to - from);
     const length = to - from;
     const table = this.table(parsed.table);
     this.#take(table.addTags(parsed.tags) * SLOT_OVERHEAD_BYTES);
-    const isKept = length <= KEY_BYTES_MAX && !parsed.isIrregular;
+    const hash = hash32(bytes, from, to) | 0;
+    const sameHash = this.#keys.get(hash);
+    const hasRoom = (sameHash?.sameHashCount ?? 0) < SAME_HASH_MAX;
+    const isKept = hasRoom && length <= KEY_BYTES_MAX && !parsed.isIrregular;
     const chunk = isKept ? this.#chunkFor(length) : newChunk(length);
     const place = { view: chunk.view, from: chunk.used, length };
     bytes.copy(chunk.bytes, chunk.used, from, to);
@@ -196,8 +205,7 @@ export class SeriesCache {
     // Tags are rarely asked for again: the key is a tenth of the size of the objects.
     const tags = (): readonly Tag[] => tagsOf(stored);
     const entry = new SeriesEntry(parsed.table, seriesId(parsed.tags), tags);
-    const hash = hash32(bytes, from, to) | 0;
-    const known = new KnownKey(place, hash, entry, table, this.#keys.get(hash));
+    const known = new KnownKey(place, entry, table, isKept, sameHash);
     if (isKept) {
       this.#keys.set(hash, known);
       this.#take(length + KEY_OVERHEAD_BYTES);

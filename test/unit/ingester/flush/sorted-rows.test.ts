@@ -4,7 +4,7 @@ import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
 import { pieceEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
-import type { Versions } from '#services/ingester/flush/time-order';
+import { STEP_ROWS, type Versions } from '#services/ingester/flush/time-order';
 import { Generation } from '#services/ingester/memtable/generation';
 import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
 import type { Table } from '#shared/contracts/gen/common';
@@ -80,13 +80,19 @@ function generationOf(times: readonly number[]): Generation {
   return generation;
 }
 
+interface SortedOptions {
+  readonly order?: SeriesOrder;
+  readonly sliceRows?: number;
+  readonly versions?: Versions;
+  readonly clock?: HurriedClock;
+}
+
 /** All rows as `sid time n s x`, in the order of the arrays. */
 async function sorted(
   generation: Generation,
   window: { from: bigint; to: bigint } | undefined,
-  { order, sliceRows = 64, versions }: { order?: SeriesOrder; sliceRows?: number; versions?: Versions } = {},
+  { order, sliceRows = 64, versions, clock = new HurriedClock() }: SortedOptions = {},
 ): Promise<string[]> {
-  const clock = new HurriedClock();
   const slices = new Slices(clock, { workPerLook: 1 });
   const rows = new WindowRows(generation, order, window, slices);
   const counts = await rows.counts();
@@ -171,14 +177,14 @@ interface Row {
   readonly cells: readonly [n: number | null, s: string | null, x: number | null];
 }
 
-/** Rows in order of arrival as batches of up to 50, some of which have no column `x`. */
-function lateGeneration(rows: readonly Row[], random: SeededRandom): Generation {
+/** Rows in order of arrival as batches of up to `batchRows`, some of which have no column `x`. */
+function lateGeneration(rows: readonly Row[], random: SeededRandom, batchRows = 50): Generation {
   const registry = new SeriesRegistry();
   for (let i = 0; i < SERIES; i++) registry.define(i, 0, new Uint8Array(0));
   const generation = new Generation(1, 0n, 0);
   const sids = Uint32Array.from({ length: SERIES }, (_, i) => i);
   for (let from = 0; from < rows.length;) {
-    const to = Math.min(rows.length, from + 1 + random.below(50));
+    const to = Math.min(rows.length, from + 1 + random.below(batchRows));
     generation.put(batchOf(rows.slice(from, to)), sids, generation.sequenceTo, registry);
     from = to;
   }
@@ -258,17 +264,20 @@ describe('WindowRows with late rows', () => {
     }
   });
 
-  it('sorts a long series that came backwards', async () => {
-    const rows = Array.from({ length: 5_000 }, (_, i): Row => ({
+  it('sorts a long series that came backwards in steps, between which others are served', async () => {
+    const rows = Array.from({ length: 50_000 }, (_, i): Row => ({
       sid: 0,
-      time: BigInt(5_000 - i),
+      time: BigInt((50_000 - i) >> 1),
       cells: [i, 't', 1],
     }));
-    const found = await sorted(lateGeneration(rows, new SeededRandom(1)), undefined, {
-      versions: 'newest',
-      sliceRows: 8_000,
-    });
-    expect(found).to.deep.equal(inTime(rows, 'newest'));
+    for (const versions of ['newest', 'merged', 'all'] as const) {
+      const clock = new HurriedClock();
+      const generation = lateGeneration(rows, new SeededRandom(1), rows.length);
+      const found = await sorted(generation, undefined, { versions, sliceRows: rows.length, clock });
+      expect(found, versions).to.deep.equal(inTime(rows, versions));
+      const passes = Math.log2(rows.length);
+      expect(clock.turns).to.be.greaterThan((passes * rows.length) / STEP_ROWS);
+    }
   });
 
   it('leaves them in order of arrival, and says so, where a segment is cut into slices', async () => {

@@ -77,6 +77,17 @@ describe('LineDecoder', () => {
     }
   });
 
+  it('reads lines whose key alone does not tell where they end as if it saw them for the first time', () => {
+    const cache = newCache();
+    // The quote opens where a reader of lines sees the key end, and that is not where the key ends.
+    const key = 'a\\\\ b="';
+    decode(`m f=1 1\n${key} f=1,g="2" 5\n`.repeat(2), {}, cache);
+    const text = `m f=1 1\n${key} f=1 5\nm g="2" 6\n`;
+    const { rows, rejections } = decode(text, {}, cache);
+    expect(rows).to.deep.equal(decode(text).rows);
+    expect(rejections.texts).to.have.length(1);
+  });
+
   it('reads all times that fit, to the nanosecond', () => {
     const random = new SeededRandom(5);
     const units = { ns: 1n, us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n } as const;

@@ -4,6 +4,7 @@ import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
 import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
 import { SeriesCache, type KnownKey } from '#services/gateway/protocols/lineproto/series-cache';
 import { SeriesCaches } from '#services/gateway/protocols/common/series-caches';
+import { hash32 } from '#shared/bytes/hash64';
 import { BatchSet } from '#shared/rowbatch/builder';
 
 function decode(text: string, cache: SeriesCache): BatchSet {
@@ -49,6 +50,37 @@ describe('SeriesCache', () => {
     const lines = Array.from({ length: 500 }, (_, i) => `m,host=h${i} f=1 1\n`).join('');
     for (let round = 0; round < 3; round++) decode(lines, cache);
     expect(chainLength(cache)).to.be.lessThan(70);
+  });
+
+  it('guesses no key that it does not keep', () => {
+    const cache = new SeriesCache(new SeriesMemory(100_000));
+    for (let round = 0; round < 3; round++) {
+      const long = Array.from({ length: 20 }, (_, i) => `m,host=${'x'.repeat(20_000)}${i} f=1 1\n`).join('');
+      decode(`m,host=a f=1 1\n${long}m,host=b f=1 1\nm,host=a f=1 1\n`, cache);
+    }
+    expect(chainLength(cache)).to.equal(2);
+  });
+
+  it('compares a key with few others, whoever made them', () => {
+    let keys = ['m,h='];
+    for (const pair of ['nopylm5d 5332ju33', '2h2e4bal osrtsldk', '5x0lyucm ppptmws2', 'ym5u1ztg nsotvz4p']) {
+      keys = keys.flatMap((key) => pair.split(' ').map((block) => key + block));
+    }
+    const hashes = keys.map((key) => hash32(Buffer.from(key), 0, key.length));
+    expect(new Set(hashes).size, 'they were made for one hash').to.equal(1);
+    const text = keys.map((key) => `${key} f=1 1\n`).join('');
+    const cache = new SeriesCache(new SeriesMemory(100_000));
+    for (let round = 0; round < 2; round++) {
+      const { rowCount, series } = decode(text, cache).table('m');
+      expect(rowCount).to.equal(16);
+      expect(series.map(({ tags }) => `m,h=${Buffer.from(tags[0].value).toString()}`)).to.deep.equal(keys);
+    }
+    const kept = keys.filter((key) => {
+      const bytes = Buffer.from(key);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+      return cache.find(view, 0, bytes.length, hashes[0]) !== undefined;
+    });
+    expect(kept).to.deep.equal(keys.slice(0, 8));
   });
 
   describe('the guess of the next key', () => {
