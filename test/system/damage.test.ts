@@ -250,7 +250,9 @@ describe('what is damaged', function () {
       expect(refused.status, refused.text).to.equal(503);
       expect(refused.text).to.contain('no space is left on its disk');
       // Small enough to find a place, but the log has ended.
-      expect((await almanac.write('m,h=b v=9 9')).status).to.equal(503);
+      const refusedV1 = await almanac.write('m,h=b v=9 9');
+      expect(refusedV1.status, refusedV1.text).to.equal(503);
+      expect(refusedV1.text).to.match(/"error":"timeout: .*no space is left on its disk"/);
       expect(await metric(almanac, 'ingester_wal_full')).to.equal(1);
       const text = 'no space is left for the write-ahead log: writes are refused, and queries answered, until there is';
       expect(linesOf(almanac.stderr).filter(({ msg }) => msg === text)).to.have.length(1);

@@ -113,9 +113,12 @@ function inProtocolWords(error: AlmanacError, version: 'v1' | 'v2'): { status: n
   return { status, message };
 }
 
-/** Too much work is `timeout` in the first version and no more; somebody who is not there is named after it. */
+/** Reasons of a 503 that are no overload: an operator has to know them. */
+const NAMED_REASONS: ReadonlySet<string> = new Set(['region_not_ready', 'storage_unavailable']);
+
+/** Too much work is `timeout` in the first version and no more; who is not there, and a full disk, are named after it. */
 function timeoutText({ code, details, publicMessage }: AlmanacError): string {
-  return code === 'region_not_ready' || details['peer'] !== undefined ? `timeout: ${publicMessage}` : 'timeout';
+  return NAMED_REASONS.has(code) || details['peer'] !== undefined ? `timeout: ${publicMessage}` : 'timeout';
 }
 
 function errorV1(status: number, message: string, error?: AlmanacError): Answer {
