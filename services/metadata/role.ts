@@ -6,8 +6,8 @@ import { lockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { openNodeServer, serverAddress } from '#shared/node/cluster-node';
-import { refuseUnfinishedRestore } from '#shared/node/unfinished-restore';
 import { Stage } from '#shared/node/stage';
+import { expectStartable } from '#shared/node/startable-folder';
 
 import { startMetadata } from './index.js';
 
@@ -21,7 +21,7 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
   const dataFolder = resolve(storage.dataHome);
   const folder = `${dataFolder}/metadata`;
   const stage = new Stage(['catalog']);
-  await refuseUnfinishedRestore(nodeFileSystem, dataFolder);
+  await expectStartable(nodeFileSystem, dataFolder);
   await nodeFileSystem.makeFolder(folder);
   const unlock = lockFolder(folder);
   const metadata = await startMetadata({

@@ -4,7 +4,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 
-import { refuseUnfinishedRestore } from './unfinished-restore.js';
+import { expectStartable } from './startable-folder.js';
 
 export interface DataFolderDeps {
   readonly fs: FileSystem;
@@ -48,11 +48,11 @@ export class DataFolder {
    * Makes the folder and its identity if need be.
    *
    * @throws `storage_unavailable` if it cannot be made or written, or holds something else than an identity;
-   *   `illegal_state` while a backup is being put back into it.
+   *   `illegal_state` if it is a backup, or while one is being put back into it.
    */
   static async open(path: string, deps: DataFolderDeps): Promise<DataFolder> {
     await makeDataFolder(deps.fs, path);
-    await refuseUnfinishedRestore(deps.fs, path);
+    await expectStartable(deps.fs, path);
     return new DataFolder(path, await identify(path, deps), deps);
   }
 

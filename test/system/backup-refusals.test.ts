@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { BackupRig, filesOf, type ListedFile } from '#test/support/backup-rig';
+import { folderSums } from '#test/support/folder-sums';
 import { runAlmanac } from '#test/support/program';
 
 describe('almanac backup and restore', function () {
@@ -112,6 +113,28 @@ describe('almanac backup and restore', function () {
     const target = folder();
     await rig.refused(rig.backup(server, target, '--copy'), 'its checksum does not match');
     expect(readdirSync(target)).to.deep.equal([]);
+  });
+
+  it('make folders in which no process starts: it would change the backup', async () => {
+    const server = await rig.startWithRows();
+    const target = join(folder(), 'backup');
+    await rig.done(rig.backup(server, target, '--copy'));
+    const before = folderSums(target);
+    const addresses = ['--grpc-addr', '127.0.0.1:0', '--metadata-addr', '127.0.0.1:9'];
+    for (const [role, ...flags] of [
+      ['standalone', '--http-addr', '127.0.0.1:0'],
+      ['metadata', ...addresses.slice(0, 2)],
+      ['ingester', ...addresses],
+      ['querier', ...addresses],
+    ]) {
+      const { code, stderr } = await runAlmanac([role, '--data-dir', target, ...flags]);
+      expect(code, stderr).to.equal(1);
+      expect(stderr, role).to.contain('is a backup (it has backup.json)').and.to.contain('almanac restore');
+      expect(folderSums(target), role).to.deep.equal(before);
+    }
+    const data = folder();
+    await rig.done(rig.restore(target, data));
+    await rig.expectRows(await rig.start(data));
   });
 
   it('need the server of the data folder only while its log has rows that are in no segment', async () => {
