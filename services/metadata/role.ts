@@ -6,6 +6,7 @@ import { lockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { openNodeServer, serverAddress } from '#shared/node/cluster-node';
+import { refuseLostCatalog } from '#shared/node/lost-catalog';
 import { Stage } from '#shared/node/stage';
 import { expectStartable } from '#shared/node/startable-folder';
 
@@ -22,6 +23,8 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
   const folder = `${dataFolder}/metadata`;
   const stage = new Stage(['catalog']);
   await expectStartable(nodeFileSystem, dataFolder);
+  // It lies here where all processes share one folder; metadata with a folder of its own finds nothing.
+  await refuseLostCatalog(nodeFileSystem, dataFolder);
   await nodeFileSystem.makeFolder(folder);
   const unlock = lockFolder(folder);
   const metadata = await startMetadata({

@@ -12,6 +12,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { lockFolder } from '#shared/fs/folder-lock';
 import type { Service } from '#shared/lifecycle/service';
 import { DataFolder, makeDataFolder } from '#shared/node/data-folder';
+import { refuseLostCatalog } from '#shared/node/lost-catalog';
 import { expectStartable } from '#shared/node/startable-folder';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -57,6 +58,7 @@ export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   try {
     // A restore may have begun, and been cut short, in between.
     await expectStartable(deps.fs, dataFolder);
+    await refuseLostCatalog(deps.fs, dataFolder);
     return await startServices(deps, started);
   } catch (error) {
     await stopAll(started);

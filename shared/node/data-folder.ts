@@ -13,7 +13,7 @@ export interface DataFolderDeps {
 }
 
 /** What the identity file says. */
-interface Identity {
+export interface Identity {
   readonly folderId: string;
   /** Empty until an ingester has joined a cluster with the folder. */
   readonly clusterId: string;
@@ -80,12 +80,12 @@ export class DataFolder {
 }
 
 /**
- * The id of a data folder that is only looked at; undefined if it has none yet.
+ * The identity of a data folder that is only looked at; undefined if it has none yet.
  *
  * @throws `storage_unavailable` if it cannot be read.
  */
-export async function idOfDataFolder(folder: string, fs: FileSystem): Promise<string | undefined> {
-  return (await readIdentity(folder, fs))?.folderId;
+export function identityOfDataFolder(folder: string, fs: FileSystem): Promise<Identity | undefined> {
+  return readIdentity(folder, fs);
 }
 
 /** Makes a data folder, or a folder in it. @throws `storage_unavailable` with its name, for example if it is read-only. */

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -97,6 +97,41 @@ describe('the data folder of a cluster', function () {
     expect(stderr).to.contain('belongs to the cluster');
 
     const again = await Almanac.start(ofServer, { environment: ENVIRONMENT });
+    cleanUps.push(() => again.kill());
+    expect((await again.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
+    expect(await again.stop()).to.equal(0);
+  });
+
+  it('without its catalog gets no new one, neither of a standalone server nor of metadata', async () => {
+    const data = folder();
+    const server = await Almanac.start(data, { environment: ENVIRONMENT });
+    cleanUps.push(() => server.kill());
+    await server.written('m v=1 1');
+    await server.flush('m');
+    await server.kill();
+    const [metadata, kept] = [join(data, 'metadata'), join(folder(), 'kept')];
+    cpSync(metadata, kept, { recursive: true });
+    rmSync(metadata, { recursive: true });
+    const refuses = async (role: string, reason: string): Promise<void> => {
+      const address = role === 'standalone' ? '--http-addr' : '--grpc-addr';
+      const { code, stderr } = await runAlmanac([role, '--data-dir', data, address, '127.0.0.1:0']);
+      expect(code, stderr).to.equal(1);
+      const { reason: told } = lastWords(stderr);
+      expect(told)
+        .to.contain(reason)
+        .and.to.contain('metadata/almanac.db" is missing')
+        .and.to.contain('almanac restore');
+      expect(existsSync(metadata)).to.equal(false);
+    };
+    const identity = readFileSync(join(data, 'identity/folder.json'), 'utf8');
+    for (const role of ['standalone', 'metadata']) await refuses(role, 'belongs to the cluster');
+    rmSync(join(data, 'identity'), { recursive: true });
+    for (const role of ['standalone', 'metadata']) await refuses(role, 'has files in its store');
+
+    mkdirSync(join(data, 'identity'));
+    writeFileSync(join(data, 'identity/folder.json'), identity);
+    cpSync(kept, metadata, { recursive: true });
+    const again = await Almanac.start(data, { environment: ENVIRONMENT });
     cleanUps.push(() => again.kill());
     expect((await again.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect(await again.stop()).to.equal(0);

@@ -3,8 +3,8 @@ import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode, nodeFileSystem as fs } from '#shared/fs/node-file-system';
 import { makePrivateFolder } from '#shared/fs/private-folder';
-import { idOfDataFolder } from '#shared/node/data-folder';
 
+import { isFolderOf } from './check-identity.js';
 import { checkLogs, checkRuns } from './check-logs.js';
 import { checkRegions, countOrphans } from './check-store.js';
 import { FileChecker } from './file-checker.js';
@@ -69,7 +69,7 @@ async function checkParts(folder: FolderToCheck, scratch: string, report: Report
   if (catalog === undefined) return;
   let files: FileChecker | undefined;
   try {
-    if (!(await isFolderOf(catalog, dataFolder, report))) return;
+    if (!(await isFolderOf(catalog, dataFolder, { fs, report }))) return;
     for (const facts of logs) checkRuns(facts, catalog, report);
     files = await FileChecker.open(storeFolder, { fs, scratch: `${scratch}/spill`, isQuick });
     const again = (): Promise<CatalogCopy> => takeCopy(folder, `${scratch}/again`);
@@ -112,26 +112,6 @@ async function readCatalog(folder: FolderToCheck, scratch: string, report: Repor
     }
   }
   return undefined;
-}
-
-/** Whether the catalog's files are those of the data folder; metadata may have been given another one. */
-async function isFolderOf({ dataFolderId }: CatalogCopy, dataFolder: string, report: Report): Promise<boolean> {
-  const path = `${dataFolder}/identity/folder.json`;
-  let problem: string;
-  try {
-    const id = await idOfDataFolder(dataFolder, fs);
-    if (dataFolderId === '' || id === dataFolderId) return true;
-    problem = id === undefined ? 'is missing' : `names the data folder ${id}`;
-  } catch (error) {
-    problem = reasonOf(error);
-  }
-  report.problem({
-    path,
-    what: `${problem}; the files of this catalog are in the data folder ${dataFolderId}`,
-    lost: 'no row; ingesters and queriers do not start',
-    remedy: 'name that folder, or if this is it, write its id into the file (docs/deploy.md); files were not compared',
-  });
-  return false;
 }
 
 function reasonOf(error: unknown): string {
