@@ -252,6 +252,15 @@ describe('what is damaged', function () {
       // Small enough to find a place, but the log has ended.
       expect((await almanac.write('m,h=b v=9 9')).status).to.equal(503);
       expect(await metric(almanac, 'ingester_wal_full')).to.equal(1);
+      for (const prefix of ['influxdb', 'lineproto']) {
+        const health = await almanac.get(`/v1/${prefix}/health`);
+        expect(health.status, health.text).to.equal(503);
+        expect(JSON.parse(health.text)).to.include({
+          status: 'fail',
+          message: 'no space is left on the disk of the write-ahead log: writes are refused, queries answered',
+        });
+      }
+      expect((await almanac.get('/ready')).status).to.equal(200);
       const text = 'no space is left for the write-ahead log: writes are refused, and queries answered, until there is';
       expect(linesOf(almanac.stderr).filter(({ msg }) => msg === text)).to.have.length(1);
       for (let i = 0; i < 3; i++) {
@@ -263,6 +272,7 @@ describe('what is damaged', function () {
       expect(linesOf(almanac.stderr).at(-1)?.msg).to.contain('has space again: the process ends');
       almanac = await start(inside);
       expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+      expect((await almanac.get('/v1/influxdb/health')).status).to.equal(200);
       await almanac.written('m,h=b v=9 9');
       await almanac.flush('m');
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[3]]);
