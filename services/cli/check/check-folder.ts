@@ -3,6 +3,7 @@ import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode, nodeFileSystem as fs } from '#shared/fs/node-file-system';
 import { makePrivateFolder } from '#shared/fs/private-folder';
+import { RESTORE_MARK } from '#shared/node/unfinished-restore';
 
 import { isFolderOf } from './check-identity.js';
 import { checkLogs, checkRuns } from './check-logs.js';
@@ -31,6 +32,7 @@ const PARTS = ['identity', 'metadata', 'slots', 'store'];
  * @throws `invalid_arguments` if it is no data folder; `storage_unavailable` if it cannot be looked into.
  */
 export async function checkFolder(folder: FolderToCheck, report: Report): Promise<void> {
+  if (await isUnfinished(folder.dataFolder, report)) return;
   await expectDataFolder(folder.dataFolder);
   const scratch = await makePrivateFolder('almanac-check');
   try {
@@ -41,6 +43,21 @@ export async function checkFolder(folder: FolderToCheck, report: Report): Promis
   } finally {
     await fs.removeFolder(scratch);
   }
+}
+
+/** What a restore has not finished is no data folder yet, whatever parts of it are there. */
+async function isUnfinished(dataFolder: string, report: Report): Promise<boolean> {
+  const path = `${dataFolder}/${RESTORE_MARK}`;
+  // A folder that cannot be looked into is told as such.
+  const isMarked = (await fs.size(path).catch(() => undefined)) !== undefined;
+  if (!isMarked) return false;
+  report.problem({
+    path,
+    what: 'says that a restore into this folder is under way, or was cut short',
+    lost: 'nothing that the backup has; no server starts in it',
+    remedy: 'run almanac restore again; files were not compared',
+  });
+  return true;
 }
 
 async function expectDataFolder(folder: string): Promise<void> {
