@@ -51,6 +51,8 @@ const CHECKS_PER_LEASE = 10;
 
 export interface RunningMetadata extends Service {
   readonly service: MetadataService;
+  /** Of the cluster, and of the folder of its segments, as of the start; empty if none is known yet. */
+  readonly identity: { readonly clusterId: string; readonly folderId: string };
 }
 
 /** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
@@ -73,6 +75,7 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
   nodeCheck.start();
   return {
     service: metadataService(cluster, defaults),
+    identity: { clusterId: catalog.identity.clusterId(), folderId: catalog.identity.dataFolderId() },
     drain: () => Promise.resolve(),
     async stop() {
       await nodeCheck.stop();

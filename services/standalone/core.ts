@@ -70,8 +70,8 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   const { config, dataFolder, clock, random, log, metrics } = deps;
   const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps, started);
   started.push(metadata);
-  const { service } = metadata;
-  const folder = await DataFolder.open(dataFolder, deps);
+  const { service, identity: known } = metadata;
+  const folder = await DataFolder.open(dataFolder, { ...deps, known });
   const registration = { role: 'standalone', addr: '', slot: SLOT, version: deps.version };
   const owned = { dataFolderId: folder.id, clusterId: folder.clusterId };
   const { nodeId, clusterId } = await service.registerNode({ ...registration, ...owned }, ownCall('start'));

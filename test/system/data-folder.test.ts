@@ -137,6 +137,39 @@ describe('the data folder of a cluster', function () {
     expect(await again.stop()).to.equal(0);
   });
 
+  it('whose identity is lost or damaged is put right with what the refusal says', async () => {
+    const data = folder();
+    const file = join(data, 'identity/folder.json');
+    const start = async (): Promise<Almanac> => {
+      const server = await Almanac.start(data, { environment: ENVIRONMENT });
+      cleanUps.push(() => server.kill());
+      return server;
+    };
+    const server = await start();
+    await server.written('m v=1 1');
+    await server.flush('m');
+    expect(await server.stop()).to.equal(0);
+    const identity = readFileSync(file, 'utf8').trim();
+    const refusal = async (): Promise<string> => {
+      const { code, stderr } = await runAlmanac(['standalone', '--data-dir', data, '--http-addr', '127.0.0.1:0']);
+      expect(code, stderr).to.equal(1);
+      return lastWords(stderr).reason;
+    };
+    for (const damage of [() => writeFileSync(file, '{"folder'), () => rmSync(file)]) {
+      damage();
+      // Also once the start that was refused has named the folder anew.
+      const told = [await refusal(), await refusal()];
+      for (const reason of told) expect(reason).to.contain(`write ${identity} into`);
+      const checked = await runAlmanac(['check', data]);
+      expect(checked.code).to.equal(1);
+      expect(checked.stdout).to.contain(`write ${identity} into`);
+      writeFileSync(file, identity);
+      const again = await start();
+      expect((await again.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
+      expect(await again.stop()).to.equal(0);
+    }
+  });
+
   it('is compared again with the one of a querier that came before all ingesters', async () => {
     const [data, other] = [folder(), folder()];
     const grpcFlags = async (): Promise<string[]> => ['--grpc-addr', `127.0.0.1:${await freePort()}`];

@@ -1,6 +1,6 @@
 import type { CatalogCopy } from '#services/metadata/index';
 import type { FileSystem } from '#shared/fs/file-system';
-import { identityOfDataFolder, type Identity } from '#shared/node/data-folder';
+import { identityOfDataFolder, identityText, type Identity } from '#shared/node/data-folder';
 
 import type { Report } from './report.js';
 
@@ -15,10 +15,10 @@ export async function isFolderOf(
 ): Promise<boolean> {
   const path = `${dataFolder}/identity/folder.json`;
   const { clusterId, dataFolderId } = catalog;
-  const expected = JSON.stringify({ folderId: dataFolderId, clusterId });
+  const known = { folderId: dataFolderId, clusterId };
   let what: string;
   try {
-    const identity = await identityOfDataFolder(dataFolder, fs);
+    const identity = await identityOfDataFolder(dataFolder, fs, known);
     if (identity !== undefined && isOfOther(identity, clusterId)) {
       report.problem({
         path,
@@ -38,7 +38,7 @@ export async function isFolderOf(
     path,
     what: `${what}; the files of this catalog are in the data folder ${dataFolderId}, of the cluster ${clusterId}`,
     lost: 'no row; servers do not start',
-    remedy: `name that folder, or if this is it, write ${expected} into the file; files were not compared`,
+    remedy: `name that folder, or if this is it, write ${identityText(known)} into the file; files were not compared`,
   });
   return false;
 }
