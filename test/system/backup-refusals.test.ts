@@ -84,11 +84,19 @@ describe('almanac backup and restore', function () {
     const files = filesOf(whole);
     const segment = files.find(({ path }) => path.startsWith('store/'))!.path;
 
+    // What a restore refuses a check finds, without a restore.
+    expect(await rig.done(runAlmanac(['check', whole]))).to.match(
+      /^note: "[^"]+" is a backup\nchecked \d+ segments .* 0 problems\n$/,
+    );
+    const before = folderSums(whole);
     const refuses = async (damage: (copy: string) => void, reason: string): Promise<void> => {
       const copy = join(folder(), 'copy');
       cpSync(whole, copy, { recursive: true });
       damage(copy);
       const data = folder();
+      const found = existsSync(join(copy, 'backup.json')) ? 1 : 0;
+      const { code, stdout, stderr } = await runAlmanac(['check', copy]);
+      expect(code, `${reason}: ${stdout}${stderr}`).to.equal(found);
       await rig.refused(rig.restore(copy, data), reason);
       expect(readdirSync(data)).to.deep.equal([]);
       expect(existsSync(join(copy, 'metadata/almanac.db-wal'))).to.equal(false);
@@ -107,6 +115,8 @@ describe('almanac backup and restore', function () {
       const outside = { path, bytes: 1, crc32c: 1 };
       await refuses((copy) => edit(copy, (list) => ({ ...list, files: [...list.files, outside] })), 'has an entry');
     }
+
+    expect(folderSums(whole)).to.deep.equal(before);
 
     // The data folder itself: what is damaged there is not backed up.
     flip(join(server.folder, segment));

@@ -1,9 +1,9 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { Almanac, type AlmanacOptions } from '#test/support/almanac';
+import { Almanac, pollUntil, type AlmanacOptions } from '#test/support/almanac';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
@@ -188,7 +188,8 @@ describe('what is damaged', function () {
       .and.to.contain('skip-corrupt');
     expect(readFileSync(log)).to.have.length(bytes.length);
 
-    almanac = await start({ environment: { ALMANAC_WAL__RECOVER: 'skip-corrupt' } });
+    const skipping = { ALMANAC_WAL__RECOVER: 'skip-corrupt', ALMANAC_WAL__RETRY_WINDOW: '1s' };
+    almanac = await start({ environment: skipping });
     const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record left out');
     expect(skipped).to.have.length(1);
     expect(skipped[0].file).to.equal(log);
@@ -196,6 +197,13 @@ describe('what is damaged', function () {
     expect((await almanac.get('/metrics')).text).to.match(counted);
     expect((await almanac.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect((await almanac.sql('SELECT count(*) FROM other')).rows).to.deep.equal([[3]]);
+    // Once its other rows are in segments the file is deleted, and the setting can go.
+    for (const table of ['m', 'other']) await almanac.flush(table);
+    const isGone = (): Promise<boolean> => Promise.resolve(!existsSync(log));
+    expect(await pollUntil(performance.now() + 20_000, isGone)).to.equal(true);
+    expect(await almanac.stop()).to.equal(0);
+    almanac = await start();
+    expect((await almanac.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect(await almanac.stop()).to.equal(0);
   });
 

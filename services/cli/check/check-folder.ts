@@ -5,6 +5,7 @@ import { errorCode, nodeFileSystem as fs } from '#shared/fs/node-file-system';
 import { makePrivateFolder } from '#shared/fs/private-folder';
 import { RESTORE_MARK } from '#shared/node/unfinished-restore';
 
+import { checkBackup } from './check-backup.js';
 import { isFolderOf } from './check-identity.js';
 import { checkLogs, checkRuns } from './check-logs.js';
 import { checkRegions, countOrphans } from './check-store.js';
@@ -87,6 +88,7 @@ async function checkParts(folder: FolderToCheck, scratch: string, report: Report
   let files: FileChecker | undefined;
   try {
     if (!(await isFolderOf(catalog, dataFolder, { fs, report }))) return;
+    await checkBackup(catalog, dataFolder, { fs, report });
     for (const facts of logs) checkRuns(facts, catalog, report);
     files = await FileChecker.open(storeFolder, { fs, scratch: `${scratch}/spill`, isQuick });
     const again = (): Promise<CatalogCopy> => takeCopy(folder, `${scratch}/again`);
