@@ -44,8 +44,8 @@ export interface GatewayDeps {
   readonly readiness: () => Readiness;
   /** Roles of a cluster that nobody who is ready has at the moment; of those that writes and queries need. */
   readonly lackingRoles: () => readonly string[];
-  /** Whether writes are possible, for protocols that have an answer for that. */
-  readonly canWrite: () => boolean;
+  /** Why writes are not possible, as far as this process knows, for protocols that have an answer for that. */
+  readonly writeObstacle: () => string | undefined;
 }
 
 /** An open gateway. `drain` finishes the requests at hand and takes no more. */
@@ -53,6 +53,9 @@ export interface RunningGateway extends Service {
   readonly httpUrl: string;
   readonly publicUrl: string | undefined;
 }
+
+/** An obstacle to writes of a process that starts, or has nobody who takes them. */
+export const NOT_READY = 'not ready for writes';
 
 /** Share of the memory for requests that answers to remote reads may take. */
 const ANSWER_SHARE = 0.5;
@@ -145,7 +148,7 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   return {
     config,
     cacheBytes: caches.seriesKeys,
-    state: () => ({ canWrite: deps.canWrite() && !deps.lackingRoles().includes('ingester') }),
+    state: () => ({ writeObstacle: deps.lackingRoles().includes('ingester') ? NOT_READY : deps.writeObstacle() }),
     ingest: {
       bodies,
       catalog,

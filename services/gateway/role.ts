@@ -15,7 +15,7 @@ import type { RowWriter } from '#shared/write/writer-types';
 
 import { Peers } from './cluster/peers.js';
 import { RemoteQueriers } from './cluster/remote-queriers.js';
-import { httpAddresses, startGateway } from './index.js';
+import { httpAddresses, NOT_READY, startGateway } from './index.js';
 
 /** Rest between two looks whether the nodes that a gateway needs are there. */
 const LOOK_MS = 50;
@@ -56,7 +56,8 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     },
     readiness: () => stage.readiness(),
     lackingRoles: () => (late.joined === undefined ? [] : lackingRoles(late.joined.node.catalog)),
-    canWrite: () => stage.state !== 'starting',
+    // Of a full disk an ingester tells only those who write to it.
+    writeObstacle: () => (stage.state === 'starting' ? NOT_READY : undefined),
   });
   const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
   const { signal } = new AbortController();

@@ -17,6 +17,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { Compactor } from './region/compactor.js';
 import { newIncarnation, type Ingester } from './ingester.js';
+import { showDisks } from './disk-gauges.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
@@ -148,6 +149,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const incarnation = newIncarnation(random);
   const answered = { unknownSeries: [], incarnation };
   const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
+  showDisks(config, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };

@@ -27,13 +27,20 @@ export function checkDataFolder({ catalog }: Cluster, request: RegisterNodeReque
   if (known !== '') {
     const text =
       `this process has the data folder ${dataFolderId}, the segments of the cluster lie in the data folder ${known}: ` +
-      'set storage.data_home (--data-dir) to the data folder that the other processes use (docs/deploy.md, "The data folder")';
+      'set storage.data_home (--data-dir) to the data folder that the other processes use (docs/deploy.md, "The data folder")' +
+      (clusterId === '' ? `. ${lostText(known, own)}` : '');
     throw new AlmanacError('illegal_state', text);
   }
   if (!CLAIMS.has(role)) return false;
   // Metadata of a standalone process lies in the folder itself.
   if (role !== 'standalone') checkClaim(catalog.nodes.list(), slot);
   return true;
+}
+
+/** For a folder that belongs to nobody yet: it may be the right one, which lost its identity and was given a new one. */
+function lostText(folderId: string, clusterId: string): string {
+  const identity = JSON.stringify({ folderId, clusterId });
+  return `If it is that folder, and its identity/folder.json was lost, write ${identity} into that file`;
 }
 
 /**

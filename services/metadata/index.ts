@@ -13,6 +13,7 @@ import { Leases } from './leases.js';
 import { Moves } from './moves.js';
 import { checkNodes } from './node-check.js';
 import { Openings } from './openings.js';
+import { showStore } from './store-gauges.js';
 import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
@@ -51,6 +52,8 @@ const CHECKS_PER_LEASE = 10;
 
 export interface RunningMetadata extends Service {
   readonly service: MetadataService;
+  /** Of the cluster, and of the folder of its segments, as of the start; empty if none is known yet. */
+  readonly identity: { readonly clusterId: string; readonly folderId: string };
 }
 
 /** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
@@ -71,10 +74,13 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
     () => Promise.resolve(catalog.run(() => checkNodes(cluster))),
   );
   nodeCheck.start();
+  const hideStore = showStore(catalog, metrics, clock);
   return {
     service: metadataService(cluster, defaults),
+    identity: { clusterId: catalog.identity.clusterId(), folderId: catalog.identity.dataFolderId() },
     drain: () => Promise.resolve(),
     async stop() {
+      hideStore();
       await nodeCheck.stop();
       catalog.close();
     },

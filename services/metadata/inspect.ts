@@ -59,6 +59,11 @@ export class CatalogCopy {
     return new CatalogCopy(facts, facts.faults.length > 0 ? undefined : await Catalog.open(path, fs, clock));
   }
 
+  /** The id of the cluster; empty if the file has faults. */
+  get clusterId(): string {
+    return this.#catalog?.identity.clusterId() ?? '';
+  }
+
   /** The id of the data folder that has the files; empty if none is known yet. */
   get dataFolderId(): string {
     return this.#catalog?.identity.dataFolderId() ?? '';

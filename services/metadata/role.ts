@@ -6,8 +6,9 @@ import { lockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { openNodeServer, serverAddress } from '#shared/node/cluster-node';
-import { refuseUnfinishedRestore } from '#shared/node/unfinished-restore';
+import { refuseLostCatalog } from '#shared/node/lost-catalog';
 import { Stage } from '#shared/node/stage';
+import { expectStartable } from '#shared/node/startable-folder';
 
 import { startMetadata } from './index.js';
 
@@ -21,7 +22,9 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
   const dataFolder = resolve(storage.dataHome);
   const folder = `${dataFolder}/metadata`;
   const stage = new Stage(['catalog']);
-  await refuseUnfinishedRestore(nodeFileSystem, dataFolder);
+  await expectStartable(nodeFileSystem, dataFolder);
+  // It lies here where all processes share one folder; metadata with a folder of its own finds nothing.
+  await refuseLostCatalog(nodeFileSystem, dataFolder);
   await nodeFileSystem.makeFolder(folder);
   const unlock = lockFolder(folder);
   const metadata = await startMetadata({

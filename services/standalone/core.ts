@@ -12,7 +12,8 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { lockFolder } from '#shared/fs/folder-lock';
 import type { Service } from '#shared/lifecycle/service';
 import { DataFolder, makeDataFolder } from '#shared/node/data-folder';
-import { refuseUnfinishedRestore } from '#shared/node/unfinished-restore';
+import { refuseLostCatalog } from '#shared/node/lost-catalog';
+import { expectStartable } from '#shared/node/startable-folder';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RowSink } from '#shared/write/row-sink';
@@ -50,10 +51,14 @@ const SLOT = '0';
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const { dataFolder } = deps;
   await makeDataFolder(deps.fs, dataFolder);
+  // Before the lock, which is a file in it.
+  await expectStartable(deps.fs, dataFolder);
   const unlock = lockFolder(dataFolder);
   const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
   try {
-    await refuseUnfinishedRestore(deps.fs, dataFolder);
+    // A restore may have begun, and been cut short, in between.
+    await expectStartable(deps.fs, dataFolder);
+    await refuseLostCatalog(deps.fs, dataFolder);
     return await startServices(deps, started);
   } catch (error) {
     await stopAll(started);
@@ -65,8 +70,8 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   const { config, dataFolder, clock, random, log, metrics } = deps;
   const metadata = await startMetadataIn(`${dataFolder}/metadata`, deps, started);
   started.push(metadata);
-  const { service } = metadata;
-  const folder = await DataFolder.open(dataFolder, deps);
+  const { service, identity: known } = metadata;
+  const folder = await DataFolder.open(dataFolder, { ...deps, known });
   const registration = { role: 'standalone', addr: '', slot: SLOT, version: deps.version };
   const owned = { dataFolderId: folder.id, clusterId: folder.clusterId };
   const { nodeId, clusterId } = await service.registerNode({ ...registration, ...owned }, ownCall('start'));

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 
-import { httpAddresses, startGateway, type RunningGateway } from '#services/gateway/index';
+import { httpAddresses, NOT_READY, startGateway, type RunningGateway } from '#services/gateway/index';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
@@ -23,6 +23,7 @@ import { startCore, walFolderIn, type CoreDeps, type RunningCore } from './core.
 export async function startStandalone(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics, onNodeId } = options;
   const stage = new Stage(['metadata']);
+  const disk: Disk = { obstacle: undefined };
   let core: RunningCore | undefined;
   const running = (): RunningCore => {
     if (core === undefined)
@@ -46,10 +47,10 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     }),
     readiness: () => stage.readiness(),
     lackingRoles: () => [],
-    canWrite: () => stage.state !== 'starting',
+    writeObstacle: () => (stage.state === 'starting' ? NOT_READY : disk.obstacle),
   });
   try {
-    core = await startCore(coreDeps(options, stage));
+    core = await startCore(coreDeps(options, stage, disk));
   } catch (error) {
     await gateway.stop();
     throw error;
@@ -75,8 +76,20 @@ function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage, co
   };
 }
 
-function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps {
+/** What keeps it from taking writes, until the process ends. */
+interface Disk {
+  obstacle: string | undefined;
+}
+
+function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage, disk: Disk): CoreDeps {
   const dataFolder = resolve(loaded.config.storage.dataHome);
+  const { onFatal, onFull } = logFailure({
+    log,
+    fs: nodeFileSystem,
+    clock: systemClock,
+    folder: walFolderIn(dataFolder, loaded.config),
+    process,
+  });
   return {
     config: loaded.config,
     dataFolder,
@@ -90,12 +103,10 @@ function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage): CoreDeps
       stage.waiting = ['wal replay'];
       stage.progress = fraction;
     },
-    ...logFailure({
-      log,
-      fs: nodeFileSystem,
-      clock: systemClock,
-      folder: walFolderIn(dataFolder, loaded.config),
-      process,
-    }),
+    onFatal,
+    onFull(error) {
+      disk.obstacle = 'no space is left on the disk of the write-ahead log: writes are refused, queries answered';
+      onFull(error);
+    },
   };
 }

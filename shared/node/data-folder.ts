@@ -4,16 +4,18 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 
-import { refuseUnfinishedRestore } from './unfinished-restore.js';
+import { expectStartable } from './startable-folder.js';
 
 export interface DataFolderDeps {
   readonly fs: FileSystem;
   readonly clock: Clock;
   readonly random: Random;
+  /** What the identity should be, where the catalog is at hand: to be named if the file is damaged, never to be written. */
+  readonly known?: Identity;
 }
 
 /** What the identity file says. */
-interface Identity {
+export interface Identity {
   readonly folderId: string;
   /** Empty until an ingester has joined a cluster with the folder. */
   readonly clusterId: string;
@@ -48,11 +50,11 @@ export class DataFolder {
    * Makes the folder and its identity if need be.
    *
    * @throws `storage_unavailable` if it cannot be made or written, or holds something else than an identity;
-   *   `illegal_state` while a backup is being put back into it.
+   *   `illegal_state` if it is a backup, or while one is being put back into it.
    */
   static async open(path: string, deps: DataFolderDeps): Promise<DataFolder> {
     await makeDataFolder(deps.fs, path);
-    await refuseUnfinishedRestore(deps.fs, path);
+    await expectStartable(deps.fs, path);
     return new DataFolder(path, await identify(path, deps), deps);
   }
 
@@ -80,12 +82,17 @@ export class DataFolder {
 }
 
 /**
- * The id of a data folder that is only looked at; undefined if it has none yet.
+ * The identity of a data folder that is only looked at; undefined if it has none yet.
  *
  * @throws `storage_unavailable` if it cannot be read.
  */
-export async function idOfDataFolder(folder: string, fs: FileSystem): Promise<string | undefined> {
-  return (await readIdentity(folder, fs))?.folderId;
+export function identityOfDataFolder(folder: string, fs: FileSystem, known?: Identity): Promise<Identity | undefined> {
+  return readIdentity(folder, fs, known);
+}
+
+/** What `identity/folder.json` holds. */
+export function identityText({ folderId, clusterId }: Identity): string {
+  return JSON.stringify({ folderId, clusterId });
 }
 
 /** Makes a data folder, or a folder in it. @throws `storage_unavailable` with its name, for example if it is read-only. */
@@ -98,8 +105,8 @@ export async function makeDataFolder(fs: FileSystem, folder: string): Promise<vo
 }
 
 async function identify(folder: string, deps: DataFolderDeps): Promise<Identity> {
-  const { fs, random } = deps;
-  const present = await readIdentity(folder, fs);
+  const { fs, random, known } = deps;
+  const present = await readIdentity(folder, fs, known);
   if (present !== undefined) {
     // Whoever made it may not have come to that: what others hear of must not be lost.
     await syncNames(folder, fs);
@@ -139,7 +146,7 @@ async function underLock<T>(folder: string, { fs, clock }: DataFolderDeps, work:
   }
 }
 
-async function readIdentity(folder: string, fs: FileSystem): Promise<Identity | undefined> {
+async function readIdentity(folder: string, fs: FileSystem, known?: Identity): Promise<Identity | undefined> {
   const path = `${folder}/identity/${FILE}`;
   let text: string;
   try {
@@ -150,7 +157,8 @@ async function readIdentity(folder: string, fs: FileSystem): Promise<Identity | 
   }
   const identity = parseIdentity(text);
   if (identity !== undefined) return identity;
-  const hint = 'put the file back as it was, or if nothing else is left, write the id that metadata names into it';
+  const named = known === undefined || known.folderId === '' ? 'what almanac check says' : identityText(known);
+  const hint = `put the file back as it was, or if that is not possible, write ${named} into it`;
   throw new AlmanacError('storage_unavailable', `"${path}" is damaged or of something else than Almanac: ${hint}`);
 }
 
@@ -168,8 +176,8 @@ function parseIdentity(text: string): Identity | undefined {
   return { folderId, clusterId };
 }
 
-async function writeIdentity(folder: string, { folderId, clusterId }: Identity, fs: FileSystem): Promise<void> {
-  await replaceFile(fs, `${folder}/identity/${FILE}`, `${JSON.stringify({ folderId, clusterId })}\n`);
+async function writeIdentity(folder: string, identity: Identity, fs: FileSystem): Promise<void> {
+  await replaceFile(fs, `${folder}/identity/${FILE}`, `${identityText(identity)}\n`);
   await syncNames(folder, fs);
 }
 

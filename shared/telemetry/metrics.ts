@@ -32,6 +32,7 @@ export class Metrics {
   readonly contentType = 'text/plain; version=0.0.4; charset=utf-8';
   readonly #registry = new Registry();
   readonly #unprefixedProcess: boolean;
+  readonly #shows = new Set<() => Promise<void> | void>();
 
   constructor(options: MetricsOptions) {
     this.#unprefixedProcess = options.unprefixedProcess;
@@ -67,8 +68,20 @@ export class Metrics {
     return known;
   }
 
+  /**
+   * Has gauges set whenever metrics are read, for what is too dear to keep up to date.
+   *
+   * @param show if it fails, its gauges stay as they are: what is amiss must not hide all other metrics.
+   * @returns ends that.
+   */
+  beforePrint(show: () => Promise<void> | void): () => void {
+    this.#shows.add(show);
+    return () => void this.#shows.delete(show);
+  }
+
   /** All metrics in the Prometheus text format. */
   async print(): Promise<string> {
+    await Promise.allSettled([...this.#shows].map(async (show) => show()));
     const printed = await this.#registry.metrics();
     return this.#unprefixedProcess ? printed + withoutPrefix(printed) : printed;
   }

@@ -264,7 +264,7 @@ export async function startGatewayRig(
     },
     readiness: () => state.readiness,
     lackingRoles: () => state.lackingRoles,
-    canWrite: () => state.readiness.ready,
+    writeObstacle: () => (state.readiness.ready ? undefined : 'not ready for writes'),
   });
   return {
     gateway,

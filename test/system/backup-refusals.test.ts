@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { BackupRig, filesOf, type ListedFile } from '#test/support/backup-rig';
+import { folderSums } from '#test/support/folder-sums';
 import { runAlmanac } from '#test/support/program';
 
 describe('almanac backup and restore', function () {
@@ -83,13 +84,21 @@ describe('almanac backup and restore', function () {
     const files = filesOf(whole);
     const segment = files.find(({ path }) => path.startsWith('store/'))!.path;
 
+    // What a restore refuses a check finds, without a restore.
+    expect(await rig.done(runAlmanac(['check', whole]))).to.match(
+      /^note: "[^"]+" is a backup\nchecked \d+ segments .* 0 problems\n$/,
+    );
+    const before = folderSums(whole);
     const refuses = async (damage: (copy: string) => void, reason: string): Promise<void> => {
       const copy = join(folder(), 'copy');
       cpSync(whole, copy, { recursive: true });
       damage(copy);
       const data = folder();
+      const found = existsSync(join(copy, 'backup.json')) ? 1 : 0;
+      const { code, stdout, stderr } = await runAlmanac(['check', copy]);
+      expect(code, `${reason}: ${stdout}${stderr}`).to.equal(found);
       await rig.refused(rig.restore(copy, data), reason);
-      expect(readdirSync(data).filter((name) => !name.startsWith('lock.db'))).to.deep.equal([]);
+      expect(readdirSync(data)).to.deep.equal([]);
       expect(existsSync(join(copy, 'metadata/almanac.db-wal'))).to.equal(false);
     };
     await refuses((copy) => flip(join(copy, segment)), 'its checksum does not match');
@@ -107,11 +116,35 @@ describe('almanac backup and restore', function () {
       await refuses((copy) => edit(copy, (list) => ({ ...list, files: [...list.files, outside] })), 'has an entry');
     }
 
+    expect(folderSums(whole)).to.deep.equal(before);
+
     // The data folder itself: what is damaged there is not backed up.
     flip(join(server.folder, segment));
     const target = folder();
     await rig.refused(rig.backup(server, target, '--copy'), 'its checksum does not match');
     expect(readdirSync(target)).to.deep.equal([]);
+  });
+
+  it('make folders in which no process starts: it would change the backup', async () => {
+    const server = await rig.startWithRows();
+    const target = join(folder(), 'backup');
+    await rig.done(rig.backup(server, target, '--copy'));
+    const before = folderSums(target);
+    const addresses = ['--grpc-addr', '127.0.0.1:0', '--metadata-addr', '127.0.0.1:9'];
+    for (const [role, ...flags] of [
+      ['standalone', '--http-addr', '127.0.0.1:0'],
+      ['metadata', ...addresses.slice(0, 2)],
+      ['ingester', ...addresses],
+      ['querier', ...addresses],
+    ]) {
+      const { code, stderr } = await runAlmanac([role, '--data-dir', target, ...flags]);
+      expect(code, stderr).to.equal(1);
+      expect(stderr, role).to.contain('is a backup (it has backup.json)').and.to.contain('almanac restore');
+      expect(folderSums(target), role).to.deep.equal(before);
+    }
+    const data = folder();
+    await rig.done(rig.restore(target, data));
+    await rig.expectRows(await rig.start(data));
   });
 
   it('need the server of the data folder only while its log has rows that are in no segment', async () => {

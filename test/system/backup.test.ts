@@ -178,6 +178,10 @@ describe('almanac backup and restore', function () {
       expect(code).to.equal(1);
       expect(stderr).to.contain('is under way or was cut short');
     }
+    const checked = await runAlmanac(['check', data]);
+    expect(checked.code, checked.stderr).to.equal(1);
+    expect(checked.stdout).to.contain('a restore into this folder is under way, or was cut short');
+    expect(checked.stdout).to.contain('run almanac restore again').and.to.contain(' 1 problems');
     await rig.done(rig.restore(target, data));
     await load.check(await rig.start(data), acknowledged);
     await load.check(server, load.acknowledged());

@@ -311,6 +311,21 @@ describe('almanac check', function () {
     );
   });
 
+  it('finds a catalog of another cluster, and takes no file of the store for one that belongs to nothing', async () => {
+    const path = catalog((connection) => connection.exec("UPDATE identity SET value = 'other' WHERE name = 'cluster'"));
+    const { lines } = await check();
+    await expectProblem(
+      /identity\/folder\.json" names the cluster \w{32}, the catalog is that of the cluster other; lost: .*restore a backup/,
+    );
+    expect(lines.join('\n')).not.to.contain('belong to nothing');
+    // An empty one, as a server of an earlier release made it where the right one was missing.
+    const empty = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const almanac = await Almanac.start(empty, MANUAL);
+    expect(await almanac.stop()).to.equal(0);
+    cpSync(join(empty, 'metadata/almanac.db'), path);
+    await expectProblem(/names the cluster \w{32}, the catalog is that of the cluster \w{32};/);
+  });
+
   it('counts files that belong to nothing, which is no problem', async () => {
     writeFileSync(join(segment(), '../stray.parquet'), 'stray');
     mkdirSync(join(folder, 'store/9/9/9'), { recursive: true });

@@ -83,7 +83,10 @@ describe('administration of a cluster', function () {
     const ofIngester = (await cluster.get(`/metrics?node=${ingester}`)).text;
     expect(ofIngester).to.match(/almanac_grpc_server_calls_total\{method="Ingester.write",code="ok"\} \d/);
     expect(ofIngester).to.match(/almanac_grpc_server_call_seconds_bucket\{.*method="Ingester.write"/);
-    expect((await cluster.get('/metrics?node=metadata')).text).to.include('method="Metadata.registerNode"');
+    expect(ofIngester).to.match(/^almanac_ingester_store_free_bytes [1-9]/m);
+    const ofMetadata = (await cluster.get('/metrics?node=metadata')).text;
+    expect(ofMetadata).to.include('method="Metadata.registerNode"');
+    expect(ofMetadata).to.match(/^almanac_metadata_store_bytes \d/m);
     expect((await cluster.get('/metrics')).text).to.include('almanac_servers_http_requests_total');
     for (const node of ['999', 'x', '']) {
       const { status, text } = await cluster.get(`/metrics?node=${node}`);

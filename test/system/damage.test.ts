@@ -1,9 +1,9 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { Almanac, type AlmanacOptions } from '#test/support/almanac';
+import { Almanac, pollUntil, type AlmanacOptions } from '#test/support/almanac';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
@@ -188,7 +188,8 @@ describe('what is damaged', function () {
       .and.to.contain('skip-corrupt');
     expect(readFileSync(log)).to.have.length(bytes.length);
 
-    almanac = await start({ environment: { ALMANAC_WAL__RECOVER: 'skip-corrupt' } });
+    const skipping = { ALMANAC_WAL__RECOVER: 'skip-corrupt', ALMANAC_WAL__RETRY_WINDOW: '1s' };
+    almanac = await start({ environment: skipping });
     const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record left out');
     expect(skipped).to.have.length(1);
     expect(skipped[0].file).to.equal(log);
@@ -196,6 +197,13 @@ describe('what is damaged', function () {
     expect((await almanac.get('/metrics')).text).to.match(counted);
     expect((await almanac.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect((await almanac.sql('SELECT count(*) FROM other')).rows).to.deep.equal([[3]]);
+    // Once its other rows are in segments the file is deleted, and the setting can go.
+    for (const table of ['m', 'other']) await almanac.flush(table);
+    const isGone = (): Promise<boolean> => Promise.resolve(!existsSync(log));
+    expect(await pollUntil(performance.now() + 20_000, isGone)).to.equal(true);
+    expect(await almanac.stop()).to.equal(0);
+    almanac = await start();
+    expect((await almanac.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect(await almanac.stop()).to.equal(0);
   });
 
@@ -254,6 +262,15 @@ describe('what is damaged', function () {
       expect(refusedV1.status, refusedV1.text).to.equal(503);
       expect(refusedV1.text).to.match(/"error":"timeout: .*no space is left on its disk"/);
       expect(await metric(almanac, 'ingester_wal_full')).to.equal(1);
+      for (const prefix of ['influxdb', 'lineproto']) {
+        const health = await almanac.get(`/v1/${prefix}/health`);
+        expect(health.status, health.text).to.equal(503);
+        expect(JSON.parse(health.text)).to.include({
+          status: 'fail',
+          message: 'no space is left on the disk of the write-ahead log: writes are refused, queries answered',
+        });
+      }
+      expect((await almanac.get('/ready')).status).to.equal(200);
       const text = 'no space is left for the write-ahead log: writes are refused, and queries answered, until there is';
       expect(linesOf(almanac.stderr).filter(({ msg }) => msg === text)).to.have.length(1);
       for (let i = 0; i < 3; i++) {
@@ -265,6 +282,7 @@ describe('what is damaged', function () {
       expect(linesOf(almanac.stderr).at(-1)?.msg).to.contain('has space again: the process ends');
       almanac = await start(inside);
       expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+      expect((await almanac.get('/v1/influxdb/health')).status).to.equal(200);
       await almanac.written('m,h=b v=9 9');
       await almanac.flush('m');
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[3]]);

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -100,6 +100,74 @@ describe('the data folder of a cluster', function () {
     cleanUps.push(() => again.kill());
     expect((await again.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect(await again.stop()).to.equal(0);
+  });
+
+  it('without its catalog gets no new one, neither of a standalone server nor of metadata', async () => {
+    const data = folder();
+    const server = await Almanac.start(data, { environment: ENVIRONMENT });
+    cleanUps.push(() => server.kill());
+    await server.written('m v=1 1');
+    await server.flush('m');
+    await server.kill();
+    const [metadata, kept] = [join(data, 'metadata'), join(folder(), 'kept')];
+    cpSync(metadata, kept, { recursive: true });
+    rmSync(metadata, { recursive: true });
+    const refuses = async (role: string, reason: string): Promise<void> => {
+      const address = role === 'standalone' ? '--http-addr' : '--grpc-addr';
+      const { code, stderr } = await runAlmanac([role, '--data-dir', data, address, '127.0.0.1:0']);
+      expect(code, stderr).to.equal(1);
+      const { reason: told } = lastWords(stderr);
+      expect(told)
+        .to.contain(reason)
+        .and.to.contain('metadata/almanac.db" is missing')
+        .and.to.contain('almanac restore');
+      expect(existsSync(metadata)).to.equal(false);
+    };
+    const identity = readFileSync(join(data, 'identity/folder.json'), 'utf8');
+    for (const role of ['standalone', 'metadata']) await refuses(role, 'belongs to the cluster');
+    rmSync(join(data, 'identity'), { recursive: true });
+    for (const role of ['standalone', 'metadata']) await refuses(role, 'has files in its store');
+
+    mkdirSync(join(data, 'identity'));
+    writeFileSync(join(data, 'identity/folder.json'), identity);
+    cpSync(kept, metadata, { recursive: true });
+    const again = await Almanac.start(data, { environment: ENVIRONMENT });
+    cleanUps.push(() => again.kill());
+    expect((await again.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
+    expect(await again.stop()).to.equal(0);
+  });
+
+  it('whose identity is lost or damaged is put right with what the refusal says', async () => {
+    const data = folder();
+    const file = join(data, 'identity/folder.json');
+    const start = async (): Promise<Almanac> => {
+      const server = await Almanac.start(data, { environment: ENVIRONMENT });
+      cleanUps.push(() => server.kill());
+      return server;
+    };
+    const server = await start();
+    await server.written('m v=1 1');
+    await server.flush('m');
+    expect(await server.stop()).to.equal(0);
+    const identity = readFileSync(file, 'utf8').trim();
+    const refusal = async (): Promise<string> => {
+      const { code, stderr } = await runAlmanac(['standalone', '--data-dir', data, '--http-addr', '127.0.0.1:0']);
+      expect(code, stderr).to.equal(1);
+      return lastWords(stderr).reason;
+    };
+    for (const damage of [() => writeFileSync(file, '{"folder'), () => rmSync(file)]) {
+      damage();
+      // Also once the start that was refused has named the folder anew.
+      const told = [await refusal(), await refusal()];
+      for (const reason of told) expect(reason).to.contain(`write ${identity} into`);
+      const checked = await runAlmanac(['check', data]);
+      expect(checked.code).to.equal(1);
+      expect(checked.stdout).to.contain(`write ${identity} into`);
+      writeFileSync(file, identity);
+      const again = await start();
+      expect((await again.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
+      expect(await again.stop()).to.equal(0);
+    }
   });
 
   it('is compared again with the one of a querier that came before all ingesters', async () => {

@@ -4,10 +4,10 @@
  */
 import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
+import { BACKUP_LIST } from '#shared/node/startable-folder';
 
 import { CommandFailure, EXIT } from '../commands/command.js';
 
-export const LIST_FILE = 'backup.json';
 /** Where a data folder, and so a backup, has its catalog and its segments. */
 export const CATALOG_FILE = 'metadata/almanac.db';
 export const STORE_FOLDER = 'store';
@@ -38,15 +38,15 @@ export async function writeList(fs: FileSystem, folder: string, list: BackupList
   const head = JSON.stringify({ format: FORMAT, begun, version, clusterId, catalogVersion }).slice(0, -1);
   // A line a file: a list of a hundred thousand can still be looked at.
   const lines = files.map(({ path, bytes, crc32c }) => JSON.stringify({ path, bytes, crc32c }));
-  await replaceFile(fs, `${folder}/${LIST_FILE}`, `${head},"files":[\n${lines.join(',\n')}\n]}\n`);
+  await replaceFile(fs, `${folder}/${BACKUP_LIST}`, `${head},"files":[\n${lines.join(',\n')}\n]}\n`);
   await fs.syncFolder(folder);
 }
 
 /** @throws `CommandFailure` if the folder is no backup, or one that was cut short, or its list cannot be used. */
 export async function readList(fs: FileSystem, folder: string): Promise<BackupList> {
-  const path = `${folder}/${LIST_FILE}`;
+  const path = `${folder}/${BACKUP_LIST}`;
   if ((await fs.size(path)) === undefined) {
-    const text = `error: "${folder}" is no backup, or one that was cut short: it has no ${LIST_FILE}`;
+    const text = `error: "${folder}" is no backup, or one that was cut short: it has no ${BACKUP_LIST}`;
     throw new CommandFailure(EXIT.failed, text);
   }
   const list = parseList(new TextDecoder().decode(await fs.readFile(path)));

@@ -1,6 +1,6 @@
 import { CatalogFile } from '#services/metadata/index';
 import type { FileSystem } from '#shared/fs/file-system';
-import { lockFolder } from '#shared/fs/folder-lock';
+import { LOCK_FILE, lockFolder } from '#shared/fs/folder-lock';
 import { markRestore, RESTORE_MARK, unmarkRestore } from '#shared/node/unfinished-restore';
 
 import { CommandFailure, EXIT } from '../commands/command.js';
@@ -25,7 +25,7 @@ export interface RestoredBackup {
 }
 
 /** What a folder may have that holds nothing: the lock of whoever had it, and what a new disk begins with. */
-const OF_NOBODY = ['lock.db', 'lock.db-journal', 'lost+found'];
+const OF_NOBODY = [LOCK_FILE, `${LOCK_FILE}-journal`, 'lost+found'];
 
 /**
  * Makes a data folder from a backup.
@@ -44,6 +44,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
   await checkApart(source, dataFolder);
   await checkTarget(dataFolder, fs);
   await makeDurably(fs, dataFolder);
+  const hadLock = (await fs.size(`${dataFolder}/${LOCK_FILE}`)) !== undefined;
   const unlock = lockFolder(dataFolder);
   try {
     // Somebody may have started in it before it was locked.
@@ -53,7 +54,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
     return await restore(list, options);
   } catch (error) {
     // What went wrong first is what has to be told; the mark stays where this fails, too.
-    await undo(dataFolder, fs).catch(() => undefined);
+    await undo(dataFolder, hadLock, fs).catch(() => undefined);
     throw error;
   } finally {
     unlock();
@@ -98,10 +99,11 @@ function checkWhole(catalog: CatalogFile, { files }: BackupList, source: string)
 }
 
 /** Leaves the folder as empty as it was. */
-async function undo(dataFolder: string, fs: FileSystem): Promise<void> {
+async function undo(dataFolder: string, hadLock: boolean, fs: FileSystem): Promise<void> {
   if ((await fs.size(`${dataFolder}/${RESTORE_MARK}`)) === undefined) return;
   await removeFiles(fs, dataFolder);
   await unmarkRestore(fs, dataFolder);
+  if (!hadLock) await fs.remove(`${dataFolder}/${LOCK_FILE}`);
 }
 
 /** A folder with the mark may have the files of a restore that was cut short. */

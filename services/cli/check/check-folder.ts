@@ -3,8 +3,10 @@ import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode, nodeFileSystem as fs } from '#shared/fs/node-file-system';
 import { makePrivateFolder } from '#shared/fs/private-folder';
-import { idOfDataFolder } from '#shared/node/data-folder';
+import { RESTORE_MARK } from '#shared/node/unfinished-restore';
 
+import { checkBackup } from './check-backup.js';
+import { isFolderOf } from './check-identity.js';
 import { checkLogs, checkRuns } from './check-logs.js';
 import { checkRegions, countOrphans } from './check-store.js';
 import { FileChecker } from './file-checker.js';
@@ -31,6 +33,7 @@ const PARTS = ['identity', 'metadata', 'slots', 'store'];
  * @throws `invalid_arguments` if it is no data folder; `storage_unavailable` if it cannot be looked into.
  */
 export async function checkFolder(folder: FolderToCheck, report: Report): Promise<void> {
+  if (await isUnfinished(folder.dataFolder, report)) return;
   await expectDataFolder(folder.dataFolder);
   const scratch = await makePrivateFolder('almanac-check');
   try {
@@ -41,6 +44,21 @@ export async function checkFolder(folder: FolderToCheck, report: Report): Promis
   } finally {
     await fs.removeFolder(scratch);
   }
+}
+
+/** What a restore has not finished is no data folder yet, whatever parts of it are there. */
+async function isUnfinished(dataFolder: string, report: Report): Promise<boolean> {
+  const path = `${dataFolder}/${RESTORE_MARK}`;
+  // A folder that cannot be looked into is told as such.
+  const isMarked = (await fs.size(path).catch(() => undefined)) !== undefined;
+  if (!isMarked) return false;
+  report.problem({
+    path,
+    what: 'says that a restore into this folder is under way, or was cut short',
+    lost: 'nothing that the backup has; no server starts in it',
+    remedy: 'run almanac restore again; files were not compared',
+  });
+  return true;
 }
 
 async function expectDataFolder(folder: string): Promise<void> {
@@ -69,7 +87,8 @@ async function checkParts(folder: FolderToCheck, scratch: string, report: Report
   if (catalog === undefined) return;
   let files: FileChecker | undefined;
   try {
-    if (!(await isFolderOf(catalog, dataFolder, report))) return;
+    if (!(await isFolderOf(catalog, dataFolder, { fs, report }))) return;
+    await checkBackup(catalog, dataFolder, { fs, report });
     for (const facts of logs) checkRuns(facts, catalog, report);
     files = await FileChecker.open(storeFolder, { fs, scratch: `${scratch}/spill`, isQuick });
     const again = (): Promise<CatalogCopy> => takeCopy(folder, `${scratch}/again`);
@@ -112,26 +131,6 @@ async function readCatalog(folder: FolderToCheck, scratch: string, report: Repor
     }
   }
   return undefined;
-}
-
-/** Whether the catalog's files are those of the data folder; metadata may have been given another one. */
-async function isFolderOf({ dataFolderId }: CatalogCopy, dataFolder: string, report: Report): Promise<boolean> {
-  const path = `${dataFolder}/identity/folder.json`;
-  let problem: string;
-  try {
-    const id = await idOfDataFolder(dataFolder, fs);
-    if (dataFolderId === '' || id === dataFolderId) return true;
-    problem = id === undefined ? 'is missing' : `names the data folder ${id}`;
-  } catch (error) {
-    problem = reasonOf(error);
-  }
-  report.problem({
-    path,
-    what: `${problem}; the files of this catalog are in the data folder ${dataFolderId}`,
-    lost: 'no row; ingesters and queriers do not start',
-    remedy: 'name that folder, or if this is it, write its id into the file (docs/deploy.md); files were not compared',
-  });
-  return false;
 }
 
 function reasonOf(error: unknown): string {

@@ -26,7 +26,8 @@ export interface PlainRoute {
 }
 
 export interface GatewayState {
-  readonly canWrite: boolean;
+  /** Why writes are not possible; undefined if they are. */
+  readonly writeObstacle: string | undefined;
 }
 
 export interface IngestOptions {

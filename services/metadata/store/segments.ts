@@ -43,8 +43,13 @@ export class SegmentStore {
   readonly #garbage;
   readonly #forget;
   readonly #isGarbage;
+  readonly #total;
 
   constructor(connection: Connection) {
+    this.#total = connection.prepare<[], { segments: bigint; rows: bigint; bytes: bigint }>(
+      `SELECT count(*) AS segments, coalesce(sum(row_count), 0) AS rows,
+         coalesce(sum(bytes), 0) + (SELECT coalesce(sum(bytes), 0) FROM series_files) AS bytes FROM segments`,
+    );
     this.#ofRegion = connection.prepare<[number], SegmentRow>(
       'SELECT * FROM segments WHERE region_id = ? ORDER BY sequence_to, path',
     );
@@ -78,6 +83,12 @@ export class SegmentStore {
     );
     this.#forget = connection.prepare<[string]>('DELETE FROM garbage WHERE path = ?');
     this.#isGarbage = connection.prepare<[string]>('SELECT 1 FROM garbage WHERE path = ?');
+  }
+
+  /** All live files together: how many segments, their rows, and the bytes of them and of series files. */
+  total(): { readonly segments: number; readonly rows: number; readonly bytes: number } {
+    const { segments, rows, bytes } = this.#total.get() ?? { segments: 0n, rows: 0n, bytes: 0n };
+    return { segments: Number(segments), rows: Number(rows), bytes: Number(bytes) };
   }
 
   ofRegion(regionId: number): Segment[] {

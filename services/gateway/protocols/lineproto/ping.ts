@@ -20,8 +20,9 @@ export function ping(context: RequestContext): Answer {
 }
 
 /** `GET /health` in the original product's form. */
-export function health(_context: RequestContext, { canWrite }: GatewayState): Answer {
-  const message = canWrite ? 'ready for queries and writes' : 'not ready for writes';
+export function health(_context: RequestContext, { writeObstacle }: GatewayState): Answer {
+  const canWrite = writeObstacle === undefined;
+  const message = writeObstacle ?? 'ready for queries and writes';
   const status = canWrite ? 'pass' : 'fail';
   const body = { name: 'influxdb', message, status, checks: [], version: VERSION };
   return { status: canWrite ? 200 : 503, headers: JSON_TYPE, body: JSON.stringify(body) };

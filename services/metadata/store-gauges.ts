@@ -1,0 +1,29 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Metrics } from '#shared/telemetry/metrics';
+
+import type { Catalog } from './catalog.js';
+
+/** Sums are kept for so long: one over 100,000 segments takes 10 to 16 ms, in which nothing else is done. */
+const KEPT_MS = 10_000;
+
+/** Has metrics tell how much the manifest holds, whenever they are read. @returns ends that. */
+export function showStore(catalog: Catalog, metrics: Metrics, clock: Clock): () => void {
+  const gauge = (what: string, help: string): ReturnType<Metrics['gauge']> =>
+    metrics.gauge({ name: `metadata_store_${what}`, help });
+  const segments = gauge('segments', 'segments of all tables that are live');
+  const rows = gauge('rows', 'rows in segments, versions of a row that are not merged yet and expired ones included');
+  const bytes = gauge(
+    'bytes',
+    'bytes of live segments and series files; replaced ones that wait to be deleted are not',
+  );
+  let summedMs = Number.NEGATIVE_INFINITY;
+  return metrics.beforePrint(() => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - summedMs < KEPT_MS) return;
+    const total = catalog.run(() => catalog.segments.total());
+    segments.set(total.segments);
+    rows.set(total.rows);
+    bytes.set(total.bytes);
+    summedMs = nowMs;
+  });
+}

@@ -1,0 +1,51 @@
+import { statSync } from 'node:fs';
+
+import { expect } from 'chai';
+
+import { Almanac, pollUntil } from '#test/support/almanac';
+import { parquetPaths } from '#test/support/parquet-table';
+import { tempFolder } from '#test/support/temp-folder';
+
+/** Sums over the manifest are kept for ten seconds. */
+const WITHIN_MS = 20_000;
+const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
+
+describe('metrics of the store', function () {
+  this.timeout(60_000);
+  const cleanUps: (() => unknown)[] = [];
+
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  it('say how much there is in all tables, and how much the disk has left', async () => {
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    const almanac = await Almanac.start(folder, MANUAL);
+    cleanUps.push(() => almanac.kill());
+    const told = async (name: string): Promise<number> => {
+      const { text } = await almanac.get('/metrics');
+      return Number(new RegExp(`^almanac_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+    };
+    const becomes = (name: string, value: number): Promise<boolean> =>
+      pollUntil(performance.now() + WITHIN_MS, async () => (await told(name)) === value);
+
+    expect(await told('metadata_store_segments')).to.equal(0);
+    await almanac.written('m,h=a v=1 1\nm,h=b v=2 2');
+    await almanac.flush('m');
+    await almanac.written('m,h=a v=1 3');
+    await almanac.flush('m');
+    await almanac.written('other v=1 1');
+    await almanac.flush('other');
+    expect(await becomes('metadata_store_segments', 3)).to.equal(true);
+    expect(await told('metadata_store_rows')).to.equal(4);
+    const bytes = parquetPaths(folder).reduce((sum, path) => sum + statSync(path).size, 0);
+    expect(await told('metadata_store_bytes')).to.equal(bytes);
+
+    for (const disk of ['store', 'wal']) expect(await told(`ingester_${disk}_free_bytes`)).to.be.greaterThan(0);
+
+    await almanac.rows('DROP TABLE m');
+    expect(await becomes('metadata_store_segments', 1)).to.equal(true);
+    expect(await told('metadata_store_rows')).to.equal(1);
+    expect(await almanac.stop()).to.equal(0);
+  });
+});
