@@ -273,7 +273,7 @@ const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physic
 
 function setOption({ key, value }: SetOption): Change {
   return {
-    // Metadata looks whether segments have deletions, which would hide nothing any more.
+    // Metadata looks whether segments have deletions or versions of rows, which would hide nothing any more.
     isOfOldRows: key === 'append_mode',
     apply(form) {
       if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, value);
