@@ -127,6 +127,20 @@ describe('rows with a time to live', () => {
     expect(await hosts('d.its')).to.deep.equal([]);
   });
 
+  it('are seen again with a longer one, as long as they are on the disk', async () => {
+    const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 10 * DAY_MS;
+    const between = `${Math.floor((Date.now() - day - 12 * HOUR_MS) / 1000)}s`;
+    await make('again', between);
+    await almanac.write(`again,h=old v=1 ${day + HOUR_MS}\nagain,h=young v=1 ${day + 23 * HOUR_MS}`, 'precision=ms');
+    for (let round = 0; round < 2; round++) {
+      expect(await hosts('again')).to.deep.equal(['young']);
+      await almanac.rows("ALTER TABLE again SET 'ttl' = 'FOREVER'");
+      expect(await hosts('again')).to.deep.equal(['old', 'young']);
+      await almanac.rows(`ALTER TABLE again SET 'ttl' = '${between}'`);
+      await almanac.flush('again');
+    }
+  });
+
   it('may live no longer than an instant', async () => {
     await make('gone', 'instant');
     await fill('gone');

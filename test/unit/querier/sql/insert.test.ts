@@ -137,7 +137,13 @@ describe('INSERT and REPLACE', () => {
       'a text that is no time',
       "INSERT INTO t (ts) VALUES ('1900-1-1 59:59:23')",
       2000,
-      'Failed to parse value: Failed to parse 1900-1-1 59:59:23 to Timestamp value',
+      'Failed to parse value: Failed to parse 1900-1-1 59:59:23 to Timestamp value, column: ts',
+    );
+    refuses(
+      'a text that is no date',
+      "INSERT INTO t (day, ts) VALUES ('tomorrow', 1)",
+      2000,
+      'Failed to parse value: Failed to parse tomorrow to Date value, column: day',
     );
     refuses('a text that is no JSON', "INSERT INTO t (j, ts) VALUES ('{a}', 1)", 1004, 'Invalid json text: {a}');
     refuses(
