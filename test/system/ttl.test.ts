@@ -206,6 +206,27 @@ describe('rows with a time to live', () => {
     expect(await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() === 0))).to.equal(true);
   });
 
+  it('may have one that is written in several ways', async () => {
+    await make('worded', '1h');
+    const shown = async (): Promise<string> => String((await almanac.rows('SHOW CREATE TABLE worded'))[0][1]);
+    for (const [given, canonical] of [
+      ["'FOREVER'", 'forever'],
+      ['Forever', 'forever'],
+      ["''", 'forever'],
+      ["'0s'", 'forever'],
+      ['NULL', 'forever'],
+      ["'1M'", '1month'],
+      ["'1m'", '1m'],
+      ["'2 Days 3H'", '2days 3h'],
+      ["'INSTANT'", 'instant'],
+    ]) {
+      await almanac.rows(`ALTER TABLE worded SET 'ttl' = ${given}`);
+      expect(await shown(), given).to.contain(`ttl = '${canonical}'`);
+    }
+    const refused = await almanac.sql("CREATE DATABASE d WITH (ttl = 'Instant')");
+    expect(JSON.parse(refused.text)).to.include({ code: 1004, error: 'instant TTL is not allowed for a database' });
+  });
+
   it('cannot have one that is no duration, by a hint or an option', async () => {
     const made = await almanac.sql("CREATE TABLE t (ts TIMESTAMP TIME INDEX) WITH (ttl = '7 parsecs')");
     expect(made.status).to.equal(400);
