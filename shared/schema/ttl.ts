@@ -59,8 +59,9 @@ const END_OF_TIME = (1n << 63n) * 1_000_000_000n;
  */
 export function canonicalTtl(text: string): string {
   const given = text.trim();
-  if (given === '' || given === 'forever') return 'forever';
-  if (given === 'instant') return given;
+  const word = given.toLowerCase();
+  if (word === '' || word === 'forever') return 'forever';
+  if (word === 'instant') return word;
   let rest = ttlNs(given);
   if (rest === 0n) return 'forever';
   const parts: string[] = [];

@@ -105,6 +105,14 @@ describe('ALTER TABLE', () => {
     );
   });
 
+  it('renames several columns, beside other changes', async () => {
+    await almanac.rows('ALTER TABLE m RENAME COLUMN v TO x, RENAME COLUMN n TO v, ADD COLUMN n STRING');
+    await holds('SELECT h, x, v, n FROM m ORDER BY h', [
+      ['a', 1.5, 10, null],
+      ['b', 2.5, 20, null],
+    ]);
+  });
+
   it('renames tables', async () => {
     await almanac.rows('CREATE TABLE other (ts TIMESTAMP TIME INDEX)');
     expect(await refused('ALTER TABLE m RENAME other')).to.match(/^4000 Table already exists, table: .*other/);
@@ -175,7 +183,18 @@ describe('ALTER TABLE', () => {
     expect(await almanac.rows('SELECT * FROM m')).to.deep.equal([]);
     await almanac.rows("ALTER TABLE m UNSET 'ttl'");
     expect(await almanac.rows('SELECT count(*) FROM m')).to.deep.equal([[2]]);
-    expect(await refused("ALTER TABLE m SET 'merge_mode' = 'last_non_null'")).to.contain('key: merge_mode');
+    const request = (verb: string): string =>
+      `1004 Invalid ${verb} table option request: Invalid ${verb} region option request`;
+    expect(await refused("ALTER TABLE m SET 'merge_mode' = 'last_non_null'")).to.equal(
+      `${request('set')}, key: merge_mode, value: last_non_null: it is fixed when the table is made`,
+    );
+    expect(await refused("ALTER TABLE m UNSET 'regions'")).to.equal(
+      `${request('unset')}, key: regions: it is fixed when the table is made`,
+    );
+    expect(await refused("ALTER TABLE m UNSET 'append_mode'")).to.equal(
+      `${request('unset')}, key: append_mode: it can only be switched on`,
+    );
+    expect(await refused("ALTER TABLE m UNSET 'nothere'")).to.equal('1004 Unrecognized table option key: nothere');
     await almanac.rows("ALTER TABLE m SET 'append_mode' = 'true'");
     expect(await refused("ALTER TABLE m SET 'append_mode' = 'false'")).to.contain('from false to true');
     await almanac.rows("INSERT INTO m VALUES ('a', 1.5, 10, 1)");
@@ -191,6 +210,10 @@ describe('ALTER TABLE', () => {
     expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[0]]);
     await almanac.rows("ALTER DATABASE d UNSET 'ttl'");
     expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[1]]);
+    for (const key of ['append_mode', 'compaction.nothere'])
+      expect(await refused(`ALTER DATABASE d UNSET '${key}'`)).to.equal(
+        `1004 Invalid unset database option, key: ${key}`,
+      );
     expect(await refused("ALTER DATABASE d SET 'append_mode' = 'true'")).to.contain('Invalid set database option');
   });
 

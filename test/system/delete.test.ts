@@ -107,6 +107,45 @@ describe('DELETE', function () {
     expect(await rows('SELECT count(*) FROM wrong')).to.deep.equal([[1]]);
   });
 
+  it('refuses a condition that is no boolean, whatever its values', async () => {
+    await table('typed');
+    await rows("INSERT INTO typed VALUES ('x', 1, 'p', 1), ('y', 0, 'q', 2), ('z', 7, 'true', 3)");
+    for (const [condition, part, type] of [
+      ['a', 'a', 'Int64'],
+      ['a::DOUBLE', 'a::DOUBLE', 'Float64'],
+      ["h = 'x' AND a", 'a', 'Int64'],
+      ["(NOT (a + 1) OR b = 'p') -- a = 1", 'a + 1', 'Int64'],
+      ['a BETWEEN 0 AND 1 OR length(h)', 'length(h)', 'Int64'],
+      ['CASE WHEN a = 1 THEN 1 ELSE 0 END', 'CASE WHEN a = 1 THEN 1 ELSE 0 END', 'Int32'],
+      ['(SELECT max(a) FROM typed)', '(SELECT max(a) FROM typed)', 'Int64'],
+      ['ts', 'ts', 'TimestampMillisecond'],
+      ["'true'", "'true'", 'String'],
+    ]) {
+      const error = `Failed to plan SQL: Cannot create filter with non-boolean predicate '${part}' returning ${type}`;
+      expect(await fails(`DELETE FROM typed WHERE ${condition}`), condition).to.deep.equal([3000, error]);
+    }
+    expect(await rows('SELECT count(*) FROM typed')).to.deep.equal([[3]]);
+    for (const none of [
+      'false',
+      'NULL',
+      "starts_with(h, 'q')",
+      "b NOT IN ('p', 'q', 'true')",
+      'a IS NOT NULL AND FALSE',
+    ])
+      expect(await affected(`DELETE FROM typed WHERE ${none}`), none).to.equal(0);
+    expect(await affected("DELETE FROM typed WHERE starts_with(h, 'x') OR (a = 7)::BOOLEAN")).to.equal(2);
+    expect(await affected('DELETE FROM typed WHERE (true)')).to.equal(1);
+  });
+
+  it('says where a condition ends too early', async () => {
+    await table('half');
+    const end = [2000, 'Invalid SQL syntax: sql parser error: syntax error at end of input'];
+    for (const condition of ['h = ', "h = 'x' AND", 'a IN (1, 2) OR NOT', 'h = -- that'])
+      expect(await fails(`DELETE FROM half WHERE ${condition}`), condition).to.deep.equal(end);
+    expect(await fails('SHOW TABLES; DELETE FROM half WHERE h = ')).to.deep.equal(end);
+    expect((await fails('DELETE FROM half WHERE (h = )'))[1]).to.contain('at or near ")"');
+  });
+
   it('without a condition takes everything away', async () => {
     await table('whole');
     await rows("INSERT INTO whole VALUES ('x', 1, 'p', 1), ('y', 1, 'p', 1)");

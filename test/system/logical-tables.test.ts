@@ -306,4 +306,18 @@ describe('Metrics as tables of SQL', function () {
     expect((await rows("SHOW TABLES WHERE Tables = 'many_7'", 'other')).flat()).to.deep.equal(['many_7']);
     expect(await columns('many_11999', 'other')).to.deep.equal([TIME, VALUE, 'label_49']);
   });
+
+  it('go with their physical table, those of its database alone', async () => {
+    await rows('CREATE DATABASE dropping');
+    const series = [one({ __name__: 'gone_a', a: 'b' }), one({ __name__: 'gone_b' })];
+    await write(series, '?db=dropping');
+    await write(series, '?db=other');
+    expect(await rows('SHOW TABLES', 'dropping')).to.deep.equal([[PHYSICAL], ['gone_a'], ['gone_b']]);
+    await rows(`DROP TABLE ${PHYSICAL}`, 'dropping');
+    expect(await rows('SHOW TABLES', 'dropping')).to.deep.equal([]);
+    expect((await fails('SELECT * FROM gone_a', 'dropping'))[0]).to.equal(4001);
+    expect(await rows('SELECT count(*) FROM gone_a', 'other')).to.deep.equal([[1]]);
+    await write([one({ __name__: 'gone_b' }, 2)], '?db=dropping');
+    expect(await rows(`SELECT ${VALUE} FROM gone_b`, 'dropping')).to.deep.equal([[2]]);
+  });
 });

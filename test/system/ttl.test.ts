@@ -127,6 +127,20 @@ describe('rows with a time to live', () => {
     expect(await hosts('d.its')).to.deep.equal([]);
   });
 
+  it('are seen again with a longer one, as long as they are on the disk', async () => {
+    const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 10 * DAY_MS;
+    const between = `${Math.floor((Date.now() - day - 12 * HOUR_MS) / 1000)}s`;
+    await make('again', between);
+    await almanac.write(`again,h=old v=1 ${day + HOUR_MS}\nagain,h=young v=1 ${day + 23 * HOUR_MS}`, 'precision=ms');
+    for (let round = 0; round < 2; round++) {
+      expect(await hosts('again')).to.deep.equal(['young']);
+      await almanac.rows("ALTER TABLE again SET 'ttl' = 'FOREVER'");
+      expect(await hosts('again')).to.deep.equal(['old', 'young']);
+      await almanac.rows(`ALTER TABLE again SET 'ttl' = '${between}'`);
+      await almanac.flush('again');
+    }
+  });
+
   it('may live no longer than an instant', async () => {
     await make('gone', 'instant');
     await fill('gone');
@@ -190,6 +204,27 @@ describe('rows with a time to live', () => {
     almanac = await Almanac.start(folder);
     await almanac.rows("ALTER TABLE endless SET 'ttl' = '1h'");
     expect(await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() === 0))).to.equal(true);
+  });
+
+  it('may have one that is written in several ways', async () => {
+    await make('worded', '1h');
+    const shown = async (): Promise<string> => String((await almanac.rows('SHOW CREATE TABLE worded'))[0][1]);
+    for (const [given, canonical] of [
+      ["'FOREVER'", 'forever'],
+      ['Forever', 'forever'],
+      ["''", 'forever'],
+      ["'0s'", 'forever'],
+      ['NULL', 'forever'],
+      ["'1M'", '1month'],
+      ["'1m'", '1m'],
+      ["'2 Days 3H'", '2days 3h'],
+      ["'INSTANT'", 'instant'],
+    ]) {
+      await almanac.rows(`ALTER TABLE worded SET 'ttl' = ${given}`);
+      expect(await shown(), given).to.contain(`ttl = '${canonical}'`);
+    }
+    const refused = await almanac.sql("CREATE DATABASE d WITH (ttl = 'Instant')");
+    expect(JSON.parse(refused.text)).to.include({ code: 1004, error: 'instant TTL is not allowed for a database' });
   });
 
   it('cannot have one that is no duration, by a hint or an option', async () => {

@@ -1,10 +1,11 @@
-import type { Column, Table } from '#shared/contracts/gen/common';
+import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest, AlterTableResponse } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkTableName } from '#shared/schema/names';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
+import { touches } from '#shared/segments/bands';
 import { tableChanged, type Catalog } from '../catalog.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
@@ -25,7 +26,7 @@ export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterT
     }
     if (name !== table.name) checkNewName(catalog, table, name);
     checkColumns(table, request.columns);
-    if (isAppendOnly(request) && !isAppendOnly(table)) checkNoDeletions(catalog, table);
+    if (isAppendOnly(request) && !isAppendOnly(table)) checkMayAppend(catalog, table);
     catalog.tables.alter(table, { ...request, columns: withFormerTypes(table, request.columns) });
     const altered = existingTable(catalog, tableId);
     note(tableChanged(altered));
@@ -41,12 +42,30 @@ function checkNewName(catalog: Catalog, { database }: Table, name: string): void
   });
 }
 
-/** A table that keeps every row would show those again that were deleted. */
-function checkNoDeletions(catalog: Catalog, { name, regions }: Table): void {
-  const hasDeletions = regions.some(({ regionId }) => catalog.manifest(regionId).segments.some(({ hasOps }) => hasOps));
-  if (!hasDeletions) return;
-  const text = `table "${name}" has deleted rows on its disk: merge its segments before, with ADMIN compact_table`;
-  throw new AlmanacError('invalid_arguments', text);
+/** A table that keeps every row would show those again that were deleted, or replaced by later ones. */
+function checkMayAppend(catalog: Catalog, { name, regions }: Table): void {
+  const remedy = 'merge its segments before, with ADMIN compact_table';
+  for (const { regionId } of regions) {
+    const { segments } = catalog.manifest(regionId);
+    if (segments.some(({ hasOps }) => hasOps))
+      throw new AlmanacError('invalid_arguments', `table "${name}" has deleted rows on its disk: ${remedy}`);
+    if (haveVersions(segments))
+      throw new AlmanacError('invalid_arguments', `table "${name}" may have replaced rows on its disk: ${remedy}`);
+  }
+}
+
+/** Whether a row of one segment may be a version of a row of another. */
+function haveVersions(segments: readonly Segment[]): boolean {
+  return segments.some((later) => {
+    if (!later.hasLate) return false;
+    const late = { first: later.lateFirst, last: later.lateLast };
+    return segments.some(({ sequenceTo, timeFirst, timeLast, sidFirst, sidLast }) => {
+      // Late rows without older ones beside them, as a backfill has, are no versions, and no merge would find any.
+      const isOlder = sequenceTo <= later.sequenceFrom;
+      const hasTimes = touches(late, { first: timeFirst, last: timeLast });
+      return isOlder && hasTimes && sidFirst <= later.sidLast && sidLast >= later.sidFirst;
+    });
+  });
 }
 
 /** Rows are stored by what a column is; fields take over what they have of another type. */

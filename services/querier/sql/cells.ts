@@ -144,21 +144,13 @@ class Target {
 
   #timeText(text: string, unit: TimeUnit): CellValue {
     const ns = parseTimestampText(text, this.#zone);
-    if (ns === undefined)
-      throw new AlmanacError(
-        'invalid_syntax',
-        `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Timestamp value`,
-      );
+    if (ns === undefined) throw this.#refused(text, 'Timestamp');
     return this.#ranged(floorDivide(ns, UNIT_NS[unit]), text);
   }
 
   #dateText(text: string): CellValue {
     const ns = parseTimestampText(text, UTC);
-    if (ns === undefined)
-      throw new AlmanacError(
-        'invalid_syntax',
-        `Failed to parse value: Failed to parse ${text.slice(0, 100)} to Date value`,
-      );
+    if (ns === undefined) throw this.#refused(text);
     return Number(floorDivide(ns, 86_400_000_000_000n));
   }
 
@@ -200,10 +192,10 @@ class Target {
     );
   }
 
-  #refused(text: string): AlmanacError {
+  #refused(text: string, type = this.#type.name): AlmanacError {
     return new AlmanacError(
       'invalid_syntax',
-      `Failed to parse value: Failed to parse ${text.slice(0, 100)} to ${this.#type.name} value, column: ${this.#column.name}`,
+      `Failed to parse value: Failed to parse ${text.slice(0, 100)} to ${type} value, column: ${this.#column.name}`,
     );
   }
 }

@@ -3,22 +3,17 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf, type CellConverter } from './cells.js';
-import type { Cursor } from './cursor.js';
 import { defaultCell } from './defaults.js';
 import { lex } from './lex.js';
-import { readLiteralCell, type LiteralCell } from './literal-cell.js';
+import type { LiteralCell } from './literal-cell.js';
+import type { QueryText } from './query-text.js';
 import { queryRows } from './run-query.js';
 import type { StatementContext } from './statements/statement.js';
+import { readTuples, type TupleSink, type ValueRange } from './tuples.js';
 
 const ROWS_PER_BLOCK = 1024;
 const EXPRESSIONS_PER_QUERY = 200;
 const EXPRESSIONS_MAX = 20_000;
-
-/** The tuples of VALUES: from a position to the end of the statement. */
-export interface ValueRange {
-  readonly cursor: Cursor;
-  readonly from: number;
-}
 
 interface Expression {
   readonly row: CellValue[];
@@ -34,82 +29,75 @@ interface Expression {
  * @param complete appends what the statement leaves out, and checks the row.
  * @returns blocks of rows.
  */
-export async function readTuples(
+export async function rowsOfTuples(
   context: StatementContext,
   range: ValueRange,
   columns: readonly Column[],
   complete: (row: CellValue[]) => CellValue[],
 ): Promise<CellValue[][][]> {
-  const reader = new TupleReader(context, range, columns);
-  const rows = reader.read();
-  await evaluate(context, reader.expressions, columns);
+  const sink = new RowSink(context, columns);
+  readTuples(range, sink);
+  const { rows, expressions } = sink;
+  await evaluate(context, expressions, columns);
   const blocks: CellValue[][][] = [];
   for (let i = 0; i < rows.length; i += ROWS_PER_BLOCK) blocks.push(rows.slice(i, i + ROWS_PER_BLOCK).map(complete));
   return blocks;
 }
 
-class TupleReader {
+/** Checks the grammar of all tuples, whatever the table is. @throws `invalid_syntax`. */
+export async function checkTuples({ deps, session }: StatementContext, range: ValueRange): Promise<void> {
+  const expressions: string[] = [];
+  readTuples(range, {
+    literal: () => undefined,
+    expression: (sql) => expressions.push(sql),
+    endOfTuple: () => undefined,
+  });
+  for (let from = 0; from < expressions.length; from += EXPRESSIONS_PER_QUERY) {
+    const query = queryOf(expressions.slice(from, from + EXPRESSIONS_PER_QUERY));
+    await deps.connections.use((connection) => deps.planner.check(query, session.database, connection));
+  }
+}
+
+class RowSink implements TupleSink {
+  readonly rows: CellValue[][] = [];
   readonly expressions: Expression[] = [];
   readonly #context: StatementContext;
-  readonly #cursor: Cursor;
   readonly #columns: readonly Column[];
   readonly #converters: readonly CellConverter[];
+  #row: CellValue[] = [];
 
-  constructor(context: StatementContext, { cursor, from }: ValueRange, columns: readonly Column[]) {
+  constructor(context: StatementContext, columns: readonly Column[]) {
     this.#context = context;
-    this.#cursor = cursor;
-    cursor.at = from;
     this.#columns = columns;
     this.#converters = columns.map((column) => converterOf(column, context.session.zone));
   }
 
-  read(): CellValue[][] {
-    const cursor = this.#cursor;
-    const rows: CellValue[][] = [];
-    do {
-      if (cursor.done && rows.length > 0) break; // a trailing comma
-      cursor.expectSymbol('(');
-      rows.push(this.#tuple());
-    } while (cursor.acceptSymbol(','));
-    cursor.expectEnd();
-    return rows;
+  literal(cell: LiteralCell): void {
+    const row = this.#row;
+    row.push(row.length < this.#columns.length ? this.#value(cell, row.length) : null);
   }
 
-  #tuple(): CellValue[] {
-    const cursor = this.#cursor;
-    const row: CellValue[] = [];
-    while (!cursor.acceptSymbol(')')) {
-      this.#cell(row);
-      if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
-    }
-    if (row.length !== this.#columns.length) {
-      throw new AlmanacError(
-        'invalid_arguments',
-        `Invalid SQL, error: column count mismatch, columns: ${this.#columns.length}, values: ${row.length}`,
-      );
-    }
-    return row;
-  }
-
-  #cell(row: CellValue[]): void {
-    const cursor = this.#cursor;
-    const start = cursor.at;
-    const cell = readLiteralCell(cursor);
-    if (cell !== undefined && (cursor.seesSymbol(',') || cursor.seesSymbol(')'))) {
-      row.push(row.length < this.#columns.length ? this.#value(cell, row.length) : null);
-      return;
-    }
-    cursor.at = start;
-    const { from, to } = cursor.skipExpression();
-    if (from === to) throw cursor.unexpected('a value');
-    const { tokens } = cursor;
-    this.expressions.push({ row, at: row.length, sql: tokens.source.slice(tokens.start(from), tokens.end(to - 1)) });
+  expression(sql: string): void {
+    const row = this.#row;
+    this.expressions.push({ row, at: row.length, sql });
     if (this.expressions.length > EXPRESSIONS_MAX)
       throw new AlmanacError(
         'invalid_arguments',
         `too many computed values in one INSERT, the limit is ${EXPRESSIONS_MAX}`,
       );
     row.push(null);
+  }
+
+  endOfTuple(): void {
+    const row = this.#row;
+    if (row.length !== this.#columns.length) {
+      throw new AlmanacError(
+        'invalid_arguments',
+        `Invalid SQL, error: column count mismatch, columns: ${this.#columns.length}, values: ${row.length}`,
+      );
+    }
+    this.rows.push(row);
+    this.#row = [];
   }
 
   #value(cell: LiteralCell, i: number): CellValue {
@@ -151,13 +139,16 @@ async function evaluate(
 ): Promise<void> {
   for (let from = 0; from < expressions.length; from += EXPRESSIONS_PER_QUERY) {
     const part = expressions.slice(from, from + EXPRESSIONS_PER_QUERY);
-    const tokens = lex(
-      `SELECT ${part.map(({ sql }, i) => `(${PARSE_JSON.exec(sql)?.[1] ?? sql}) AS c${i}`).join(', ')}`,
-    );
-    const result = await queryRows(context, { tokens, from: 0, to: tokens.count });
+    const result = await queryRows(context, queryOf(part.map(({ sql }) => sql)));
     for (const [i, { row, at }] of part.entries()) {
       const { type } = result.columns[i];
       if (at < columns.length) row[at] = converterOf(columns[at], context.session.zone).cell(result.rows[0][i], type);
     }
   }
+}
+
+function queryOf(expressions: readonly string[]): QueryText {
+  const items = expressions.map((sql, i) => `(${PARSE_JSON.exec(sql)?.[1] ?? sql}) AS c${i}`);
+  const tokens = lex(`SELECT ${items.join(', ')}`);
+  return { tokens, from: 0, to: tokens.count };
 }

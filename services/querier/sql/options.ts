@@ -47,11 +47,13 @@ export function parseSetOptions(cursor: Cursor, rule: OptionRule): SetOption[] {
   return options;
 }
 
-/** Reads `k, 'k.x', ..`. */
-export function parseUnsetOptions(cursor: Cursor): string[] {
+/** Reads `k, 'k.x', ..`. @param check throws for a key that there is not. */
+export function parseUnsetOptions(cursor: Cursor, check: (key: string) => void): string[] {
   const keys: string[] = [];
   do {
-    keys.push(parseKey(cursor));
+    const key = parseKey(cursor);
+    check(key);
+    keys.push(key);
   } while (cursor.acceptSymbol(','));
   return keys;
 }
@@ -97,19 +99,29 @@ const DATABASE_KEYS = new Set(
   ).split(' '),
 );
 
-export const tableOption: OptionRule = (key, value) => {
+/** @throws `invalid_arguments` for a key that no table has. */
+export function checkTableKey(key: string): void {
   if (!TABLE_KEYS.has(key) && !TABLE_KEY_FAMILIES.some((family) => key.startsWith(family))) {
     throw new AlmanacError('invalid_arguments', `Unrecognized table option key: ${key.slice(0, 100)}`);
   }
+}
+
+export const tableOption: OptionRule = (key, value) => {
+  checkTableKey(key);
   return checkedValue(key, value);
 };
 
+export function isDatabaseKey(key: string): boolean {
+  return DATABASE_KEYS.has(key);
+}
+
 export const databaseOption: OptionRule = (key, value) => {
-  if (!DATABASE_KEYS.has(key))
+  if (!isDatabaseKey(key))
     throw new AlmanacError('invalid_arguments', `Unrecognized database option key: ${key.slice(0, 100)}`);
-  if (key === 'ttl' && value === 'instant')
+  const checked = checkedValue(key, value);
+  if (key === 'ttl' && checked === 'instant')
     throw new AlmanacError('invalid_arguments', 'instant TTL is not allowed for a database');
-  return checkedValue(key, value);
+  return checked;
 };
 
 function checkedValue(key: string, value: string): string {

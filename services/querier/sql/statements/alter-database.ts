@@ -1,6 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { databaseOption, parseSetOptions, parseUnsetOptions } from '../options.js';
+import { databaseOption, isDatabaseKey, parseSetOptions, parseUnsetOptions } from '../options.js';
 import { command, type StatementKind } from './statement.js';
 
 /** Options that its tables look up when they need them; the others were copied when a table was made. */
@@ -18,15 +18,11 @@ export const alterDatabase: StatementKind = {
     const isUnset = cursor.accept('UNSET');
     if (!isUnset) cursor.expect('SET');
     const set = isUnset ? [] : parseSetOptions(cursor, databaseOption);
-    const unset = isUnset ? parseUnsetOptions(cursor) : [];
+    const unset = isUnset ? parseUnsetOptions(cursor, checkInherited) : [];
     cursor.expectEnd();
     for (const { key, value } of set) {
       if (INHERITED.test(key)) continue;
       throw new AlmanacError('invalid_arguments', `Invalid set database option, key: ${key}, value: ${value}`);
-    }
-    for (const key of unset) {
-      if (INHERITED.test(key)) continue;
-      throw new AlmanacError('invalid_arguments', `Invalid unset database option, key: ${key}`);
     }
     return command(async ({ deps, call }) => {
       const before = await deps.catalog.database(name, call);
@@ -38,3 +34,8 @@ export const alterDatabase: StatementKind = {
     });
   },
 };
+
+function checkInherited(key: string): void {
+  if (!INHERITED.test(key) || !isDatabaseKey(key))
+    throw new AlmanacError('invalid_arguments', `Invalid unset database option, key: ${key.slice(0, 100)}`);
+}

@@ -9,7 +9,7 @@ import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../co
 import { Cursor } from '../cursor.js';
 import { defaultSql, NOW_SQL } from '../defaults.js';
 import { lex } from '../lex.js';
-import { parseSetOptions, parseUnsetOptions, tableOption, type SetOption } from '../options.js';
+import { checkTableKey, parseSetOptions, parseUnsetOptions, tableOption, type SetOption } from '../options.js';
 import { atAllOwners } from '../owners.js';
 import { command, type StatementContext, type StatementKind } from './statement.js';
 
@@ -75,9 +75,8 @@ async function alter(known: Table, changes: readonly Change[], context: Statemen
 
 function parseChanges(cursor: Cursor): Change[] {
   if (cursor.accept('SET')) return parseSetOptions(cursor, tableOption).map(setOption);
-  if (cursor.accept('UNSET')) return parseUnsetOptions(cursor).map(unsetOption);
-  if (cursor.accept('RENAME', 'COLUMN')) return [parseRenameColumn(cursor)];
-  if (cursor.accept('RENAME')) return [parseRename(cursor)];
+  if (cursor.accept('UNSET')) return parseUnsetOptions(cursor, checkTableKey).map(unsetOption);
+  if (!cursor.sees('RENAME', 'COLUMN') && cursor.accept('RENAME')) return [parseRename(cursor)];
   const changes = [parseColumnChange(cursor)];
   while (cursor.acceptSymbol(',')) changes.push(parseColumnChange(cursor));
   return changes;
@@ -273,10 +272,10 @@ const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physic
 
 function setOption({ key, value }: SetOption): Change {
   return {
-    // Metadata looks whether segments have deletions, which would hide nothing any more.
+    // Metadata looks whether segments have deletions or versions of rows, which would hide nothing any more.
     isOfOldRows: key === 'append_mode',
     apply(form) {
-      if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, value);
+      if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, `, value: ${value}`);
       if (key === 'append_mode') checkAppendMode(form.options, value);
       return { ...form, options: { ...form.options, [key]: value } };
     },
@@ -303,8 +302,9 @@ function unsetOption(key: string): Change {
 }
 
 function invalidOption(verb: string, key: string, value: string): AlmanacError {
-  const text = `Invalid ${verb} table option request: Invalid ${verb} region option request, key: ${key}`;
-  return new AlmanacError('invalid_arguments', value === '' ? text : `${text}, value: ${value}`);
+  const text = `Invalid ${verb} table option request: Invalid ${verb} region option request, key: ${key}${value}`;
+  const why = FIXED_OPTIONS.has(key) ? 'it is fixed when the table is made' : 'it can only be switched on';
+  return new AlmanacError('invalid_arguments', `${text}: ${why}`);
 }
 
 function columnNamed(columns: readonly Column[], name: string, table: Table): Column {

@@ -24,15 +24,14 @@ export const createTable: StatementKind = {
     const columns = checkBody(body);
     const options = parseTail(cursor, body);
     return command(async (context) => {
-      const { regions = '0', ...kept } = options;
       const specs = body.columns.map((column) =>
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
       );
       return create(context, name, {
-        columns: ON_PHYSICAL_TABLE in kept ? metricOrder(specs) : specs,
+        columns: ON_PHYSICAL_TABLE in options ? metricOrder(specs) : specs,
         primaryKey: columns.primaryKey,
-        options: kept,
-        regions: Number(regions),
+        options,
+        regions: Number(options['regions'] ?? '0'),
         ifNotExists,
       });
     });

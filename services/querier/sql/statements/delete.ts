@@ -8,10 +8,11 @@ import { isAppendOnly, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf } from '../cells.js';
-import type { Cursor, ObjectName } from '../cursor.js';
+import { Cursor, type ObjectName } from '../cursor.js';
 import { deleteInRounds, type DeleteRound } from '../delete-rounds.js';
 import { lex } from '../lex.js';
 import { areSameTables, sourceOf } from '../logical-table.js';
+import { doubtfulPredicates } from '../predicates.js';
 import type { QueryText } from '../query-text.js';
 import { queryRows, rowsOf, withBoundQuery, type BoundQuery } from '../run-query.js';
 import { checkWritable, metricCell, storedColumn } from '../stored-columns.js';
@@ -33,32 +34,55 @@ export const deleteRows: StatementKind = {
     if (cursor.done) return everything(name);
     cursor.expect('WHERE');
     if (cursor.done) throw cursor.unexpected('a condition');
-    return rowsWhere(name, conditionOf(cursor));
+    return rowsWhere({ name, ...conditionOf(cursor) });
   },
 };
 
+/** Which rows are to go. */
+interface Wanted {
+  readonly name: ObjectName;
+  readonly condition: string;
+  /** Parts of the condition that may be no booleans. */
+  readonly doubtful: readonly string[];
+}
+
+const ALL = { condition: 'true', doubtful: [] };
+
 /** The rest of the statement as it was written: one expression, so it closes no parenthesis but its own. */
-function conditionOf(cursor: Cursor): string {
+function conditionOf(cursor: Cursor): Omit<Wanted, 'name'> {
   const { tokens, at, to } = cursor;
   let depth = 0;
   for (; !cursor.done; cursor.at++) {
     if (cursor.seesSymbol('(')) depth++;
     else if (cursor.seesSymbol(')') && --depth < 0) throw cursor.unexpected('end of statement');
   }
-  return tokens.source.slice(tokens.start(at), tokens.end(to - 1));
+  const condition = tokens.source.slice(tokens.start(at), tokens.end(to - 1));
+  return { condition, doubtful: doubtfulPredicates(new Cursor(tokens, at, to)) };
 }
 
-function rowsWhere(name: ObjectName, condition: string): Statement {
+function rowsWhere(wanted: Wanted): Statement {
   return {
     isQuery: true,
-    check: ({ deps, session }) => {
-      const query = queryOf(['true'], name, condition);
-      return deps.connections.use((connection) => deps.planner.check(query, session.database, connection));
-    },
+    check: (context) => told(() => checkGrammar(queryOf(['true'], wanted), context), wanted, context),
     async *run(context) {
-      yield { kind: 'affected', rows: await deleteWhere(name, condition, context) };
+      yield { kind: 'affected', rows: await told(() => deleteWhere(wanted, context), wanted, context) };
     },
   };
+}
+
+function checkGrammar(query: QueryText, { deps, session }: StatementContext): Promise<void> {
+  return deps.connections.use((connection) => deps.planner.check(query, session.database, connection));
+}
+
+/** Of a condition that ends too early the error is to speak of its end, not of the parenthesis that it is put in. */
+async function told<T>(work: () => Promise<T>, wanted: Wanted, context: StatementContext): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (AlmanacError.from(error).code === 'invalid_syntax')
+      await checkGrammar(queryOf(['true'], wanted, false), context);
+    throw error;
+  }
 }
 
 function everything(name: ObjectName): Statement {
@@ -68,10 +92,10 @@ function everything(name: ObjectName): Statement {
       const table = await tableOf(name, context);
       // The other metrics of its physical table stay.
       if (sourceOf(table) !== undefined) {
-        yield { kind: 'affected', rows: await deleteWhere(name, 'true', context) };
+        yield { kind: 'affected', rows: await deleteWhere({ name, ...ALL }, context) };
         return;
       }
-      const { rows } = await queryRows(context, queryOf(['count(*)'], name, 'true'));
+      const { rows } = await queryRows(context, queryOf(['count(*)'], { name, ...ALL }));
       await context.place.aside(() => truncateTable(table, context.deps, context.call));
       yield { kind: 'affected', rows: Number(rows[0][0]) };
     },
@@ -87,29 +111,31 @@ async function tableOf({ catalog, schema, name }: ObjectName, context: Statement
   return table;
 }
 
-function queryOf(columns: readonly string[], { catalog, schema, name }: ObjectName, condition: string): QueryText {
-  const parts = [catalog, schema, name].filter((part) => part !== '').map(quoteName);
+/** @param isEnclosed whether the condition is sure to be one expression: it may have clauses behind it otherwise. */
+function queryOf(columns: readonly string[], { name, condition }: Wanted, isEnclosed = true): QueryText {
+  const parts = [name.catalog, name.schema, name.name].filter((part) => part !== '').map(quoteName);
   // On a line of its own: it may end with a comment.
-  const tokens = lex(`SELECT ${columns.join(', ')} FROM ${parts.join('.')} WHERE (${condition}\n)`);
+  const where = isEnclosed ? `(${condition}\n)` : condition;
+  const tokens = lex(`SELECT ${columns.join(', ')} FROM ${parts.join('.')} WHERE ${where}`);
   return { tokens, from: 0, to: tokens.count };
 }
 
-function deleteWhere(name: ObjectName, condition: string, context: StatementContext): Promise<number> {
+function deleteWhere(wanted: Wanted, context: StatementContext): Promise<number> {
   const { deps, call, place } = context;
   return deleteInRounds(
-    () => oneRound(name, condition, context),
+    () => oneRound(wanted, context),
     (forMs) => place.aside(() => deps.clock.sleep(forMs, call.signal)),
   );
 }
 
-async function oneRound(name: ObjectName, condition: string, context: StatementContext): Promise<DeleteRound> {
+async function oneRound(wanted: Wanted, context: StatementContext): Promise<DeleteRound> {
   checkCall(context.call);
-  const table = await context.place.aside(() => tableOf(name, context));
+  const table = await context.place.aside(() => tableOf(wanted.name, context));
   const keys = [...tagsOf(table), timeIndexOf(table)];
-  const names = keys.map((column) => quoteName(column.name));
+  const columns = [...keys.map((column) => quoteName(column.name)), ...wanted.doubtful.map((part) => `(${part}\n)`)];
   let round: DeleteRound | undefined;
-  const rounds = withBoundQuery(context, queryOf(names, name, condition), async function* (bound) {
-    yield await deleteFound(bound, { name, table, keys }, context);
+  const rounds = withBoundQuery(context, queryOf(columns, wanted), async function* (bound) {
+    yield await deleteFound(bound, { wanted, table, keys }, context);
   });
   for await (const it of rounds) round = it;
   invariant(round !== undefined, 'a DELETE that was not carried out');
@@ -117,29 +143,30 @@ async function oneRound(name: ObjectName, condition: string, context: StatementC
 }
 
 interface Found {
-  readonly name: ObjectName;
+  readonly wanted: Wanted;
   readonly table: Table;
-  /** Columns of the query. */
+  /** The first columns of the query; behind them are the doubtful parts of its condition. */
   readonly keys: readonly Column[];
 }
 
 async function deleteFound(
   { connection, sql, snapshot, planned }: BoundQuery,
-  { name, table, keys }: Found,
+  { wanted, table, keys }: Found,
   context: StatementContext,
 ): Promise<DeleteRound> {
   const { deps, session, call, place } = context;
   const isOfRowsAlone = planned.plan.tables.length === 1;
   // Rows of series with a tag that is new would look like those of others.
-  const now = await place.aside(() => tableOf(name, context));
+  const now = await place.aside(() => tableOf(wanted.name, context));
   if (!areSameTables(now, table)) return { rowCount: 0, isOutrun: true, isOfRowsAlone };
   const source = sourceOf(table);
   const types: readonly EngineColumn[] = await connection.describe(sql);
+  checkBoolean(wanted, types.slice(keys.length));
   const converters = keys.map((column) => converterOf(column, session.zone));
   const stored = source === undefined ? keys : keys.map((column) => storedColumn(source, column));
   const added = source === undefined ? [] : [metricCell(source)];
   async function* rows(): AsyncIterable<CellValue[][]> {
-    for await (const block of connection.stream(sql, keys.length, call.signal)) {
+    for await (const block of connection.stream(sql, types.length, call.signal)) {
       yield rowsOf(block, keys.length).map((row) => [
         ...row.map((cell, i) => converters[i].cell(cell, types[i].type)),
         ...added.map(({ value }) => value),
@@ -149,4 +176,12 @@ async function deleteFound(
   const columns = [...stored, ...added.map(({ column }) => column)];
   const deleted = await deps.insert.delete(source?.physical ?? table, columns, rows(), snapshot.sequences, call);
   return { ...deleted, isOfRowsAlone };
+}
+
+/** The engine would take any number but zero for true. */
+function checkBoolean({ doubtful }: Wanted, types: readonly EngineColumn[]): void {
+  const wrong = types.findIndex(({ type }) => type.kind !== 'bool');
+  if (wrong === -1) return;
+  const text = `Cannot create filter with non-boolean predicate '${doubtful[wrong].slice(0, 100)}'`;
+  throw new AlmanacError('plan_query', `Failed to plan SQL: ${text} returning ${types[wrong].type.name}`);
 }

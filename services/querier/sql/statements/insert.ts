@@ -5,10 +5,11 @@ import type { CellValue } from '#shared/write/cell-value';
 import { converterOf } from '../cells.js';
 import type { Cursor, ObjectName } from '../cursor.js';
 import { defaultCell } from '../defaults.js';
-import { readTuples, type ValueRange } from '../insert-values.js';
+import { checkTuples, rowsOfTuples } from '../insert-values.js';
 import { sourceOf } from '../logical-table.js';
 import { queryBlocks, rowsOf } from '../run-query.js';
 import { checkWritable, metricCell, storedColumn, type FilledCell } from '../stored-columns.js';
+import type { ValueRange } from '../tuples.js';
 import type { Statement, StatementContext, StatementKind } from './statement.js';
 
 /** `INSERT|REPLACE INTO [TABLE] t [(cols)] VALUES (..), ..` or a query. */
@@ -54,9 +55,10 @@ function parseColumns(cursor: Cursor): string[] | undefined {
 function insertValues(target: Target, range: ValueRange): Statement {
   return {
     isQuery: false,
+    check: (context) => checkTuples(context, range),
     async *run(context) {
       const shape = await resolve(target, context);
-      const blocks = await readTuples(context, range, shape.given, (row) => shape.complete(row));
+      const blocks = await rowsOfTuples(context, range, shape.given, (row) => shape.complete(row));
       yield {
         kind: 'affected',
         rows: await context.deps.insert.insert(shape.table, shape.stored, blocks, context.call),

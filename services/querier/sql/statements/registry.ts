@@ -20,6 +20,7 @@ import { showCreateTable } from './show-create-table.js';
 import { showDatabases } from './show-databases.js';
 import { showIndex } from './show-index.js';
 import { showRegions } from './show-regions.js';
+import { showStatus } from './show-status.js';
 import { showTables } from './show-tables.js';
 import { showVariables } from './show-variables.js';
 import type { Statement, StatementKind } from './statement.js';
@@ -51,15 +52,28 @@ export const STATEMENT_KINDS: readonly StatementKind[] = [
   showCreateDatabase,
   showIndex,
   showRegions,
+  showStatus,
   showVariables,
+];
+
+/** What follows the first words of statements that have more than one; the longer ones first. */
+const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
+  [['SHOW', 'CREATE'], 'TABLE or DATABASE'],
+  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
+  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS or VARIABLES'],
+  [['INSERT'], 'INTO'],
+  [['REPLACE'], 'INTO'],
+  [['DELETE'], 'FROM'],
+  [['CREATE'], 'TABLE or DATABASE'],
+  [['ALTER'], 'TABLE or DATABASE'],
+  [['DROP'], 'TABLE or DATABASE'],
 ];
 
 /** The statement that a cursor stands at. @throws `unsupported` for a first word that begins none. */
 export function parseStatement(cursor: Cursor): Statement {
   const kind = STATEMENT_KINDS.find((candidate) => candidate.matches(cursor));
   if (kind !== undefined) return kind.parse(cursor);
-  const words = cursor.tokens.source
-    .slice(cursor.tokens.start(cursor.from), cursor.tokens.end(cursor.from))
-    .slice(0, 50);
-  throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${words}`);
+  for (const [words, expected] of CONTINUATIONS) if (cursor.accept(...words)) throw cursor.unexpected(expected);
+  const word = cursor.tokens.raw(cursor.from).slice(0, 50);
+  throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
 }

@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { Kind } from '../lex.js';
 import { outputTable } from '../table-output.js';
 import type { StatementContext, StatementKind } from './statement.js';
 
@@ -9,12 +10,19 @@ const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = ne
   ['system_time_zone', () => 'UTC'],
 ]);
 
-/** `SHOW VARIABLES name`: one column, named by the variable. */
+/** Words that begin more than the name of a variable. */
+const STATEMENT_WORDS = ['CREATE', 'FULL'];
+
+/** `SHOW [VARIABLES] name`: one column, named by the variable. Any name that no other SHOW begins with is taken for one. */
 export const showVariables: StatementKind = {
   name: 'SHOW VARIABLES',
 
   matches: (cursor) =>
-    cursor.sees('SHOW', 'VARIABLES') || cursor.sees('SHOW', 'TIME_ZONE') || cursor.sees('SHOW', 'TIMEZONE'),
+    cursor.sees('SHOW', 'VARIABLES') ||
+    (cursor.sees('SHOW') &&
+      cursor.to - cursor.at === 2 &&
+      cursor.tokens.kind(cursor.at + 1) === Kind.word &&
+      !STATEMENT_WORDS.some((word) => cursor.sees('SHOW', word))),
 
   parse(cursor) {
     cursor.expect('SHOW');

@@ -137,7 +137,13 @@ describe('INSERT and REPLACE', () => {
       'a text that is no time',
       "INSERT INTO t (ts) VALUES ('1900-1-1 59:59:23')",
       2000,
-      'Failed to parse value: Failed to parse 1900-1-1 59:59:23 to Timestamp value',
+      'Failed to parse value: Failed to parse 1900-1-1 59:59:23 to Timestamp value, column: ts',
+    );
+    refuses(
+      'a text that is no date',
+      "INSERT INTO t (day, ts) VALUES ('tomorrow', 1)",
+      2000,
+      'Failed to parse value: Failed to parse tomorrow to Date value, column: day',
     );
     refuses('a text that is no JSON', "INSERT INTO t (j, ts) VALUES ('{a}', 1)", 1004, 'Invalid json text: {a}');
     refuses(
@@ -159,5 +165,19 @@ describe('INSERT and REPLACE', () => {
       3001,
       /Could not convert string 'x' to INT32/,
     );
+    const stopsAll = (title: string, malformed: string, message: RegExp): void => {
+      it(`is read before the statements in front of it run: ${title}`, async () => {
+        const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (host, ts) VALUES ${malformed}`);
+        expect(error.number, error.message).to.equal(2000);
+        expect(error.message).to.match(message);
+        expect(error.details).to.deep.equal({ statement_index: '1' });
+        expect(await bench.rows('SELECT count(*) FROM t')).to.deep.equal([[0]]);
+      });
+    };
+    stopsAll('an open tuple', "('x'", /expected: ', or \)', found: EOF/);
+    stopsAll('no tuple', '', /expected: '\(', found: EOF/);
+    stopsAll('a missing value', "('x', 1), (, 2)", /expected: 'a value', found: ,/);
+    stopsAll('something behind the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
+    stopsAll('half an expression', "('x', 1), ('y', 2 *)", /syntax error/);
   });
 });

@@ -347,6 +347,26 @@ WITH(
     });
     it('need at least one', () => fails(' ; ', 1004, 'Invalid SQL, error: empty statements'));
     it('must be known', () => fails('SELEC 1', 1001, 'SQL statement is not supported, keyword: SELEC'));
+    it('say what belongs behind their first words', async () => {
+      const expects = (text: string, expected: string, found: string): Promise<void> =>
+        fails(text, 2000, `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`);
+      await expects('DELETE t', 'FROM', 't');
+      await expects('DELETE', 'FROM', 'EOF');
+      await expects('INSERT t VALUES (1)', 'INTO', 't');
+      await expects('REPLACE', 'INTO', 'EOF');
+      await expects('DROP', 'TABLE or DATABASE', 'EOF');
+      await expects('ALTER t ADD COLUMN a INT', 'TABLE or DATABASE', 't');
+      await expects('CREATE VIEW v AS SELECT 1', 'TABLE or DATABASE', 'VIEW');
+      await expects('SHOW CREATE', 'TABLE or DATABASE', 'EOF');
+      await expects('SHOW FULL', 'DATABASES, TABLES, COLUMNS or REGIONS', 'EOF');
+      const shown = 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS or VARIABLES';
+      await expects('SHOW', shown, 'EOF');
+      await expects('SHOW TABLE STATUS', shown, 'TABLE');
+      await fails('SHOW nothing', 1004, 'Unsupported show variable: nothing');
+      await fails('SHOW VARIABLES nothing', 1004, 'Unsupported show variable: nothing');
+      const { columns, rows } = await bench.query('SHOW STATUS');
+      expect([columns.map(({ name }) => name), rows]).to.deep.equal([['Variable_name', 'Value'], []]);
+    });
     it('are answered in formats that there are', async () => {
       const error = await bench.error('SELECT 1', { format: 'nope' });
       expect(error.message).to.equal('unknown format "nope", must be one of greptimedb_v1, almanac_v1, json_v1');
