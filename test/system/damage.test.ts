@@ -1,5 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
@@ -10,6 +11,8 @@ import { tempFolder } from '#test/support/temp-folder';
 import { TinyDisk } from '#test/support/tiny-disk';
 
 const DAY_NS = 86_400_000_000_000n;
+/** A file's stamp is looked at once a second. */
+const LOOK_MS = 1_100;
 const MANUAL = { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' };
 
 interface LogLine {
@@ -123,6 +126,78 @@ describe('what is damaged', function () {
       expect(await almanac.stop()).to.equal(0);
     });
   }
+
+  describe('that was read before', () => {
+    let almanac: Almanac;
+    let path = '';
+    let whole: Buffer;
+
+    beforeEach(async () => {
+      almanac = await start();
+      const rows = Array.from({ length: 5_000 }, (_, i) => `m,h=h${i % 7} v=${Math.sin(i)},s="text ${i % 50}" ${i}`);
+      await almanac.written(rows.join('\n'));
+      await almanac.flush('m');
+      path = segment();
+      whole = readFileSync(path);
+      expect((await almanac.sql(FIRST)).status).to.equal(200);
+    });
+    afterEach(() => almanac.kill());
+
+    const FIRST = 'SELECT sum(v), max(s) FROM m';
+    const DAMAGED = 'is damaged: its checksum does not match';
+    const harms: readonly (readonly [string, () => void, string])[] = [
+      ['cut short', () => writeFileSync(path, whole.subarray(0, 1_000)), DAMAGED],
+      [
+        'without its footer',
+        () => writeFileSync(path, Buffer.concat([whole.subarray(0, -600), Buffer.alloc(600)])),
+        DAMAGED,
+      ],
+      ['overwritten', () => writeFileSync(path, Buffer.alloc(whole.length, 0xa5)), DAMAGED],
+      ['moved away', () => renameSync(path, `${path}.away`), 'is missing'],
+    ];
+
+    for (const [title, harm, text] of harms) {
+      it(`and ${title} since is refused with its name at once, logged and counted once, until it is put back`, async () => {
+        harm();
+        await expectRefused(almanac, FIRST, path, text);
+        expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
+        expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(1);
+        writeFileSync(path, whole);
+        expect((await almanac.sql(FIRST)).status).to.equal(200);
+      });
+
+      it(`and ${title} since is refused to PromQL too`, async () => {
+        harm();
+        // The engine has the footer: what it reads by that is right.
+        if (title === 'without its footer') await setTimeout(LOOK_MS);
+        for (let i = 0; i < 2; i++) {
+          const { status, text: answer } = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
+          expect(status, answer).to.equal(500);
+          expect(answer).to.contain(`.parquet\\" ${text}`);
+        }
+        expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
+        writeFileSync(path, whole);
+        const answer = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
+        expect(answer.status, answer.text + almanac.stderr).to.equal(200);
+      });
+    }
+
+    it('and has another byte since is not answered from once it is looked at again', async () => {
+      flip(path, 30);
+      await setTimeout(LOOK_MS);
+      await expectRefused(almanac, 'SELECT count(*) FROM m', path, DAMAGED);
+      expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
+      writeFileSync(path, whole);
+      expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_000]]);
+    });
+
+    it('keeps the error of a query that fails over whole files', async () => {
+      const { status, text } = await almanac.sql('SELECT sum(s::DOUBLE) FROM m');
+      expect(status, text).to.equal(500);
+      expect(text).to.contain("Could not convert string 'text");
+      expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(0);
+    });
+  });
 
   for (const [title, harm] of [
     ['a damaged series file', (path: string) => flip(path, 30)],
