@@ -92,7 +92,7 @@ export class SegmentFiles {
   async checkKnown(files: readonly ManifestFile[]): Promise<void> {
     for (const { path } of files) {
       const known = this.#known(path);
-      if (known === undefined) throw new AlmanacError('storage_unavailable', `"${path}" was not read yet`);
+      if (known === undefined) throw new AlmanacError('storage_unavailable', `"${path}" has to be read anew`);
       await known.whole;
     }
   }
@@ -152,8 +152,9 @@ export class SegmentFiles {
     if (known === undefined) return undefined;
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - known.lookedMs < LOOK_MS) return known;
+    if (!isSame(known.stamp, this.#store.stamp(path))) return undefined;
     known.lookedMs = nowMs;
-    return isSame(known.stamp, this.#store.stamp(path)) ? known : undefined;
+    return known;
   }
 
   async #checkAgain(file: ManifestFile): Promise<void> {

@@ -132,9 +132,17 @@ describe('files of segments', () => {
   });
 
   it('that were not read yet are no part of a guess', async () => {
-    expect(await failureOf(files.checkKnown(FILES))).to.contain('was not read yet');
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
     expect(reads).to.deep.equal([]);
     await files.check(FILES);
     await files.checkKnown(FILES);
+  });
+
+  it('that were written are no part of a guess, and are read again for the query behind it', async () => {
+    await files.check(FILES);
+    nowMs = 1_000;
+    writeFileSync(join(folder, FILES[0].path), DAMAGED);
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+    expect(await failureOf(files.check(FILES))).to.contain('is damaged');
   });
 });
