@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -192,6 +192,19 @@ describe('what is damaged', function () {
       expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
       writeFileSync(path, whole);
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_000]]);
+    });
+
+    it('and is found damaged by a merge is not answered from, though it looks as before', async () => {
+      await almanac.written('m,h=z v=1 9');
+      await almanac.flush('m');
+      const { atime, mtime } = statSync(path);
+      flip(path, 30);
+      utimesSync(path, atime, mtime);
+      const merge = await almanac.sql("ADMIN compact_table('m')");
+      expect(merge.status, merge.text).to.equal(503);
+      await expectRefused(almanac, FIRST, path, DAMAGED);
+      writeFileSync(path, whole);
+      expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_001]]);
     });
 
     it('keeps the error of a query that fails over whole files', async () => {

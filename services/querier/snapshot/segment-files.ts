@@ -130,6 +130,11 @@ export class SegmentFiles {
     return thrown;
   }
 
+  /** What is known of a file may not be true any more. */
+  suspect(path: string): void {
+    if (this.#checked.delete(path)) this.#avoid(path);
+  }
+
   /** The columns of a segment that was checked; the same object for all that have the same columns for the same reason. */
   columnsOf({ path, schemaVersion, hasMetrics, hasOps }: SegmentForm): Promise<FileColumns> {
     const key = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
