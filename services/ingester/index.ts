@@ -68,6 +68,8 @@ export interface IngesterDeps {
    * Ends the process when the disk takes writes again, for the next start to recover; `onFatal` if not given.
    */
   readonly onFull?: ((error: unknown) => void) | undefined;
+  /** Hears of each file of the store that is found damaged. */
+  readonly onDamage?: (path: string) => void;
 }
 
 export interface RunningIngester extends Service {
@@ -191,7 +193,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
   const { config, fs, clock, random, metadata } = deps;
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
-  const store = new LocalStore(config.storeFolder, fs, new DamageLog(deps.log, metrics.damagedFiles));
+  const store = new LocalStore(config.storeFolder, fs, new DamageLog(deps.log, metrics.damagedFiles, deps.onDamage));
   const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
   const keptIds = new KeptIds(config.walFolder, fs);
   const regions = new Regions({

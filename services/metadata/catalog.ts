@@ -60,8 +60,24 @@ export class Catalog {
     this.hub = new WatchHub(this.#version);
   }
 
+  /** @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or cannot be written. */
   static async open(path: string, fs: FileSystem, clock: Clock): Promise<Catalog> {
-    return new Catalog(await openStore(path, fs), clock);
+    const connection = await openStore(path, fs);
+    try {
+      // Neither does opening a file need the right to write it, nor does it read what the first call does.
+      connection.exec("BEGIN; UPDATE facts SET value = value WHERE name = 'catalog_version'; ROLLBACK");
+      const catalog = new Catalog(connection, clock);
+      catalog.everything();
+      return catalog;
+    } catch (error) {
+      connection.close();
+      throw storeError(error, `cannot open "${path}"`);
+    }
+  }
+
+  /** For messages that go to clients: not where it is on the machine. */
+  get #fileName(): string {
+    return `"${this.#connection.name.split('/').slice(-2).join('/')}"`;
   }
 
   get version(): bigint {
@@ -93,7 +109,7 @@ export class Catalog {
       result = transaction.immediate();
     } catch (error) {
       this.#version = before;
-      throw storeError(error, 'change failed');
+      throw storeError(error, `change of ${this.#fileName} failed`);
     }
     for (const event of events) this.hub.publish(event);
     return result;
@@ -105,7 +121,7 @@ export class Catalog {
     try {
       return method();
     } catch (error) {
-      throw storeError(error, 'call failed');
+      throw storeError(error, `call over ${this.#fileName} failed`);
     }
   }
 

@@ -48,6 +48,8 @@ export interface QuerierDeps {
 
 export interface RunningQuerier extends Service {
   readonly service: QuerierService;
+  /** Another part of the process found a file damaged: it is compared with its checksum before it is read again. */
+  suspect(path: string): void;
 }
 
 export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
@@ -105,6 +107,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       sql: (request, call) => wholeResults(sqlMethod(request, call)),
       ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
+    suspect: (path) => snapshots.files.suspect(path),
     drain: () => Promise.resolve(),
     stop() {
       for (const end of unsubscribe.splice(0)) end();

@@ -84,11 +84,13 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
 
   const walFolder = walFolderIn(dataFolder, config);
   const place = { nodeId, dataFolder, walFolder, scratchFolder: `${dataFolder}/scratch` };
+  let suspect = (_path: string): void => undefined;
   const ingester = await startIngester({
     ...deps,
     config: ingesterSettings(config, place),
     metadata: service,
     noteTable: (table) => catalog.note(table),
+    onDamage: (path) => suspect(path),
     log: log.child({ component: 'ingester' }),
   });
   started.push(ingester);
@@ -109,6 +111,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     log: log.child({ component: 'querier' }),
   });
   started.push(querier);
+  suspect = (path) => querier.suspect(path);
   return {
     nodeId,
     querier: querier.service,

@@ -45,6 +45,18 @@ export function fromDuckDb(thrown: unknown): AlmanacError {
   return new AlmanacError(code, text, { cause: thrown });
 }
 
+/** Errors of the engine that a damaged or missing file may be behind; users' own values cause hardly any of them. */
+const OF_FILES: readonly RegExp[] = [
+  /^(IO|Invalid|Serialization|INTERNAL|FATAL) Error/i,
+  /^Invalid Input Error: .*(Failed to read file|magic bytes|decompress|corrupt|parquet)/i,
+];
+
+/** Whether a file that was read may be damaged. @param thrown by the engine, or by what translated that. */
+export function mayBeOfFile(thrown: unknown): boolean {
+  const raw = thrown instanceof AlmanacError ? thrown.cause : thrown;
+  return raw instanceof Error && OF_FILES.some((pattern) => pattern.test(raw.message));
+}
+
 const MISSING_COLUMN = /^Referenced column "((?:[^"]|"")*)" (?:not found|was not found)/;
 const MISSING_MEMBER = /does not have a column named "((?:[^"]|"")*)"/;
 const MISSING_TABLE = /^Referenced table "((?:[^"]|"")*)" not found/;

@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs';
+import { statSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -21,6 +21,10 @@ export const nodeFileSystem: FileSystem = {
   },
   size: async (path) => (await statOf(path))?.size,
   modifiedMs: async (path) => (await statOf(path))?.mtimeMs,
+  stampSync(path) {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats && { bytes: stats.size, modifiedMs: stats.mtimeMs, inode: stats.ino };
+  },
   makeFolder,
   rename,
   async remove(path) {

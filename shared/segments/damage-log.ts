@@ -9,15 +9,19 @@ const TOLD_MAX = 10_000;
 export class DamageLog {
   readonly #log: Logger;
   readonly #count: Counter;
+  readonly #onDamage: (path: string) => void;
   readonly #told = new Set<string>();
 
-  constructor(log: Logger, count: Counter) {
+  /** @param onDamage hears of each finding, also of what was told before. */
+  constructor(log: Logger, count: Counter, onDamage: (path: string) => void = () => undefined) {
     this.#log = log;
     this.#count = count;
+    this.#onDamage = onDamage;
   }
 
   /** @param error what reading the file failed with. */
   tell(path: string, error: unknown): void {
+    this.#onDamage(path);
     if (this.#told.has(path)) return;
     if (this.#told.size >= TOLD_MAX) this.#told.clear();
     this.#told.add(path);

@@ -1,7 +1,7 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { diskError } from '#shared/fs/disk-error';
-import type { FileSystem } from '#shared/fs/file-system';
+import type { FileStamp, FileSystem } from '#shared/fs/file-system';
 import { errorCode } from '#shared/fs/node-file-system';
 import type { DamageLog } from './damage-log.js';
 
@@ -86,6 +86,16 @@ export class LocalStore {
       throw error;
     }
     this.#damage?.forget(file.path);
+  }
+
+  /** What changes when a file is written or replaced; undefined if it is gone or cannot be looked at. */
+  stamp(path: string): FileStamp | undefined {
+    try {
+      return this.#fs.stampSync(this.absolute(path));
+    } catch {
+      // Why that is, `verify` says.
+      return undefined;
+    }
   }
 
   /**

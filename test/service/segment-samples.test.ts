@@ -35,7 +35,12 @@ describe('SegmentSamples', () => {
     const engine = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
     cleanUps.push(() => engine.closeSync());
     const connection = await engine.connect();
-    const files = new SegmentFiles(local, connection, () => Promise.resolve());
+    const files = new SegmentFiles({
+      store: local,
+      connection,
+      confirmDataFolder: () => Promise.resolve(),
+      clock: systemClock,
+    });
     const samples = new SegmentSamples({ files, connection, clock: systemClock, limitBytes: 1000 });
     const [{ regionId }] = table.regions;
     const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);

@@ -35,7 +35,7 @@ export async function openSamples(
     catalog: new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() }),
     ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
     manifests: new ManifestCache(metadata),
-    files: new SegmentFiles(local, connection, () => Promise.resolve()),
+    files: new SegmentFiles({ store: local, connection, confirmDataFolder: () => Promise.resolve(), clock }),
     connection,
     clock,
     cacheBytes: 1 << 20,

@@ -172,6 +172,7 @@ export class SqlBench {
         mergedFreshRows: 0,
       })),
       sequences: new Map(),
+      reasonOf: (thrown) => Promise.resolve(thrown),
       release: () => this.released++,
     };
   }

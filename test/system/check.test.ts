@@ -285,7 +285,9 @@ describe('almanac check', function () {
     truncateSync(logFile(3), length - 5);
     const { code, lines } = await check();
     expect(code).to.equal(0);
-    expect(lines[0]).to.match(/^note: the last \d+ bytes of ".*3\.wal" are a torn write, which was never acknowledged/);
+    expect(lines[0]).to.match(
+      /^note: the last \d+ bytes of ".*3\.wal" are no whole record: a torn write, .* or damage to the last record/,
+    );
     expect(lines.at(-1)).to.contain('7 log records in 3 files: 0 problems');
     truncateSync(logFile(3), 3);
     expect((await check()).lines[0]).to.match(/^note: ".*3\.wal" is a log file that was just begun/);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -124,6 +124,97 @@ describe('what is damaged', function () {
     });
   }
 
+  describe('that was read before', () => {
+    let almanac: Almanac;
+    let path = '';
+    let whole: Buffer;
+
+    beforeEach(async () => {
+      almanac = await start();
+      const rows = Array.from({ length: 5_000 }, (_, i) => `m,h=h${i % 7} v=${Math.sin(i)},s="text ${i % 50}" ${i}`);
+      await almanac.written(rows.join('\n'));
+      await almanac.flush('m');
+      path = segment();
+      whole = readFileSync(path);
+      expect((await almanac.sql(FIRST)).status).to.equal(200);
+    });
+    afterEach(() => almanac.kill());
+
+    const FIRST = 'SELECT sum(v), max(s) FROM m';
+    const DAMAGED = 'is damaged: its checksum does not match';
+    const harms: readonly (readonly [string, () => void, string])[] = [
+      ['cut short', () => writeFileSync(path, whole.subarray(0, 1_000)), DAMAGED],
+      [
+        'without its footer',
+        () => writeFileSync(path, Buffer.concat([whole.subarray(0, -600), Buffer.alloc(600)])),
+        DAMAGED,
+      ],
+      ['overwritten', () => writeFileSync(path, Buffer.alloc(whole.length, 0xa5)), DAMAGED],
+      ['moved away', () => renameSync(path, `${path}.away`), 'is missing'],
+    ];
+
+    for (const [title, harm, text] of harms) {
+      it(`and ${title} since is refused with its name at once, logged and counted once, until it is put back`, async () => {
+        harm();
+        await expectRefused(almanac, FIRST, path, text);
+        expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
+        expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(1);
+        writeFileSync(path, whole);
+        expect((await almanac.sql(FIRST)).status).to.equal(200);
+      });
+
+      it(`and ${title} since is refused to PromQL too`, async () => {
+        harm();
+        // The engine has the footer: what it reads by that is right.
+        if (title === 'without its footer') await expectNoticed('SELECT count(*) FROM m');
+        for (let i = 0; i < 2; i++) {
+          const { status, text: answer } = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
+          expect(status, answer).to.equal(500);
+          expect(answer).to.contain(`.parquet\\" ${text}`);
+        }
+        expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
+        writeFileSync(path, whole);
+        const answer = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
+        expect(answer.status, answer.text + almanac.stderr).to.equal(200);
+      });
+    }
+
+    /** Whether a file was written is looked at once a second. */
+    async function expectNoticed(statement: string): Promise<void> {
+      const untilMs = Date.now() + 10_000;
+      while ((await almanac.sql(statement)).status === 200) expect(Date.now()).to.be.lessThan(untilMs);
+    }
+
+    it('and has another byte since is not answered from once it is looked at again', async () => {
+      flip(path, 30);
+      await expectNoticed('SELECT count(*) FROM m');
+      await expectRefused(almanac, 'SELECT count(*) FROM m', path, DAMAGED);
+      expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
+      writeFileSync(path, whole);
+      expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_000]]);
+    });
+
+    it('and is found damaged by a merge is not answered from, though it looks as before', async () => {
+      await almanac.written('m,h=z v=1 9');
+      await almanac.flush('m');
+      const { atime, mtime } = statSync(path);
+      flip(path, 30);
+      utimesSync(path, atime, mtime);
+      const merge = await almanac.sql("ADMIN compact_table('m')");
+      expect(merge.status, merge.text).to.equal(503);
+      await expectRefused(almanac, FIRST, path, DAMAGED);
+      writeFileSync(path, whole);
+      expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_001]]);
+    });
+
+    it('keeps the error of a query that fails over whole files', async () => {
+      const { status, text } = await almanac.sql('SELECT sum(s::DOUBLE) FROM m');
+      expect(status, text).to.equal(500);
+      expect(text).to.contain("Could not convert string 'text");
+      expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(0);
+    });
+  });
+
   for (const [title, harm] of [
     ['a damaged series file', (path: string) => flip(path, 30)],
     ['a missing series file', (path: string) => rmSync(path)],
@@ -228,6 +319,27 @@ describe('what is damaged', function () {
     const almanac = await start({ environment: { ALMANAC_WAL__RECOVER: 'skip-corrupt' } });
     expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [3]]);
     expect(await almanac.stop()).to.equal(0);
+  });
+
+  it('a damaged catalog ends the start with its path, wherever the damage is', async () => {
+    await fill();
+    const catalog = join(folder, 'metadata/almanac.db');
+    const whole = readFileSync(catalog);
+    const pageBytes = whole.readUInt16BE(16);
+    const reasons: string[] = [];
+    // The header, the schema, and what a start reads first: databases and facts are early tables.
+    for (const at of [0, 100, pageBytes, 4 * pageBytes]) {
+      writeFileSync(catalog, Buffer.from(whole).fill(0xee, at, at + 2_000));
+      const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+      expect(code).to.equal(1);
+      const end = linesOf(stderr).at(-1)!;
+      expect(end.msg).to.equal('start failed');
+      expect(stderr).not.to.contain('stack');
+      reasons.push(end.reason ?? '');
+    }
+    for (const reason of reasons) {
+      expect(reason).to.contain(`cannot open "${catalog}": SQLITE_`);
+    }
   });
 
   describe('a disk of its own', () => {

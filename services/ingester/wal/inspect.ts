@@ -87,8 +87,9 @@ function noteRecord(facts: LogFacts): (record: LogRecord) => void {
 function noteEnd(file: { readonly path: string; readonly bytes: number }, end: FileEnd, facts: LogFacts): void {
   if (end.kind === 'whole') return;
   if (end.kind === 'torn') {
-    const torn = `the last ${file.bytes - end.at} bytes of "${file.path}" are a torn write, which was never acknowledged`;
-    facts.notes.push(`${torn}: the next start cuts them off`);
+    const rest = `the last ${file.bytes - end.at} bytes of "${file.path}" are no whole record`;
+    const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
+    facts.notes.push(`${rest}: ${why}; the next start cuts them off`);
     return;
   }
   facts.problems.push({

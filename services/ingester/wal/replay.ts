@@ -84,7 +84,8 @@ async function replayFile(
 }
 
 async function cutOff(file: WalFile, at: number, { fs, log }: ReplayOptions): Promise<void> {
-  log.warn({ file: file.path, at, lostBytes: file.bytes - at }, 'cut off a torn record at the end of the log');
+  const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
+  log.warn({ file: file.path, at, lostBytes: file.bytes - at, why }, 'cut off a torn record at the end of the log');
   const handle = await fs.open(file.path, 'update');
   try {
     await handle.truncate(at);

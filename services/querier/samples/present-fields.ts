@@ -34,14 +34,15 @@ export class PresentFields {
    * @param name of the series: the same stands for the same series, or for more of them later.
    */
   async has(segments: readonly Segment[], series: Chosen, name: string, columnId: number): Promise<boolean> {
+    const { files } = this.#deps;
     for (const segment of segments) {
       const own = chosenIn(segment, series);
       if (own.sids.length === 0) continue;
-      await this.#deps.files.check([segment]);
+      await files.check([segment]);
       const key = `${segment.path} ${columnId} ${name}`;
       let answer = this.#answers.get(key);
       if (answer === undefined) {
-        const turn = this.#turn.then(() => this.#read(segment, own, columnId));
+        const turn = this.#turn.then(() => files.reading([segment], () => this.#read(segment, own, columnId)));
         this.#turn = turn.catch(() => undefined);
         answer = await turn;
         this.#answers.set(key, answer);

@@ -116,9 +116,12 @@ export class SegmentSamples {
       if (places.length > 0) lacking.push({ ...it, share, key, places, found: found[i] });
       if (slices.isOver(it.sids.length * LOOK_WORK)) await slices.turn();
     }
-    for (const batch of await this.#batchesOf(lacking)) {
+    const { files } = this.#deps;
+    const lackingFiles = lacking.map(({ segment }) => segment);
+    for (const batch of await files.reading(lackingFiles, () => this.#batchesOf(lacking), call.signal)) {
       await this.#inTurn(call, place, async () => {
-        const read = await this.#read(table, batch, columns, call);
+        const batchFiles = batch.segments.map(({ segment }) => segment);
+        const read = await files.reading(batchFiles, () => this.#read(table, batch, columns, call), call.signal);
         for (const [i, bySid] of read.entries()) await this.#keepAll(batch.segments[i], bySid, now, slices);
       });
       checkCall(call);

@@ -46,6 +46,13 @@ export interface Snapshot {
   readonly reads: readonly TableRead[];
   /** By region: the last row that is in every reading of it. */
   readonly sequences: ReadonlyMap<number, bigint>;
+  /**
+   * Why the query failed: if that may be a file, its files are compared with their checksums once more.
+   *
+   * @param signal ends that.
+   * @returns `storage_unavailable` naming a file that is damaged or missing, or what was thrown.
+   */
+  reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown>;
   /** Lets go of files and fresh rows; must be called when the query has ended. */
   release(): void;
 }

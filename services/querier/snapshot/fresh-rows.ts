@@ -181,10 +181,11 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
       if (old !== undefined) await this.#discard(old);
       if (this.#series === undefined) return;
     }
-    const { count } = this.#series;
+    const series = this.#series;
+    const { count } = series;
     const lacking = manifest.seriesFiles.filter((file) => file.sidLast >= count);
     await files.check(lacking);
-    await this.#series.load(lacking);
+    await files.reading(lacking, () => series.load(lacking));
   }
 
   async #unpin(rows: P | S): Promise<void> {

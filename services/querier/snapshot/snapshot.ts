@@ -15,7 +15,7 @@ import type { BindRequest, Snapshot, Snapshots, TableRead, TakeOptions } from '.
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';
-import { SegmentFiles } from './segment-files.js';
+import { SegmentFiles, type ManifestFile } from './segment-files.js';
 import type { SegmentSource } from './sources.js';
 import type { SeriesTable } from './series-table.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
@@ -39,6 +39,8 @@ interface BoundTable {
   readonly views: readonly EngineView[];
   readonly relation: string;
   readonly read: TableRead;
+  /** All that the relation reads. */
+  readonly files: readonly ManifestFile[];
 }
 
 /** A snapshot in the making. */
@@ -55,14 +57,21 @@ class TableSnapshot implements Snapshot {
   readonly reads: readonly TableRead[];
   readonly sequences: ReadonlyMap<number, bigint>;
   readonly #views: EngineView[];
+  readonly #files: SegmentFiles;
 
   /** @param views all that are held for it. */
-  constructor(tables: readonly BoundTable[], views: EngineView[]) {
+  constructor(tables: readonly BoundTable[], views: EngineView[], files: SegmentFiles) {
     this.tables = tables;
     this.#views = views;
+    this.#files = files;
     this.relations = tables.map(({ relation }) => relation);
     this.reads = tables.map(({ read }) => read);
     this.sequences = leastSequences(views);
+  }
+
+  reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown> {
+    const files = this.tables.flatMap((table) => table.files);
+    return this.#files.reasonOf(thrown, files, signal);
   }
 
   release(): void {
@@ -93,7 +102,7 @@ export class RegionSnapshots implements Snapshots {
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
-    this.#files = new SegmentFiles(deps.store, deps.connection, deps.confirmDataFolder);
+    this.#files = new SegmentFiles(deps);
     const form = new EngineRows({ ...deps, files: this.#files });
     this.#rowsDeps = { ...deps, form, files: this.#files };
   }
@@ -113,7 +122,7 @@ export class RegionSnapshots implements Snapshots {
         tables.push(await this.#boundTable(request, { views, guessed: guessed.at(i), place }, call));
       }
       if (guess === undefined || !tables.every((table, i) => table === guessed[i]))
-        return new TableSnapshot(tables, views);
+        return new TableSnapshot(tables, views, this.#files);
       releaseAll(views);
       return guess;
     } catch (error) {
@@ -129,9 +138,9 @@ export class RegionSnapshots implements Snapshots {
       for (const request of requests) {
         const last = this.#rows(request.table).lastView();
         if (last !== undefined) views.push(...last);
-        if (last !== undefined) tables.push(await this.#bind(request, last));
+        if (last !== undefined) tables.push(await this.#bind(request, last, true));
       }
-      if (tables.length === requests.length) return new TableSnapshot(tables, views);
+      if (tables.length === requests.length) return new TableSnapshot(tables, views, this.#files);
     } catch {
       // The table has other columns by now, or its files were merged. What is wrong in earnest `take` says.
     }
@@ -177,26 +186,37 @@ export class RegionSnapshots implements Snapshots {
     return guessed !== undefined && areAllEqual(taken, guessed.views) ? guessed : this.#bind(request, taken);
   }
 
-  async #bind(request: BindRequest, views: readonly EngineView[]): Promise<BoundTable> {
+  /** @param isGuess whether files may have been merged away, which is nothing to be told then. */
+  async #bind(request: BindRequest, views: readonly EngineView[], isGuess = false): Promise<BoundTable> {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
     const bound: BoundRegion[] = [];
+    const files: ManifestFile[] = [];
     let outsideTime = 0;
     let withoutSeries = 0;
     for (const view of views) {
-      const named = await view.series?.matching(this.#deps.connection, tagValues);
-      const metrics = await view.series?.metrics(this.#deps.connection, tagValues);
+      const { seriesFiles } = view.manifest;
+      const { named, metrics } = await this.#files.reading(seriesFiles, () => this.#wanted(view, tagValues));
       const inTime = view.manifest.segments.filter((segment) => overlaps(timesOf(segment), bounds));
       const segments = inTime.filter((segment) => mayHave(segment, { sids: named?.sids, metrics }));
       outsideTime += view.manifest.segments.length - inTime.length;
       withoutSeries += inTime.length - segments.length;
-      await this.#files.check(segments);
-      bound.push({ view, segments: await this.#sources(segments), named, metrics });
+      await (isGuess ? this.#files.checkKnown(segments) : this.#files.check(segments));
+      const sources = await this.#files.reading(segments, () => this.#sources(segments));
+      files.push(...segments, ...seriesFiles);
+      bound.push({ view, segments: sources, named, metrics });
     }
     const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const read = { segmentCount, outsideTime, withoutSeries, ...readRows(bound, target) };
-    return { views, relation: bindTable(bound, target), read };
+    return { views, relation: bindTable(bound, target), read, files };
+  }
+
+  /** Which series and metrics the query can want. */
+  async #wanted({ series }: EngineView, tagValues: TagValues): Promise<Pick<BoundRegion, 'named' | 'metrics'>> {
+    const { connection } = this.#deps;
+    const named = await series?.matching(connection, tagValues);
+    return { named, metrics: await series?.metrics(connection, tagValues) };
   }
 
   async #sources(segments: readonly Segment[]): Promise<SegmentSource[]> {
@@ -238,7 +258,9 @@ function mayHave(segment: Segment, { sids, metrics }: Pick<RowFilter, 'sids' | '
 }
 
 /** The wanted tag values by column id. */
-function tagIds({ table, tagValues }: BindRequest): ReadonlyMap<number, readonly string[]> {
+type TagValues = ReadonlyMap<number, readonly string[]>;
+
+function tagIds({ table, tagValues }: BindRequest): TagValues {
   const ids = new Map<number, readonly string[]>();
   for (const column of tagsOf(table)) {
     const values = tagValues.get(column.name);

@@ -59,6 +59,8 @@ export async function* withBoundQuery<T>(
     const bound = await boundNow({ context, query, names, connection, mayBeEarly });
     try {
       yield* use(bound);
+    } catch (error) {
+      throw await bound.snapshot.reasonOf(error, context.call.signal);
     } finally {
       bound.snapshot.release();
     }
@@ -117,8 +119,9 @@ async function boundOnce({ context, query, names, connection, mayBeEarly }: Unbo
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
     return { planned, sql: sqlOf(snapshot), connection, snapshot, snapshotMs, result };
   } catch (error) {
+    const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
-    throw error;
+    throw reason;
   }
 }
 

@@ -130,6 +130,12 @@ export class Disk {
         if (this.#isInMemory(path)) return this.#files.get(path)?.writtenMs;
         return existsSync(path) ? this.#writtenMs.get(path) : undefined;
       },
+      stampSync: (path) => {
+        const memory = this.#files.get(path);
+        if (memory !== undefined) return { bytes: memory.bytes.length, modifiedMs: memory.writtenMs, inode: 0 };
+        if (this.#isInMemory(path) || !existsSync(path)) return undefined;
+        return { bytes: statSync(path).size, modifiedMs: this.#writtenMs.get(path) ?? 0, inode: 0 };
+      },
       makeFolder: async (path) => {
         await step();
         if (this.#isFolder(path)) return;

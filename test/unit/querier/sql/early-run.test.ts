@@ -33,6 +33,7 @@ describe('a query that begins early', () => {
       relations: [relation],
       reads: [],
       sequences: new Map(),
+      reasonOf: (thrown) => Promise.resolve(thrown),
       release: () => void released.push(snapshot),
     };
     return snapshot;

@@ -1,0 +1,148 @@
+import { mkdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { SegmentFiles, type ManifestFile } from '#services/querier/snapshot/segment-files';
+import { crc32c } from '#shared/bytes/crc32c';
+import { systemClock } from '#shared/clock/clock';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+import { tempFolder } from '#test/support/temp-folder';
+
+const BYTES = Buffer.alloc(1000, 7);
+const DAMAGED = Buffer.alloc(1000, 8);
+const FILES = ['a', 'b'].map((name): ManifestFile => ({
+  path: `1/${name}.parquet`,
+  bytes: 1000,
+  crc32c: crc32c(BYTES),
+}));
+const READ_FAILED = new Error('Invalid Error: TProtocolException: Invalid data');
+
+describe('files of segments', () => {
+  const cleanUps: (() => unknown)[] = [];
+  let files: SegmentFiles;
+  let folder = '';
+  let nowMs = 0;
+  let reads: string[] = [];
+
+  beforeEach(() => {
+    folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    mkdirSync(join(folder, '1'));
+    for (const { path } of FILES) writeFileSync(join(folder, path), BYTES);
+    reads = [];
+    nowMs = 0;
+    const fs: typeof nodeFileSystem = {
+      ...nodeFileSystem,
+      open: (path, mode) => {
+        reads.push(path.slice(folder.length + 3));
+        return nodeFileSystem.open(path, mode);
+      },
+    };
+    files = new SegmentFiles({
+      store: new LocalStore(folder, fs),
+      connection: {} as DuckDBConnection,
+      confirmDataFolder: () => Promise.resolve(),
+      clock: { ...systemClock, monotonicMs: () => nowMs },
+    });
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  /** As bits rot: nobody wrote the file. */
+  function rot({ path }: ManifestFile): void {
+    const { atime, mtime } = statSync(join(folder, path));
+    writeFileSync(join(folder, path), DAMAGED);
+    utimesSync(join(folder, path), atime, mtime);
+  }
+
+  async function failureOf(work: Promise<unknown>): Promise<string> {
+    return work.then(
+      () => 'none',
+      (error: unknown) => (error as Error).message,
+    );
+  }
+
+  it('are read once, while their stamps stay', async () => {
+    for (nowMs = 0; nowMs < 100_000; nowMs += 10_000) await files.check(FILES);
+    expect(reads).to.deep.equal(['a.parquet', 'b.parquet']);
+  });
+
+  it('are read again when one was written or replaced, a second later at most', async () => {
+    await files.check(FILES);
+    nowMs = 1_000;
+    writeFileSync(join(folder, 'other'), BYTES);
+    renameSync(join(folder, 'other'), join(folder, FILES[0].path));
+    await files.check(FILES);
+    expect(reads).to.deep.equal(['a.parquet', 'b.parquet', 'a.parquet']);
+    nowMs = 2_000;
+    writeFileSync(join(folder, FILES[1].path), DAMAGED);
+    expect(await failureOf(files.check(FILES))).to.equal('"1/b.parquet" is damaged: its checksum does not match');
+  });
+
+  it('are compared anew when a read of them fails as over a damaged file', async () => {
+    await files.check(FILES);
+    nowMs = 10_000;
+    rot(FILES[1]);
+    const failing = files.reading(FILES, () => Promise.reject(READ_FAILED));
+    expect(await failureOf(failing)).to.equal('"1/b.parquet" is damaged: its checksum does not match');
+    expect(await failureOf(files.check(FILES))).to.contain('"1/b.parquet" is damaged');
+    writeFileSync(join(folder, FILES[1].path), BYTES);
+    await files.check(FILES);
+  });
+
+  it('that the engine names are compared before others', async () => {
+    await files.check(FILES);
+    nowMs = 10_000;
+    rot(FILES[1]);
+    reads = [];
+    const named = new Error(
+      `Invalid Input Error: Failed to read file "${files.absolute(FILES[1].path)}": ZSTD failure`,
+    );
+    const translated = new AlmanacError('execute_query', 'Failed to read file', { cause: named });
+    expect(await failureOf(files.reading(FILES, () => Promise.reject(translated)))).to.contain('is damaged');
+    expect(reads).to.deep.equal(['b.parquet']);
+  });
+
+  it('that are whole leave the error as it is, and are not read for each of many', async () => {
+    await files.check(FILES);
+    nowMs = 10_000;
+    reads = [];
+    const failing = Array.from({ length: 50 }, () => files.reasonOf(READ_FAILED, FILES));
+    for (const reason of await Promise.all(failing)) expect(reason).to.equal(READ_FAILED);
+    expect(reads).to.deep.equal(['a.parquet', 'b.parquet']);
+  });
+
+  it('are not read for errors of the query itself', async () => {
+    await files.check(FILES);
+    nowMs = 10_000;
+    reads = [];
+    for (const text of [
+      "Conversion Error: Could not convert string 'x'",
+      'Binder Error: no',
+      'Invalid Input Error: bad',
+    ]) {
+      const thrown = new Error(text);
+      expect(await files.reasonOf(thrown, FILES)).to.equal(thrown);
+    }
+    expect(reads).to.deep.equal([]);
+  });
+
+  it('that were not read yet are no part of a guess', async () => {
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+    expect(reads).to.deep.equal([]);
+    await files.check(FILES);
+    await files.checkKnown(FILES);
+  });
+
+  it('that were written are no part of a guess, and are read again for the query behind it', async () => {
+    await files.check(FILES);
+    nowMs = 1_000;
+    writeFileSync(join(folder, FILES[0].path), DAMAGED);
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+    expect(await failureOf(files.check(FILES))).to.contain('is damaged');
+  });
+});
