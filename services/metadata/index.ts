@@ -113,7 +113,8 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     abandonNode: async (request, call) => answer(catalog, call, () => abandonNode(cluster, request)),
     listGrants: async (request, call) => answer(catalog, call, () => listGrants(catalog, request)),
     listNodes: async (_request, call) => answer(catalog, call, () => listNodes(cluster)),
-    watch: (request, call) => catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
+    watch: (request, call) =>
+      catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
     forgetGarbage: async (request, call) =>
       answer(catalog, call, () => {
