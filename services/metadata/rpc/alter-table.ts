@@ -1,11 +1,11 @@
-import type { Column, Segment, Table } from '#shared/contracts/gen/common';
+import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest, AlterTableResponse } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkTableName } from '#shared/schema/names';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
-import { touches } from '#shared/segments/bands';
+import { haveVersions } from '#shared/segments/late-versions';
 import { tableChanged, type Catalog } from '../catalog.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
@@ -52,20 +52,6 @@ function checkMayAppend(catalog: Catalog, { name, regions }: Table): void {
     if (haveVersions(segments))
       throw new AlmanacError('invalid_arguments', `table "${name}" may have replaced rows on its disk: ${remedy}`);
   }
-}
-
-/** Whether a row of one segment may be a version of a row of another. */
-function haveVersions(segments: readonly Segment[]): boolean {
-  return segments.some((later) => {
-    if (!later.hasLate) return false;
-    const late = { first: later.lateFirst, last: later.lateLast };
-    return segments.some(({ sequenceTo, timeFirst, timeLast, sidFirst, sidLast }) => {
-      // Late rows without older ones beside them, as a backfill has, are no versions, and no merge would find any.
-      const isOlder = sequenceTo <= later.sequenceFrom;
-      const hasTimes = touches(late, { first: timeFirst, last: timeLast });
-      return isOlder && hasTimes && sidFirst <= later.sidLast && sidLast >= later.sidFirst;
-    });
-  });
 }
 
 /** Rows are stored by what a column is; fields take over what they have of another type. */

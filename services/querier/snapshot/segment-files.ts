@@ -83,9 +83,7 @@ export class SegmentFiles {
 
   /** @throws `storage_unavailable` naming the file if it is damaged; `MissingFile` if it is not there. */
   async check(files: readonly ManifestFile[]): Promise<void> {
-    for (let at = 0; at < files.length; at += CHECKS_MAX) {
-      await Promise.all(files.slice(at, at + CHECKS_MAX).map((file) => this.#check(file)));
-    }
+    for (const some of inGroups(files)) await Promise.all(some.map((file) => this.#check(file)));
   }
 
   /** As `check`, of files that may have been merged away: one that has to be read for that is refused, and not told of. */
@@ -120,9 +118,9 @@ export class SegmentFiles {
     if (!mayBeOfFile(thrown)) return thrown;
     try {
       // Those that the engine names first: it is one of them.
-      for (const file of this.#namedFirst(thrown, files)) {
+      for (const some of inGroups(this.#namedFirst(thrown, files))) {
         if (signal?.aborted === true) break;
-        await this.#checkAgain(file);
+        await Promise.all(some.map((file) => this.#checkAgain(file)));
       }
     } catch (error) {
       return error;
@@ -204,6 +202,10 @@ export class SegmentFiles {
     const rows = await (await this.#connection.run(sql)).getRows();
     return new Map(rows.map(([id, name]) => [Number(id), String(name)]));
   }
+}
+
+function* inGroups(files: readonly ManifestFile[]): Generator<readonly ManifestFile[]> {
+  for (let at = 0; at < files.length; at += CHECKS_MAX) yield files.slice(at, at + CHECKS_MAX);
 }
 
 function isSame(one: FileStamp | undefined, other: FileStamp | undefined): boolean {

@@ -1,4 +1,4 @@
-import type { KnownKey } from './series-cache.js';
+import type { KnownKey, SeriesCache } from './series-cache.js';
 
 /** After so many other keys in a row, the one that was expected is given up. */
 const STRAYS_MAX = 8;
@@ -19,19 +19,19 @@ export class KeyOrder {
   #origin: KnownKey | undefined = undefined;
   #firstStray: KnownKey | undefined = undefined;
   #strays = 0;
+  readonly #cache: SeriesCache;
+  #epoch: number;
 
-  constructor(guess: KnownKey | undefined) {
-    this.guess = guess;
+  /** Begins with what came first in the last request. */
+  constructor(cache: SeriesCache) {
+    this.#cache = cache;
+    this.#epoch = cache.epoch;
+    this.guess = cache.guess;
   }
 
   /** What comes if the guess is left out this time. */
   get afterGuess(): KnownKey | undefined {
     return this.guess?.next;
-  }
-
-  /** What to begin the next request with. */
-  get expected(): KnownKey | undefined {
-    return this.waiting ?? this.guess;
   }
 
   /** Takes note that `known` came. */
@@ -43,7 +43,15 @@ export class KeyOrder {
     this.guess = known.next;
   }
 
-  forget(): void {
+  /** What to begin the next request with. */
+  keep(): void {
+    if (this.#epoch === this.#cache.epoch) this.#cache.guess = this.waiting ?? this.guess;
+  }
+
+  /** A chain of guesses would keep keys in memory that the cache has let go. */
+  refresh(): void {
+    if (this.#epoch === this.#cache.epoch) return;
+    this.#epoch = this.#cache.epoch;
     this.guess = undefined;
     this.waiting = undefined;
     this.#previous = undefined;

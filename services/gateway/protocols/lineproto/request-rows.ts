@@ -1,0 +1,66 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
+import type { FieldBuilder } from '#shared/rowbatch/field-builder';
+import type { DataType } from '#shared/schema/data-type';
+import { COLUMNS_MAX } from '#shared/schema/names';
+
+import type { FieldTypes } from '../protocol.js';
+import type { KnownTable } from './series-cache.js';
+
+const TABLES_MAX = 10_000;
+/** Columns of all tables of a request. */
+const FIELDS_MAX = 65_536;
+/** A body of the default limit has at most so many values; more are gaps. */
+const CELLS_MAX = 16 * 1024 * 1024;
+
+/** Where the rows of a request go: builders of tables and columns, no more of them than a request may have. */
+export class RequestRows {
+  readonly #batches: BatchSet;
+  readonly #fieldTypes: FieldTypes | undefined;
+  #fieldCount = 0;
+  #table: KnownTable | undefined = undefined;
+  #builder: TableBuilder | undefined = undefined;
+
+  /** @param fieldTypes types that fields have whatever the first value in the request is. */
+  constructor(batches: BatchSet, fieldTypes: FieldTypes | undefined) {
+    this.#batches = batches;
+    this.#fieldTypes = fieldTypes;
+  }
+
+  /** @throws `invalid_arguments` if there are too many tables. */
+  builderOf(table: KnownTable): TableBuilder {
+    if (this.#table === table && this.#builder !== undefined) return this.#builder;
+    const builder = this.#batches.table(table.name);
+    if (this.#batches.tables.size > TABLES_MAX) {
+      throw new AlmanacError('invalid_arguments', `request writes to more than ${TABLES_MAX} tables`);
+    }
+    this.#table = table;
+    this.#builder = builder;
+    return builder;
+  }
+
+  /**
+   * The column of a name, which may have another type; `undefined` if the table has too many.
+   *
+   * @throws `invalid_arguments` if the request has too many.
+   */
+  columnFor(builder: TableBuilder, name: string, type: DataType): FieldBuilder | undefined {
+    const wanted = this.#fieldTypes?.get(builder.table)?.get(name) ?? type.name;
+    if (builder.fieldNamed(name) === undefined) {
+      if (builder.fields.length >= COLUMNS_MAX) return undefined;
+      if (++this.#fieldCount > FIELDS_MAX) {
+        throw new AlmanacError('invalid_arguments', `request writes to more than ${FIELDS_MAX} columns`);
+      }
+    }
+    return builder.field(name, wanted);
+  }
+
+  /** @throws `invalid_arguments` if rows have too many gaps. */
+  checkSize(): void {
+    let cells = 0;
+    for (const { rowCount, fields } of this.#batches.tables.values()) cells += rowCount * fields.length;
+    if (cells <= CELLS_MAX) return;
+    const text = `request has ${cells} rows x columns, the limit is ${CELLS_MAX}: send fewer lines at once`;
+    throw new AlmanacError('invalid_arguments', text, { http: 413 });
+  }
+}
