@@ -5,13 +5,9 @@ import { COLUMNS_MAX } from '#shared/schema/names';
 
 import type { Body } from './body.js';
 import { columnNameProblem, findKeyEnd, keyNameProblem, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
-import type { KeyOrder } from './key-order.js';
 import { isBlank, isComment, LineBounds, skipBlank } from './line.js';
-import type { RecentTimes } from './recent-times.js';
 import { Rejections } from './rejections.js';
-import type { RequestRows } from './request-rows.js';
-import type { FieldSlot, KnownKey, KnownTable, SeriesCache } from './series-cache.js';
-import type { NanosecondTime } from './timestamp.js';
+import type { FieldSlot, KnownKey, KnownTable } from './series-cache.js';
 import { FieldValue, valueProblem } from './value.js';
 
 /** Bytes of a series key, and of a field name added to it. */
@@ -21,34 +17,20 @@ const KNOWN: ParsedKey = { table: '', tags: [], isIrregular: false };
 /** A point that is kept out by a type is counted on its own. */
 const CONFLICT = 'field type conflict';
 
-/**
- * Reads lines of any kind, and says why one is no point; what it learns on the way is what `KnownLines` reads by.
- */
+/** Reads lines of any kind, and says why one is no point; what it learns on the way is what `KnownLines` reads by. */
 export class AnyLines {
   readonly rejections = new Rejections();
-  readonly #bytes: Buffer;
-  readonly #view: DataView;
-  readonly #cache: SeriesCache;
-  readonly #order: KeyOrder;
-  readonly #rows: RequestRows;
-  readonly #times: RecentTimes;
-  readonly #now: NanosecondTime;
+  readonly #body: Body;
   readonly #value = new FieldValue();
   readonly #line = new LineBounds();
 
-  constructor({ bytes, view, cache, order, rows, times, now }: Body) {
-    this.#bytes = bytes;
-    this.#view = view;
-    this.#cache = cache;
-    this.#order = order;
-    this.#rows = rows;
-    this.#times = times;
-    this.#now = now;
+  constructor(body: Body) {
+    this.#body = body;
   }
 
   /** Appends the row of the line at `from`, or notes why there is none. @returns where the next line begins. */
   read(from: number): number {
-    const bytes = this.#bytes;
+    const { bytes } = this.#body;
     const line = this.#line;
     const start = skipBlank(bytes, from);
     if (start === bytes.length) return start;
@@ -65,11 +47,11 @@ export class AnyLines {
 
   /** Appends the row in `[start, end)` and returns '', or leaves no trace and returns the reason. */
   #readPoint(start: number, end: number): string {
-    const bytes = this.#bytes;
+    const { bytes } = this.#body;
     if (bytes[start] === COMMA) return 'missing measurement';
     const keyEnd = findKeyEnd(bytes, start, end);
     if (keyEnd - start > KEY_BYTES_MAX) return tooLong(keyEnd - start);
-    const found = this.#cache.find(this.#view, start, keyEnd, hash32(bytes, start, keyEnd));
+    const found = this.#body.cache.find(this.#body.view, start, keyEnd, hash32(bytes, start, keyEnd));
     const parsed = found === undefined ? parseKey(bytes, start, keyEnd) : KNOWN;
     if (typeof parsed === 'string') return parsed;
     let fields = keyEnd;
@@ -78,24 +60,24 @@ export class AnyLines {
     const known = found ?? this.#learnKey(start, keyEnd, parsed);
     if (typeof known === 'string') return known;
 
-    const builder = this.#rows.builderOf(known.table);
+    const builder = this.#body.rows.builderOf(known.table);
     builder.startRow(known.entry);
     const reason = this.#readFields(known, builder, fields, end);
     if (reason !== '') builder.undoRow();
-    else if (known.isKept) this.#order.follow(known);
+    else if (known.isKept) this.#body.order.follow(known);
     return reason;
   }
 
   #learnKey(start: number, end: number, parsed: ParsedKey): KnownKey | string {
     const problem = keyNameProblem(parsed);
     if (problem !== '') return problem;
-    const known = this.#cache.add(this.#bytes, start, end, parsed);
-    this.#order.refresh();
+    const known = this.#body.cache.add(this.#body.bytes, start, end, parsed);
+    this.#body.order.refresh();
     return known;
   }
 
   #readFields(known: KnownKey, builder: TableBuilder, from: number, end: number): string {
-    const bytes = this.#bytes;
+    const { bytes } = this.#body;
     if (isBlank(bytes[from])) return 'invalid field format';
     let before: FieldSlot | undefined = undefined;
     let at = from;
@@ -121,7 +103,7 @@ export class AnyLines {
     builder: TableBuilder,
     { from, equals, end }: { readonly from: number; readonly equals: number; readonly end: number },
   ): string {
-    const bytes = this.#bytes;
+    const { bytes } = this.#body;
     const value = this.#value;
     const isRead = value.read(bytes, equals + 1, end);
     if (!isRead || (value.end < end && bytes[value.end] !== COMMA && bytes[value.end] !== SPACE)) {
@@ -134,7 +116,7 @@ export class AnyLines {
     if (known.table.mayClash && known.entry.tags.some((tag) => tag.name === name)) {
       return `input field "${name}" on measurement "${known.table.name}" is already a tag`;
     }
-    const field = this.#rows.columnFor(builder, name, value.type);
+    const field = this.#body.rows.columnFor(builder, name, value.type);
     if (field === undefined) return `measurement has more than ${COLUMNS_MAX} fields`;
     if (field.type !== value.type) {
       this.rejections.addConflict(known.table.name, name, value.type.name, field.type.name);
@@ -146,12 +128,12 @@ export class AnyLines {
 
   /** Remembers the name `[from, to)` as the one that came behind `before`. */
   #noteSlot(table: KnownTable, before: FieldSlot | undefined, from: number, to: number): FieldSlot | undefined {
-    const bytes = this.#bytes;
+    const { bytes } = this.#body;
     // What may not begin the fields of a line must not be found there by comparison.
     if (isBlank(bytes[from]) || bytes.subarray(from, to).includes(BACKSLASH)) return before;
     const raw = bytes.toString('latin1', from, to);
     const name = bytes.toString('utf8', from, to - 1);
-    const slot = table.slot(raw) ?? this.#cache.addSlot(table, name, bytes.subarray(from, to));
+    const slot = table.slot(raw) ?? this.#body.cache.addSlot(table, name, bytes.subarray(from, to));
     if (slot === undefined) return before;
     slot.owner = undefined; // the builder may have made a new column for the name
     if (before === undefined) table.first = slot;
@@ -160,20 +142,20 @@ export class AnyLines {
   }
 
   #readEnd(builder: TableBuilder, from: number, end: number): string {
-    const bytes = this.#bytes;
+    const { bytes } = this.#body;
     let at = from;
     while (at < end && bytes[at] === SPACE) at++;
     if (at === end) {
-      builder.endRow(this.#now.low, this.#now.high);
+      builder.endRow(this.#body.now.low, this.#body.now.high);
       return '';
     }
     let stop = at;
     while (stop < end && bytes[stop] !== SPACE) stop++;
-    const reason = this.#times.read(at, stop);
+    const reason = this.#body.times.read(at, stop);
     if (reason !== '') return reason;
     while (stop < end && bytes[stop] === SPACE) stop++;
     if (stop < end) return 'point is invalid';
-    builder.endRow(this.#times.latest.low, this.#times.latest.high);
+    builder.endRow(this.#body.times.latest.low, this.#body.times.latest.high);
     return '';
   }
 }
