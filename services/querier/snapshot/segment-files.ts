@@ -44,7 +44,8 @@ interface Checked {
   readonly whole: Promise<void>;
   /** From before it was read. */
   readonly stamp: FileStamp | undefined;
-  readonly sinceMs: number;
+  /** When reading began; infinite while it goes on, so that others wait for it, however long that is. */
+  sinceMs: number;
   lookedMs: number;
 }
 
@@ -177,14 +178,17 @@ export class SegmentFiles {
     const checked: Checked = {
       stamp: this.#store.stamp(file.path),
       whole: this.#confirmDataFolder().then(() => this.#store.verify(file)),
-      sinceMs: nowMs,
+      sinceMs: Infinity,
       lookedMs: nowMs,
     };
     this.#checked.set(file.path, checked);
-    checked.whole.catch(() => {
-      if (this.#checked.get(file.path) === checked) this.#checked.delete(file.path);
-      if (wasRead) this.#avoid(file.path);
-    });
+    checked.whole.then(
+      () => (checked.sinceMs = nowMs),
+      () => {
+        if (this.#checked.get(file.path) === checked) this.#checked.delete(file.path);
+        if (wasRead) this.#avoid(file.path);
+      },
+    );
     return checked;
   }
 

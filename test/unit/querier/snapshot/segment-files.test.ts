@@ -116,6 +116,15 @@ describe('files of segments', () => {
     expect(reads).to.deep.equal(['a.parquet', 'b.parquet']);
   });
 
+  it('are read once at a time, however long that takes', async () => {
+    await files.check(FILES);
+    reads = [];
+    const failing: Promise<unknown>[] = [];
+    for (nowMs = 10_000; nowMs < 100_000; nowMs += 10_000) failing.push(files.reasonOf(READ_FAILED, FILES.slice(0, 1)));
+    for (const reason of await Promise.all(failing)) expect(reason).to.equal(READ_FAILED);
+    expect(reads).to.deep.equal(['a.parquet']);
+  });
+
   it('are not read for errors of the query itself', async () => {
     await files.check(FILES);
     nowMs = 10_000;
