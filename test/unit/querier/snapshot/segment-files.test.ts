@@ -26,6 +26,9 @@ describe('files of segments', () => {
   let files: SegmentFiles;
   let folder = '';
   let nowMs = 0;
+  /** By which time goes on at each look at the clock. */
+  let stepMs = 0;
+  let turns = 0;
   let reads: string[] = [];
 
   beforeEach(() => {
@@ -45,7 +48,14 @@ describe('files of segments', () => {
       store: new LocalStore(folder, fs),
       connection: {} as DuckDBConnection,
       confirmDataFolder: () => Promise.resolve(),
-      clock: { ...systemClock, monotonicMs: () => nowMs },
+      clock: {
+        ...systemClock,
+        monotonicMs: () => (nowMs += stepMs),
+        turn: () => {
+          turns++;
+          return Promise.resolve();
+        },
+      },
     });
   });
   afterEach(async () => {
@@ -138,6 +148,21 @@ describe('files of segments', () => {
       expect(await files.reasonOf(thrown, FILES)).to.equal(thrown);
     }
     expect(reads).to.deep.equal([]);
+  });
+
+  it('that are many are looked at in slices, between which others are served', async () => {
+    const many = Array.from({ length: 2_000 }, () => FILES[0]);
+    await files.check(many);
+    for (const look of [() => files.check(many), () => files.checkKnown(many)]) {
+      turns = 0;
+      nowMs += 1_000;
+      // As looks take time.
+      stepMs = 0.01;
+      await look();
+      stepMs = 0;
+      expect(turns).to.be.greaterThan(2);
+    }
+    expect(reads).to.deep.equal(['a.parquet']);
   });
 
   it('that were not read yet are no part of a guess', async () => {
