@@ -143,6 +143,7 @@ describe('files of segments', () => {
       "Conversion Error: Could not convert string 'x'",
       'Binder Error: no',
       'Invalid Input Error: bad',
+      'Invalid Input Error: Could not parse string "a corrupt parquet" according to format specifier "%Y"',
     ]) {
       const thrown = new Error(text);
       expect(await files.reasonOf(thrown, FILES)).to.equal(thrown);
