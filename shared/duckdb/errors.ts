@@ -48,7 +48,8 @@ export function fromDuckDb(thrown: unknown): AlmanacError {
 /** Errors of the engine that a damaged or missing file may be behind; users' own values cause hardly any of them. */
 const OF_FILES: readonly RegExp[] = [
   /^(IO|Invalid|Serialization|INTERNAL|FATAL) Error/i,
-  /^Invalid Input Error: .*(Failed to read file|magic bytes|decompress|corrupt|parquet)/i,
+  // Behind a quote there may be a value, which may have any words, or the file's name.
+  /^Invalid Input Error: ([^"']*(Failed to read file|magic bytes|decompress|corrupt|parquet)|.*\.parquet["'])/i,
 ];
 
 /** Whether a file that was read may be damaged. @param thrown by the engine, or by what translated that. */

@@ -182,6 +182,23 @@ describe('Prometheus remote write to a process', function () {
     expect(await rows(bits)).to.deep.equal([[stale]]);
   });
 
+  it('keeps values apart in segments that compare as equal', async () => {
+    const samples = [Number.NaN, Number.NaN, Number.NaN].map((value, i) => ({ value, timestamp: T0 + i }));
+    const body = bodyV1([{ labels: [['__name__', 'm']], samples }]);
+    const quiet = Buffer.from('000000000000f87f', 'hex');
+    Buffer.from('020000000000f07f', 'hex').copy(body, body.indexOf(quiet));
+    expect((await almanac.post(PATH, packed(body))).status).to.equal(204);
+    await rows(`ADMIN flush_table('${TABLE}')`);
+    const bits = `SELECT CAST(CAST(almanac_value AS BIT) AS VARCHAR) FROM ${TABLE} ORDER BY almanac_timestamp`;
+    const [stale, nan] = [0x7ff0000000000002n, 0x7ff8000000000000n].map((it) => it.toString(2).padStart(64, '0'));
+    expect(await rows(bits)).to.deep.equal([[stale], [nan], [nan]]);
+
+    await rows('CREATE TABLE zeros (ts TIMESTAMP TIME INDEX, v DOUBLE)');
+    await rows('INSERT INTO zeros VALUES (1, 0.0), (2, -0.0), (3, 0.0)');
+    await rows("ADMIN flush_table('zeros')");
+    expect(await rows('SELECT v::VARCHAR FROM zeros ORDER BY ts')).to.deep.equal([['0.0'], ['-0.0'], ['0.0']]);
+  });
+
   it('takes good series of a bad request, and says which were bad', async () => {
     const series = [
       { labels: [['__name__', 'm']] as const, samples: [{ value: 1, timestamp: T0 }] },

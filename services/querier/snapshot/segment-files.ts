@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { mayBeOfFile } from '#shared/duckdb/errors';
 import { quoteText } from '#shared/duckdb/quote';
@@ -20,6 +21,8 @@ const FILES_MAX = 100_000;
 const CHECKS_MAX = 8;
 /** A file's stamp is looked at so often at most: on a disk behind a network that may take long. */
 const LOOK_MS = 1_000;
+/** What a look takes, as so many numbers: 3 us on a local disk. */
+const LOOK_WORK = 128;
 /** However many queries fail, a file is read again for that so often at most. */
 const VERIFY_AGAIN_MS = 10_000;
 
@@ -44,7 +47,8 @@ interface Checked {
   readonly whole: Promise<void>;
   /** From before it was read. */
   readonly stamp: FileStamp | undefined;
-  readonly sinceMs: number;
+  /** When reading began; infinite while it goes on, so that others wait for it, however long that is. */
+  sinceMs: number;
   lookedMs: number;
 }
 
@@ -83,15 +87,21 @@ export class SegmentFiles {
 
   /** @throws `storage_unavailable` naming the file if it is damaged; `MissingFile` if it is not there. */
   async check(files: readonly ManifestFile[]): Promise<void> {
-    for (const some of inGroups(files)) await Promise.all(some.map((file) => this.#check(file)));
+    const slices = new Slices(this.#clock);
+    for (const some of inGroups(files)) {
+      await Promise.all(some.map((file) => this.#check(file)));
+      if (slices.isOver(CHECKS_MAX * LOOK_WORK)) await slices.turn();
+    }
   }
 
   /** As `check`, of files that may have been merged away: one that has to be read for that is refused, and not told of. */
   async checkKnown(files: readonly ManifestFile[]): Promise<void> {
+    const slices = new Slices(this.#clock);
     for (const { path } of files) {
       const known = this.#known(path);
       if (known === undefined) throw new AlmanacError('storage_unavailable', `"${path}" has to be read anew`);
       await known.whole;
+      if (slices.isOver(LOOK_WORK)) await slices.turn();
     }
   }
 
@@ -175,14 +185,17 @@ export class SegmentFiles {
     const checked: Checked = {
       stamp: this.#store.stamp(file.path),
       whole: this.#confirmDataFolder().then(() => this.#store.verify(file)),
-      sinceMs: nowMs,
+      sinceMs: Infinity,
       lookedMs: nowMs,
     };
     this.#checked.set(file.path, checked);
-    checked.whole.catch(() => {
-      if (this.#checked.get(file.path) === checked) this.#checked.delete(file.path);
-      if (wasRead) this.#avoid(file.path);
-    });
+    checked.whole.then(
+      () => (checked.sinceMs = nowMs),
+      () => {
+        if (this.#checked.get(file.path) === checked) this.#checked.delete(file.path);
+        if (wasRead) this.#avoid(file.path);
+      },
+    );
     return checked;
   }
 

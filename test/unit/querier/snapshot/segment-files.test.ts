@@ -26,6 +26,9 @@ describe('files of segments', () => {
   let files: SegmentFiles;
   let folder = '';
   let nowMs = 0;
+  /** By which time goes on at each look at the clock. */
+  let stepMs = 0;
+  let turns = 0;
   let reads: string[] = [];
 
   beforeEach(() => {
@@ -45,7 +48,14 @@ describe('files of segments', () => {
       store: new LocalStore(folder, fs),
       connection: {} as DuckDBConnection,
       confirmDataFolder: () => Promise.resolve(),
-      clock: { ...systemClock, monotonicMs: () => nowMs },
+      clock: {
+        ...systemClock,
+        monotonicMs: () => (nowMs += stepMs),
+        turn: () => {
+          turns++;
+          return Promise.resolve();
+        },
+      },
     });
   });
   afterEach(async () => {
@@ -116,6 +126,15 @@ describe('files of segments', () => {
     expect(reads).to.deep.equal(['a.parquet', 'b.parquet']);
   });
 
+  it('are read once at a time, however long that takes', async () => {
+    await files.check(FILES);
+    reads = [];
+    const failing: Promise<unknown>[] = [];
+    for (nowMs = 10_000; nowMs < 100_000; nowMs += 10_000) failing.push(files.reasonOf(READ_FAILED, FILES.slice(0, 1)));
+    for (const reason of await Promise.all(failing)) expect(reason).to.equal(READ_FAILED);
+    expect(reads).to.deep.equal(['a.parquet']);
+  });
+
   it('are not read for errors of the query itself', async () => {
     await files.check(FILES);
     nowMs = 10_000;
@@ -124,11 +143,27 @@ describe('files of segments', () => {
       "Conversion Error: Could not convert string 'x'",
       'Binder Error: no',
       'Invalid Input Error: bad',
+      'Invalid Input Error: Could not parse string "a corrupt parquet" according to format specifier "%Y"',
     ]) {
       const thrown = new Error(text);
       expect(await files.reasonOf(thrown, FILES)).to.equal(thrown);
     }
     expect(reads).to.deep.equal([]);
+  });
+
+  it('that are many are looked at in slices, between which others are served', async () => {
+    const many = Array.from({ length: 2_000 }, () => FILES[0]);
+    await files.check(many);
+    for (const look of [() => files.check(many), () => files.checkKnown(many)]) {
+      turns = 0;
+      nowMs += 1_000;
+      // As looks take time.
+      stepMs = 0.01;
+      await look();
+      stepMs = 0;
+      expect(turns).to.be.greaterThan(2);
+    }
+    expect(reads).to.deep.equal(['a.parquet']);
   });
 
   it('that were not read yet are no part of a guess', async () => {
