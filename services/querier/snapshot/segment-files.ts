@@ -127,8 +127,7 @@ export class SegmentFiles {
   async reasonOf(thrown: unknown, files: readonly ManifestFile[], signal?: AbortSignal): Promise<unknown> {
     if (!mayBeOfFile(thrown)) return thrown;
     try {
-      // Those that the engine names first: it is one of them.
-      for (const some of inGroups(this.#namedFirst(thrown, files))) {
+      for (const some of groupsToSuspect(thrown, files)) {
         if (signal?.aborted === true) break;
         await Promise.all(some.map((file) => this.#checkAgain(file)));
       }
@@ -204,12 +203,6 @@ export class SegmentFiles {
     this.#detours.set(path, `${this.#detours.get(path) ?? ''}./`);
   }
 
-  #namedFirst(thrown: unknown, files: readonly ManifestFile[]): readonly ManifestFile[] {
-    const text = textOf(thrown instanceof AlmanacError ? thrown.cause : thrown);
-    const isNamed = ({ path }: ManifestFile): boolean => text.includes(path);
-    return [...files.filter(isNamed), ...files.filter((file) => !isNamed(file))];
-  }
-
   async #readColumns(path: string): Promise<FileColumns> {
     const sql = `SELECT field_id, name FROM parquet_schema(${quoteText(this.absolute(path))}) WHERE field_id IS NOT NULL`;
     const rows = await (await this.#connection.run(sql)).getRows();
@@ -219,6 +212,13 @@ export class SegmentFiles {
 
 function* inGroups(files: readonly ManifestFile[]): Generator<readonly ManifestFile[]> {
   for (let at = 0; at < files.length; at += CHECKS_MAX) yield files.slice(at, at + CHECKS_MAX);
+}
+
+/** Those that the engine names come before the others: it is one of them. */
+function groupsToSuspect(thrown: unknown, files: readonly ManifestFile[]): readonly (readonly ManifestFile[])[] {
+  const text = textOf(thrown instanceof AlmanacError ? thrown.cause : thrown);
+  const isNamed = ({ path }: ManifestFile): boolean => text.includes(path);
+  return [...inGroups(files.filter(isNamed)), ...inGroups(files.filter((file) => !isNamed(file)))];
 }
 
 function isSame(one: FileStamp | undefined, other: FileStamp | undefined): boolean {
