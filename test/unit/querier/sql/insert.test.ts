@@ -179,5 +179,11 @@ describe('INSERT and REPLACE', () => {
     stopsAll('a missing value', "('x', 1), (, 2)", /expected: 'a value', found: ,/);
     stopsAll('something behind the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
     stopsAll('half an expression', "('x', 1), ('y', 2 *)", /syntax error/);
+    it('has a limit of computed values before the statements in front of it run', async () => {
+      const tuples = Array.from({ length: 20_001 }, (_, i) => `(1 + ${i})`).join(', ');
+      const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (ts) VALUES ${tuples}`);
+      expect(error.message).to.equal('too many computed values in one INSERT, the limit is 20000');
+      expect(await bench.rows('SELECT count(*) FROM t')).to.deep.equal([[0]]);
+    });
   });
 });
