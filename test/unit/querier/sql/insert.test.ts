@@ -165,6 +165,10 @@ describe('INSERT and REPLACE', () => {
       3001,
       /Could not convert string 'x' to INT32/,
     );
+    it('takes a computed value with commas in any brackets', async () => {
+      await bench.all(`INSERT INTO t (ts, n) VALUES (1, {'a': 1, 'b': 2}['b']), (2, [3, 4][1]), (3, greatest(5, 6))`);
+      expect(await bench.rows('SELECT n FROM t ORDER BY ts')).to.deep.equal([[2], [3], [6]]);
+    });
     const stopsAll = (title: string, malformed: string, message: RegExp): void => {
       it(`is read before the statements in front of it run: ${title}`, async () => {
         const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (host, ts) VALUES ${malformed}`);
