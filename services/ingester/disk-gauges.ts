@@ -15,9 +15,16 @@ export function showDisks(
     name: 'ingester_wal_free_bytes',
     help: 'bytes that the disk of the write-ahead log has left',
   });
-  const end = metrics.beforePrint(async () => {
-    ofStore.set(await freeBytes(storeFolder));
-    ofWal.set(await freeBytes(walFolder));
-  });
-  signal.addEventListener('abort', end, { once: true });
+  for (const [gauge, folder] of [
+    [ofStore, storeFolder],
+    [ofWal, walFolder],
+  ] as const) {
+    const end = metrics.beforePrint(async () => {
+      const left = await freeBytes(folder).catch(() => undefined);
+      // Of a disk that does not tell, neither what it had left before nor zero would be true.
+      if (left === undefined) gauge.remove();
+      else gauge.set(left);
+    });
+    signal.addEventListener('abort', end, { once: true });
+  }
 }

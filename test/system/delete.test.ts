@@ -137,6 +137,29 @@ describe('DELETE', function () {
     expect(await affected('DELETE FROM typed WHERE (true)')).to.equal(1);
   });
 
+  it('does not fail for a row by a part of the condition that need not be looked at', async () => {
+    await table('parts');
+    await rows("INSERT INTO parts VALUES ('x', 1, 'n/a', 1), ('y', 0, 'true', 2), ('z', 7, 'false', 3)");
+    expect(await affected("DELETE FROM parts WHERE b = 'n/a' OR (a = 0 AND CAST(b AS BOOLEAN))")).to.equal(2);
+    expect(await rows('SELECT h FROM parts')).to.deep.equal([['z']]);
+  });
+
+  it('reads a long condition once, however deep it lies', async () => {
+    await table('deep');
+    const asked = performance.now();
+    const condition = '('.repeat(250) + 'a + '.repeat(300_000) + 'a' + ')'.repeat(250);
+    expect((await fails(`DELETE FROM deep WHERE ${condition}`))[1]).to.contain('the limit is 1048576');
+    expect(performance.now() - asked).to.be.lessThan(10_000);
+  });
+
+  it('takes so many conditions that are to be asked about, and no more', async () => {
+    await table('asked');
+    const parts = Array.from({ length: 1001 }, (_, i) => `ends_with(h, 'x${i}')`);
+    const error = 'too many conditions without a comparison in one DELETE, the limit is 1000';
+    expect(await fails(`DELETE FROM asked WHERE ${parts.join(' OR ')}`)).to.deep.equal([1004, error]);
+    expect(await affected(`DELETE FROM asked WHERE ${parts.slice(1).join(' OR ')}`)).to.equal(0);
+  });
+
   it('says where a condition ends too early', async () => {
     await table('half');
     const end = [2000, 'Invalid SQL syntax: sql parser error: syntax error at end of input'];

@@ -9,6 +9,9 @@ export interface ObjectName {
   readonly name: string;
 }
 
+const OPENING = ['(', '[', '{'];
+const CLOSING = [')', ']', '}'];
+
 export function emptyName(): AlmanacError {
   return new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: empty quoted identifier');
 }
@@ -104,11 +107,15 @@ export class Cursor {
     const from = this.at;
     let depth = 0;
     for (; this.at < this.to; this.at++) {
-      if (this.seesSymbol('(') || this.seesSymbol('[')) depth++;
+      if (this.#seesAny(OPENING)) depth++;
       else if (depth === 0 && (this.seesSymbol(')') || this.seesSymbol(','))) break;
-      else if (this.seesSymbol(')') || this.seesSymbol(']')) depth--;
+      else if (this.#seesAny(CLOSING)) depth--;
     }
     return { from, to: this.at };
+  }
+
+  #seesAny(symbols: readonly string[]): boolean {
+    return symbols.some((symbol) => this.seesSymbol(symbol));
   }
 
   unexpected(expected: string): AlmanacError {

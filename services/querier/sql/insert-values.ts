@@ -1,3 +1,4 @@
+import { checkCall } from '#shared/contracts/call';
 import type { Column } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { CellValue } from '#shared/write/cell-value';
@@ -45,14 +46,18 @@ export async function rowsOfTuples(
 }
 
 /** Checks the grammar of all tuples, whatever the table is. @throws `invalid_syntax`. */
-export async function checkTuples({ deps, session }: StatementContext, range: ValueRange): Promise<void> {
+export async function checkTuples({ deps, session, call }: StatementContext, range: ValueRange): Promise<void> {
   const expressions: string[] = [];
   readTuples(range, {
     literal: () => undefined,
-    expression: (sql) => expressions.push(sql),
+    expression(sql) {
+      expressions.push(sql);
+      limitExpressions(expressions.length);
+    },
     endOfTuple: () => undefined,
   });
   for (let from = 0; from < expressions.length; from += EXPRESSIONS_PER_QUERY) {
+    checkCall(call);
     const query = queryOf(expressions.slice(from, from + EXPRESSIONS_PER_QUERY));
     await deps.connections.use((connection) => deps.planner.check(query, session.database, connection));
   }
@@ -80,11 +85,7 @@ class RowSink implements TupleSink {
   expression(sql: string): void {
     const row = this.#row;
     this.expressions.push({ row, at: row.length, sql });
-    if (this.expressions.length > EXPRESSIONS_MAX)
-      throw new AlmanacError(
-        'invalid_arguments',
-        `too many computed values in one INSERT, the limit is ${EXPRESSIONS_MAX}`,
-      );
+    limitExpressions(this.expressions.length);
     row.push(null);
   }
 
@@ -127,6 +128,14 @@ class RowSink implements TupleSink {
       );
     return null;
   }
+}
+
+function limitExpressions(count: number): void {
+  if (count > EXPRESSIONS_MAX)
+    throw new AlmanacError(
+      'invalid_arguments',
+      `too many computed values in one INSERT, the limit is ${EXPRESSIONS_MAX}`,
+    );
 }
 
 /** `parse_json('..')` only says that a text is JSON, which its column checks anyway. */

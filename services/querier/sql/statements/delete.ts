@@ -46,6 +46,9 @@ interface Wanted {
   readonly doubtful: readonly string[];
 }
 
+/** Each is a column of the query, and the engine takes long to read one of very many columns. */
+const DOUBTFUL_MAX = 1000;
+
 const ALL = { condition: 'true', doubtful: [] };
 
 /** The rest of the statement as it was written: one expression, so it closes no parenthesis but its own. */
@@ -57,7 +60,13 @@ function conditionOf(cursor: Cursor): Omit<Wanted, 'name'> {
     else if (cursor.seesSymbol(')') && --depth < 0) throw cursor.unexpected('end of statement');
   }
   const condition = tokens.source.slice(tokens.start(at), tokens.end(to - 1));
-  return { condition, doubtful: doubtfulPredicates(new Cursor(tokens, at, to)) };
+  const doubtful = [...new Set(doubtfulPredicates(new Cursor(tokens, at, to)))];
+  if (doubtful.length > DOUBTFUL_MAX)
+    throw new AlmanacError(
+      'invalid_arguments',
+      `too many conditions without a comparison in one DELETE, the limit is ${DOUBTFUL_MAX}`,
+    );
+  return { condition, doubtful };
 }
 
 function rowsWhere(wanted: Wanted): Statement {
@@ -166,7 +175,7 @@ async function deleteFound(
   const stored = source === undefined ? keys : keys.map((column) => storedColumn(source, column));
   const added = source === undefined ? [] : [metricCell(source)];
   async function* rows(): AsyncIterable<CellValue[][]> {
-    for await (const block of connection.stream(sql, types.length, call.signal)) {
+    for await (const block of connection.stream(keysOf(sql, wanted, keys), keys.length, call.signal)) {
       yield rowsOf(block, keys.length).map((row) => [
         ...row.map((cell, i) => converters[i].cell(cell, types[i].type)),
         ...added.map(({ value }) => value),
@@ -176,6 +185,11 @@ async function deleteFound(
   const columns = [...stored, ...added.map(({ column }) => column)];
   const deleted = await deps.insert.delete(source?.physical ?? table, columns, rows(), snapshot.sequences, call);
   return { ...deleted, isOfRowsAlone };
+}
+
+/** The query without the parts whose types are known by now: one may fail for a row that another part has let through. */
+function keysOf(sql: string, { doubtful }: Wanted, keys: readonly Column[]): string {
+  return doubtful.length === 0 ? sql : `SELECT ${keys.map((_, i) => `#${i + 1}`).join(', ')} FROM (${sql})`;
 }
 
 /** The engine would take any number but zero for true. */

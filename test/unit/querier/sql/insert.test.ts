@@ -165,6 +165,10 @@ describe('INSERT and REPLACE', () => {
       3001,
       /Could not convert string 'x' to INT32/,
     );
+    it('takes a computed value with commas in any brackets', async () => {
+      await bench.all(`INSERT INTO t (ts, n) VALUES (1, {'a': 1, 'b': 2}['b']), (2, [3, 4][1]), (3, greatest(5, 6))`);
+      expect(await bench.rows('SELECT n FROM t ORDER BY ts')).to.deep.equal([[2], [3], [6]]);
+    });
     const stopsAll = (title: string, malformed: string, message: RegExp): void => {
       it(`is read before the statements in front of it run: ${title}`, async () => {
         const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (host, ts) VALUES ${malformed}`);
@@ -179,5 +183,11 @@ describe('INSERT and REPLACE', () => {
     stopsAll('a missing value', "('x', 1), (, 2)", /expected: 'a value', found: ,/);
     stopsAll('something behind the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
     stopsAll('half an expression', "('x', 1), ('y', 2 *)", /syntax error/);
+    it('has a limit of computed values before the statements in front of it run', async () => {
+      const tuples = Array.from({ length: 20_001 }, (_, i) => `(1 + ${i})`).join(', ');
+      const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (ts) VALUES ${tuples}`);
+      expect(error.message).to.equal('too many computed values in one INSERT, the limit is 20000');
+      expect(await bench.rows('SELECT count(*) FROM t')).to.deep.equal([[0]]);
+    });
   });
 });

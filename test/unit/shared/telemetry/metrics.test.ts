@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { Metrics } from '#shared/telemetry/metrics';
+import { ManualClock } from '#test/support/manual-clock';
 
 describe('metrics', () => {
   it('have gauges set when they are read, until that is ended', async () => {
@@ -26,5 +27,31 @@ describe('metrics', () => {
       metrics.beforePrint(failing);
       expect(await metrics.print()).to.match(/^almanac_test_other 7$/m);
     }
+  });
+
+  it('are read all the same when one of them takes long, which is asked again when it has answered', async () => {
+    const clock = new ManualClock();
+    const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false, clock });
+    const gauge = metrics.gauge({ name: 'test_answers', help: 'answers of a disk' });
+    const answers: (() => void)[] = [];
+    let asked = 0;
+    metrics.beforePrint(async () => {
+      asked++;
+      await new Promise<void>((resolve) => answers.push(resolve));
+      gauge.inc();
+    });
+    for (const round of [1, 2]) {
+      const printed = metrics.print();
+      await clock.advance(10_000);
+      expect(await printed, `round ${round}`).to.match(/^almanac_test_answers 0$/m);
+      expect(asked).to.equal(1);
+    }
+    answers.forEach((answer) => answer());
+    await clock.turn();
+    const printed = metrics.print();
+    await clock.turn();
+    expect(asked).to.equal(2);
+    answers.forEach((answer) => answer());
+    expect(await printed).to.match(/^almanac_test_answers 2$/m);
   });
 });

@@ -1,0 +1,22 @@
+import { rmSync } from 'node:fs';
+
+import { expect } from 'chai';
+
+import { showDisks } from '#services/ingester/disk-gauges';
+import { Metrics } from '#shared/telemetry/metrics';
+import { tempFolder } from '#test/support/temp-folder';
+
+describe('gauges of disks', () => {
+  it('tell of one disk while the other does not answer, of which they tell nothing', async () => {
+    const cleanUps: (() => void)[] = [];
+    const [storeFolder, walFolder] = [0, 1].map(() => tempFolder((cleanUp) => cleanUps.push(cleanUp)));
+    const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
+    const { signal } = new AbortController();
+    showDisks({ storeFolder, walFolder }, metrics, signal);
+    rmSync(storeFolder, { recursive: true });
+    const printed = await metrics.print();
+    cleanUps.forEach((cleanUp) => cleanUp());
+    expect(printed).not.to.match(/^almanac_ingester_store_free_bytes/m);
+    expect(printed).to.match(/^almanac_ingester_wal_free_bytes [1-9]/m);
+  });
+});
