@@ -19,6 +19,11 @@ export interface AlmanacOptions {
   readonly waitUntilReady?: boolean;
 }
 
+/** Options of a process that merges segments only when it is told to. */
+export const MERGES_BY_HAND = {
+  environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' },
+} as const satisfies AlmanacOptions;
+
 /** An answer of `/v1/sql` in the default format. */
 export interface SqlAnswer {
   readonly status: number;

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 
-import { Almanac } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
-
-const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
 
 describe("ALTER TABLE .. SET 'append_mode'", function () {
   this.timeout(60_000);
@@ -13,7 +11,7 @@ describe("ALTER TABLE .. SET 'append_mode'", function () {
 
   before(async () => {
     folder = tempFolder((after) => (cleanUp = after));
-    almanac = await Almanac.start(folder, MANUAL);
+    almanac = await Almanac.start(folder, MERGES_BY_HAND);
   });
 
   after(async () => {
@@ -49,7 +47,7 @@ describe("ALTER TABLE .. SET 'append_mode'", function () {
     await almanac.rows(`ADMIN compact_table('${name}')`);
     expect(await stored(name), 'merged').to.deep.equal(rows);
     await almanac.kill();
-    almanac = await Almanac.start(folder, MANUAL);
+    almanac = await Almanac.start(folder, MERGES_BY_HAND);
     expect(await stored(name), 'started again').to.deep.equal(rows);
     await insert(name, "('z', 9, 9), ('z', 9, 9)");
     expect(await stored(name)).to.deep.equal([...rows, ['z', 9, 9], ['z', 9, 9]]);

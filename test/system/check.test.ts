@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 
-import { Almanac } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { Cluster } from '#test/support/cluster';
 import { folderSums } from '#test/support/folder-sums';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
@@ -21,24 +21,23 @@ import { runAlmanac, type ProgramEnd } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 import { TinyDisk } from '#test/support/tiny-disk';
 
-const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
 const LOG = 'slots/0/wal';
 const SUMMARY =
   /^checked (\d+) segments \((\d+) rows, \d+ bytes\), (\d+) series files, (\d+) log records in (\d+) files: (\d+) problems$/;
 
 /** Three lives of a server, each ended by SIGKILL: two segments of `m`, one of `other`, rows in each of three log files. */
 async function fill(folder: string): Promise<void> {
-  let almanac = await Almanac.start(folder, MANUAL);
+  let almanac = await Almanac.start(folder, MERGES_BY_HAND);
   await almanac.written('m,h=a v=1 1\nm,h=b v=2 2');
   await almanac.flush('m');
   await almanac.written('m,h=c v=3 3');
   await almanac.flush('m');
   await almanac.written('m,h=a v=4 4\nm,h=d v=5 5');
   await almanac.kill();
-  almanac = await Almanac.start(folder, MANUAL);
+  almanac = await Almanac.start(folder, MERGES_BY_HAND);
   await almanac.written('m,h=a v=6 6');
   await almanac.kill();
-  almanac = await Almanac.start(folder, MANUAL);
+  almanac = await Almanac.start(folder, MERGES_BY_HAND);
   await almanac.written('other v=1 1');
   await almanac.flush('other');
   for (let i = 7; i < 10; i++) await almanac.written(`m,h=a v=${i} ${i}`);
@@ -322,7 +321,7 @@ describe('almanac check', function () {
     expect(lines.join('\n')).not.to.contain('belong to nothing');
     // An empty one, as a server of an earlier release made it where the right one was missing.
     const empty = tempFolder((cleanUp) => cleanUps.push(cleanUp));
-    const almanac = await Almanac.start(empty, MANUAL);
+    const almanac = await Almanac.start(empty, MERGES_BY_HAND);
     expect(await almanac.stop()).to.equal(0);
     cpSync(join(empty, 'metadata/almanac.db'), path);
     await expectProblem(/names the cluster \w{32}, the catalog is that of the cluster \w{32};/);
@@ -358,7 +357,7 @@ describe('almanac check', function () {
   });
 
   it('finds nothing wrong where the only rows of a series were deleted', async () => {
-    const almanac = await Almanac.start(folder, MANUAL);
+    const almanac = await Almanac.start(folder, MERGES_BY_HAND);
     await almanac.written('d,h=a v=1 1\nd,h=b v=2 2\nd,h=c v=3 3');
     await almanac.rows("DELETE FROM d WHERE h <> 'b'");
     await almanac.flush('d');

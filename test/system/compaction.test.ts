@@ -2,12 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
-import { Almanac, pollUntil } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND, pollUntil } from '#test/support/almanac';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
 import { segmentCount } from '#test/support/segment-count';
 import { tempFolder } from '#test/support/temp-folder';
 
-const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
 const DAY_NS = 86_400_000_000_000n;
 
 describe('merging of segments', () => {
@@ -17,7 +16,7 @@ describe('merging of segments', () => {
 
   beforeEach(async () => {
     folder = tempFolder((after) => (cleanUp = after));
-    almanac = await Almanac.start(folder, MANUAL);
+    almanac = await Almanac.start(folder, MERGES_BY_HAND);
   });
 
   afterEach(async () => {
@@ -48,7 +47,7 @@ describe('merging of segments', () => {
     expect(segmentCount(folder)).to.equal(1);
     expect(await almanac.rows(exact)).to.deep.equal(before);
     await almanac.kill();
-    almanac = await Almanac.start(folder, MANUAL);
+    almanac = await Almanac.start(folder, MERGES_BY_HAND);
     expect(await almanac.rows(exact)).to.deep.equal(before);
   });
 
@@ -113,7 +112,7 @@ describe('merging of segments', () => {
     const bytes = readFileSync(damaged);
     bytes[Math.floor(bytes.length / 3)] ^= 1;
     writeFileSync(damaged, bytes);
-    almanac = await Almanac.start(folder, MANUAL);
+    almanac = await Almanac.start(folder, MERGES_BY_HAND);
     const { status, text } = await almanac.sql("ADMIN compact_table('m')");
     expect(status, text).to.equal(503);
     expect(text).to.contain('is damaged');

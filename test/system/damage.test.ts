@@ -3,14 +3,13 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { Almanac, pollUntil, type AlmanacOptions } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND, pollUntil, type AlmanacOptions } from '#test/support/almanac';
 import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 import { TinyDisk } from '#test/support/tiny-disk';
 
 const DAY_NS = 86_400_000_000_000n;
-const MANUAL = { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' };
 
 interface LogLine {
   readonly level: string;
@@ -42,7 +41,10 @@ describe('what is damaged', function () {
   });
 
   async function start(options: AlmanacOptions = {}): Promise<Almanac> {
-    const almanac = await Almanac.start(folder, { ...options, environment: { ...MANUAL, ...options.environment } });
+    const almanac = await Almanac.start(folder, {
+      ...options,
+      environment: { ...MERGES_BY_HAND.environment, ...options.environment },
+    });
     cleanUps.push(() => almanac.kill());
     return almanac;
   }

@@ -2,11 +2,10 @@ import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
-import { Almanac } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { bodyV1 } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
-const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
 const T0 = 1_700_000_000_000;
 
 describe('DELETE', function () {
@@ -17,7 +16,7 @@ describe('DELETE', function () {
 
   before(async () => {
     folder = tempFolder((after) => (cleanUp = after));
-    almanac = await Almanac.start(folder, MANUAL);
+    almanac = await Almanac.start(folder, MERGES_BY_HAND);
   });
 
   after(async () => {
@@ -25,11 +24,7 @@ describe('DELETE', function () {
     cleanUp();
   });
 
-  async function rows(statement: string): Promise<unknown[][]> {
-    const { status, text, rows: found } = await almanac.sql(statement);
-    expect(status, `${statement}: ${text}`).to.equal(200);
-    return found;
-  }
+  const rows = (statement: string): Promise<unknown[][]> => almanac.rows(statement);
 
   async function affected(statement: string): Promise<number> {
     const { status, text } = await almanac.sql(statement);
@@ -202,7 +197,7 @@ describe('DELETE', function () {
           expect(await rows(all)).to.deep.equal(anew);
           if (first === second) {
             await almanac.kill();
-            almanac = await Almanac.start(folder, MANUAL);
+            almanac = await Almanac.start(folder, MERGES_BY_HAND);
             expect(await rows(all)).to.deep.equal(anew);
           }
           await rows(`ADMIN compact_table('${name}')`);

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 
-import { Almanac } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
-const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
 const DAY_NS = 86_400_000_000_000n;
 
 describe('EXPLAIN', () => {
@@ -13,7 +12,7 @@ describe('EXPLAIN', () => {
   before(async () => {
     almanac = await Almanac.start(
       tempFolder((after) => (cleanUp = after)),
-      MANUAL,
+      MERGES_BY_HAND,
     );
   });
 

@@ -2,13 +2,12 @@ import { statSync } from 'node:fs';
 
 import { expect } from 'chai';
 
-import { Almanac, pollUntil } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND, pollUntil } from '#test/support/almanac';
 import { parquetPaths } from '#test/support/parquet-table';
 import { tempFolder } from '#test/support/temp-folder';
 
 /** Sums over the manifest are kept for ten seconds. */
 const WITHIN_MS = 20_000;
-const MANUAL = { environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' } };
 
 describe('metrics of the store', function () {
   this.timeout(60_000);
@@ -20,7 +19,7 @@ describe('metrics of the store', function () {
 
   it('say how much there is in all tables, and how much the disk has left', async () => {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
-    const almanac = await Almanac.start(folder, MANUAL);
+    const almanac = await Almanac.start(folder, MERGES_BY_HAND);
     cleanUps.push(() => almanac.kill());
     const told = async (name: string): Promise<number> => {
       const { text } = await almanac.get('/metrics');

@@ -5,8 +5,8 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkTableName } from '#shared/schema/names';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
-import { haveVersions } from '#shared/segments/late-versions';
 import { tableChanged, type Catalog } from '../catalog.js';
+import { haveVersions } from './late-versions.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
 /**

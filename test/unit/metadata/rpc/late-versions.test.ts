@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { haveVersions, type RowBounds } from '#shared/segments/late-versions';
+import { haveVersions, type RowBounds } from '#services/metadata/rpc/late-versions';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
 /** What `haveVersions` is to say, each segment compared with every other. */
