@@ -15,10 +15,10 @@ export interface ServerSide {
 }
 
 const REQUEST_ID_LENGTH_MAX = 256;
-/** A timer may fire a little before its time. */
-const TIMER_ERROR_MS = 5;
 /** Handlers are told to end a little before the caller gives up, at most so much, so that it hears why they waited. */
 const ANSWER_MS = 250;
+/** A timer may fire a little before its time. */
+const TIMER_ERROR_MS = 5;
 
 /** One call at work in a server. */
 export class Incoming {
@@ -38,7 +38,8 @@ export class Incoming {
     // grpc-js calls every end so: the caller left, its connection broke, the deadline came, or all went well.
     side.on('cancelled', () => {
       if (this.#isOver) return;
-      const isLate = clock.nowMs() >= lastMs - TIMER_ERROR_MS;
+      // The caller's deadline comes earlier than ours, by the time that the request took to come here.
+      const isLate = clock.nowMs() >= Math.min(deadlineMs, lastMs - TIMER_ERROR_MS);
       const lateText = `${method.title} was not done before its deadline`;
       if (isLate) this.cut(new AlmanacError('deadline_exceeded', lateText));
       else this.cut(new AlmanacError('cancelled', `the caller of ${method.title} left`));
