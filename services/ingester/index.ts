@@ -40,8 +40,10 @@ import { Wal } from './wal/wal.js';
 
 export { inspectSlots } from './inspect.js';
 export { logFolderOf } from './log-folder.js';
+export { expectLog } from './log-identity.js';
 export { loggedIds, loggedPositions, type LoggedPosition } from './region/logged.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
+export { STANDALONE_SLOT } from './slots.js';
 export type { LogFacts } from './wal/inspect.js';
 
 export interface IngesterDeps {

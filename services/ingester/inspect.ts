@@ -2,6 +2,8 @@ import type { FileSystem } from '#shared/fs/file-system';
 import type { Problem } from '#shared/errors/problem';
 
 import { KeptIds } from './region/kept-ids.js';
+import { folderOf } from './log-folder.js';
+import { problemOfLog, slotsWithLogs } from './log-identity.js';
 import { readIdentity } from './slots.js';
 import { inspectLog, type LogFacts } from './wal/inspect.js';
 
@@ -28,11 +30,26 @@ export async function* inspectSlots({ dataFolder, walDir, fs }: SlotsToInspect):
       problems.push(ofIdentity(slot));
     }
   }
+  problems.push(...(await problemsOfPlaces({ dataFolder, walDir, fs })));
+  // A data folder that lost its slots has still to be told of.
+  if (folders.length === 0) folders.push(`${dataFolder}/slots`);
   for (const folder of folders) {
     const facts = await inspectLog(folder, fs);
     facts.problems.push(...problems.splice(0), ...(await problemsOfIds(folder, fs)));
     yield facts;
   }
+}
+
+/** Logs that are not where their slots should have them. */
+async function problemsOfPlaces(place: SlotsToInspect): Promise<Problem[]> {
+  const { dataFolder, fs } = place;
+  const problems: Problem[] = [];
+  for (const slot of await slotsWithLogs(dataFolder, fs)) {
+    const walFolder = (await folderOf(slot, place)) ?? `${dataFolder}/slots`;
+    const problem = await problemOfLog({ dataFolder, slot, walFolder, fs });
+    if (problem !== undefined) problems.push(problem);
+  }
+  return problems;
 }
 
 async function problemsOfIds(folder: string, fs: FileSystem): Promise<Problem[]> {

@@ -1,7 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 
-import { findWalFolder } from './slots.js';
+import { problemOfLog } from './log-identity.js';
+import { findWalFolder, STANDALONE_SLOT } from './slots.js';
 import { listWalFiles } from './wal/wal-files.js';
 
 /** Whose log it is, as metadata knows the node. */
@@ -21,12 +22,12 @@ export interface LogPlace {
 /**
  * Where the log of a node that owns regions is, seen from another process.
  *
- * @throws `illegal_state` if there is no log: a node that runs always has one.
+ * @throws `illegal_state` if its log is not there: a node that runs always has one.
  */
 export async function logFolderOf(owner: LogOwner, place: LogPlace): Promise<string> {
   const { nodeId, role, slot } = owner;
-  const folder = await folderOf(owner, place);
-  if (folder !== undefined && (await listWalFiles(place.fs, folder)).length > 0) return folder;
+  const folder = await folderOf(slot, place);
+  if (folder !== undefined && (await hasLog(folder, slot, place))) return folder;
   const where = folder === undefined ? `in a slot of "${place.dataFolder}"` : `in "${folder}"`;
   const text =
     `the write-ahead log of node ${nodeId} (${role}, slot ${slot}) is not ${where}: ` +
@@ -34,7 +35,13 @@ export async function logFolderOf(owner: LogOwner, place: LogPlace): Promise<str
   throw new AlmanacError('illegal_state', text);
 }
 
-async function folderOf({ role, slot }: LogOwner, { dataFolder, walDir, fs }: LogPlace): Promise<string | undefined> {
-  if (role === 'standalone') return walDir ?? `${dataFolder}/slots/${slot}/wal`;
+async function hasLog(walFolder: string, slot: string, { dataFolder, fs }: LogPlace): Promise<boolean> {
+  if ((await listWalFiles(fs, walFolder)).length === 0) return false;
+  return (await problemOfLog({ dataFolder, slot, walFolder, fs })) === undefined;
+}
+
+/** Where the log of a slot with this identity should be; undefined if the data folder has no such slot. */
+export async function folderOf(slot: string, { dataFolder, walDir, fs }: LogPlace): Promise<string | undefined> {
+  if (slot === STANDALONE_SLOT) return walDir ?? `${dataFolder}/slots/${slot}/wal`;
   return walDir === undefined ? findWalFolder(slot, dataFolder, fs) : `${walDir}/${slot}`;
 }

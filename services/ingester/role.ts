@@ -15,6 +15,7 @@ import { giveAllAway } from './give-all-away.js';
 import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
 import { LateIngester } from './late-ingester.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
+import { expectLog } from './log-identity.js';
 import { claimSlot, type Slot } from './slots.js';
 
 /** Longest wait for calls at work when the process ends. */
@@ -60,6 +61,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const walFolder = walFolderOf(slot);
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
+  await expectLog({ ...deps, dataFolder, walFolder, slot: slot.identity, recover: config.wal.recover });
   const unsubscribe = [catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId))];
   const running = (late.running = await startIngester(deps));
   ingester.start(running);

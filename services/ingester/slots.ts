@@ -14,6 +14,9 @@ export interface Slot {
   release(): void;
 }
 
+/** The only slot of a process that owns its data folder alone. */
+export const STANDALONE_SLOT = '0';
+
 const SLOTS_MAX = 1024;
 /** Others hold a lock for an instant when they look whether a slot is free. */
 const CLAIM_TRIES = 3;

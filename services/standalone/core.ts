@@ -1,4 +1,10 @@
-import { ingesterSettings, startIngester, type RunningIngester } from '#services/ingester/index';
+import {
+  expectLog,
+  ingesterSettings,
+  STANDALONE_SLOT,
+  startIngester,
+  type RunningIngester,
+} from '#services/ingester/index';
 import { startMetadata, type RunningMetadata } from '#services/metadata/index';
 import { querierSettings, startQuerier } from '#services/querier/index';
 import type { Clock } from '#shared/clock/clock';
@@ -44,9 +50,6 @@ export interface RunningCore extends Service {
   readonly catalog: CatalogCache;
 }
 
-/** The only slot of a process that owns its folder alone. */
-const SLOT = '0';
-
 /** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const { dataFolder } = deps;
@@ -72,7 +75,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   started.push(metadata);
   const { service, identity: known } = metadata;
   const folder = await DataFolder.open(dataFolder, { ...deps, known });
-  const registration = { role: 'standalone', addr: '', slot: SLOT, version: deps.version };
+  const registration = { role: 'standalone', addr: '', slot: STANDALONE_SLOT, version: deps.version };
   const owned = { dataFolderId: folder.id, clusterId: folder.clusterId };
   const { nodeId, clusterId } = await service.registerNode({ ...registration, ...owned }, ownCall('start'));
   await folder.bind(clusterId);
@@ -83,6 +86,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   await catalog.reached(1n, ownCall('start'));
 
   const walFolder = walFolderIn(dataFolder, config);
+  await expectLog({ ...deps, walFolder, slot: STANDALONE_SLOT, recover: config.wal.recover });
   const place = { nodeId, dataFolder, walFolder, scratchFolder: `${dataFolder}/scratch` };
   let suspect = (_path: string): void => undefined;
   const ingester = await startIngester({
@@ -124,7 +128,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
 
 /** Where the log of a standalone process is. */
 export function walFolderIn(dataFolder: string, { wal }: Config): string {
-  return wal.dir ?? `${dataFolder}/slots/${SLOT}/wal`;
+  return wal.dir ?? `${dataFolder}/slots/${STANDALONE_SLOT}/wal`;
 }
 
 async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[]): Promise<RunningMetadata> {

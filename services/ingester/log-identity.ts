@@ -1,0 +1,128 @@
+import { dirname } from 'node:path';
+
+import type { Random } from '#shared/clock/random';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { Problem } from '#shared/errors/problem';
+import { diskError } from '#shared/fs/disk-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { replaceFile } from '#shared/fs/replace-file';
+import type { Logger } from '#shared/telemetry/log';
+
+/** A slot of a data folder, and where its log should be. */
+export interface LogOfSlot {
+  readonly dataFolder: string;
+  /** Its identity. */
+  readonly slot: string;
+  readonly walFolder: string;
+  readonly fs: FileSystem;
+}
+
+export interface ExpectLogDeps extends LogOfSlot {
+  readonly recover: 'strict' | 'skip-corrupt';
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+const FILE = 'log.json';
+const RECORD = /^log-(.+)\.json$/;
+const ID = /^[0-9a-f]{32}$/;
+
+/**
+ * Makes sure that a log is the one that rows of its slot were written to before. A log below a disk that is not mounted, or
+ * below another `wal.dir`, would be taken for one without rows, and those that are only in the right one be lost for good
+ * when their numbers are given to others.
+ *
+ * The log has an id, in `log.json`; the data folder has it too, in `identity/log-<slot>.json`. Both are made at the first
+ * start. The caller holds the slot.
+ *
+ * @throws `storage_unavailable` if it is another log or none; not with `skip-corrupt`, which makes it the slot's log.
+ */
+export async function expectLog(deps: ExpectLogDeps): Promise<void> {
+  const { dataFolder, walFolder, fs, random, recover, log } = deps;
+  try {
+    const problem = await problemOfLog(deps);
+    if (problem !== undefined) {
+      const { path, what, lost, remedy } = problem;
+      const text = `"${path}" ${what}: ${remedy}; or start with wal.recover = "skip-corrupt" to lose ${lost}`;
+      if (recover === 'strict') throw new AlmanacError('storage_unavailable', text);
+      log.error({ file: path, what, lost }, 'another write-ahead log is used from now on');
+    }
+    const recorded = problem === undefined ? await readId(recordOf(deps), fs) : undefined;
+    if (recorded !== undefined) return;
+    let id = await readId(`${walFolder}/${FILE}`, fs);
+    if (id === undefined) {
+      id = Buffer.from(random.bytes(16)).toString('hex');
+      await fs.makeFolder(walFolder);
+      await writeId(`${walFolder}/${FILE}`, id, fs);
+      await fs.syncFolder(dirname(walFolder));
+    }
+    // Only now: a log that is expected must be there.
+    await fs.makeFolder(`${dataFolder}/identity`);
+    await writeId(recordOf(deps), id, fs);
+    await fs.syncFolder(dataFolder);
+  } catch (error) {
+    throw diskError(error, `the write-ahead log in "${walFolder}" cannot be used`);
+  }
+}
+
+/** To be called before a log is removed because all its rows are in segments: the slot gets a new one then. */
+export async function forgetLog(slot: LogOfSlot): Promise<void> {
+  await slot.fs.remove(recordOf(slot));
+  await slot.fs.syncFolder(`${slot.dataFolder}/identity`);
+}
+
+/** What is wrong with the place of a log, if it is not there. */
+export async function problemOfLog(slot: LogOfSlot): Promise<Problem | undefined> {
+  const { dataFolder, walFolder, fs } = slot;
+  const record = recordOf(slot);
+  const path = `${walFolder}/${FILE}`;
+  if ((await fs.size(record)) === undefined) return undefined;
+  const lost = 'the rows that are in no segment yet';
+  const recorded = await readId(record, fs);
+  if (recorded === undefined) {
+    const remedy = `put it back, or remove it if the log in "${walFolder}" is the right one`;
+    return { path: record, what: 'cannot be read', lost, remedy };
+  }
+  const present = await readId(path, fs);
+  if (present === recorded) return undefined;
+  const found = present === undefined ? 'is missing or damaged' : `names the log ${present}`;
+  return {
+    path,
+    what: `${found}, "${dataFolder}" has rows in the log ${recorded}`,
+    lost,
+    remedy:
+      'mount its disk, or set wal.dir as it was; ' +
+      `if the log in this folder is the right one, write ${textOf(recorded)} into the file`,
+  };
+}
+
+/** Identities of slots that have, or had, a log. */
+export async function slotsWithLogs(dataFolder: string, fs: FileSystem): Promise<string[]> {
+  const names = await fs.list(`${dataFolder}/identity`);
+  return names.flatMap((name) => RECORD.exec(name)?.[1] ?? []);
+}
+
+function recordOf({ dataFolder, slot }: LogOfSlot): string {
+  return `${dataFolder}/identity/log-${slot}.json`;
+}
+
+function textOf(logId: string): string {
+  return JSON.stringify({ logId });
+}
+
+async function writeId(path: string, id: string, fs: FileSystem): Promise<void> {
+  await replaceFile(fs, path, `${textOf(id)}\n`);
+  await fs.syncFolder(dirname(path));
+}
+
+/** Undefined if there is no such file, or it has none. */
+async function readId(path: string, fs: FileSystem): Promise<string | undefined> {
+  if ((await fs.size(path)) === undefined) return undefined;
+  const text = new TextDecoder().decode(await fs.readFile(path));
+  try {
+    const { logId } = JSON.parse(text) as { readonly logId?: unknown };
+    return typeof logId === 'string' && ID.test(logId) ? logId : undefined;
+  } catch {
+    return undefined;
+  }
+}
