@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
+
 import { expect } from 'chai';
 
 import { ownCall } from '#shared/contracts/call';
@@ -114,6 +116,35 @@ describe('a cluster of processes', function () {
     expect(new Set(await owners(running, 'cpu')).size).to.equal(1);
     await write(running, 2000, 2100);
     expect(await count(running)).to.deep.equal([2100, 2100]);
+  });
+
+  it('adopts no slot whose log is not there, until it is', async () => {
+    const data = folder();
+    cluster = await Cluster.start(data, { ingesters: 2, environment: { ALMANAC_CLUSTER__LEASE: '2s' } });
+    const running = cluster;
+    await write(running, 0, 2000);
+    const [killed, heir] = running.of('ingester');
+    const { nodes } = await running.metadata.listNodes({}, CALL);
+    const { slot } = nodes.find(({ addr }) => addr === killed.addr)!;
+    const slots = readdirSync(`${data}/slots`).map((name) => `${data}/slots/${name}`);
+    const log = `${slots.find((path) => readFileSync(`${path}/slot.json`, 'utf8').includes(slot))!}/wal`;
+    await killed.kill();
+    renameSync(log, `${log}.away`);
+    const isRefused = await pollUntil(performance.now() + WITHIN_MS, () => {
+      return Promise.resolve(heir.stderr.includes('adoption failed') && heir.stderr.includes('is missing or damaged'));
+    });
+    expect(isRefused, running.words()).to.equal(true);
+    const short = await running.sql('SELECT count(*) FROM cpu');
+    expect(short.status, short.text).to.equal(503);
+    renameSync(`${log}.away`, log);
+    const isWhole = await pollUntil(performance.now() + WITHIN_MS, async () => {
+      const { rows } = await running.sql('SELECT count(*) FROM cpu');
+      return rows[0]?.[0] === 2000;
+    });
+    expect(isWhole, running.words()).to.equal(true);
+    // The slot is free, and whoever takes it begins another log there.
+    await running.addIngester();
+    await running.ready();
   });
 
   it('goes on without metadata, and without being told when it is back', async () => {
