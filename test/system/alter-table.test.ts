@@ -128,6 +128,22 @@ describe('ALTER TABLE', () => {
     expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
   });
 
+  it('leaves a table in its database', async () => {
+    await almanac.rows('CREATE DATABASE other');
+    const text = (wanted: string): string =>
+      `1001 Not supported: RENAME of table "m" into database "${wanted}", tables stay in theirs ("public")`;
+    expect(await refused('ALTER TABLE m RENAME other.moved')).to.equal(text('other'));
+    expect(await refused('ALTER TABLE m RENAME TO almanac.nowhere.m')).to.equal(text('nowhere'));
+    expect((await almanac.sql('ALTER TABLE m RENAME elsewhere.public.moved')).text).to.contain('Catalog not found');
+    expect(await almanac.rows('SHOW TABLES')).to.deep.equal([['m']]);
+    await almanac.rows('ALTER TABLE m RENAME public.moved');
+    await almanac.rows('CREATE TABLE other.there (ts TIMESTAMP TIME INDEX)');
+    await almanac.rows('ALTER TABLE other.there RENAME here');
+    await almanac.rows('ALTER TABLE other.here RENAME TO almanac.other.back');
+    expect(await almanac.rows('SHOW TABLES FROM other')).to.deep.equal([['back']]);
+    expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[2]]);
+  });
+
   async function promql(path: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {
     const { status, text } = await almanac.get(
       `/v1/prometheus/api/v1/${path}?${new URLSearchParams(parameters).toString()}`,

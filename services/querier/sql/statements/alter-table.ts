@@ -6,7 +6,7 @@ import { UTC, type Zone } from '#shared/time/zone';
 
 import { isMetricTable, sampleFields } from '../../samples/metric-table.js';
 import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../column-definition.js';
-import { Cursor } from '../cursor.js';
+import { Cursor, type ObjectName } from '../cursor.js';
 import { defaultSql, NOW_SQL } from '../defaults.js';
 import { lex } from '../lex.js';
 import { checkTableKey, parseSetOptions, parseUnsetOptions, tableOption, type SetOption } from '../options.js';
@@ -20,6 +20,8 @@ type Form = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
 interface Change {
   /** Whether rows that are stored by now must be in segments before. */
   readonly isOfOldRows?: boolean;
+  /** What the table is to be called; it stays in its database. */
+  readonly newName?: ObjectName;
   apply(form: Form, table: Table, zone: Zone): Form;
 }
 
@@ -41,11 +43,19 @@ export const alterTable: StatementKind = {
       const { deps, session, call } = context;
       const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
       const table = await deps.names.getStored(database, name.name, 'ALTER TABLE', call);
+      for (const { newName } of changes) if (newName !== undefined) checkDatabase(newName, table, context);
       await alter(table, changes, context);
       return 0;
     });
   },
 };
+
+function checkDatabase({ catalog, schema }: ObjectName, { database, name }: Table, { deps }: StatementContext): void {
+  const wanted = deps.names.databaseOf(catalog, schema, database);
+  if (wanted === database) return;
+  const text = `Not supported: RENAME of table "${name}" into database "${wanted}", tables stay in theirs ("${database}")`;
+  throw new AlmanacError('unsupported', text);
+}
 
 async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
   const { deps, session, call } = context;
@@ -256,8 +266,10 @@ function changedColumn(name: string, change: (column: Column, zone: Zone, table:
 
 function parseRename(cursor: Cursor): Change {
   cursor.accept('TO');
-  const { name } = cursor.objectName('table name');
+  const newName = cursor.objectName('table name');
+  const { name } = newName;
   return {
+    newName,
     apply(form, table) {
       if (name === table.name) {
         throw new AlmanacError('table_already_exists', `Table already exists, table: ${table.database}.${name}`);
