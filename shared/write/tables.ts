@@ -151,7 +151,8 @@ async function ensureTable(
   }
   for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');
   columns.set(timeName, columnSpec(timeName, options.timeIndex.type, 'time'));
-  return { name: builder.table, columns: [...columns.values()], options: options.tableOptions };
+  const { tableOptions, isDefaultMergeMode } = options;
+  return { name: builder.table, columns: [...columns.values()], options: tableOptions, isDefaultMergeMode };
 }
 
 function columnSpec(name: string, type: string, kind: string): ColumnSpec {

@@ -10,6 +10,8 @@ export interface WriteOptions {
   readonly timeIndex: { readonly name: string; readonly type: string };
   /** Options of a table that is made here. */
   readonly tableOptions: Readonly<Record<string, string>>;
+  /** Whether their `merge_mode` is none that the client asked for: what the database says goes before it. */
+  readonly isDefaultMergeMode?: boolean;
   /** Unit of the times in the batches, as a native type; another unit of the table is converted to, rounding down. */
   readonly timeType: string;
   /** The client's name for this request: sent again under it, no row is applied twice. */

@@ -21,6 +21,7 @@ import { folderContract } from './metadata-folder-contract.js';
 import { grantsContract } from './metadata-grants-contract.js';
 import { movesContract } from './metadata-moves-contract.js';
 import { nodesContract } from './metadata-nodes-contract.js';
+import { optionsContract } from './metadata-options-contract.js';
 import { segmentsContract } from './metadata-segments-contract.js';
 
 const call = ownCall('test');
@@ -33,6 +34,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
   grantsContract(name, start);
   movesContract(name, start);
   segmentsContract(name, start);
+  optionsContract(name, start);
 
   describe(`metadata service, ${name}`, () => {
     let metadata: MetadataUnderTest;
@@ -253,16 +255,6 @@ export function metadataContract(name: string, start: StartMetadata): void {
         const error = await failure(service.ensureTables({ database: 'public', tables, create: true }, call));
         expect(error.message).to.equal('columns "Load" and "load" differ only by letter case');
         expect(await failureCode(find('other'))).to.equal('table_not_found');
-      });
-
-      it('widens a table of metrics for metrics only', async () => {
-        const widened = async (name: string, physical: Readonly<Record<string, string>>): Promise<unknown> => {
-          const tables = [{ name: 'metrics', columns: [column(name, 'Float64', 'field'), TIME], options: physical }];
-          return (await service.ensureTables({ database: 'public', tables, create: true }, call)).tables[0].columns;
-        };
-        const made = await widened('value', { physical_metric_table: 'true' });
-        expect(await widened('v', {})).to.deep.equal(made);
-        expect(await widened('start', { physical_metric_table: 'true' })).to.have.length(3);
       });
 
       it('makes no table where that is not wanted, but widens', async () => {

@@ -67,6 +67,24 @@ describe('ALTER TABLE', () => {
     ]);
   });
 
+  it('refuses a default of a new tag, which older series could not have', async () => {
+    const text =
+      '1001 Not supported: DEFAULT of tag "g" that is added to table "m": older rows have null, so that those ' +
+      'written again would be other rows; rows to come get it by MODIFY COLUMN "g" SET DEFAULT';
+    for (const options of ["DEFAULT 'x' PRIMARY KEY", "PRIMARY KEY NOT NULL DEFAULT 'x'", "DEFAULT '' PRIMARY KEY"])
+      expect(await refused(`ALTER TABLE m ADD COLUMN g STRING ${options}`), options).to.equal(text);
+    await almanac.rows('ALTER TABLE m ADD COLUMN g STRING DEFAULT NULL PRIMARY KEY');
+    await almanac.rows("ALTER TABLE m ADD COLUMN IF NOT EXISTS g STRING DEFAULT 'x' PRIMARY KEY");
+    await almanac.rows("INSERT INTO m (h, v, ts) VALUES ('a', 9, 1)");
+    await almanac.rows(`ALTER TABLE m MODIFY COLUMN "g" SET DEFAULT 'x'`);
+    await almanac.rows("INSERT INTO m (h, v, ts) VALUES ('a', 10, 1)");
+    await holds('SELECT h, g, v FROM m ORDER BY v', [
+      ['b', null, 2.5],
+      ['a', null, 9],
+      ['a', 'x', 10],
+    ]);
+  });
+
   it('puts columns where it is told', async () => {
     await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN behind INT AFTER v');
     const names = (await almanac.rows('DESCRIBE TABLE m')).map(([name]) => name);
@@ -126,6 +144,22 @@ describe('ALTER TABLE', () => {
     await almanac.kill();
     almanac = await Almanac.start(folder);
     expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
+  });
+
+  it('leaves a table in its database', async () => {
+    await almanac.rows('CREATE DATABASE other');
+    const text = (wanted: string): string =>
+      `1001 Not supported: RENAME of table "m" into database "${wanted}", tables stay in theirs ("public")`;
+    expect(await refused('ALTER TABLE m RENAME other.moved')).to.equal(text('other'));
+    expect(await refused('ALTER TABLE m RENAME TO almanac.nowhere.m')).to.equal(text('nowhere'));
+    expect((await almanac.sql('ALTER TABLE m RENAME elsewhere.public.moved')).text).to.contain('Catalog not found');
+    expect(await almanac.rows('SHOW TABLES')).to.deep.equal([['m']]);
+    await almanac.rows('ALTER TABLE m RENAME public.moved');
+    await almanac.rows('CREATE TABLE other.there (ts TIMESTAMP TIME INDEX)');
+    await almanac.rows('ALTER TABLE other.there RENAME here');
+    await almanac.rows('ALTER TABLE other.here RENAME TO almanac.other.back');
+    expect(await almanac.rows('SHOW TABLES FROM other')).to.deep.equal([['back']]);
+    expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[2]]);
   });
 
   async function promql(path: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {

@@ -73,6 +73,31 @@ describe('DELETE', function () {
     return found;
   }
 
+  for (const type of ['DOUBLE', 'FLOAT']) {
+    it(`tells zeros of either sign apart in a tag, ${type}`, async () => {
+      const create = (name: string): Promise<unknown> =>
+        rows(`CREATE TABLE ${name} (r ${type}, ts TIMESTAMP TIME INDEX, v INT, PRIMARY KEY (r))`);
+      const all = (name: string): Promise<unknown[][]> => rows(`SELECT r::VARCHAR, v FROM ${name} ORDER BY v`);
+      const both = [
+        ['0.0', 1],
+        ['-0.0', 2],
+      ];
+      const [zeros, copy] = [`zeros_${type}`, `copy_${type}`];
+      await create(zeros);
+      await create(copy);
+      for (const flush of ['SELECT 1', `ADMIN flush_table('${zeros.toLowerCase()}')`]) {
+        await rows(`INSERT INTO ${zeros} VALUES (0.0, 1, 1), (-0.0, 1, 2)`);
+        await rows(flush);
+        await rows(`INSERT INTO ${copy} SELECT * FROM ${zeros}`);
+        expect(await all(copy), flush).to.deep.equal(both);
+        expect(await affected(`DELETE FROM ${copy} WHERE v = 2`), flush).to.equal(1);
+        expect(await all(copy), flush).to.deep.equal(both.slice(0, 1));
+        expect(await affected(`DELETE FROM ${zeros} WHERE r = 0`), flush).to.equal(2);
+        expect(await all(zeros), flush).to.deep.equal([]);
+      }
+    });
+  }
+
   it('takes away what its condition is true of, whatever the condition', async () => {
     await table('cond');
     await rows(

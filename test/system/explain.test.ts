@@ -59,6 +59,29 @@ describe('EXPLAIN', () => {
     expect((await scan("SELECT * FROM m WHERE h = 'h3'"))[2]).to.equal('  merged: 0 segments, 0 rows in memory');
   });
 
+  it('answers in JSON, with nothing of where data is kept', async () => {
+    const plans = async (kind: string, what = 'a'): Promise<unknown[]> => {
+      const rows = await almanac.rows(`${kind} SELECT ${what} FROM m WHERE h = 'h2'`);
+      const texts = rows.map((row) => String(row.at(-1)));
+      expect(texts[1], kind).not.to.match(/parquet|memory\.main|__almanac|query_name/);
+      return texts.map((text) => JSON.parse(text) as unknown);
+    };
+    const [reads, plan] = (await plans('EXPLAIN FORMAT JSON')) as [Record<string, string[]>, unknown[]];
+    expect(reads['scans'][0]).to.equal('scan public.m: 1 of 6 segments');
+    expect(JSON.stringify(plan)).to.contain('"children"');
+    const [run, analyzed] = (await plans('EXPLAIN ANALYZE VERBOSE FORMAT json')) as Record<string, unknown>[];
+    expect(run['scans']).to.have.length(5);
+    expect([typeof run['snapshot_ms'], typeof run['engine_ms']]).to.deep.equal(['number', 'number']);
+    expect(analyzed['children']).to.have.length(1);
+    expect((await plans('EXPLAIN ANALYZE FORMAT JSON', 'max(a)'))[1], 'no operators').to.deep.equal({ children: [] });
+    expect((await scan('SELECT * FROM m', 'EXPLAIN FORMAT TEXT'))[0]).to.equal('scan public.m: 6 of 6 segments');
+    const { text } = await almanac.sql('EXPLAIN FORMAT GRAPHVIZ SELECT * FROM m');
+    expect(JSON.parse(text)).to.deep.include({
+      code: 2000,
+      error: "Unexpected token while parsing SQL statement, expected: 'JSON or TEXT', found: GRAPHVIZ",
+    });
+  });
+
   it('says which segments have deletions, and how long it took', async () => {
     expect((await almanac.sql("DELETE FROM m WHERE h = 'h0'")).status).to.equal(200);
     await flush();

@@ -4,6 +4,29 @@ import { Almanac } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
 describe('SHOW CREATE TABLE', () => {
+  it('is taken back under another name, where line protocol gave one that CREATE TABLE refuses', async () => {
+    let cleanUp = (): void => undefined;
+    const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
+    try {
+      await almanac.written('we\\ ird"x,h=a v=1 1');
+      const [[name, text]] = await almanac.rows('SHOW CREATE TABLE "we ird""x"');
+      expect(name).to.equal('we ird"x');
+      const own = await almanac.sql(String(text).replace('IF NOT EXISTS ', ''));
+      const rule = 'it must have 1 to 255 letters, digits and characters of _-:@#., and a letter or _ among them';
+      expect(JSON.parse(own.text)).to.include({ code: 1004, error: `Invalid table name: we ird"x: ${rule}` });
+      await almanac.rows(String(text).replace('"we ird""x"', 'weird'));
+      await almanac.rows('INSERT INTO weird SELECT * FROM "we ird""x"');
+      expect(await almanac.rows('SELECT h, v FROM weird')).to.deep.equal([['a', 1]]);
+      await almanac.rows('DROP TABLE weird');
+      await almanac.rows('ALTER TABLE "we ird""x" RENAME weird');
+      const long = await almanac.sql(`CREATE TABLE "${'é'.repeat(128)}" (ts TIMESTAMP TIME INDEX)`);
+      expect(long.text).to.contain('..: it must have 1 to 255 bytes, and no control characters');
+    } finally {
+      await almanac.kill();
+      cleanUp();
+    }
+  });
+
   it('makes a table again with as many regions, where the number was given', async () => {
     let cleanUp = (): void => undefined;
     const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));

@@ -17,6 +17,7 @@ import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { isForeignTo, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
+import { newTableOptions } from '#shared/schema/version-options';
 import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
@@ -48,7 +49,8 @@ export function createTable(
     if (regions > REGIONS_MAX) {
       throw new AlmanacError('invalid_arguments', `a table has at most ${REGIONS_MAX} regions, not ${regions}`);
     }
-    const table = insertTable(catalog, database, { ...request, regions });
+    const options = newTableOptions(request.options, database.options);
+    const table = insertTable(catalog, database, { ...request, options, regions });
     note(tableChanged(table));
     return { table, created: true, catalogVersion: catalog.version };
   });
@@ -105,7 +107,8 @@ function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, de
   checkLabels(database.name, wanted, wanted.columns);
   checkNewColumns(wanted.columns);
   const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);
-  const { name, columns, options } = wanted;
+  const { name, columns } = wanted;
+  const options = newTableOptions(wanted.options, database.options, wanted.isDefaultMergeMode);
   return insertTable(catalog, database, { name, columns, options, primaryKey, regions: defaults.regions });
 }
 

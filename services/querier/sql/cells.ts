@@ -123,6 +123,8 @@ class Target {
     if (name === 'String') return String(value);
     if (typeof value === 'bigint') return this.number(String(value));
     const whole = storage === 'int' ? Math.trunc(value) : value;
+    // Zeros of either sign are two values, and two tags; a text of zero has no sign of itself.
+    if (Object.is(whole, -0)) return this.number('-0');
     return this.number(Number.isInteger(whole) ? BigInt(whole).toString() : String(whole));
   }
 

@@ -167,6 +167,8 @@ export interface EnsureTable {
   readonly columns: readonly ColumnSpec[];
   /** Only used when the table is made. */
   readonly options: Readonly<Record<string, string>>;
+  /** Nobody asked for the merge_mode of the options: what the database says of its tables goes before it. */
+  readonly isDefaultMergeMode?: boolean | undefined;
 }
 
 export interface EnsureTablesRequest {

@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { saysVersions } from '#shared/schema/version-options';
 import type { WriteOptions } from '#shared/write/writer-types';
 
 import type { RequestContext } from '../../request-context.js';
@@ -30,16 +31,20 @@ export function lineprotoOptions(version: 'v1' | 'v2', config: Config): (context
       database: databaseOfWrite(context, DATABASE_PARAMETERS[version]),
       create: config.autoCreateTable && hints.autoCreateTable !== false,
       timeIndex,
-      tableOptions: tableOptions(hints.tableOptions, config.influxdb.defaultMergeMode),
+      ...tableOptions(hints.tableOptions, config.influxdb.defaultMergeMode),
       timeType: TIME_TYPE,
     };
     return { precision, write };
   };
 }
 
-/** Tables that keep every row have no versions to merge. */
-function tableOptions(hints: Readonly<Record<string, string>>, mergeMode: string): Readonly<Record<string, string>> {
-  return hints['append_mode'] === 'true' ? hints : { merge_mode: mergeMode, ...hints };
+function tableOptions(
+  hints: Readonly<Record<string, string>>,
+  mergeMode: string,
+): Pick<WriteOptions, 'tableOptions' | 'isDefaultMergeMode'> {
+  // Tables that keep every row have no versions to merge.
+  if (hints['append_mode'] === 'true') return { tableOptions: hints };
+  return { tableOptions: { merge_mode: mergeMode, ...hints }, isDefaultMergeMode: !saysVersions(hints) };
 }
 
 function badPrecision(version: 'v1' | 'v2', word: string): AlmanacError {

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { databaseOption, isDatabaseKey, parseSetOptions, parseUnsetOptions } from '../options.js';
 import { command, type StatementKind } from './statement.js';
 
-/** Options that its tables look up when they need them; the others were copied when a table was made. */
+/** Options that its tables look up when they need them; others are fixed in a table when it is made. */
 const INHERITED = /^(ttl|compaction\.|sst_format)/;
 
 /** `ALTER DATABASE n SET 'k' = 'v', ..` and `UNSET 'k', ..`. */

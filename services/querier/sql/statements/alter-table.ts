@@ -1,12 +1,13 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
+import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { whyNoChange } from '#shared/schema/type-change';
 import { UTC, type Zone } from '#shared/time/zone';
 
 import { isMetricTable, sampleFields } from '../../samples/metric-table.js';
 import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../column-definition.js';
-import { Cursor } from '../cursor.js';
+import { Cursor, type ObjectName } from '../cursor.js';
 import { defaultSql, NOW_SQL } from '../defaults.js';
 import { lex } from '../lex.js';
 import { checkTableKey, parseSetOptions, parseUnsetOptions, tableOption, type SetOption } from '../options.js';
@@ -20,6 +21,8 @@ type Form = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
 interface Change {
   /** Whether rows that are stored by now must be in segments before. */
   readonly isOfOldRows?: boolean;
+  /** What the table is to be called; it stays in its database. */
+  readonly newName?: ObjectName;
   apply(form: Form, table: Table, zone: Zone): Form;
 }
 
@@ -41,11 +44,19 @@ export const alterTable: StatementKind = {
       const { deps, session, call } = context;
       const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
       const table = await deps.names.getStored(database, name.name, 'ALTER TABLE', call);
+      for (const { newName } of changes) if (newName !== undefined) checkDatabase(newName, table, context);
       await alter(table, changes, context);
       return 0;
     });
   },
 };
+
+function checkDatabase({ catalog, schema }: ObjectName, { database, name }: Table, { deps }: StatementContext): void {
+  const wanted = deps.names.databaseOf(catalog, schema, database);
+  if (wanted === database) return;
+  const text = `Not supported: RENAME of table "${name}" into database "${wanted}", tables stay in theirs ("${database}")`;
+  throw new AlmanacError('unsupported', text);
+}
 
 async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
   const { deps, session, call } = context;
@@ -106,6 +117,7 @@ function parseAdd(cursor: Cursor): Change {
         throw new AlmanacError('column_exists', `Column ${name} already exists in table ${table.name}`);
       }
       const column = newColumn(definition, cursor, zone);
+      if (column.kind === 'tag' && column.defaultSql !== '') throw defaultOfNewTag(name, table);
       const columns = [...form.columns];
       columns.splice(placeIn(form, table, place), 0, column);
       return { ...form, columns, primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey };
@@ -132,9 +144,16 @@ function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Co
   if (!spec.nullable && spec.defaultSql === '') {
     throw new AlmanacError('invalid_arguments', `no default value for column ${spec.name}`);
   }
-  // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
-  const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
-  return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
+  // What rows have that are older: the present time was not theirs.
+  return { ...spec, id: 0, formerTypes: [], backfillSql: spec.defaultSql === NOW_SQL ? '' : spec.defaultSql };
+}
+
+/** Series that are older are known without the tag: a row that is written again with the default would be another one. */
+function defaultOfNewTag(column: string, { name }: Table): AlmanacError {
+  const text =
+    `Not supported: DEFAULT of tag "${column}" that is added to table "${name}": older rows have null, so that those ` +
+    `written again would be other rows; rows to come get it by MODIFY COLUMN ${quoteName(column)} SET DEFAULT`;
+  return new AlmanacError('unsupported', text);
 }
 
 function parseDrop(cursor: Cursor): Change {
@@ -256,8 +275,10 @@ function changedColumn(name: string, change: (column: Column, zone: Zone, table:
 
 function parseRename(cursor: Cursor): Change {
   cursor.accept('TO');
-  const { name } = cursor.objectName('table name');
+  const newName = cursor.objectName('table name');
+  const { name } = newName;
   return {
+    newName,
     apply(form, table) {
       if (name === table.name) {
         throw new AlmanacError('table_already_exists', `Table already exists, table: ${table.database}.${name}`);

@@ -1,3 +1,4 @@
+import type { Cursor } from '../cursor.js';
 import { givenRelation } from '../given-table.js';
 import { withBoundQuery } from '../run-query.js';
 import { scanLines } from '../scan-lines.js';
@@ -14,7 +15,59 @@ const ANALYZE_COLUMNS: TableOutput['columns'] = [
   { name: 'plan', type: 'String' },
 ];
 
-/** `EXPLAIN [ANALYZE] [VERBOSE] query`: the tables that it reads, and the engine's plan without what is inside them. */
+/** What the columns of plans hold. */
+interface Plans {
+  /** Lines on what is read of each table. */
+  readonly scans: readonly string[];
+  /** What the snapshot and the engine took. */
+  readonly tookMs: readonly [snapshot: number, engine: number];
+  /** The engine's own, as it was asked for. */
+  readonly engine: string;
+}
+
+interface Format {
+  /** What the engine calls it. */
+  readonly option: string;
+  physical(plans: Plans): string;
+  logical(plans: Plans): string;
+  /** As `logical`, of a query that was run. */
+  analyzed(plans: Plans): string;
+}
+
+const TEXT: Format = {
+  option: 'TEXT',
+  physical: ({ engine }) => scrub(engine),
+  logical: ({ scans }) => (scans.length === 0 ? 'no tables' : scans.join('\n')),
+  analyzed(plans) {
+    const [snapshot, engine] = plans.tookMs.map((ms) => ms.toFixed(1));
+    return `${TEXT.logical(plans)}\nsnapshot ${snapshot} ms, engine ${engine} ms`;
+  },
+};
+
+const JSON_FORMAT: Format = {
+  option: 'JSON',
+  physical({ engine }) {
+    const plan = JSON.parse(engine) as object;
+    // Where statistics alone gave the answer there are no operators to tell of, which the engine calls an error.
+    if ('result' in plan) return JSON.stringify({ children: [] });
+    return JSON.stringify(plan, (key, value: unknown) => {
+      // The query is named as the engine got it.
+      if (key === 'query_name') return undefined;
+      return typeof value === 'string' ? scrub(value) : value;
+    });
+  },
+  logical: ({ scans }) => JSON.stringify({ scans }),
+  analyzed: ({ scans, tookMs: [snapshot, engine] }) =>
+    JSON.stringify({ scans, snapshot_ms: snapshot, engine_ms: engine }),
+};
+
+function parseFormat(cursor: Cursor): Format {
+  if (!cursor.accept('FORMAT') || cursor.accept('TEXT')) return TEXT;
+  if (cursor.accept('JSON')) return JSON_FORMAT;
+  throw cursor.unexpected('JSON or TEXT');
+}
+
+/** `EXPLAIN [ANALYZE] [VERBOSE] [FORMAT JSON|TEXT] query`: the tables that it reads, and the engine's plan without what is inside them. */
 export const explain: StatementKind = {
   name: 'EXPLAIN',
 
@@ -24,7 +77,7 @@ export const explain: StatementKind = {
     cursor.expect('EXPLAIN');
     const analyze = cursor.accept('ANALYZE');
     const isVerbose = cursor.accept('VERBOSE');
-    if (cursor.accept('FORMAT')) cursor.name('format');
+    const format = parseFormat(cursor);
     if (cursor.done) throw cursor.unexpected('query');
     const query = { tokens: cursor.tokens, from: cursor.at, to: cursor.to };
     return {
@@ -35,28 +88,26 @@ export const explain: StatementKind = {
           const scans = tables.flatMap(({ table }, i) => scanLines(table, snapshot.reads[i], isVerbose));
           const { clock } = context.deps;
           const startedMs = clock.monotonicMs();
-          const result = await connection.run(`EXPLAIN ${analyze ? 'ANALYZE ' : ''}${sql}`, context.call.signal);
-          let plan = '';
-          for (const block of result.blocks()) plan += (block.cells(1) as string[]).join('\n');
-          const engineMs = clock.monotonicMs() - startedMs;
-          const times = `snapshot ${snapshotMs.toFixed(1)} ms, engine ${engineMs.toFixed(1)} ms`;
-          const physical = scrub(plan);
-          const logical = scans.length === 0 ? 'no tables' : scans.join('\n');
+          const options = `${analyze ? 'ANALYZE, ' : ''}FORMAT ${format.option}`;
+          const result = await connection.run(`EXPLAIN (${options}) ${sql}`, context.call.signal);
+          let engine = '';
+          for (const block of result.blocks()) engine += (block.cells(1) as string[]).join('\n');
+          const plans: Plans = { scans, tookMs: [snapshotMs, clock.monotonicMs() - startedMs], engine };
           yield* outputTable(
             context,
             analyze
               ? {
                   columns: ANALYZE_COLUMNS,
                   rows: [
-                    [0, 0, `${logical}\n${times}`],
-                    [1, 0, physical],
+                    [0, 0, format.analyzed(plans)],
+                    [1, 0, format.physical(plans)],
                   ],
                 }
               : {
                   columns: PLAN_COLUMNS,
                   rows: [
-                    ['logical_plan', logical],
-                    ['physical_plan', physical],
+                    ['logical_plan', format.logical(plans)],
+                    ['physical_plan', format.physical(plans)],
                   ],
                 },
           );

@@ -38,6 +38,7 @@ describe('line protocol over HTTP', () => {
       create: true,
       timeIndex: { name: 'almanac_timestamp', type: 'TimestampNanosecond' },
       tableOptions: { merge_mode: 'last_non_null' },
+      isDefaultMergeMode: true,
       timeType: 'TimestampNanosecond',
       idempotencyKey: undefined,
     });

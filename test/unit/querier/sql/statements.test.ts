@@ -166,7 +166,12 @@ WITH(
       'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
     );
     it('refuses names and tables that exist', async () => {
-      await fails('CREATE TABLE "N.~" (ts TIMESTAMP TIME INDEX)', 1004, 'Invalid table name: N.~');
+      const rule = 'it must have 1 to 255 letters, digits and characters of _-:@#., and a letter or _ among them';
+      for (const name of ['N.~', 'we ird', '12', 'x'.repeat(256)]) {
+        const text = `Invalid table name: ${name.slice(0, 100)}: ${rule}`;
+        await fails(`CREATE TABLE "${name}" (ts TIMESTAMP TIME INDEX)`, 1004, text);
+      }
+      await bench.all('CREATE TABLE "1é_-:@#." (ts TIMESTAMP TIME INDEX)');
       await bench.all('CREATE TABLE t (ts TIMESTAMP TIME INDEX)');
       await fails('CREATE TABLE t (ts TIMESTAMP TIME INDEX)', 4000, 'Table already exists: `almanac.public.t`');
       expect((await bench.query('CREATE TABLE IF NOT EXISTS t (ts TIMESTAMP TIME INDEX)')).affected).to.equal(0);
