@@ -22,8 +22,7 @@ export function checkDatabaseName(name: string): void {
 /** Tables may have any UTF-8 name without control characters. @throws `invalid_arguments`. */
 export function checkTableName(name: string): void {
   if (name === '' || CONTROL.test(name) || Buffer.byteLength(name) > NAME_BYTES_MAX) {
-    const rule = `it must have 1 to ${NAME_BYTES_MAX} bytes, and no control characters`;
-    throw new AlmanacError('invalid_arguments', `Invalid table name: ${printable(name)}: ${rule}`);
+    throw new AlmanacError('invalid_arguments', `Invalid table name: ${printable(name)}`);
   }
 }
 

@@ -67,24 +67,6 @@ describe('ALTER TABLE', () => {
     ]);
   });
 
-  it('refuses a default of a new tag, which older series could not have', async () => {
-    const text =
-      '1001 Not supported: DEFAULT of tag "g" that is added to table "m": older rows have null, so that those ' +
-      'written again would be other rows; rows to come get it by MODIFY COLUMN "g" SET DEFAULT';
-    for (const options of ["DEFAULT 'x' PRIMARY KEY", "PRIMARY KEY NOT NULL DEFAULT 'x'", "DEFAULT '' PRIMARY KEY"])
-      expect(await refused(`ALTER TABLE m ADD COLUMN g STRING ${options}`), options).to.equal(text);
-    await almanac.rows('ALTER TABLE m ADD COLUMN g STRING DEFAULT NULL PRIMARY KEY');
-    await almanac.rows("ALTER TABLE m ADD COLUMN IF NOT EXISTS g STRING DEFAULT 'x' PRIMARY KEY");
-    await almanac.rows("INSERT INTO m (h, v, ts) VALUES ('a', 9, 1)");
-    await almanac.rows(`ALTER TABLE m MODIFY COLUMN "g" SET DEFAULT 'x'`);
-    await almanac.rows("INSERT INTO m (h, v, ts) VALUES ('a', 10, 1)");
-    await holds('SELECT h, g, v FROM m ORDER BY v', [
-      ['b', null, 2.5],
-      ['a', null, 9],
-      ['a', 'x', 10],
-    ]);
-  });
-
   it('puts columns where it is told', async () => {
     await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN behind INT AFTER v');
     const names = (await almanac.rows('DESCRIBE TABLE m')).map(([name]) => name);

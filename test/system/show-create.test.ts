@@ -12,15 +12,12 @@ describe('SHOW CREATE TABLE', () => {
       const [[name, text]] = await almanac.rows('SHOW CREATE TABLE "we ird""x"');
       expect(name).to.equal('we ird"x');
       const own = await almanac.sql(String(text).replace('IF NOT EXISTS ', ''));
-      const rule = 'it must have 1 to 255 letters, digits and characters of _-:@#., and a letter or _ among them';
-      expect(JSON.parse(own.text)).to.include({ code: 1004, error: `Invalid table name: we ird"x: ${rule}` });
+      expect(JSON.parse(own.text)).to.include({ code: 1004, error: 'Invalid table name: we ird"x' });
       await almanac.rows(String(text).replace('"we ird""x"', 'weird'));
       await almanac.rows('INSERT INTO weird SELECT * FROM "we ird""x"');
       expect(await almanac.rows('SELECT h, v FROM weird')).to.deep.equal([['a', 1]]);
       await almanac.rows('DROP TABLE weird');
       await almanac.rows('ALTER TABLE "we ird""x" RENAME weird');
-      const long = await almanac.sql(`CREATE TABLE "${'é'.repeat(128)}" (ts TIMESTAMP TIME INDEX)`);
-      expect(long.text).to.contain('..: it must have 1 to 255 bytes, and no control characters');
     } finally {
       await almanac.kill();
       cleanUp();

@@ -154,7 +154,6 @@ export function checkDatabaseName(name: string): void {
 }
 
 export function checkTableName(name: string): void {
-  if (NAME.test(name) && HAS_LETTER.test(name)) return;
-  const rule = 'it must have 1 to 255 letters, digits and characters of _-:@#., and a letter or _ among them';
-  throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}: ${rule}`);
+  if (!NAME.test(name) || !HAS_LETTER.test(name))
+    throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}`);
 }

@@ -1,6 +1,5 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
-import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { whyNoChange } from '#shared/schema/type-change';
 import { UTC, type Zone } from '#shared/time/zone';
@@ -117,7 +116,6 @@ function parseAdd(cursor: Cursor): Change {
         throw new AlmanacError('column_exists', `Column ${name} already exists in table ${table.name}`);
       }
       const column = newColumn(definition, cursor, zone);
-      if (column.kind === 'tag' && column.defaultSql !== '') throw defaultOfNewTag(name, table);
       const columns = [...form.columns];
       columns.splice(placeIn(form, table, place), 0, column);
       return { ...form, columns, primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey };
@@ -144,16 +142,9 @@ function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Co
   if (!spec.nullable && spec.defaultSql === '') {
     throw new AlmanacError('invalid_arguments', `no default value for column ${spec.name}`);
   }
-  // What rows have that are older: the present time was not theirs.
-  return { ...spec, id: 0, formerTypes: [], backfillSql: spec.defaultSql === NOW_SQL ? '' : spec.defaultSql };
-}
-
-/** Series that are older are known without the tag: a row that is written again with the default would be another one. */
-function defaultOfNewTag(column: string, { name }: Table): AlmanacError {
-  const text =
-    `Not supported: DEFAULT of tag "${column}" that is added to table "${name}": older rows have null, so that those ` +
-    `written again would be other rows; rows to come get it by MODIFY COLUMN ${quoteName(column)} SET DEFAULT`;
-  return new AlmanacError('unsupported', text);
+  // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
+  const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
+  return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
 }
 
 function parseDrop(cursor: Cursor): Change {

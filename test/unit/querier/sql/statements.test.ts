@@ -166,9 +166,8 @@ WITH(
       'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
     );
     it('refuses names and tables that exist', async () => {
-      const rule = 'it must have 1 to 255 letters, digits and characters of _-:@#., and a letter or _ among them';
       for (const name of ['N.~', 'we ird', '12', 'x'.repeat(256)]) {
-        const text = `Invalid table name: ${name.slice(0, 100)}: ${rule}`;
+        const text = `Invalid table name: ${name.slice(0, 100)}`;
         await fails(`CREATE TABLE "${name}" (ts TIMESTAMP TIME INDEX)`, 1004, text);
       }
       await bench.all('CREATE TABLE "1é_-:@#." (ts TIMESTAMP TIME INDEX)');
