@@ -6,7 +6,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
 import { IdentityStore } from './store/identity.js';
 import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
-import { openStore, storeError, type Connection } from './store/open.js';
+import { damageOf, openStore, storeError, type Connection } from './store/open.js';
 import { RegionStore, type RegionRecord } from './store/regions.js';
 import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
@@ -25,6 +25,9 @@ const NO_CHANGE = {
   removedNodeId: 0,
 } as const;
 
+/** @param reason SQLite's code. */
+export type OnDamage = (path: string, reason: string) => void;
+
 /** The stores over one SQLite file, transactions over them, and who is told of changes. */
 export class Catalog {
   readonly clock: Clock;
@@ -37,12 +40,14 @@ export class Catalog {
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
   readonly #connection: Connection;
+  readonly #onDamage: OnDamage;
   readonly #nextVersion;
   #version: bigint;
 
-  private constructor(connection: Connection, clock: Clock) {
+  private constructor(connection: Connection, clock: Clock, onDamage: OnDamage) {
     this.clock = clock;
     this.#connection = connection;
+    this.#onDamage = onDamage;
     this.databases = new DatabaseStore(connection);
     this.tables = new TableStore(connection);
     this.regions = new RegionStore(connection);
@@ -60,13 +65,21 @@ export class Catalog {
     this.hub = new WatchHub(this.#version);
   }
 
-  /** @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or cannot be written. */
-  static async open(path: string, fs: FileSystem, clock: Clock): Promise<Catalog> {
+  /**
+   * @param onDamage hears of each call that meets damage, which may be where no start reads.
+   * @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or cannot be written.
+   */
+  static async open(
+    path: string,
+    fs: FileSystem,
+    clock: Clock,
+    onDamage: OnDamage = () => undefined,
+  ): Promise<Catalog> {
     const connection = await openStore(path, fs);
     try {
       // Neither does opening a file need the right to write it, nor does it read what the first call does.
       connection.exec("BEGIN; UPDATE facts SET value = value WHERE name = 'catalog_version'; ROLLBACK");
-      const catalog = new Catalog(connection, clock);
+      const catalog = new Catalog(connection, clock, onDamage);
       catalog.everything();
       return catalog;
     } catch (error) {
@@ -109,7 +122,7 @@ export class Catalog {
       result = transaction.immediate();
     } catch (error) {
       this.#version = before;
-      throw storeError(error, `change of ${this.#fileName} failed`);
+      throw this.#failed(error, 'change of');
     }
     for (const event of events) this.hub.publish(event);
     return result;
@@ -121,8 +134,14 @@ export class Catalog {
     try {
       return method();
     } catch (error) {
-      throw storeError(error, `call over ${this.#fileName} failed`);
+      throw this.#failed(error, 'call over');
     }
+  }
+
+  #failed(error: unknown, what: string): Error {
+    const damage = damageOf(error);
+    if (damage !== undefined) this.#onDamage(this.#connection.name, damage);
+    return storeError(error, `${what} ${this.#fileName} failed`);
   }
 
   /** @throws `database_not_found`. */

@@ -7,7 +7,7 @@ import { Loop } from '#shared/lifecycle/loop';
 import type { Service } from '#shared/lifecycle/service';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
-import { Catalog } from './catalog.js';
+import { Catalog, type OnDamage } from './catalog.js';
 import type { Cluster } from './cluster.js';
 import { Leases } from './leases.js';
 import { Moves } from './moves.js';
@@ -59,7 +59,7 @@ export interface RunningMetadata extends Service {
 /** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
 export async function startMetadata(options: MetadataOptions): Promise<RunningMetadata> {
   const { folder, fs, clock, random, log, metrics, defaults, leaseMs = LEASE_MS } = options;
-  const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock);
+  const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock, tellDamage(log, metrics));
   const leases = new Leases(leaseMs, clock);
   const moves = new Moves(catalog, leases);
   const cluster: Cluster = { catalog, leases, moves, openings: new Openings(random), log };
@@ -84,6 +84,21 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
       await nodeCheck.stop();
       catalog.close();
     },
+  };
+}
+
+/** Every call may meet the same damage: it is told once. */
+function tellDamage(log: Logger, metrics: Metrics): OnDamage {
+  const files = metrics.counter({
+    name: 'metadata_damaged_files_total',
+    help: 'catalog files that were found damaged while they were used, each counted once',
+  });
+  let isTold = false;
+  return (file, reason) => {
+    if (isTold) return;
+    isTold = true;
+    files.inc();
+    log.error({ file, reason }, 'catalog is damaged');
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import type { RegionManifest } from '#shared/contracts/gen/common';
+import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { copyFile } from '#shared/fs/copy-file';
@@ -8,9 +8,11 @@ import { LocalStore } from '#shared/segments/local-store';
 import { Catalog } from './catalog.js';
 import { inspectStore, type StoreFacts } from './store/open.js';
 
-/** A region, its table's name, and all its files. */
+/** A region, its table, and all its files. */
 export interface InspectedRegion {
-  readonly table: string;
+  /** With its database. */
+  readonly name: string;
+  readonly table: Table;
   readonly manifest: RegionManifest;
 }
 
@@ -76,7 +78,7 @@ export class CatalogCopy {
     for (const database of catalog.databases.list()) {
       for (const table of catalog.tables.list(database)) {
         for (const { regionId } of table.regions) {
-          yield { table: `${database.name}.${table.name}`, manifest: catalog.manifest(regionId) };
+          yield { name: `${database.name}.${table.name}`, table, manifest: catalog.manifest(regionId) };
         }
       }
     }

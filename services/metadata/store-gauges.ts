@@ -20,7 +20,14 @@ export function showStore(catalog: Catalog, metrics: Metrics, clock: Clock): () 
   return metrics.beforePrint(() => {
     const nowMs = clock.monotonicMs();
     if (nowMs - summedMs < KEPT_MS) return;
-    const total = catalog.run(() => catalog.segments.total());
+    let total: ReturnType<typeof catalog.segments.total>;
+    try {
+      total = catalog.run(() => catalog.segments.total());
+    } catch {
+      // Neither zero nor what there was before would be true.
+      for (const it of [segments, rows, bytes]) it.remove();
+      return;
+    }
     segments.set(total.segments);
     rows.set(total.rows);
     bytes.set(total.bytes);

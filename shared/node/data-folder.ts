@@ -86,9 +86,22 @@ export class DataFolder {
  *
  * @throws `storage_unavailable` if it cannot be read.
  */
-export function identityOfDataFolder(folder: string, fs: FileSystem, known?: Identity): Promise<Identity | undefined> {
-  return readIdentity(folder, fs, known);
+export function identityOfDataFolder(folder: string, fs: FileSystem): Promise<Identity | undefined> {
+  return readIdentity(folder, fs);
 }
+
+/** The same for whoever tells the path, and what to do, himself. @returns a predicate if it cannot be read. */
+export async function inspectIdentity(folder: string, fs: FileSystem): Promise<Identity | string | undefined> {
+  let text: string | undefined;
+  try {
+    text = await identityFile(folder, fs);
+  } catch (error) {
+    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  return text === undefined ? undefined : (parseIdentity(text) ?? IS_DAMAGED);
+}
+
+const IS_DAMAGED = 'is damaged or of something else than Almanac';
 
 /** What `identity/folder.json` holds. */
 export function identityText({ folderId, clusterId }: Identity): string {
@@ -148,18 +161,24 @@ async function underLock<T>(folder: string, { fs, clock }: DataFolderDeps, work:
 
 async function readIdentity(folder: string, fs: FileSystem, known?: Identity): Promise<Identity | undefined> {
   const path = `${folder}/identity/${FILE}`;
-  let text: string;
+  let text: string | undefined;
   try {
-    if ((await fs.size(path)) === undefined) return undefined;
-    text = new TextDecoder().decode(await fs.readFile(path));
+    text = await identityFile(folder, fs);
   } catch (error) {
     throw folderError(`"${path}" cannot be read`, error);
   }
+  if (text === undefined) return undefined;
   const identity = parseIdentity(text);
   if (identity !== undefined) return identity;
   const named = known === undefined || known.folderId === '' ? 'what almanac check says' : identityText(known);
   const hint = `put the file back as it was, or if that is not possible, write ${named} into it`;
-  throw new AlmanacError('storage_unavailable', `"${path}" is damaged or of something else than Almanac: ${hint}`);
+  throw new AlmanacError('storage_unavailable', `"${path}" ${IS_DAMAGED}: ${hint}`);
+}
+
+async function identityFile(folder: string, fs: FileSystem): Promise<string | undefined> {
+  const path = `${folder}/identity/${FILE}`;
+  if ((await fs.size(path)) === undefined) return undefined;
+  return new TextDecoder().decode(await fs.readFile(path));
 }
 
 function parseIdentity(text: string): Identity | undefined {

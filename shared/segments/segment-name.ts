@@ -12,6 +12,12 @@ export function segmentPath(folder: string, sequenceFrom: bigint, part: number, 
   return `${folder}/${hex(sequenceFrom)}-${String(part).padStart(3, '0')}-${unique}.parquet`;
 }
 
+/** The sequence before the rows of a segment, as its path has it; undefined if it has none. */
+export function sequenceOfPath(path: string): bigint | undefined {
+  const digits = /\/([0-9a-f]{16})-[^/]+$/.exec(path)?.[1];
+  return digits === undefined ? undefined : BigInt(`0x${digits}`);
+}
+
 /** Path of a new file of series definitions. */
 export function seriesPath(folder: string, firstSid: number, unique: string): string {
   return `${folder}/series-${String(firstSid).padStart(10, '0')}-${unique}.parquet`;

@@ -152,7 +152,9 @@ describe('almanac backup and restore', function () {
     const target = join(folder(), 'backup');
     await rig.refused(rig.backup({ folder: server.folder, url: other.url }, target), 'the server of this data folder');
     await server.kill();
-    await rig.refused(rig.backup(server, target), 'cannot reach');
+    const remedy =
+      'ECONNREFUSED; the log has rows that are in no segment yet, and only the server can flush them: start it';
+    await rig.refused(rig.backup(server, target), `cannot reach ${server.url}: ${remedy}`);
     expect(existsSync(join(target, 'backup.json'))).to.equal(false);
     const again = await rig.start(server.folder);
     for (const table of ['m', 'other']) await rig.rows(again, `ADMIN flush_table('${table}')`);

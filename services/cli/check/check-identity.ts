@@ -1,6 +1,6 @@
 import type { CatalogCopy } from '#services/metadata/index';
 import type { FileSystem } from '#shared/fs/file-system';
-import { identityOfDataFolder, identityText, type Identity } from '#shared/node/data-folder';
+import { identityText, inspectIdentity, type Identity } from '#shared/node/data-folder';
 
 import type { Report } from './report.js';
 
@@ -16,9 +16,11 @@ export async function isFolderOf(
   const path = `${dataFolder}/identity/folder.json`;
   const { clusterId, dataFolderId } = catalog;
   const known = { folderId: dataFolderId, clusterId };
+  const identity = await inspectIdentity(dataFolder, fs);
   let what: string;
-  try {
-    const identity = await identityOfDataFolder(dataFolder, fs, known);
+  if (typeof identity === 'string') {
+    what = identity;
+  } else {
     if (identity !== undefined && isOfOther(identity, clusterId)) {
       report.problem({
         path,
@@ -31,8 +33,6 @@ export async function isFolderOf(
     }
     if (dataFolderId === '' || identity?.folderId === dataFolderId) return true;
     what = identity === undefined ? 'is missing' : `names the data folder ${identity.folderId}`;
-  } catch (error) {
-    what = error instanceof Error ? error.message : String(error);
   }
   report.problem({
     path,

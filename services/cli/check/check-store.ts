@@ -1,5 +1,4 @@
 import type { CatalogCopy, InspectedRegion } from '#services/metadata/index';
-import type { SeriesFile, Segment } from '#shared/contracts/gen/common';
 import type { Problem } from '#shared/errors/problem';
 import type { FileSystem } from '#shared/fs/file-system';
 import { LOCK_FILE } from '#shared/fs/folder-lock';
@@ -40,27 +39,32 @@ export async function checkRegions(check: StoreCheck): Promise<void> {
 }
 
 async function suspectsOf(region: InspectedRegion, { files, report, storeFolder }: StoreCheck): Promise<Suspect[]> {
-  const { manifest, table } = region;
+  const { manifest, table, name } = region;
   const { regionId } = manifest;
   const suspects: Suspect[] = [];
   const suspect = (path: string, what: string, lost: string, remedy: string): void => {
     suspects.push({ regionId, path, problem: { path: `${storeFolder}/${path}`, what, lost, remedy } });
   };
   for (const segment of manifest.segments) {
-    const fault = await files.faultOf(segment);
-    if (fault !== undefined) suspect(segment.path, fault, rowsLost(segment, table), RESTORE_SEGMENT);
+    for (const { what, isOfFile } of await files.faultsOfSegment(segment, table)) {
+      if (isOfFile) suspect(segment.path, what, `${segment.rowCount} rows of ${name}`, RESTORE_SEGMENT);
+      else suspect(segment.path, what, `no row, but queries of ${name} may pass over some or fail`, CATALOG_IS_WRONG);
+    }
     report.segments.files++;
     report.segments.rows += segment.rowCount;
     report.segments.bytes += segment.bytes;
   }
   for (const file of manifest.seriesFiles) {
-    const fault = await files.faultOf({ ...file, rowCount: seriesCount(file) });
-    if (fault !== undefined) suspect(file.path, fault, seriesLost(file, table), RESTORE_SERIES);
+    const lost = `the tags of ${file.sidLast - file.sidFirst + 1} series of ${name}`;
+    for (const { what, isOfFile } of await files.faultsOfSeries(file)) {
+      if (isOfFile) suspect(file.path, what, lost, RESTORE_SERIES);
+      else suspect(file.path, what, `no row, but ${name} may be unreadable`, CATALOG_IS_WRONG);
+    }
     report.seriesFiles.files++;
     report.seriesFiles.bytes += file.bytes;
   }
-  for (const { path, what } of manifestFaults(manifest)) {
-    suspect(path, what, `rows of ${table}: the catalog contradicts itself`, RESTORE_CATALOG);
+  for (const { path, what } of manifestFaults(manifest, table)) {
+    suspect(path, what, `rows of ${name}: the catalog contradicts itself`, RESTORE_CATALOG);
   }
   return suspects;
 }
@@ -68,18 +72,7 @@ async function suspectsOf(region: InspectedRegion, { files, report, storeFolder 
 const RESTORE_SEGMENT = 'restore the file from a backup; queries that need it fail until then, others go on';
 const RESTORE_SERIES = 'restore the file from a backup; the table can be neither read nor written until then';
 const RESTORE_CATALOG = 'restore the whole data folder from a backup, and keep this one for a report';
-
-function rowsLost({ rowCount }: Segment, table: string): string {
-  return `${rowCount} rows of ${table}`;
-}
-
-function seriesLost(file: SeriesFile, table: string): string {
-  return `the tags of ${seriesCount(file)} series of ${table}`;
-}
-
-function seriesCount({ sidFirst, sidLast }: SeriesFile): number {
-  return sidLast - sidFirst + 1;
-}
+const CATALOG_IS_WRONG = `the file is whole, the catalog is damaged: ${RESTORE_CATALOG}`;
 
 /** Tells those of the problems that are about live files still: a running server replaces files, and deletes them later. */
 async function confirm(suspects: readonly Suspect[], { report, again }: StoreCheck): Promise<void> {

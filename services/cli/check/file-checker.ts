@@ -1,19 +1,23 @@
+import type { SeriesFile, Segment, Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection, type DuckDBInstance } from '#shared/duckdb/engine';
-import { quoteText } from '#shared/duckdb/quote';
-import { firstRow } from '#shared/duckdb/read';
 import type { FileSystem } from '#shared/fs/file-system';
-import { SID } from '#shared/schema/segment-columns';
+import { timeIndexOf } from '#shared/schema/table-schema';
 import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
 
-/** What the catalog says of a segment or series file. */
-export interface StoredFile extends PublishedFile {
-  readonly path: string;
-  readonly rowCount: number;
-  readonly sidFirst: number;
-  readonly sidLast: number;
+import { boundsOfFile, type FileBounds, type Range } from './file-bounds.js';
+
+/** Something that is wrong with a file, or with what the catalog says of it. */
+export interface FileFault {
+  /** A predicate; the file is what it is about. */
+  readonly what: string;
+  /** False: the file is as it was written. */
+  readonly isOfFile: boolean;
 }
 
-/** The engine reads the ends of files only. */
+/** What of a file there must be to compare it. */
+type NamedFile = PublishedFile & { readonly path: string };
+
+/** The engine reads two or three columns of a file at a time. */
 const ENGINE_BYTES = 256 << 20;
 
 /** Compares files of a store with what the catalog says of them. */
@@ -45,13 +49,18 @@ export class FileChecker {
     return new FileChecker(store, fs, engine, connection);
   }
 
-  /** What is wrong with a file, as a predicate; undefined if nothing is. */
-  async faultOf(file: StoredFile): Promise<string | undefined> {
-    try {
-      return await this.#faultOf(file);
-    } catch (error) {
-      return `cannot be read: ${reasonOf(error)}`;
-    }
+  async faultsOfSegment(segment: Segment, table: Table): Promise<FileFault[]> {
+    return this.#faultsOf(segment, async (connection, absolute) => {
+      return segmentFaults(segment, await boundsOfFile(connection, absolute, timeIndexOf(table)));
+    });
+  }
+
+  async faultsOfSeries(file: SeriesFile): Promise<FileFault[]> {
+    return this.#faultsOf(file, async (connection, absolute) => {
+      const found = await boundsOfFile(connection, absolute);
+      const { sidFirst: first, sidLast: last } = file;
+      return [...countFaults(found.rowCount, last - first + 1), ...rangeFaults('series', found.sids, { first, last })];
+    });
   }
 
   close(): void {
@@ -59,33 +68,60 @@ export class FileChecker {
     this.#engine?.closeSync();
   }
 
-  async #faultOf(file: StoredFile): Promise<string | undefined> {
+  /** @param compare what the catalog says of a file that is whole. @returns each once; none if nothing is wrong. */
+  async #faultsOf(
+    file: NamedFile,
+    compare: (connection: DuckDBConnection, absolute: string) => Promise<string[]>,
+  ): Promise<FileFault[]> {
+    let damage: string | undefined;
+    try {
+      damage = await this.#damageOf(file);
+    } catch (error) {
+      damage = `cannot be read: ${reasonOf(error)}`;
+    }
+    if (damage !== undefined) return [{ what: damage, isOfFile: true }];
+    if (this.#connection === undefined) return [];
+    const differences = await compare(this.#connection, this.#store.absolute(file.path)).catch((error: unknown) => {
+      return [`cannot be read as what the catalog says it is: ${reasonOf(error)}`];
+    });
+    return differences.map((what) => ({ what, isOfFile: false }));
+  }
+
+  async #damageOf(file: NamedFile): Promise<string | undefined> {
     const bytes = await this.#fs.size(this.#store.absolute(file.path));
     if (bytes === undefined) return 'is missing';
     if (bytes !== file.bytes) return `is damaged: it has ${bytes} bytes instead of ${file.bytes}`;
     if (this.#connection === undefined) return undefined;
     const { crc32c } = await this.#store.sum(file.path);
-    if (crc32c !== file.crc32c) return 'is damaged: its checksum does not match';
-    return parquetFault(this.#connection, this.#store.absolute(file.path), file);
+    return crc32c === file.crc32c ? undefined : 'is damaged: its checksum does not match';
   }
 }
 
-async function parquetFault(
-  connection: DuckDBConnection,
-  absolute: string,
-  { rowCount, sidFirst, sidLast }: StoredFile,
-): Promise<string | undefined> {
-  const path = quoteText(absolute);
-  const [rows, first, last] = await firstRow(
-    connection,
-    `SELECT (SELECT num_rows FROM parquet_file_metadata(${path})),
-       min(stats_min_value::UBIGINT), max(stats_max_value::UBIGINT)
-     FROM parquet_metadata(${path}) WHERE path_in_schema = ${quoteText(SID)}`,
-  );
-  if (Number(rows) !== rowCount) return `has ${String(rows)} rows, the catalog says ${rowCount}`;
-  // The catalog's may be wider: they were taken before deleted rows were left out.
-  if (Number(first) >= sidFirst && Number(last) <= sidLast) return undefined;
-  return `has series ${String(first)} to ${String(last)}, the catalog says ${sidFirst} to ${sidLast}`;
+function segmentFaults(segment: Segment, found: FileBounds): string[] {
+  const { rowCount, timeFirst, timeLast, sidFirst, sidLast, metricFirst, metricLast, hasMetrics, hasOps } = segment;
+  const faults = [
+    ...countFaults(found.rowCount, rowCount),
+    ...rangeFaults('series', found.sids, { first: sidFirst, last: sidLast }),
+    ...rangeFaults('times', found.times, { first: timeFirst, last: timeLast }),
+  ];
+  if (hasMetrics !== found.hasMetrics) {
+    faults.push(`has ${found.hasMetrics ? '' : 'no '}metric numbers, the catalog says otherwise`);
+  } else if (hasMetrics) {
+    faults.push(...rangeFaults('metric numbers', found.metrics, { first: metricFirst, last: metricLast }));
+  }
+  if (hasOps !== found.hasOps) faults.push(`has ${found.hasOps ? '' : 'no '}deletions, the catalog says otherwise`);
+  return faults;
+}
+
+function countFaults(found: number, said: number): string[] {
+  return found === said ? [] : [`has ${found} rows, the catalog says ${said}`];
+}
+
+/** The catalog's may be wider: they were taken before deleted rows were left out. */
+function rangeFaults<T extends number | bigint>(what: string, found: Range<T> | undefined, said: Range<T>): string[] {
+  if (found === undefined) return [`has no ${what}, the catalog says ${said.first} to ${said.last}`];
+  if (found.first >= said.first && found.last <= said.last) return [];
+  return [`has ${what} ${found.first} to ${found.last}, the catalog says ${said.first} to ${said.last}`];
 }
 
 /** The engine adds hints in lines of their own. */

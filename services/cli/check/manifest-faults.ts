@@ -1,4 +1,5 @@
-import type { RegionManifest } from '#shared/contracts/gen/common';
+import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
+import { sequenceOfPath } from '#shared/segments/segment-name';
 
 /** A statement of a manifest that cannot be true, and the file that it is about. */
 export interface ManifestFault {
@@ -7,8 +8,28 @@ export interface ManifestFault {
 }
 
 /** What of a region's manifest contradicts itself; the files are not looked at. */
-export function manifestFaults(manifest: RegionManifest): ManifestFault[] {
-  return [...seriesFaults(manifest), ...sequenceFaults(manifest)];
+export function manifestFaults(manifest: RegionManifest, table: Pick<Table, 'schemaVersion'>): ManifestFault[] {
+  return [
+    ...seriesFaults(manifest),
+    ...sequenceFaults(manifest),
+    ...manifest.segments.flatMap((segment) => ownFaults(segment, table)),
+  ];
+}
+
+/** What a segment cannot be, whatever others there are. */
+function ownFaults(segment: Segment, table: Pick<Table, 'schemaVersion'>): ManifestFault[] {
+  const { path, timeFirst, timeLast, hasLate, lateFirst, lateLast, schemaVersion } = segment;
+  const faults: string[] = [];
+  const times = `has the times ${timeFirst} to ${timeLast}`;
+  if (timeFirst > timeLast) faults.push(`${times}, which are none`);
+  // Only times of its own are noted as late.
+  else if (hasLate && (lateFirst > lateLast || lateFirst < timeFirst || lateLast > timeLast)) {
+    faults.push(`${times}, of which ${lateFirst} to ${lateLast} cannot be those that came late`);
+  }
+  if (schemaVersion > table.schemaVersion) {
+    faults.push(`has version ${schemaVersion} of the columns, the last one is ${table.schemaVersion}`);
+  }
+  return faults.map((what) => ({ path, what }));
 }
 
 /** Series have numbers without gaps from 0, and rows only of series that are defined. */
@@ -32,6 +53,10 @@ function sequenceFaults({ segments, watermark, truncatedSequence }: RegionManife
   for (const { path, sequenceFrom, sequenceTo } of segments) {
     const range = `has the rows ${sequenceFrom} to ${sequenceTo}`;
     if (sequenceFrom >= sequenceTo) faults.push({ path, what: `${range}, which are none` });
+    const named = sequenceOfPath(path);
+    if (named !== undefined && named !== sequenceFrom) {
+      faults.push({ path, what: `${range}, its name says that they begin at ${named}` });
+    }
     if (sequenceTo > watermark) faults.push({ path, what: `${range}, the region is flushed up to ${watermark}` });
     if (sequenceFrom < truncatedSequence) {
       faults.push({ path, what: `${range}, the region is truncated up to ${truncatedSequence}` });

@@ -23,7 +23,7 @@ function textOutput(stdout: NodeJS.WritableStream): CheckOutput {
     end(_dataFolder, { segments, seriesFiles, log, orphans, problems }) {
       if (orphans.files > 0) {
         const text = `${orphans.files} files (${orphans.bytes} bytes) in the store belong to nothing`;
-        line(`note: ${text}: a running server deletes them some time after its start`);
+        line(`note: ${text}: a server deletes those older than storage.gc_grace soon after it first uses their table`);
       }
       const checked = `${segments.files} segments (${segments.rows} rows, ${segments.bytes} bytes)`;
       const logs = `${log.records} log records in ${log.files} files`;

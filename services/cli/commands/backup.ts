@@ -27,6 +27,11 @@ const EXAMPLES = `Examples:
   almanac backup ./before-upgrade -c /etc/almanac/almanac.toml --copy
 `;
 
+/** The server is asked only where there are such rows. */
+const IF_STOPPED =
+  'the log has rows that are in no segment yet, and only the server can flush them: ' +
+  'start it, or copy the folder of the stopped instance, with its log, by cp -a';
+
 export const backup: CliCommand = {
   name: 'backup',
 
@@ -48,6 +53,7 @@ export const backup: CliCommand = {
           user,
           password: context.environment['ALMANAC_PASSWORD'],
           timeout: FLUSH_TIMEOUT,
+          ifUnreachable: IF_STOPPED,
         });
         // Loaded only now, so that all other commands start in milliseconds.
         const { writeBackup } = await import('../backup/write-backup.js');

@@ -8,6 +8,8 @@ export interface ConnectionOptions {
   readonly password: string | undefined;
   /** How long a statement may take, such as `4m`; what the server is set to if not given. */
   readonly timeout?: string;
+  /** What to do if no server is there: a sentence that follows the reason. */
+  readonly ifUnreachable?: string;
 }
 
 /** The SQL endpoint of a server. */
@@ -15,11 +17,13 @@ export class Connection {
   /** Where the next statement runs; `USE` changes it. */
   database: string;
   readonly host: string;
+  readonly #ifUnreachable: string;
   readonly #headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' };
 
-  constructor({ host, database, user, password, timeout }: ConnectionOptions) {
+  constructor({ host, database, user, password, timeout, ifUnreachable }: ConnectionOptions) {
     this.host = host;
     this.database = database;
+    this.#ifUnreachable = ifUnreachable === undefined ? '' : `; ${ifUnreachable}`;
     if (timeout !== undefined) this.#headers['x-almanac-timeout'] = timeout;
     if (user === undefined) return;
     this.#headers['authorization'] = `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}`;
@@ -45,7 +49,8 @@ export class Connection {
       return await fetch(new URL('/v1/sql', this.host), { method: 'POST', headers, body, signal });
     } catch (error) {
       if (signal.aborted) throw new CommandFailure(EXIT.failed, 'cancelled', { cause: error });
-      throw new CommandFailure(EXIT.failed, `error: cannot reach ${this.host}: ${reason(error)}`, { cause: error });
+      const text = `error: cannot reach ${this.host}: ${reason(error)}${this.#ifUnreachable}`;
+      throw new CommandFailure(EXIT.failed, text, { cause: error });
     }
   }
 }

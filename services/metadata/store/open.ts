@@ -93,6 +93,13 @@ async function migrationFiles(fs: FileSystem): Promise<string[]> {
   return files;
 }
 
+/** SQLite's code if the file is not what was written, or its disk does not give it back. */
+export function damageOf(error: unknown): string | undefined {
+  return error instanceof Database.SqliteError && DAMAGE.test(error.code) ? error.code : undefined;
+}
+
+const DAMAGE = /^SQLITE_(CORRUPT.*|NOTADB|IOERR_(READ|SHORT_READ|CORRUPTFS))$/;
+
 /** The one translator of SQLite's errors. */
 export function storeError(error: unknown, what: string): AlmanacError | InvariantError {
   if (error instanceof AlmanacError || error instanceof InvariantError) return error;
