@@ -3,9 +3,9 @@ import type { Problem } from '#shared/errors/problem';
 
 import { KeptIds } from './region/kept-ids.js';
 import { folderOf } from './log-folder.js';
-import { problemOfLog, slotsWithLogs } from './log-identity.js';
+import { LOG_ID_FILE, problemOfLog, slotsWithLogs } from './log-identity.js';
 import { readIdentity } from './slots.js';
-import { inspectLog, type LogFacts } from './wal/inspect.js';
+import { inspectLog, unreadable, type LogFacts } from './wal/inspect.js';
 
 /** What an ingester keeps for itself in a data folder. */
 export interface SlotsToInspect {
@@ -46,7 +46,9 @@ async function problemsOfPlaces(place: SlotsToInspect): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const slot of await slotsWithLogs(dataFolder, fs)) {
     const walFolder = (await folderOf(slot, place)) ?? `${dataFolder}/slots`;
-    const problem = await problemOfLog({ dataFolder, slot, walFolder, fs });
+    const problem = await problemOfLog({ dataFolder, slot, walFolder, fs }).catch((error: unknown) => {
+      return unreadable(`${walFolder}/${LOG_ID_FILE}`, error);
+    });
     if (problem !== undefined) problems.push(problem);
   }
   return problems;

@@ -23,7 +23,8 @@ export interface ExpectLogDeps extends LogOfSlot {
   readonly log: Logger;
 }
 
-const FILE = 'log.json';
+/** In the folder of a log. */
+export const LOG_ID_FILE = 'log.json';
 const RECORD = /^log-(.+)\.json$/;
 const ID = /^[0-9a-f]{32}$/;
 
@@ -49,11 +50,11 @@ export async function expectLog(deps: ExpectLogDeps): Promise<void> {
     }
     const recorded = problem === undefined ? await readId(recordOf(deps), fs) : undefined;
     if (recorded !== undefined) return;
-    let id = await readId(`${walFolder}/${FILE}`, fs);
+    let id = await readId(`${walFolder}/${LOG_ID_FILE}`, fs);
     if (id === undefined) {
       id = Buffer.from(random.bytes(16)).toString('hex');
       await fs.makeFolder(walFolder);
-      await writeId(`${walFolder}/${FILE}`, id, fs);
+      await writeId(`${walFolder}/${LOG_ID_FILE}`, id, fs);
       await fs.syncFolder(dirname(walFolder));
     }
     // Only now: a log that is expected must be there.
@@ -75,7 +76,7 @@ export async function forgetLog(slot: LogOfSlot): Promise<void> {
 export async function problemOfLog(slot: LogOfSlot): Promise<Problem | undefined> {
   const { dataFolder, walFolder, fs } = slot;
   const record = recordOf(slot);
-  const path = `${walFolder}/${FILE}`;
+  const path = `${walFolder}/${LOG_ID_FILE}`;
   if ((await fs.size(record)) === undefined) return undefined;
   const lost = 'the rows that are in no segment yet';
   const recorded = await readId(record, fs);

@@ -109,7 +109,8 @@ function missing(path: string, count: number): Problem {
   };
 }
 
-function unreadable(path: string, error: unknown): Problem {
+/** A log, or a file of it, that the disk does not give. */
+export function unreadable(path: string, error: unknown): Problem {
   return {
     path,
     what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
