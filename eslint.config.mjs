@@ -1,3 +1,4 @@
+import jsdoc from 'eslint-plugin-jsdoc';
 import tseslint from 'typescript-eslint';
 
 const banned = (selector, message) => ({ selector, message });
@@ -31,6 +32,7 @@ export default tseslint.config(
       'max-depth': ['error', 4],
       complexity: ['error', 15],
       eqeqeq: 'error',
+      curly: ['error', 'multi-line'],
       'no-console': 'error',
       'prefer-const': 'error',
       'no-param-reassign': 'error',
@@ -62,6 +64,25 @@ export default tseslint.config(
   {
     files: ['shared/config/env.ts'],
     rules: { 'no-restricted-syntax': ['error', noDefaultExport, noBareError, ...noClock] },
+  },
+  {
+    files: ['services/**/*.ts', 'shared/**/*.ts'],
+    plugins: { jsdoc },
+    rules: {
+      'jsdoc/require-jsdoc': [
+        'error',
+        {
+          publicOnly: true,
+          enableFixer: false,
+          require: { ArrowFunctionExpression: true, ClassDeclaration: true, FunctionDeclaration: true },
+          contexts: [
+            'TSInterfaceDeclaration',
+            'TSTypeAliasDeclaration',
+            'ExportNamedDeclaration > VariableDeclaration',
+          ],
+        },
+      ],
+    },
   },
   { files: ['shared/fs/*.ts'], rules: { 'no-restricted-imports': 'off' } },
   {

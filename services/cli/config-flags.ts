@@ -9,7 +9,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { readTextFile } from '#shared/fs/text-file';
 
-import { CommandFailure, EXIT, type CommandContext } from './commands/command.js';
+import { CommandFailure, EXIT, type CommandContext } from './command.js';
 
 interface ConfigFlag {
   readonly flag: string;

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { processEnvironment } from '#shared/config/env';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { CommandFailure, EXIT, type CommandContext, type ExitCode } from './commands/command.js';
+import { CommandFailure, EXIT, type CommandContext, type ExitCode } from './command.js';
 import { COMMANDS } from './commands/registry.js';
 import { versionText } from './version-text.js';
 

@@ -11,7 +11,7 @@ import { countLogLines, Metrics } from '#shared/telemetry/metrics';
 import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
-import { EXIT, type CommandContext } from './commands/command.js';
+import { EXIT, type CommandContext } from './command.js';
 
 /** Loaded only when it is run: a process holds the code of its own role. */
 const STARTS: Readonly<Record<Role, () => Promise<StartRole>>> = {

@@ -1,4 +1,4 @@
-import { CommandFailure, EXIT } from './commands/command.js';
+import { CommandFailure, EXIT } from './command.js';
 
 /**
  * The URL of a server as the user wrote it; `127.0.0.1:4000` is taken for one of kind http.

@@ -1,8 +1,8 @@
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
-import { lateCatalog } from '#shared/discovery/late-catalog';
-import { lateQuerier } from '#shared/discovery/late-querier';
+import { deferredCatalog } from '#shared/discovery/deferred-catalog';
+import { deferredQuerier } from '#shared/discovery/deferred-querier';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
@@ -36,8 +36,9 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
   const stage = new Stage(['metadata']);
   const late: { joined?: Joined } = {};
   const running = (): Joined => {
-    if (late.joined === undefined)
+    if (late.joined === undefined) {
       throw new AlmanacError('region_not_ready', 'the gateway is starting', { retryAfterSeconds: 1 });
+    }
     return late.joined;
   };
   const nodeId = (): number => late.joined?.node.nodeId ?? 0;
@@ -46,9 +47,9 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     log,
     metrics,
     clock: systemClock,
-    querier: lateQuerier(() => running().queriers),
+    querier: deferredQuerier(() => running().queriers),
     writer: { write: (batches, writeOptions, call) => running().writer.write(batches, writeOptions, call) },
-    catalog: lateCatalog(() => running().node.catalog),
+    catalog: deferredCatalog(() => running().node.catalog),
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
     peers: {
       list: (call) => late.joined?.peers.list(call) ?? Promise.resolve([]),

@@ -254,7 +254,7 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
   });
   const garbage: CollectOptions = { metadata, store, clock, graceMs: config.gcGraceMs, compactor: ingester.compactor };
   const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectFiles(garbage, regions, log));
-  const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.turn());
+  const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.runOnce());
   const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
   housekeeping.start();

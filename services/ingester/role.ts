@@ -13,7 +13,7 @@ import { Stage } from '#shared/node/stage';
 import { Adoption } from './adoption.js';
 import { giveAllAway } from './give-all-away.js';
 import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
-import { LateIngester } from './late-ingester.js';
+import { DeferredIngester } from './deferred-ingester.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
 import { expectLog } from './log-identity.js';
 import { claimSlot, type Slot } from './slots.js';
@@ -31,7 +31,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['data folder']);
   const late: { node?: ClusterNode; running?: RunningIngester } = {};
-  const ingester = new LateIngester(() => late.node?.metadata);
+  const ingester = new DeferredIngester(() => late.node?.metadata);
   const server = await openNodeServer(options, {
     role: 'ingester',
     stage,

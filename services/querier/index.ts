@@ -27,7 +27,7 @@ import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
-import type { RowSink } from './sql/statements/statement.js';
+import type { RowSink } from './sql/run/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { QuerierService } from '#shared/contracts/gen/querier';
-import { lateQuerier } from '#shared/discovery/late-querier';
+import { deferredQuerier } from '#shared/discovery/deferred-querier';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { tryLockFolder } from '#shared/fs/folder-lock';
@@ -32,7 +32,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     role: 'querier',
     stage,
     nodeId: () => late.node?.nodeId ?? 0,
-    services: { Querier: lateQuerier(() => started(late.querier)) },
+    services: { Querier: deferredQuerier(() => started(late.querier)) },
   });
 
   const folder = await DataFolder.open(dataFolder, { fs: nodeFileSystem, clock: systemClock, random: systemRandom });

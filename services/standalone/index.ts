@@ -4,8 +4,8 @@ import { httpAddresses, NOT_READY, startGateway, type RunningGateway } from '#se
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
-import { lateCatalog } from '#shared/discovery/late-catalog';
-import { lateQuerier } from '#shared/discovery/late-querier';
+import { deferredCatalog } from '#shared/discovery/deferred-catalog';
+import { deferredQuerier } from '#shared/discovery/deferred-querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
@@ -26,8 +26,9 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
   const disk: Disk = { obstacle: undefined };
   let core: RunningCore | undefined;
   const running = (): RunningCore => {
-    if (core === undefined)
+    if (core === undefined) {
       throw new AlmanacError('region_not_ready', 'the server is starting', { retryAfterSeconds: 1 });
+    }
     return core;
   };
   const gateway = await startGateway({
@@ -35,9 +36,9 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     log,
     metrics,
     clock: systemClock,
-    querier: lateQuerier(() => running().querier),
+    querier: deferredQuerier(() => running().querier),
     writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
-    catalog: lateCatalog(() => running().catalog),
+    catalog: deferredCatalog(() => running().catalog),
     admin: adminService({
       ...options,
       role: 'standalone',

@@ -11,7 +11,7 @@ export interface Clock {
   /** Resolves after `delayMs`, or 24.8 days if that is more, or at once when `signal` aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
   /** Resolves after the events that wait now were served, for one caller at a time: for long work in slices. */
-  turn(): Promise<void>;
+  yield(): Promise<void>;
 }
 
 export interface Timer {
@@ -42,7 +42,7 @@ export const systemClock: Clock = {
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },
-  turn: () => new Promise(waitForTurn),
+  yield: () => new Promise(waitForTurn),
   sleep(delayMs, signal) {
     return new Promise((resolve) => {
       if (signal?.aborted === true) return resolve();

@@ -19,7 +19,7 @@ export function pacedClock(clock: Clock): Clock {
     monotonicMs: () => clock.monotonicMs(),
     after: (delayMs, run) => clock.after(delayMs, run),
     sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
-    turn: () => pace.turn(),
+    yield: () => pace.turn(),
   };
 }
 
@@ -51,7 +51,7 @@ class Pace {
       this.#resumedMs = this.#clock.monotonicMs();
       // Goes on before the next round begins.
       this.#waiting.shift()?.();
-      await this.#clock.turn();
+      await this.#clock.yield();
       this.#resumedMs = undefined;
     }
     this.#isResuming = false;
@@ -61,7 +61,7 @@ class Pace {
   async #giveWay(): Promise<void> {
     for (;;) {
       const beganMs = this.#clock.monotonicMs();
-      await this.#clock.turn();
+      await this.#clock.yield();
       const givenMs = this.#clock.monotonicMs() - beganMs;
       this.#owedMs -= givenMs;
       if (this.#owedMs <= 0 || givenMs < IDLE_MS) break;

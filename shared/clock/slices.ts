@@ -36,8 +36,8 @@ export class Slices {
   }
 
   /** Lets others be served. */
-  async turn(): Promise<void> {
-    await this.#clock.turn();
+  async yield(): Promise<void> {
+    await this.#clock.yield();
     this.#check?.();
     this.#beganMs = this.#clock.monotonicMs();
   }

@@ -153,8 +153,9 @@ export class QueryConnection {
 
   /** Streams a query whose columns are known by number; see `streamRows`. */
   async *stream(sql: string, columnCount: number, signal: AbortSignal): AsyncGenerator<RowBlock> {
-    for await (const { chunk, rowCount } of streamRows(this.#connection, { sql, columnCount, signal }))
+    for await (const { chunk, rowCount } of streamRows(this.#connection, { sql, columnCount, signal })) {
       yield blockOf(chunk, rowCount);
+    }
   }
 
   /** Columns that a query would give. */

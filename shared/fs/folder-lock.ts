@@ -28,8 +28,9 @@ export function tryLockFolder(folder: string): (() => void) | undefined {
 /** As `tryLockFolder`. @throws `illegal_state` if another process has the folder. */
 export function lockFolder(folder: string): () => void {
   const unlock = tryLockFolder(folder);
-  if (unlock === undefined)
+  if (unlock === undefined) {
     throw new AlmanacError('illegal_state', `data folder "${folder}" is in use by another process`);
+  }
   return unlock;
 }
 

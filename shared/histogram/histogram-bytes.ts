@@ -29,8 +29,9 @@ export function encodeHistogram(histogram: NativeHistogram): Uint8Array {
   writer.byte(schema & 0xff);
   if (isStale) writer.words(STALE_LOW, STALE_HIGH);
   else writer.double(sum);
-  if (startMs !== 0)
+  if (startMs !== 0) {
     writer.words(startMs - Math.floor(startMs / TWO_TO_32) * TWO_TO_32, Math.floor(startMs / TWO_TO_32));
+  }
   if (zeroThreshold !== 0) writer.double(zeroThreshold);
   writer.count(histogram.count, isFloat);
   writer.count(histogram.zeroCount, isFloat);

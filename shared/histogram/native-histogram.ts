@@ -64,13 +64,15 @@ function exponentialProblem({ customValues }: NativeHistogram): string {
 function customProblem(histogram: NativeHistogram): string {
   const { customValues, zeroCount, zeroThreshold, negativeSpans, negativeBuckets } = histogram;
   if (zeroCount !== 0 || zeroThreshold !== 0) return 'histogram with custom buckets has a zero bucket';
-  if (negativeSpans.length > 0 || negativeBuckets.length > 0)
+  if (negativeSpans.length > 0 || negativeBuckets.length > 0) {
     return 'histogram with custom buckets has negative buckets';
+  }
   let before = Number.NEGATIVE_INFINITY;
   for (const [i, bound] of customValues.entries()) {
     const isAbove = i === 0 ? !Number.isNaN(bound) : bound > before;
-    if (!isAbove || bound === Number.POSITIVE_INFINITY)
+    if (!isAbove || bound === Number.POSITIVE_INFINITY) {
       return 'custom values of a histogram must be finite and increase';
+    }
     before = bound;
   }
   return '';

@@ -17,16 +17,16 @@ interface WaitLimits {
 }
 
 /** A place among what runs. */
-export interface Place {
+export interface AdmissionSlot {
   /** Waits for others in `work`: if that takes long, the place is given away meanwhile, and taken again before it ends. */
-  aside<T>(work: () => Promise<T>): Promise<T>;
+  releaseWhile<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** Of work that nobody counts. */
-export const NO_PLACE: Place = { aside: (work) => work() };
+export const UNCOUNTED_SLOT: AdmissionSlot = { releaseWhile: (work) => work() };
 
-/** Waits that are shorter keep their place: most are, and giving it away would only cost. */
-const ASIDE_MS = 100;
+/** Waits that are shorter keep their slot: most are, and giving it away would only cost. */
+const RELEASE_AFTER_MS = 100;
 
 /** Runs at most so many pieces of work at once and lets at most so many wait, in order. */
 export class BoundedQueue {
@@ -34,7 +34,7 @@ export class BoundedQueue {
   readonly #waiters: Waiters;
   #runningCount = 0;
   /** Pieces of work that gave their place away and do not want it again yet. */
-  #asideCount = 0;
+  #releasedCount = 0;
 
   constructor(options: BoundedQueueOptions) {
     this.#options = options;
@@ -50,21 +50,21 @@ export class BoundedQueue {
   }
 
   /**
-   * Waits for a free place, then runs `work` in it.
+   * Waits for a free slot, then runs `work` in it.
    *
    * @param signal ends the wait; once the work runs, ending it is the work's own affair.
    * @throws `rate_limited` if too many wait already, for a place or aside.
    * @throws `deadline_exceeded` if no place became free within `waitMs`.
    * @throws `cancelled` if the signal aborted while waiting.
    */
-  async run<T>(work: (place: Place) => Promise<T>, wait: WaitLimits): Promise<T> {
+  async run<T>(work: (slot: AdmissionSlot) => Promise<T>, wait: WaitLimits): Promise<T> {
     const { signal, waitMs } = wait;
     const { clock, waitingMax } = this.#options;
     const untilMs = clock.monotonicMs() + waitMs;
     if (signal?.aborted === true) throw abortError(signal);
     const take = (): boolean => this.#take();
     if (this.#waiters.count > 0 || !take()) {
-      if (this.#waiters.count + this.#asideCount >= waitingMax) throw this.#full();
+      if (this.#waiters.count + this.#releasedCount >= waitingMax) throw this.#full();
       await this.#waiters.wait(take, { signal, waitMs, onTimeout: () => this.#late(waitMs) });
     }
     let isHeld = true;
@@ -84,27 +84,27 @@ export class BoundedQueue {
       isHeld = true;
     };
     let coming: Promise<void> | undefined;
-    // Two waits of one piece of work may end at once: it needs one place.
+    // Two waits of one piece of work may end at once: it needs one slot.
     const comeBack = async (): Promise<void> => {
       if (isHeld) return;
       coming ??= takeAgain().finally(() => (coming = undefined));
       await coming;
     };
     try {
-      return await work({ aside: (other) => this.#aside(other, leave, comeBack) });
+      return await work({ releaseWhile: (other) => this.#releaseWhile(other, leave, comeBack) });
     } finally {
       leave();
     }
   }
 
-  async #aside<T>(work: () => Promise<T>, leave: () => boolean, comeBack: () => Promise<void>): Promise<T> {
-    let isAside = false;
+  async #releaseWhile<T>(work: () => Promise<T>, leave: () => boolean, comeBack: () => Promise<void>): Promise<T> {
+    let isReleased = false;
     const { clock, waitingMax } = this.#options;
-    const timer = clock.after(ASIDE_MS, () => {
-      // Each holds memory: beyond that it keeps its place, and those behind wait or are refused.
-      if (this.#asideCount >= waitingMax) return;
-      isAside = leave();
-      if (isAside) this.#asideCount++;
+    const timer = clock.after(RELEASE_AFTER_MS, () => {
+      // Each holds memory: beyond that it keeps its slot, and those behind wait or are refused.
+      if (this.#releasedCount >= waitingMax) return;
+      isReleased = leave();
+      if (isReleased) this.#releasedCount++;
     });
     let result: T;
     try {
@@ -112,7 +112,7 @@ export class BoundedQueue {
     } finally {
       timer.cancel();
       // From here on it counts among those that wait.
-      if (isAside) this.#asideCount--;
+      if (isReleased) this.#releasedCount--;
     }
     await comeBack();
     return result;

@@ -153,8 +153,9 @@ async function underLock<T>(folder: string, { fs, clock }: DataFolderDeps, work:
         unlock();
       }
     }
-    if (clock.monotonicMs() > endMs)
+    if (clock.monotonicMs() > endMs) {
       throw new AlmanacError('illegal_state', `"${place}" has been locked by another process for ${LOCK_MS_MAX} ms`);
+    }
     await clock.sleep(LOCK_REST_MS);
   }
 }

@@ -83,10 +83,11 @@ function ttlNs(text: string): bigint {
     total += BigInt(match[1]) * unit;
     end = part.lastIndex;
   }
-  if (end !== text.length)
+  if (end !== text.length) {
     throw new AlmanacError(
       'invalid_arguments',
       `Invalid options: invalid ttl '${text.slice(0, 100)}', expected for example 7d, 1h 30m or forever`,
     );
+  }
   return total;
 }

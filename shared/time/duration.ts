@@ -56,8 +56,9 @@ export function parseDurationNs(text: string): bigint {
     if (part === null) throw notADuration(text, 'expected a whole number and a unit, as in "1h 30m"');
     const [whole, count, unit] = part;
     const unitNs = UNITS.get(unit);
-    if (unitNs === undefined)
+    if (unitNs === undefined) {
       throw notADuration(text, `unknown unit "${unit}", expected ns, us, ms, s, m, h, d, w, M or y`);
+    }
     total += BigInt(count) * unitNs;
     rest = rest.slice(whole.length);
   }

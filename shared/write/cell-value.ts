@@ -64,8 +64,9 @@ const encoder = new TextEncoder();
  */
 export function canonicalText({ column, type }: CellColumn, value: NonNullable<CellValue>): Uint8Array {
   if (value instanceof Uint8Array) return value;
-  if (type.timeUnit !== undefined && typeof value !== 'boolean')
+  if (type.timeUnit !== undefined && typeof value !== 'boolean') {
     return encoder.encode(timeText(column.name, BigInt(value), type.timeUnit));
+  }
   if (type.name === 'Date') return encoder.encode(dateText(column.name, Number(value)));
   if (typeof value === 'number') {
     if (type.storage === 'float32') return encoder.encode(floatText(Math.fround(value)));

@@ -196,14 +196,14 @@ export class RegionSender {
     const definitions: SeriesDefinition[] = [];
     for (const position of positions) {
       definitions.push({ tsid: series[position].tsid, tags: tagBytes(series[position], index) });
-      if (slices.isOver(1)) await slices.turn();
+      if (slices.isOver(1)) await slices.yield();
     }
     return encodeDefinitions(definitions);
   }
 
   /** Lets others be served between the steps of a large batch, each of which takes tens of milliseconds. */
   async #turn({ batch }: RegionPart): Promise<void> {
-    if (batch.rowCount >= LARGE_ROWS) await this.#options.clock.turn();
+    if (batch.rowCount >= LARGE_ROWS) await this.#options.clock.yield();
   }
 
   async #rest(attempt: number, failure: AlmanacError, call: Call): Promise<void> {

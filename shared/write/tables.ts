@@ -105,7 +105,7 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === tableId) continue;
-    if (slices.isOver(1)) await slices.turn();
+    if (slices.isOver(1)) await slices.yield();
     const tags = fitTags(series, index);
     if (tags === 'lacks') return 'lacks';
     if (tags === 'conflicts') found = 'conflicts';
@@ -146,7 +146,7 @@ async function ensureTable(
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;
-    if (slices.isOver(1)) await slices.turn();
+    if (slices.isOver(1)) await slices.yield();
     for (const tag of series.tags) add(tag.name, 'String', 'tag');
   }
   for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');

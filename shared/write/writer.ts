@@ -76,7 +76,7 @@ export class BatchWriter implements RowWriter {
     // All tables are prepared before the first is sent, so that what throws here leaves nothing behind.
     const prepared: PreparedTable[] = [];
     for (const table of resolved) {
-      if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.turn();
+      if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.yield();
       prepared.push(prepareTable(table, options.timeType));
     }
     const { idempotencyKey } = options;

@@ -87,8 +87,9 @@ async function measureKind(
       const { status, body } = await connections[which].postForm(path, form);
       const ms = systemClock.monotonicMs() - askedMs;
       if (i >= WARM_COUNT) times[which].push(ms);
-      else if (problem === '')
+      else if (problem === '') {
         problem = status === 200 ? almanac.check(query, data, body.toString()) : `status ${status}`;
+      }
     }
     if (i >= WARM_COUNT + TIMED_COUNT_MIN && systemClock.monotonicMs() - startedMs > TIMED_MS_MAX) break;
   }

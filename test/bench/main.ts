@@ -124,8 +124,9 @@ async function main(): Promise<void> {
   const queries = new Map<string, readonly QueryFigures[]>();
   if (options.scenarios.includes('query')) {
     const scenario = { ...QUERY, ...options.sizes };
-    for (const kind of chosen(TSBS_SERVERS, options))
+    for (const kind of chosen(TSBS_SERVERS, options)) {
       queries.set(kind.name, await loadAndQuery(kind, scenario, options));
+    }
     printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
   }
   let plain: readonly PlainFigures[] = [];

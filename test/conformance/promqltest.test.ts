@@ -39,8 +39,9 @@ describe("Prometheus's own PromQL scripts", function () {
     const args = ['--server', 'almanac', '--base', almanac.url, '--json', file, '--verbose', '5'];
     const runner = spawn(process.execPath, [join(FOLDER, 'promqltest', 'run.mjs'), ...args]);
     let output = '';
-    for (const stream of [runner.stdout, runner.stderr])
+    for (const stream of [runner.stdout, runner.stderr]) {
       stream.on('data', (text: Buffer) => (output += text.toString()));
+    }
     await new Promise((resolve) => runner.once('close', resolve));
     const { total } = JSON.parse(readFileSync(file, 'utf8')) as Report;
     expect(total.passed, output).to.equal(floor);

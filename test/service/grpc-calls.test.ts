@@ -178,7 +178,7 @@ describe('gRPC: calls', () => {
         const caller = new AbortController();
         const parts = service.scan(SCAN, callFor(20_000, caller.signal));
         const read = async (): Promise<void> => {
-          for await (const _chunk of parts) await systemClock.turn();
+          for await (const _chunk of parts) await systemClock.yield();
         };
         const reading = failureCode(read());
         for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
@@ -246,8 +246,9 @@ describe('gRPC: calls', () => {
     });
 
     it("that are not the caller's are logged with the request, unless callers mend them by themselves", async () => {
-      for (const code of ['storage_unavailable', 'table_not_found', 'region_not_ready', 'cancelled'] as const)
+      for (const code of ['storage_unavailable', 'table_not_found', 'region_not_ready', 'cancelled'] as const) {
         await crossed(new AlmanacError(code, `as asked: ${code}`));
+      }
       const fields = { method: 'Ingester.flushTable', requestId: 'request-1', code: 'storage_unavailable' };
       expect(running.log.lines).to.deep.equal([
         { level: 'warn', message: 'call failed', fields: { ...fields, reason: 'as asked: storage_unavailable' } },

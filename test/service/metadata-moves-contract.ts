@@ -201,8 +201,9 @@ export function movesContract(name: string, start: StartMetadata): void {
         await rig.beat(gateway);
         await rig.beat(b, 'draining');
         expect(await failureCode(move(999, a))).to.equal('region_not_found');
-        for (const nodeId of [0, 99, gateway, b])
+        for (const nodeId of [0, 99, gateway, b]) {
           expect(await failureCode(move(regionId, nodeId))).to.equal('invalid_arguments');
+        }
       });
     });
   });

@@ -100,8 +100,9 @@ describe('opening the catalog file', () => {
   it('brings a file of the format before data folders up, with its nodes', async () => {
     const folder = testFolder();
     const file = new Database(`${folder.path}/almanac.db`);
-    for (const name of ['0001-catalog.sql', '0002-nodes-and-grants.sql'])
+    for (const name of ['0001-catalog.sql', '0002-nodes-and-grants.sql']) {
       file.exec(readFileSync(new URL(name, MIGRATIONS), 'utf8'));
+    }
     file.exec(
       `INSERT INTO nodes (role, slot, addr, version, registered_ms) VALUES ('ingester', 'a', 'host:1', 'old', 7)`,
     );

@@ -10,7 +10,7 @@ import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import { LocalStore } from '#shared/segments/local-store';
 import { failureCode, refusal } from '#test/support/failure';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
@@ -145,14 +145,14 @@ describe('a reader whose ingester starts again', () => {
       scan: (scanned, call) => (events.push('scan'), rig.ingester.service.scan(scanned, call)),
     });
     const full = new AlmanacError('deadline_exceeded', 'no place');
-    const place: Place = {
-      async aside(work) {
+    const slot: AdmissionSlot = {
+      async releaseWhile(work) {
         events.push('aside');
         await work();
         throw full;
       },
     };
-    expect(await refusal(snapshots.take([request], CALL, { place }))).to.equal(full);
+    expect(await refusal(snapshots.take([request], CALL, { slot }))).to.equal(full);
     expect(events.slice(0, 2)).to.deep.equal(['aside', 'scan']);
     await snapshots.dropped({ tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) });
     const left = await (await query.connect()).run('SELECT count(*) FROM duckdb_tables()');

@@ -29,8 +29,9 @@ describe("errors of Prometheus's HTTP API", () => {
       '"a" + 1': '1:1: parse error: binary expression must contain only scalar and instant vector types',
     };
     for (const [query, text] of Object.entries(texts)) {
-      for (const path of ['/query', '/format_query', '/parse_query'])
+      for (const path of ['/query', '/format_query', '/parse_query']) {
         expect(await rig.error(path, { query })).to.deep.equal([400, 'bad_data', `invalid parameter "query": ${text}`]);
+      }
       expect(await rig.error('/query_exemplars', { query })).to.deep.equal([400, 'bad_data', text]);
     }
   });
@@ -109,8 +110,9 @@ describe("errors of Prometheus's HTTP API", () => {
         `invalid parameter "time": invalid time value for 'time': cannot parse "1e30" to a valid timestamp`,
       ],
     ];
-    for (const [path, parameters, text] of cases)
+    for (const [path, parameters, text] of cases) {
       expect(await rig.error(path, parameters), path).to.deep.equal([400, 'bad_data', text]);
+    }
     const most = await rig.get('/query_range', { ...range, query: '1', step: '1', end: '11000' });
     expect(most.status).to.equal(200);
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { SampleStore } from '#services/querier/samples/sample-store';
 import type { Table } from '#shared/contracts/gen/common';
-import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import { decodeDefinitions, decodeTags, encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
 import { FOREVER, matcher, openSamples, printed, selectSamples } from '#test/support/sample-rig';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
@@ -51,7 +51,7 @@ describe('labels of samples', () => {
   it('are whole where a query has begun before one was added, also for all that come later', async () => {
     const table = await rig.table('m');
     await rig.write(table, [{ host: 'x', time: SECOND, a: 1 }]);
-    const open = await store.open('public', CALL, NO_PLACE);
+    const open = await store.open('public', CALL, UNCOUNTED_SLOT);
     await writeInZone(await withZone('m'), { host: 'y', time: 2n * SECOND, a: 2 }, 'north');
     expect(printed(await open.select([matcher('__name__=m')], ...FOREVER))).to.deep.equal(IN_ZONES);
     open.close();
@@ -61,7 +61,7 @@ describe('labels of samples', () => {
   it('are whole where such a query is the first to read a series file with the new one', async () => {
     const table = await rig.table('m');
     await rig.write(table, [{ host: 'x', time: SECOND, a: 1 }]);
-    const open = await store.open('public', CALL, NO_PLACE);
+    const open = await store.open('public', CALL, UNCOUNTED_SLOT);
     const wide = await withZone('m');
     await writeInZone(wide, { host: 'y', time: 2n * SECOND, a: 2 }, 'north');
     await rig.flush(wide);
@@ -73,7 +73,7 @@ describe('labels of samples', () => {
   it('are whole where queries by an older and a newer form of the table take turns', async () => {
     const table = await rig.table('m');
     await rig.write(table, [{ host: 'x', time: SECOND, a: 1 }]);
-    const older = await store.open('public', CALL, NO_PLACE);
+    const older = await store.open('public', CALL, UNCOUNTED_SLOT);
     const wide = await withZone('m');
     expect(await selectSamples(store, ['__name__=m'])).to.deep.equal(IN_ZONES.slice(0, 1));
     await writeInZone(wide, { host: 'y', time: 2n * SECOND, a: 2 }, 'north');

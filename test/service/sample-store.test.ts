@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
-import { printLabels } from '#services/querier/promql/labels';
+import { printLabels } from '#services/querier/series/labels';
 import type { SampleStore } from '#services/querier/samples/sample-store';
-import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import { failure } from '#test/support/failure';
 import { HurriedClock } from '#test/support/hurried-clock';
 import { FOREVER, matcher, openSamples, selectSamples } from '#test/support/sample-rig';
@@ -121,7 +121,7 @@ describe('SampleStore', () => {
       ['a', 'b'].map((host) => row(host, 1, 1)),
     );
     const all = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
-    const open = await store.open('public', CALL, NO_PLACE);
+    const open = await store.open('public', CALL, UNCOUNTED_SLOT);
     expect(await open.labelNames(all)).to.deep.equal(['__name__', 'host']);
     expect(await open.labelValues('host', all)).to.deep.equal(['a', 'b']);
     expect(await open.labelValues('__name__', all)).to.deep.equal(['m']);
@@ -147,7 +147,7 @@ describe('SampleStore', () => {
       clock,
     );
     cleanUps.push(() => opened.close());
-    const open = await opened.store.open('public', CALL, NO_PLACE);
+    const open = await opened.store.open('public', CALL, UNCOUNTED_SLOT);
     const query = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
     await open.labelNames(query);
     clock.turns = 0;
@@ -164,7 +164,7 @@ describe('SampleStore', () => {
       table,
       hosts.map((host) => row(host, 1, 1)),
     );
-    const open = await store.open('public', CALL, NO_PLACE);
+    const open = await store.open('public', CALL, UNCOUNTED_SLOT);
     const both = [[matcher('__name__=m')], [matcher('host=~host.*')]];
     const found = await open.series({ matcherSets: both, fromMs: FOREVER[0], toMs: FOREVER[1] });
     expect(found.map((labels) => labels.get('host')).sort()).to.deep.equal(hosts.sort());
@@ -175,7 +175,7 @@ describe('SampleStore', () => {
     const table = await rig.table('m');
     const hosts = async (fromSeconds: number, toSeconds: number): Promise<string[]> => {
       const query = { matcherSets: [[matcher('__name__=m')]], fromMs: fromSeconds * 1000, toMs: toSeconds * 1000 };
-      const open = await store.open('public', CALL, NO_PLACE);
+      const open = await store.open('public', CALL, UNCOUNTED_SLOT);
       try {
         const series = (await open.series(query)).map((labels) => labels.get('host'));
         expect(await open.labelValues('host', query)).to.deep.equal(series);
@@ -212,7 +212,7 @@ describe('SampleStore', () => {
     const lastMs = 1_763_800_000_997;
     await rig.write(table, [{ host: 'x', time: BigInt(lastMs) * MS, a: 1 }]);
     await rig.flush(table);
-    const open = await store.open('public', CALL, NO_PLACE);
+    const open = await store.open('public', CALL, UNCOUNTED_SLOT);
     const query = { matcherSets: [], fromMs: lastMs, toMs: lastMs + 1000 };
     expect(await open.labelValues('host', query)).to.deep.equal(['x']);
     open.close();
@@ -221,7 +221,7 @@ describe('SampleStore', () => {
   it('gives a query the same rows in each of its parts', async () => {
     const table = await rig.table('m');
     await rig.write(table, [row('x', 1, 1)]);
-    const open = await store.open('public', CALL, NO_PLACE);
+    const open = await store.open('public', CALL, UNCOUNTED_SLOT);
     const first = await open.select([matcher('__name__=m')], ...FOREVER);
     await rig.write(table, [row('x', 2, 2), row('new', 1, 1)]);
     await select(['__name__=m']);
@@ -245,7 +245,7 @@ describe('SampleStore', () => {
     for (const isFlushed of [false, true]) {
       if (isFlushed) await rig.flush(table);
       const abort = new AbortController();
-      const open = await opened.store.open('public', { ...CALL, signal: abort.signal }, NO_PLACE);
+      const open = await opened.store.open('public', { ...CALL, signal: abort.signal }, UNCOUNTED_SLOT);
       // Knows the rows by now, so that all turns to come are those of the series.
       await open.state([[matcher('__name__=m')]]);
       const before = clock.turns;
@@ -272,7 +272,7 @@ describe('SampleStore', () => {
       hosts.slice(0, 100).map((host) => row(host, 2, -1)),
     );
     const read = async (texts: readonly string[], [fromMs, toMs]: readonly [number, number]): Promise<string[]> => {
-      const open = await store.open('public', CALL, NO_PLACE);
+      const open = await store.open('public', CALL, UNCOUNTED_SLOT);
       const found: string[] = [];
       try {
         for await (const { labels, piece } of open.stored(texts.map(matcher), fromMs, toMs)) {

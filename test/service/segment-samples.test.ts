@@ -7,7 +7,7 @@ import { SegmentFiles } from '#services/querier/snapshot/segment-files';
 import { systemClock } from '#shared/clock/clock';
 import { openSandbox } from '#shared/duckdb/engine';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
-import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import { fieldsOf } from '#shared/schema/table-schema';
 import { LocalStore } from '#shared/segments/local-store';
 import { CALL, StorageRig } from '#test/support/storage-rig';
@@ -63,7 +63,7 @@ describe('SegmentSamples', () => {
     };
     const read = async (all: typeof segments): Promise<(number | undefined)[]> => {
       const columns = { value, histogram: undefined, start: undefined };
-      const found = await samples.pieces(table, wantedOf(all), columns, { call: CALL, place: NO_PLACE });
+      const found = await samples.pieces(table, wantedOf(all), columns, { call: CALL, slot: UNCOUNTED_SLOT });
       return found.map(([piece]) => piece?.values[0]);
     };
     for (const segment of segments) await read([segment]);
@@ -71,7 +71,7 @@ describe('SegmentSamples', () => {
     expect(await read(segments)).to.have.members([0, 1, 2, 3, 4]);
     expect(samples.keptCount).to.equal(1);
     const abort = AbortSignal.abort();
-    const gone = { call: { ...CALL, signal: abort }, place: NO_PLACE };
+    const gone = { call: { ...CALL, signal: abort }, slot: UNCOUNTED_SLOT };
     const columns = { value, histogram: undefined, start: 99 };
     await samples.pieces(table, wantedOf(segments), columns, gone).catch(() => undefined);
     expect(samples.keptCount).to.equal(1);

@@ -12,9 +12,9 @@ export function mixedBatch(): RowBatch {
       const field = builder.field(`${type}${i}`, type);
       // The first column has no nulls; the second is narrow.
       if (i > 0 && row % (i + 1) === 1) continue;
-      if (type === 'String' || type === 'Json')
+      if (type === 'String' || type === 'Json') {
         field.setBytes(row, Buffer.from(`"${'é'.repeat(row)}"`), 0, 2 * row + 2);
-      else if (type === 'Binary') field.setBytes(row, Buffer.from([row, 255]), 0, 2);
+      } else if (type === 'Binary') field.setBytes(row, Buffer.from([row, 255]), 0, 2);
       else if (type === 'UInt64') field.setBigInt(row, 18_446_744_073_709_551_615n - BigInt(row));
       else if (type === 'Boolean') field.setNumber(row, row & 1);
       else if (type.startsWith('Float')) field.setNumber(row, row / 3);

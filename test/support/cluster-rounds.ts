@@ -232,8 +232,9 @@ class Rounds {
       present.add(n);
     }
     for (const { from, to } of writer.acknowledged) {
-      for (let n = from; n < to; n++)
+      for (let n = from; n < to; n++) {
         invariant(present.has(n), `${where}: row ${n} of ${writer.name} was acknowledged and is lost`);
+      }
     }
   }
 
@@ -249,8 +250,9 @@ function tableOf({ kind }: Writer): string {
 /** Row `n` of a writer: its time and values follow from `n` alone. */
 function linesOf(writer: Writer, from: number, to: number): string {
   const lines: string[] = [];
-  for (let n = from; n < to; n++)
+  for (let n = from; n < to; n++) {
     lines.push(`${tableOf(writer)},host=${writer.name} n=${n}i,v=${valueOf(n)} ${timeOf(writer, n)}`);
+  }
   return lines.join('\n');
 }
 

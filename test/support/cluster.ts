@@ -184,8 +184,9 @@ export class Cluster extends HttpApi {
 
   async stop(): Promise<(number | null)[]> {
     const codes: (number | null)[] = [];
-    for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const)
+    for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const) {
       codes.push(...(await Promise.all(this.of(role).map((member) => member.stop()))));
+    }
     this.#close();
     return codes;
   }

@@ -29,9 +29,9 @@ export class HurriedClock implements Clock {
     return systemClock.sleep(delayMs, signal);
   }
 
-  async turn(): Promise<void> {
+  async yield(): Promise<void> {
     this.turns++;
     this.onTurn();
-    await systemClock.turn();
+    await systemClock.yield();
   }
 }

@@ -41,8 +41,8 @@ export class ManualClock implements Clock {
     });
   }
 
-  turn(): Promise<void> {
-    return systemClock.turn();
+  yield(): Promise<void> {
+    return systemClock.yield();
   }
 
   /** Moves time on; resolves when all timers up to then have run, and those that they set. */
@@ -54,7 +54,7 @@ export class ManualClock implements Clock {
       this.#waiting.delete(next);
       this.#nowMs = Math.max(this.#nowMs, next.atMs);
       next.run();
-      await systemClock.turn();
+      await systemClock.yield();
     }
     this.#nowMs = untilMs;
   }

@@ -3,8 +3,8 @@ import { MemoryWatch } from '#services/querier/run/memory-watch';
 import type { PromExtras } from '#services/querier/rpc/prom/extras';
 import { prom } from '#services/querier/rpc/prom';
 import { Evaluation, type PromLimits } from '#services/querier/rpc/prom/evaluation';
-import { compileMatcher } from '#services/querier/promql/matcher';
-import { compareBytes, type Labels } from '#services/querier/promql/labels';
+import { compileMatcher } from '#services/querier/series/matcher';
+import { compareBytes, type Labels } from '#services/querier/series/labels';
 import type { SampleSeries } from '#services/querier/promql/samples';
 import type {
   DatabaseSamples,

@@ -1,5 +1,5 @@
 import type { PromExtras } from '#services/querier/rpc/prom/extras';
-import { Labels } from '#services/querier/promql/labels';
+import { Labels } from '#services/querier/series/labels';
 
 import { startGatewayRig, type GatewayRig } from './gateway-rig.js';
 import { memoryQuerier, MemorySamples } from './memory-samples.js';

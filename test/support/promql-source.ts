@@ -1,9 +1,9 @@
 import { runQuery, type PromAnswer } from '#services/querier/promql/index';
 import type { SeriesSource } from '#services/querier/promql/env';
 import type { Histogram } from '#services/querier/promql/histogram/histogram';
-import { Labels, printLabels } from '#services/querier/promql/labels';
+import { Labels, printLabels } from '#services/querier/series/labels';
 import { Limits, type LimitOptions } from '#services/querier/promql/limits';
-import { compileMatcher } from '#services/querier/promql/matcher';
+import { compileMatcher } from '#services/querier/series/matcher';
 import type { SampleSeries } from '#services/querier/promql/samples';
 import { systemClock } from '#shared/clock/clock';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
-import type { LabelMatcher } from '#services/querier/promql/ast';
-import { printLabels } from '#services/querier/promql/labels';
+import type { LabelMatcher } from '#services/querier/series/matcher';
+import { printLabels } from '#services/querier/series/labels';
 import type { SampleSeries } from '#services/querier/promql/samples';
 import { SampleStore } from '#services/querier/samples/sample-store';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
@@ -12,7 +12,7 @@ import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
-import { NO_PLACE } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import { LocalStore } from '#shared/segments/local-store';
 
 import { KeptLog } from './quiet-log.js';
@@ -57,7 +57,7 @@ export async function selectSamples(
   texts: readonly string[],
   [fromMs, toMs]: readonly [number, number] = FOREVER,
 ): Promise<string[]> {
-  const open = await store.open('public', CALL, NO_PLACE);
+  const open = await store.open('public', CALL, UNCOUNTED_SLOT);
   try {
     return printed(await open.select(texts.map(matcher), fromMs, toMs));
   } finally {

@@ -18,8 +18,8 @@ import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { Evaluation } from '#services/querier/rpc/prom/evaluation';
 import { sql, type SqlDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
-import type { LogicalTables } from '#services/querier/sql/logical-table';
-import type { RowSink } from '#services/querier/sql/statements/statement';
+import type { LogicalTables } from '#services/querier/snapshot/logical-table';
+import type { RowSink } from '#services/querier/sql/run/statement';
 
 import { MemorySamples } from './memory-samples.js';
 
@@ -96,8 +96,9 @@ export class SqlBench {
       "TimeZone = 'UTC'",
       'enable_external_access = false',
       'lock_configuration = true',
-    ])
+    ]) {
       await connection.run(`SET ${setting}`);
+    }
     connection.closeSync();
     return new SqlBench(instance);
   }
@@ -220,16 +221,18 @@ export class SqlBench {
       createDatabase: ({ name, options, ifNotExists }) => {
         const exists = catalog.byName.has(name);
         if (exists && !ifNotExists) throw new AlmanacError('database_already_exists', 'exists');
-        if (!exists)
+        if (!exists) {
           catalog.byName.set(name, {
             database: { databaseId: catalog.byName.size + 1, name, options },
             tables: new Map(),
           });
+        }
         return Promise.resolve({ created: !exists, catalogVersion: ++catalog.version });
       },
       dropDatabase: ({ name, ifExists }) => {
-        if (!catalog.byName.delete(name) && !ifExists)
+        if (!catalog.byName.delete(name) && !ifExists) {
           throw new AlmanacError('database_not_found', `Database not found: ${name}`);
+        }
         return Promise.resolve({ dropped: true, catalogVersion: ++catalog.version, tables: [] });
       },
       createTable: async (request) => {

@@ -19,7 +19,7 @@ import { metadataIn, testFolder, type TestFolder } from './metadata.js';
 const call = ownCall('test');
 
 /** Rests end at once. */
-export const hastyClock: Clock = { ...systemClock, sleep: () => systemClock.turn() };
+export const hastyClock: Clock = { ...systemClock, sleep: () => systemClock.yield() };
 
 export const quietLog = openLog({
   filter: 'error',

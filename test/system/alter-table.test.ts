@@ -226,10 +226,11 @@ describe('ALTER TABLE', () => {
     expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[0]]);
     await almanac.rows("ALTER DATABASE d UNSET 'ttl'");
     expect(await almanac.rows('SELECT count(*) FROM d.t')).to.deep.equal([[1]]);
-    for (const key of ['append_mode', 'compaction.nothere'])
+    for (const key of ['append_mode', 'compaction.nothere']) {
       expect(await refused(`ALTER DATABASE d UNSET '${key}'`)).to.equal(
         `1004 Invalid unset database option, key: ${key}`,
       );
+    }
     expect(await refused("ALTER DATABASE d SET 'append_mode' = 'true'")).to.contain('Invalid set database option');
   });
 

@@ -171,9 +171,11 @@ describe('a cluster of processes', function () {
     cluster = await Cluster.start(folder(), { ingesters: 2, queriers: 2 });
     const running = cluster;
     await write(running, 0, 3000);
-    for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const)
-      for (const member of running.of(role))
+    for (const role of ['gateway', 'querier', 'ingester', 'metadata'] as const) {
+      for (const member of running.of(role)) {
         expect(await member.stop(), `${member.name}: ${member.stderr}`).to.equal(0);
+      }
+    }
     for (const member of running.members) member.start();
     await running.ready();
     expect(await count(running)).to.deep.equal([3000, 3000]);

@@ -19,8 +19,9 @@ describe('options of a database', function () {
       ['last', "WITH ('merge_mode' = 'last_row')"],
       ['filling', "WITH (merge_mode = 'last_non_null', append_mode = 'false')"],
       ['plain', "WITH (append_mode = 'false')"],
-    ])
+    ]) {
       await almanac.rows(`CREATE DATABASE ${name} ${options}`);
+    }
   });
 
   after(async () => {

@@ -151,8 +151,9 @@ describe('DELETE', function () {
       "starts_with(h, 'q')",
       "b NOT IN ('p', 'q', 'true')",
       'a IS NOT NULL AND FALSE',
-    ])
+    ]) {
       expect(await affected(`DELETE FROM typed WHERE ${none}`), none).to.equal(0);
+    }
     expect(await affected("DELETE FROM typed WHERE starts_with(h, 'x') OR (a = 7)::BOOLEAN")).to.equal(2);
     expect(await affected('DELETE FROM typed WHERE (true)')).to.equal(1);
   });
@@ -183,8 +184,9 @@ describe('DELETE', function () {
   it('says where a condition ends too early', async () => {
     await table('half');
     const end = [2000, 'Invalid SQL syntax: sql parser error: syntax error at end of input'];
-    for (const condition of ['h = ', "h = 'x' AND", 'a IN (1, 2) OR NOT', 'h = -- that'])
+    for (const condition of ['h = ', "h = 'x' AND", 'a IN (1, 2) OR NOT', 'h = -- that']) {
       expect(await fails(`DELETE FROM half WHERE ${condition}`), condition).to.deep.equal(end);
+    }
     expect(await fails('SHOW TABLES; DELETE FROM half WHERE h = ')).to.deep.equal(end);
     expect((await fails('DELETE FROM half WHERE (h = )'))[1]).to.contain('at or near ")"');
   });

@@ -75,8 +75,9 @@ describe('promtool and Grafana against a process', function () {
       { __name__: 'up', host: 'a' },
       { __name__: 'up', host: 'b' },
     ]);
-    for (const probe of ['metadata?limit=5', 'query_exemplars?query=up', 'rules', 'alerts', 'status/buildinfo'])
+    for (const probe of ['metadata?limit=5', 'query_exemplars?query=up', 'rules', 'alerts', 'status/buildinfo']) {
       expect(await data(almanac.get(`${path}/${probe}`)), probe).to.be.an.instanceOf(Object);
+    }
     const missing = await almanac.get(`${path}/query?query=up&db=nowhere`);
     expect(missing.text).to.contain('"result":[]},"warnings":["Database not found: nowhere"]');
   });

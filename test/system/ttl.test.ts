@@ -121,8 +121,9 @@ describe('rows with a time to live', () => {
       "CREATE TABLE d.own (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl = 'forever')",
     );
     await almanac.rows('CREATE TABLE d.its (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
-    for (const table of ['own', 'its'])
+    for (const table of ['own', 'its']) {
       await almanac.rows(`INSERT INTO d.${table} VALUES ('a', 1, ${Date.now() - 2 * HOUR_MS})`);
+    }
     expect(await hosts('d.own')).to.deep.equal(['a']);
     expect(await hosts('d.its')).to.deep.equal([]);
   });

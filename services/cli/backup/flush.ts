@@ -2,7 +2,7 @@ import type { LoggedPosition } from '#services/ingester/index';
 import type { CatalogFile, CatalogRegion } from '#services/metadata/index';
 import type { Clock } from '#shared/clock/clock';
 
-import { CommandFailure, EXIT } from '../commands/command.js';
+import { CommandFailure, EXIT } from '../command.js';
 import type { Connection } from '../sql/connection.js';
 
 /** Flushes that the server is asked for at once; it runs two. */

@@ -6,7 +6,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 import { BACKUP_LIST } from '#shared/node/startable-folder';
 
-import { CommandFailure, EXIT } from '../commands/command.js';
+import { CommandFailure, EXIT } from '../command.js';
 
 /** Where a data folder, and so a backup, has its catalog and its segments. */
 export const CATALOG_FILE = 'metadata/almanac.db';

@@ -4,7 +4,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { errorCode } from '#shared/fs/node-file-system';
 import { realPathOf } from '#shared/fs/real-path';
 
-import { CommandFailure, EXIT } from '../commands/command.js';
+import { CommandFailure, EXIT } from '../command.js';
 
 /** @throws `CommandFailure` if one folder is the other or lies in it, links followed. They need not exist. */
 export async function checkApart(source: string, target: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { LOCK_FILE, lockFolder } from '#shared/fs/folder-lock';
 import { markRestore, RESTORE_MARK, unmarkRestore } from '#shared/node/unfinished-restore';
 
-import { CommandFailure, EXIT } from '../commands/command.js';
+import { CommandFailure, EXIT } from '../command.js';
 import { CATALOG_FILE, readList, STORE_FOLDER, type BackupList } from './list.js';
 import { checkApart, checkEmpty, makeDurably } from './places.js';
 import { removeFiles, syncFile, takeFiles } from './take-files.js';

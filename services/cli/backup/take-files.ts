@@ -93,8 +93,9 @@ function compare(found: PublishedFile, { bytes, crc32c }: BackupFile, path: stri
 function foldersOf(files: readonly BackupFile[], root: string): string[] {
   const folders = new Set([root]);
   for (const { path } of files) {
-    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) {
       folders.add(`${root}/${path.slice(0, at)}`);
+    }
   }
   return [...folders].sort((a, b) => a.length - b.length);
 }

@@ -5,7 +5,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
 import { LocalStore } from '#shared/segments/local-store';
 
-import { CommandFailure, EXIT } from '../commands/command.js';
+import { CommandFailure, EXIT } from '../command.js';
 import type { Connection } from '../sql/connection.js';
 import { flushUpTo, isBehind } from './flush.js';
 import { CATALOG_FILE, STORE_FOLDER, writeList, type BackupFile } from './list.js';
@@ -137,8 +137,9 @@ async function holdFiles({ dataFolder, fs, clock }: BackupOptions): Promise<() =
   for (;;) {
     const release = store.tryHold();
     if (release !== undefined) return release;
-    if (clock.monotonicMs() > untilMs)
+    if (clock.monotonicMs() > untilMs) {
       throw new CommandFailure(EXIT.failed, `error: another backup of "${dataFolder}" is under way`);
+    }
     await clock.sleep(HOLD_REST_MS);
   }
 }

@@ -4,7 +4,7 @@ import { BACKUP_LIST } from '#shared/node/startable-folder';
 import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
 
 import { CATALOG_FILE, readList, STORE_FOLDER } from '../backup/list.js';
-import { CommandFailure } from '../commands/command.js';
+import { CommandFailure } from '../command.js';
 import type { Report } from './report.js';
 
 const REMEDY =

@@ -41,8 +41,9 @@ function seriesFaults({ seriesFiles, segments }: RegionManifest): ManifestFault[
     next = sidLast + 1;
   }
   for (const { path, sidLast } of segments) {
-    if (sidLast >= next)
+    if (sidLast >= next) {
       faults.push({ path, what: `has rows of series ${sidLast}, the last one defined is ${next - 1}` });
+    }
   }
   return faults;
 }

@@ -11,7 +11,7 @@ import { onDisk } from '../backup/disk-error.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { serverUrl } from '../server-url.js';
 import { Connection } from '../sql/connection.js';
-import { EXIT, type CliCommand } from './command.js';
+import { EXIT, type CliCommand } from '../command.js';
 
 interface BackupFlags extends ConfigFlagValues {
   readonly host?: string;

@@ -4,7 +4,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { CheckOutput } from '../check/output.js';
 import { configFileOption, loadConfigFor } from '../config-flags.js';
-import { CommandFailure, EXIT, type CliCommand, type CommandContext } from './command.js';
+import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../command.js';
 
 interface CheckOptions {
   readonly configFile?: string;

@@ -4,7 +4,7 @@ import { printConfig, printDefaults } from '#shared/config/print';
 import { ROLES, type Role } from '#shared/config/role';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
-import { EXIT, type CliCommand } from './command.js';
+import { EXIT, type CliCommand } from '../command.js';
 
 interface PrintOptions extends ConfigFlagValues {
   readonly role: Role;

@@ -5,7 +5,7 @@ import { ROLES, type Role } from '#shared/config/role';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { serverUrl } from '../server-url.js';
-import { CommandFailure, EXIT, type CliCommand, type CommandContext } from './command.js';
+import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../command.js';
 
 /** Less than the 3 s after which a container's probe is ended, so that the reason is told. */
 const TIMEOUT_MS = 2_500;

@@ -1,6 +1,6 @@
 import { backup } from './backup.js';
 import { check } from './check.js';
-import type { CliCommand } from './command.js';
+import type { CliCommand } from '../command.js';
 import { config } from './config.js';
 import { health } from './health.js';
 import { restore } from './restore.js';

@@ -4,7 +4,7 @@ import { nodeFileSystem } from '#shared/fs/node-file-system';
 
 import { onDisk } from '../backup/disk-error.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
-import { EXIT, type CliCommand } from './command.js';
+import { EXIT, type CliCommand } from '../command.js';
 
 interface RestoreFlags extends ConfigFlagValues {
   readonly link: boolean;

@@ -3,7 +3,7 @@ import { Argument } from 'commander';
 import type { Role } from '#shared/config/role';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
-import type { CliCommand } from './command.js';
+import type { CliCommand } from '../command.js';
 
 interface ServerText {
   readonly description: string;

@@ -7,7 +7,7 @@ import { Connection } from '../sql/connection.js';
 import { OUTPUTS, runStatement, type Output } from '../sql/run-statement.js';
 import { runShell } from '../sql/shell.js';
 import { splitStatements } from '../sql/statements.js';
-import { CommandFailure, EXIT, type CliCommand, type CommandContext } from './command.js';
+import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../command.js';
 
 interface SqlOptions {
   readonly host: string;

@@ -1,7 +1,7 @@
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 
 import { versionText } from '../version-text.js';
-import { EXIT, type CliCommand } from './command.js';
+import { EXIT, type CliCommand } from '../command.js';
 
 export const version: CliCommand = {
   name: 'version',

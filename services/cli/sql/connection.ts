@@ -1,4 +1,4 @@
-import { CommandFailure, EXIT } from '../commands/command.js';
+import { CommandFailure, EXIT } from '../command.js';
 
 export interface ConnectionOptions {
   /** `http://127.0.0.1:4000` */

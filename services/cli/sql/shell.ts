@@ -6,7 +6,7 @@ import { systemClock } from '#shared/clock/clock';
 import type { Environment } from '#shared/config/env';
 import { appendPrivateText, readTextFile } from '#shared/fs/text-file';
 
-import { CommandFailure, type CommandContext } from '../commands/command.js';
+import { CommandFailure, type CommandContext } from '../command.js';
 import type { Connection } from './connection.js';
 import { runStatement, type Output } from './run-statement.js';
 import { splitStatements } from './statements.js';

@@ -214,7 +214,7 @@ async function decodeInSlices(decoding: Decoding, clock: Clock, { signal }: Call
   let turnMs = clock.monotonicMs();
   while (!decoding.decode(SLICE_BYTES)) {
     if (clock.monotonicMs() - turnMs < TURN_MS) continue;
-    await clock.turn();
+    await clock.yield();
     signal.throwIfAborted();
     turnMs = clock.monotonicMs();
   }

@@ -91,9 +91,9 @@ export class Lifecycle {
     if (error.httpStatus < 500 || code === 'cancelled') return;
     const fields = { requestId: context.requestId, route: context.route, code, reason: message };
     const { log } = this.#options;
-    if (code === 'internal' || code === 'unknown')
+    if (code === 'internal' || code === 'unknown') {
       log.error({ ...fields, error: error.cause ?? error }, 'request failed');
-    else log.warn(fields, 'request failed');
+    } else log.warn(fields, 'request failed');
   }
 
   #route(context: RequestContext, listener: ListenerKind): void {

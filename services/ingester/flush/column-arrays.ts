@@ -35,7 +35,7 @@ export async function planColumns({ batches }: Generation, slices: Slices): Prom
   const plan = new Map<number, FieldPlan>();
   for (const { batch } of batches) {
     for (const column of batch.columns) note(plan, column, batch.rowCount);
-    if (slices.isOver(batch.columns.length)) await slices.turn();
+    if (slices.isOver(batch.columns.length)) await slices.yield();
   }
   return plan;
 }

@@ -204,7 +204,7 @@ class Attempt {
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
     try {
       const rows = { from, to, cells: cellsOf(this.#held) };
-      await appendRows(writer, columns, rows, () => this.#deps.clock.turn());
+      await appendRows(writer, columns, rows, () => this.#deps.clock.yield());
     } finally {
       writer.close();
     }
@@ -219,7 +219,7 @@ class Attempt {
     await this.#make(this.#seriesRelation, seriesColumns(table));
     const writer = await ChunkWriter.open(this.#connection, this.#seriesRelation);
     try {
-      await fillSeries(writer, table, unpublishedRun(registry, from, to), () => this.#deps.clock.turn());
+      await fillSeries(writer, table, unpublishedRun(registry, from, to), () => this.#deps.clock.yield());
     } finally {
       writer.close();
     }

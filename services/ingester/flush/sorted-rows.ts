@@ -74,7 +74,7 @@ export class WindowRows {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
         count(held, this.#order, insideOf(held, this.#window, run), run, counts);
-        if (this.#slices.isOver(run.to - run.from)) await this.#slices.turn();
+        if (this.#slices.isOver(run.to - run.from)) await this.#slices.yield();
       }
     }
     return counts;
@@ -104,7 +104,7 @@ export class WindowRows {
       else part.end = order.keep(from, to);
       const sid = this.#order?.sids[place] ?? place;
       arrays.setSeries(sid, this.#order?.metrics[sid], begin, part.end);
-      if (this.#slices.isOver(to - from)) await this.#slices.turn();
+      if (this.#slices.isOver(to - from)) await this.#slices.yield();
     }
     await this.#eachChosen({ next, length: slice.length, places: order?.places }, (held, chosen) => {
       arrays.put(held.batch, chosen);
@@ -117,7 +117,7 @@ export class WindowRows {
   async #placeInTime(order: TimeOrder, from: number, to: number, part: PlacedSoFar): Promise<void> {
     order.begin(from, to, part.end);
     const work = Math.min(to - from, STEP_ROWS);
-    while (!order.step()) if (this.#slices.isOver(work)) await this.#slices.turn();
+    while (!order.step()) if (this.#slices.isOver(work)) await this.#slices.yield();
     part.end = order.end;
   }
 
@@ -150,7 +150,7 @@ export class WindowRows {
       for (const run of runsOf(held)) {
         choose(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, chosen);
         const work = chosen.count > 0 ? use(held, chosen) : 0;
-        if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.turn();
+        if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.yield();
       }
     }
   }

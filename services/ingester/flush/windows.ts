@@ -66,7 +66,7 @@ export async function windowsOf(generation: Generation, length: bigint, clock: C
       present = { from: number * length, to: (number + 1n) * length };
       numbers.add(number);
     }
-    await clock.turn();
+    await clock.yield();
   }
   const hasDeletions = generation.batches.some(({ batch }) => hasOps(batch.columns));
   return chooseWindows([...numbers], length, hasDeletions ? WINDOWS_MAX_OF_DELETIONS : WINDOWS_MAX);

@@ -79,8 +79,9 @@ export class AppliedIds {
   adopt(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (view.getUint32(0, true) !== FORMAT)
+    if (view.getUint32(0, true) !== FORMAT) {
       throw new AlmanacError('storage_unavailable', 'batch ids of a region have an unknown format');
+    }
     const incarnationCount = view.getUint32(4, true);
     let at = 8;
     for (let i = 0; i < incarnationCount; i++) {

@@ -71,7 +71,7 @@ export class Compactor {
   }
 
   /** Makes the merges that are due, the regions in turn. */
-  async turn(): Promise<void> {
+  async runOnce(): Promise<void> {
     const { regions, signal, log, metrics } = this.#options;
     for (const region of [...regions.open]) {
       for (;;) {

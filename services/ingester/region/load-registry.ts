@@ -84,8 +84,9 @@ async function loadMetricNames(connection: DuckDBConnection, source: string, met
     const chunk = await result.fetchChunk();
     if (chunk === null || chunk.rowCount === 0) return;
     const names = chunk.getColumnVector(0);
-    for (const [row, metric] of chunk.getColumnValues(1).entries())
+    for (const [row, metric] of chunk.getColumnValues(1).entries()) {
       metrics.loadName(textAt(names, row) ?? '', Number(metric));
+    }
   }
 }
 

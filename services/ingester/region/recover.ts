@@ -17,7 +17,7 @@ import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
 import type { Flusher } from './flusher.js';
 import type { KeptIds } from './kept-ids.js';
-import type { Region, Turn } from './region.js';
+import type { Region, SequenceGrant } from './region.js';
 import type { Regions } from './regions.js';
 import type { Triggers } from './triggers.js';
 
@@ -156,7 +156,11 @@ function endOf({ sequenceFrom, rowCount }: LogRecord): bigint {
 }
 
 /** Gives the batch its numbers again. Rows of series whose definitions were lost with a damaged record are left out. */
-function retake(region: Region, record: LogRecord, { log, mode }: RecoverOptions): { batch: RowBatch; turn: Turn } {
+function retake(
+  region: Region,
+  record: LogRecord,
+  { log, mode }: RecoverOptions,
+): { batch: RowBatch; turn: SequenceGrant } {
   const { sequenceFrom, firstSid } = record;
   const definitions = decodeDefinitions(record.definitions);
   const batch = decodeRowBatch(record.batch.slice());

@@ -14,7 +14,7 @@ import { DefinitionsInTurn } from './definitions-in-turn.js';
 import { RowKeys } from './row-keys.js';
 
 /** What a batch got in `Region.take`: numbers for its rows and series. */
-export interface Turn {
+export interface SequenceGrant {
   readonly sequenceFrom: bigint;
   readonly sequenceTo: bigint;
   /** Series number of each entry of the batch's list. */
@@ -137,7 +137,7 @@ export class Region {
    *
    * @throws `invalid_arguments` if a definition contradicts the one that is there.
    */
-  take(batch: RowBatch, definitions: readonly SeriesDefinition[]): Turn | { readonly unknown: number[] } {
+  take(batch: RowBatch, definitions: readonly SeriesDefinition[]): SequenceGrant | { readonly unknown: number[] } {
     const halves = new Uint32Array(batch.tsids.buffer, batch.tsids.byteOffset, batch.tsids.length * 2);
     const defined = new DefinitionsInTurn(definitions);
     const sids = new Uint32Array(batch.tsids.length);
@@ -179,7 +179,7 @@ export class Region {
   retake(
     { batch, sequenceFrom, firstSid, definitions }: KeptBatch,
     isWhole: boolean,
-  ): Turn | { readonly unknown: readonly number[] } {
+  ): SequenceGrant | { readonly unknown: readonly number[] } {
     invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
     if (sequenceFrom > this.#lastTaken && isWhole) throw this.#incomplete(sequenceFrom);
     for (const [i, { tsid, tags }] of definitions.entries()) {
@@ -211,7 +211,7 @@ export class Region {
    *
    * Where a field has got another type, rows of both come for a while: those of each type are flushed by themselves.
    */
-  put(batch: RowBatch, turn: Turn, admittedBytes: number): void {
+  put(batch: RowBatch, turn: SequenceGrant, admittedBytes: number): void {
     invariant(
       turn.sequenceFrom >= this.#open.sequenceTo,
       `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,

@@ -60,7 +60,7 @@ async function checkDefinitions(table: Table, definitions: readonly SeriesDefini
       if (isTextTag && !isUtf8(value)) throw malformed(table, tsid, `takes only UTF-8 in tag column ${columnId}`);
       before = columnId;
     }
-    if (slices.isOver(1)) await slices.turn();
+    if (slices.isOver(1)) await slices.yield();
   }
 }
 

@@ -14,6 +14,7 @@ export function checkRegionIds(regionIds: readonly number[]): void {
     const text = `a call names at most ${REGIONS_MAX} regions, not ${regionIds.length}`;
     throw new AlmanacError('invalid_arguments', text);
   }
-  if (new Set(regionIds).size < regionIds.length)
+  if (new Set(regionIds).size < regionIds.length) {
     throw new AlmanacError('invalid_arguments', 'a call names each region once');
+  }
 }

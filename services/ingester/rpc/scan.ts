@@ -64,8 +64,9 @@ async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, ca
 
 function read(region: Region, asked: ScanRegion, incarnation: bigint): Reading {
   const { regionId, manifest, registry, generations } = region;
-  if (asked.watermark < manifest.watermark || asked.manifestVersion < manifest.version)
+  if (asked.watermark < manifest.watermark || asked.manifestVersion < manifest.version) {
     return { regionId, newerManifest: manifest };
+  }
   // Series of published numbers are read from series files.
   const has = asked.haveIncarnation === incarnation ? asked.haveSeries : 0;
   const seriesFrom = Math.max(registry.publishedCount, has);
@@ -109,8 +110,9 @@ function* partsOf(reading: Reading): Generator<ScanPart> {
   for (let from = 0; from < tags.length;) {
     const definitions: SeriesDefinition[] = [];
     const to = from + countWithin(tags, from);
-    for (let i = from; i < to; i++)
+    for (let i = from; i < to; i++) {
       definitions.push({ tsid: region.registry.tsidOf(seriesFrom + i), tags: tags.at(i) });
+    }
     const range = { seriesFrom: seriesFrom + from, seriesTo: seriesFrom + to };
     yield { ...NO_PART, regionId, ...range, definitions: encodeDefinitions(definitions) };
     from = to;

@@ -15,7 +15,7 @@ import { rowsOutside } from '#shared/write/times';
 
 import type { Ingester } from '../ingester.js';
 import { objectCharge } from '../memtable/object-bytes.js';
-import { notHere, type Region, type Turn } from '../region/region.js';
+import { notHere, type Region, type SequenceGrant } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
 import { readDefinitions } from './check-definitions.js';
 
@@ -75,8 +75,9 @@ const BATCH_ID_BYTES = 16;
 
 /** What the log could not take must be refused before anything got a number. */
 function checkForm({ batchId, batch }: WriteRequest): void {
-  if (batchId.length !== BATCH_ID_BYTES || batch.length % 8 !== 0)
+  if (batchId.length !== BATCH_ID_BYTES || batch.length % 8 !== 0) {
     throw new AlmanacError('invalid_arguments', 'a batch has an id of 16 bytes, and a length that is a multiple of 8');
+  }
 }
 
 /** What the table could not take must be refused before it is in the log: it would fail every flush. */
@@ -94,8 +95,9 @@ function checkBatch({ table, regionId }: Region, { rowCount, columns, times }: R
   for (const { columnId, type } of columns) {
     const column = byId.get(columnId);
     // The sender has not heard of it; as with a table that is gone, it asks metadata and tries again.
-    if (column === undefined)
+    if (column === undefined) {
       throw new AlmanacError('table_not_found', `column ${columnId} of table "${table.name}" was dropped`);
+    }
     // Nor of another type, but rows of a former one are as good: other regions may have taken theirs already.
     if (typesFrom(column, type) !== undefined) continue;
     throw new AlmanacError('invalid_arguments', `table "${table.name}" has no column ${columnId} of type ${type}`);
@@ -141,7 +143,7 @@ function isRepeated(ingester: Ingester, region: Region, request: WriteRequest): 
 interface Taken {
   readonly request: WriteRequest;
   readonly batch: RowBatch;
-  readonly turn: Turn;
+  readonly turn: SequenceGrant;
   readonly bytes: number;
 }
 

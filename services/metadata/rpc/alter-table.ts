@@ -47,10 +47,12 @@ function checkMayAppend(catalog: Catalog, { name, regions }: Table): void {
   const remedy = 'merge its segments before, with ADMIN compact_table';
   for (const { regionId } of regions) {
     const { segments } = catalog.manifest(regionId);
-    if (segments.some(({ hasOps }) => hasOps))
+    if (segments.some(({ hasOps }) => hasOps)) {
       throw new AlmanacError('invalid_arguments', `table "${name}" has deleted rows on its disk: ${remedy}`);
-    if (haveVersions(segments))
+    }
+    if (haveVersions(segments)) {
       throw new AlmanacError('invalid_arguments', `table "${name}" may have replaced rows on its disk: ${remedy}`);
+    }
   }
 }
 
@@ -62,8 +64,9 @@ function checkColumns({ name: table, columns: before, options }: Table, columns:
     if (id === 0 && kind !== 'time') continue;
     const known = byId.get(id);
     const isSame = known?.kind === kind && !named.has(id);
-    if (!isSame || (known.type !== type && !mayChange(known, type, options)))
+    if (!isSame || (known.type !== type && !mayChange(known, type, options))) {
       throw new AlmanacError('invalid_arguments', `column "${name}" of table "${table}" cannot be changed so`);
+    }
     named.add(id);
   }
   for (const { id, name, kind } of before) {

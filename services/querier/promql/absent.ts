@@ -1,6 +1,6 @@
-import type { LabelMatcher } from './ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
 import { newSeries, type Env } from './env.js';
-import { Labels, METRIC_NAME } from './labels.js';
+import { Labels, METRIC_NAME } from '../series/labels.js';
 import { hasSamples, setFloat } from './samples.js';
 import type { Value } from './value.js';
 

@@ -5,7 +5,7 @@ import { bottomk, limitk, limitRatio, topk, type GroupPicker } from './aggregati
 import { count, group, max, min, quantile, stddev, stdvar } from './aggregations/statistics.js';
 import { avg, sum } from './aggregations/sum-avg.js';
 import { newSeries, SERIES_WORK, type Env } from './env.js';
-import { METRIC_NAME, type Labels, NO_LABELS } from './labels.js';
+import { METRIC_NAME, type Labels, NO_LABELS } from '../series/labels.js';
 import { numberText } from './print.js';
 import { hasSamples, type StepSeries } from './samples.js';
 
@@ -25,13 +25,14 @@ export async function aggregate(
   if (expr.op === 'quantile') warnOfQuantiles(call, param ?? new Float64Array(0));
   const picker = PICKERS[expr.op];
   // What is wrong with the parameter is told even of nothing.
-  if (picker !== undefined && vector.length === 0)
+  if (picker !== undefined && vector.length === 0) {
     await picker({ labels: NO_LABELS, series: [], isNameDropped: false }, call);
+  }
   const groups = await groupsOf(vector, grouping(expr), env);
   if (picker !== undefined) {
     const picked: StepSeries[] = [];
     for (const one of groups) {
-      if (env.limits.isDue) await env.limits.turn();
+      if (env.limits.isDue) await env.limits.yield();
       for (const series of await picker(one, call)) picked.push(series);
     }
     return picked;
@@ -41,7 +42,7 @@ export async function aggregate(
     const result = newSeries(one.labels, env, one.isNameDropped);
     const running = REDUCERS[expr.op](one, result, call);
     if (running !== undefined) await running;
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     if (hasSamples(result)) found.push(result);
   }
   return found;
@@ -65,7 +66,7 @@ async function groupsOf(
   const groups = new Map<string, { labels: Labels; series: StepSeries[]; isNameDropped: boolean }>();
   for (const series of vector) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const labels = labelsOf(series.labels);
     let one = groups.get(labels.key);
     if (one === undefined) {

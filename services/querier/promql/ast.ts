@@ -1,4 +1,5 @@
 /** Shapes of a parsed PromQL expression. Offsets count UTF-16 units of the query text. */
+import type { LabelMatcher } from '../series/matcher.js';
 
 export type ValueType = 'scalar' | 'string' | 'vector' | 'matrix';
 
@@ -6,14 +7,6 @@ export type ValueType = 'scalar' | 'string' | 'vector' | 'matrix';
 export interface Span {
   readonly start: number;
   readonly end: number;
-}
-
-export type MatchOperator = '=' | '!=' | '=~' | '!~';
-
-export interface LabelMatcher {
-  readonly name: string;
-  readonly op: MatchOperator;
-  readonly value: string;
 }
 
 export interface NumberLiteral extends Span {

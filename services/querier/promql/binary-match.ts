@@ -4,7 +4,7 @@ import { arithmeticOf, isArithmetic, keepsName } from './arithmetic.js';
 import type { BinaryExpr, VectorMatching } from './ast.js';
 import { applySamples, putSample, sampleAt, type Sample } from './binary-samples.js';
 import { newSeries, SERIES_WORK, type Env } from './env.js';
-import { printLabels, type Labels } from './labels.js';
+import { printLabels, type Labels } from '../series/labels.js';
 import { after } from './limits.js';
 import type { MatchGroup } from './matching.js';
 import { FLOAT, hasSamples, NONE, type MutableSeries, type StepSeries } from './samples.js';
@@ -26,7 +26,7 @@ export class MatchResults {
     const found: StepSeries[] = [];
     for (const series of this.#series.values()) {
       limits.spend(1 + steps);
-      if (limits.isDue) await limits.turn();
+      if (limits.isDue) await limits.yield();
       if (hasSamples(series)) found.push(series);
     }
     return found;

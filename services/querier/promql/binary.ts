@@ -23,7 +23,7 @@ export async function vectorScalarBinary(
   const dropsName = !keepsName(expr.op, expr.isBool);
   const results: StepSeries[] = [];
   for (const series of vector) {
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     const result = newSeries(series.labels, env, series.isNameDropped || dropsName);
     if (dropsName && series.histograms === undefined) applyFloats(expr, series, scalar, isSwapped, result);
     else applyEach(expr, series, scalar, isSwapped, result, env);
@@ -72,7 +72,7 @@ export async function vectorBinary(
   const areBothThere = bothPresent(await presence(lhs, env), await presence(rhs, env));
   const isFilled = fillLeft !== undefined || fillRight !== undefined;
   for (const group of groups) {
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     const matching = new GroupMatch(expr, group, results, env).run(isFilled ? undefined : areBothThere);
     if (matching !== undefined) await matching;
   }
@@ -93,18 +93,18 @@ async function setBinary(
   const { steps, limits } = env;
   const kept = new Map<StepSeries, StepSeries | undefined>();
   for (const group of groups) {
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const left = presence(group.lhs, env);
     const isLeft = left instanceof Promise ? await left : left;
     const right = presence(group.rhs, env);
     const isRight = right instanceof Promise ? await right : right;
     for (const series of group.lhs) {
-      if (limits.isDue) await limits.turn();
+      if (limits.isDue) await limits.yield();
       limits.spend(SERIES_WORK + steps);
       kept.set(series, op === 'or' ? series : masked(series, isRight, op === 'and' ? 1 : 0));
     }
     for (const series of group.rhs) {
-      if (limits.isDue) await limits.turn();
+      if (limits.isDue) await limits.yield();
       limits.spend(SERIES_WORK + steps);
       kept.set(series, op === 'or' ? masked(series, isLeft, 0) : undefined);
     }

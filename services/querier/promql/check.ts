@@ -1,5 +1,5 @@
 import { typeOf, type BinaryExpr, type Call, type Expr, type ValueType, type VectorSelector } from './ast.js';
-import { matchesEmpty } from './matcher.js';
+import { matchesEmpty } from '../series/matcher.js';
 import { parseError } from './parse-error.js';
 
 /** Words for types in errors. */

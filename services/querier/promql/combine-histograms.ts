@@ -31,7 +31,7 @@ export async function combineHistograms(
   let finite = 1;
   for (const histogram of histograms.slice(1)) {
     limits.spend(HISTOGRAM_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     all.add(histogram);
     if (!all.isInfinite && finite > 0) finite++;
     else if (isMean) break;
@@ -50,7 +50,7 @@ async function incrementalMean(histograms: readonly Histogram[], finite: number,
   mean.scale(1 / finite);
   for (let n = finite + 1; n <= histograms.length; n++) {
     limits.spend(HISTOGRAM_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     mean.scale((n - 1) / n);
     mean.add(histograms[n - 1], 1, n);
   }

@@ -1,6 +1,7 @@
 import type { Annotations } from './annotations.js';
-import type { LabelMatcher, VectorSelector } from './ast.js';
-import type { Labels } from './labels.js';
+import type { VectorSelector } from './ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
+import type { Labels } from '../series/labels.js';
 import type { Limits } from './limits.js';
 import type { MutableSeries, SampleSeries } from './samples.js';
 import type { Slabs } from './slabs.js';

@@ -20,7 +20,7 @@ import { mapCounts, type Histogram } from './histogram/histogram.js';
 import { sampleSize } from './histogram/size.js';
 import { addInfo } from './info.js';
 import { isStepInvariant } from './invariant-steps.js';
-import { NO_LABELS } from './labels.js';
+import { NO_LABELS } from '../series/labels.js';
 import { inPieces } from './pieces.js';
 import {
   hasSamples,
@@ -194,7 +194,7 @@ async function overWindows(
   for (const series of samples) {
     if (series.times.length === 0) continue;
     limits.spend(series.times.length);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const result = newSeries(series.labels, context.env, series.isNameDropped === true || !keepsName);
     const filling = fillWindows(windows, series, limits);
     if (filling !== undefined) await filling;
@@ -212,7 +212,7 @@ async function absentOverTime(expr: Call, env: Env): Promise<Value> {
   const windows = await windowsAt(shift, rangeMs, env);
   for (const one of samples) {
     env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     await fillWindows(windows, one, env.limits);
     await env.limits.inTurns(env.steps, (from, to) => {
       for (let step = from; step < to; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
@@ -285,7 +285,7 @@ async function negated(value: Value, env: Env): Promise<Value> {
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((x) => -x) };
   const series: StepSeries[] = [];
   for (const one of vectorOf(value)) {
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     const result = newSeries(one.labels, env, true);
     for (let step = 0; step < one.kinds.length; step++) {
       if (one.kinds[step] === NONE) continue;

@@ -59,7 +59,7 @@ export async function extendedFunction(
   const result = newSeries(series.labels, env, true);
   const points = await Points.of(series, env);
   for (let step = 0; step < env.steps; step++) {
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     const endMs = referenceMs(selector, env, step);
     const startMs = endMs - rangeMs;
     const near = points.between(startMs - env.lookbackMs, endMs + (selector.isSmoothed ? env.lookbackMs : 0));
@@ -244,7 +244,7 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
     const result = newSeries(series.labels, env, false);
     const points = await Points.of(series, env);
     for (let step = 0; step < env.steps; step++) {
-      if (env.limits.isDue) await env.limits.turn();
+      if (env.limits.isDue) await env.limits.yield();
       const atMs = referenceMs(selector, env, step);
       const near = points.between(atMs - env.lookbackMs, atMs + env.lookbackMs);
       const before = lastIndex(near, atMs);

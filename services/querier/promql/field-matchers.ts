@@ -1,7 +1,7 @@
 import type { Slices } from '#shared/clock/slices';
 
-import type { LabelMatcher } from './ast.js';
-import { compileMatcher, passing } from './matcher.js';
+import type { LabelMatcher } from '../series/matcher.js';
+import { compileMatcher, passing } from '../series/matcher.js';
 
 /** The label that names a field of a table with several. */
 export const FIELD_LABEL = '__field__';

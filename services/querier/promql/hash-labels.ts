@@ -1,4 +1,4 @@
-import type { Labels } from './labels.js';
+import type { Labels } from '../series/labels.js';
 
 /**
  * A number in [0, 1) that follows from the labels: their FNV-1a hash of 64 bits over 2^64, mixed so that names that differ

@@ -6,7 +6,7 @@ import { SERIES_WORK, type Env, type SeriesSource } from './env.js';
 import { evaluate, evaluateSubquery } from './eval.js';
 import { extendedPoints, isExtended, loadExtended } from './extended.js';
 import { SIGNATURES } from './functions/signatures.js';
-import { compareLabels } from './labels.js';
+import { compareLabels } from '../series/labels.js';
 import type { Limits } from './limits.js';
 import { withoutDroppedNames, withoutDroppedSampleNames } from './merge-series.js';
 import { parseQuery, type Dialect } from './parse.js';
@@ -127,7 +127,7 @@ async function matrixOf(expr: Expr, env: Env): Promise<SampleSeries[]> {
     const series = await loadExtended(range, env);
     const matrix: SampleSeries[] = [];
     for (const one of series) {
-      if (env.limits.isDue) await env.limits.turn();
+      if (env.limits.isDue) await env.limits.yield();
       const points = await extendedPoints(one, range, env);
       const times = Float64Array.from(points, ({ timeMs }) => timeMs);
       const values = Float64Array.from(points, ({ value }) => Number(value));
@@ -143,7 +143,7 @@ async function inWindows(all: readonly SampleSeries[], windows: Windows, { limit
   const matrix: SampleSeries[] = [];
   for (const one of all) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const filling = fillWindows(windows, one, limits);
     if (filling !== undefined) await filling;
     matrix.push(...inWindow(one, windows));

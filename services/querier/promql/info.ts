@@ -2,10 +2,11 @@ import { RE2JS } from 're2js';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Call, Expr, LabelMatcher, VectorSelector } from './ast.js';
+import type { Call, Expr, VectorSelector } from './ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
 import { newSeries, SERIES_WORK, type Env } from './env.js';
-import { METRIC_NAME, printLabels, type Labels } from './labels.js';
-import { compileMatcher, matchesEmpty, PLAIN_WORK, type ValueTest } from './matcher.js';
+import { METRIC_NAME, printLabels, type Labels } from '../series/labels.js';
+import { compileMatcher, matchesEmpty, PLAIN_WORK, type ValueTest } from '../series/matcher.js';
 import {
   hasSamples,
   HISTOGRAM,
@@ -52,7 +53,7 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
     // An info series stays as it is; a plain one may have no info series at all.
     const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
     for (let step = 0; step < env.steps; step++) {
-      if (env.limits.isDue) await env.limits.turn();
+      if (env.limits.isDue) await env.limits.yield();
       if (series.kinds[step] === NONE) continue;
       env.limits.spend(SERIES_WORK);
       const labels =
@@ -85,7 +86,7 @@ async function without(
     const name = series.labels.get(METRIC_NAME);
     for (const test of tests) {
       limits.spend(test.work ?? PLAIN_WORK);
-      if (limits.isDue) await limits.turn();
+      if (limits.isDue) await limits.yield();
       if (test(name)) continue;
       rest.push(series);
       break;
@@ -123,7 +124,7 @@ async function infoSeries(
   const times = await instantSeconds(samples, selector, env, (one) => one.times);
   for (const [i, series] of (await instantVector(samples, selector, env)).entries()) {
     env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     if (series.kinds.includes(HISTOGRAM)) {
       const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
       throw new AlmanacError('execute_query', text);

@@ -86,8 +86,8 @@ export class Limits {
   }
 
   /** Lets others be served. @throws as `check`. */
-  async turn(): Promise<void> {
-    await this.#slices.turn();
+  async yield(): Promise<void> {
+    await this.#slices.yield();
     this.#isDue = false;
     this.check();
   }
@@ -112,7 +112,7 @@ export class Limits {
   ): Promise<void> {
     const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
     for (let from = first; from < count; from += most) {
-      if (this.#isDue) await this.turn();
+      if (this.#isDue) await this.yield();
       this.#runSome(from, Math.min(count, from + most), run, weight);
     }
   }

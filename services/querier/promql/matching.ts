@@ -1,6 +1,6 @@
 import type { VectorMatching } from './ast.js';
 import { SERIES_WORK, type Env } from './env.js';
-import { METRIC_NAME, type Labels } from './labels.js';
+import { METRIC_NAME, type Labels } from '../series/labels.js';
 import { after, type Limits } from './limits.js';
 import { NONE, type StepSeries } from './samples.js';
 
@@ -41,12 +41,12 @@ export async function matchGroups(
   };
   for (const series of lhs) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     groupOf(series).lhs.push(series);
   }
   for (const series of rhs) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     groupOf(series).rhs.push(series);
   }
   return [...groups.values()];

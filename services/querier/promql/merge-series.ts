@@ -23,7 +23,7 @@ export async function mergedSeries(vector: readonly StepSeries[], limits: Limits
   const byLabels = new Map<string, StepSeries>();
   for (const series of vector) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const before = byLabels.get(series.labels.key);
     byLabels.set(series.labels.key, before === undefined ? series : await merged(before, series, limits));
   }
@@ -35,7 +35,7 @@ export async function withoutDroppedNames(vector: readonly StepSeries[], limits:
   const bare: StepSeries[] = [];
   for (const series of vector) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     bare.push(series.isNameDropped ? { ...series, labels: series.labels.bare, isNameDropped: false } : series);
   }
   return mergedSeries(bare, limits);
@@ -46,7 +46,7 @@ export async function withoutDroppedSampleNames(all: readonly SampleSeries[], li
   const byLabels = new Map<string, SampleSeries>();
   for (const series of all) {
     limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const labels = series.isNameDropped === true ? series.labels.bare : series.labels;
     const before = byLabels.get(labels.key);
     const named = { ...series, labels, isNameDropped: false };

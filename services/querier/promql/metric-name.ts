@@ -1,4 +1,4 @@
-import { METRIC_NAME, type Labels } from './labels.js';
+import { METRIC_NAME, type Labels } from '../series/labels.js';
 
 /** The metric name of a series; empty if it has none. */
 export function metricName(labels: Labels | undefined): string {

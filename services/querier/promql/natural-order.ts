@@ -1,4 +1,4 @@
-import { compareBytes } from './labels.js';
+import { compareBytes } from '../series/labels.js';
 
 const RUNS = /\d+|\D+/g;
 

@@ -6,12 +6,12 @@ import type {
   Cardinality,
   Expr,
   FunctionSignature,
-  LabelMatcher,
   VectorMatching,
   VectorSelector,
 } from './ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
 import { checkExpr } from './check.js';
-import { compileMatcher } from './matcher.js';
+import { compileMatcher } from '../series/matcher.js';
 import { DurationParser } from './parse-duration.js';
 import { ModifierParser } from './parse-modifiers.js';
 import { checkLength, checkNesting } from './nesting.js';

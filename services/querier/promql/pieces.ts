@@ -22,7 +22,7 @@ export async function inPieces<Args extends readonly (Value | undefined)[]>(
   const { held } = limits;
   const joined = new Joined(env);
   for (let from = 0; from < steps; from += most) {
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const to = Math.min(steps, from + most);
     const part = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
     joined.add(await run(part, { ...env, startMs: timeOf(env, from), steps: to - from }), from);

@@ -150,8 +150,9 @@ function durationNode(ms: number, expr: DurationExpr | undefined): string {
 }
 
 function durationExprText(node: DurationNode): string {
-  if (node.kind === 'number')
+  if (node.kind === 'number') {
     return node.isDuration ? durationText(Math.round(node.value * 1000)) : numberText(node.value);
+  }
   const { op, lhs, rhs } = node;
   const left = lhs === undefined ? '' : durationExprText(lhs);
   const right = rhs === undefined ? '' : durationExprText(rhs);

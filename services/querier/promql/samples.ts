@@ -1,5 +1,5 @@
 import type { Histogram } from './histogram/histogram.js';
-import type { Labels } from './labels.js';
+import type { Labels } from '../series/labels.js';
 
 /** Samples of one series as they were stored, ascending in time. */
 export interface SampleSeries {

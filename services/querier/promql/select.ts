@@ -58,7 +58,7 @@ async function eachInTurns<T>(
   const results: T[] = [];
   for (const series of all) {
     limits.spend(SERIES_WORK + series.times.length);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     results.push(map(series));
   }
   return results;
@@ -75,7 +75,7 @@ export async function loadBetween(
   env.limits.check();
   for (const { times, histograms } of series) {
     env.limits.add(times.length);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     if (histograms === undefined) continue;
     for (const histogram of histograms) if (histogram !== undefined) env.limits.add(sampleSize(histogram));
   }
@@ -139,12 +139,12 @@ async function newest(
   const room = new Int32Array(most);
   const found: StepSeries[] = [];
   for (const series of all) {
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     let result: MutableSeries | undefined;
     const picker = new Picker(series, env.lookbackMs);
     for (let first = 0; first < steps; first += most) {
       if (first > 0) limits.spend(most);
-      if (first > 0 && limits.isDue) await limits.turn();
+      if (first > 0 && limits.isDue) await limits.yield();
       const picked = room.subarray(0, Math.min(most, steps - first));
       if (!picker.pick(ends.subarray(first, first + picked.length), picked)) continue;
       result ??= newSeries(series.labels, env, false);

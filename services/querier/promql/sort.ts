@@ -14,7 +14,7 @@ export async function sortedInTurns<T>(
   if (items.length <= RUN) return [...items].sort(compare);
   let from: T[] = [];
   for (let start = 0; start < items.length; start += RUN) {
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     limits.spend(RUN * COMPARISON * Math.log2(RUN));
     for (const item of items.slice(start, start + RUN).sort(compare)) from.push(item);
   }
@@ -24,7 +24,7 @@ export async function sortedInTurns<T>(
     for (let start = 0; start < items.length; start += 2 * width) {
       merge.begin(start, Math.min(start + width, items.length), Math.min(start + 2 * width, items.length));
       while (!merge.isDone) {
-        if (limits.isDue) await limits.turn();
+        if (limits.isDue) await limits.yield();
         limits.spend(RUN * COMPARISON);
         merge.step(RUN);
       }

@@ -37,7 +37,7 @@ export function perWindow(
         const to = windows.to[step];
         if (from >= to) continue;
         limits.spend(Math.min(to - from, WINDOW_WORK_MAX));
-        if (limits.isDue) await limits.turn();
+        if (limits.isDue) await limits.yield();
         const made = run(
           { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] },
           context,
@@ -93,7 +93,7 @@ async function windowsFrom(
   run: (firstStep: number, endStep: number) => void,
 ): Promise<void> {
   for (let step = first; step < windows.from.length;) {
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     step = someWindows(step, windows, limits, run);
   }
 }

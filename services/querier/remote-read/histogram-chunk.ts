@@ -73,8 +73,9 @@ export class HistogramChunk {
 
   /** Whether the histogram says or shows that its counter began anew. */
   resets(next: NativeHistogram): boolean {
-    if (next.isStale || next.resetHint === RESET_HINTS.gauge || this.#last.resetHint === RESET_HINTS.gauge)
+    if (next.isStale || next.resetHint === RESET_HINTS.gauge || this.#last.resetHint === RESET_HINTS.gauge) {
       return false;
+    }
     if (next.resetHint === RESET_HINTS.yes || next.count < this.#last.count) return true;
     if (next.zeroThreshold !== this.#last.zeroThreshold || next.zeroCount < this.#last.zeroCount) {
       return next.zeroThreshold === this.#last.zeroThreshold;

@@ -1,7 +1,7 @@
 import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import { STALE_HIGH, STALE_LOW, type BucketSpan, type NativeHistogram } from '#shared/histogram/native-histogram';
 
-import type { Labels } from '../promql/labels.js';
+import type { Labels } from '../series/labels.js';
 import type { Piece } from '../samples/piece.js';
 import type { StoredSeries } from '../samples/sample-source.js';
 import { wordsOf } from './chunks.js';

@@ -104,7 +104,7 @@ class PromRunner {
       for (const piece of inPieces(answerText(request, answer, { stats: timed, warnings: run.databases.warnings }))) {
         yield piece;
         // A long answer takes long to write, and others are served meanwhile.
-        if (slices.isOver(piece.text.length)) await slices.turn();
+        if (slices.isOver(piece.text.length)) await slices.yield();
       }
     });
   }
@@ -121,7 +121,7 @@ class PromRunner {
       let blocks = 0;
       for (const event of tableOf(request, answer, parseQuery(request.query, dialect), names)) {
         yield event;
-        if (++blocks % BLOCKS_PER_TURN === 0) await clock.turn();
+        if (++blocks % BLOCKS_PER_TURN === 0) await clock.yield();
       }
     });
   }

@@ -6,7 +6,7 @@ import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
@@ -16,19 +16,13 @@ import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Snapshots } from '../snapshot/binding.js';
-import { lex } from '../sql/lex.js';
-import type { LogicalTables } from '../sql/logical-table.js';
-import { Planner } from '../sql/plan.js';
-import { splitStatements } from '../sql/split.js';
+import { lex } from '../sql/syntax/lex.js';
+import type { LogicalTables } from '../snapshot/logical-table.js';
+import { Planner } from '../sql/plan/plan.js';
+import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
-import type {
-  RowSink,
-  Statement,
-  StatementContext,
-  StatementDeps,
-  StatementEvent,
-} from '../sql/statements/statement.js';
-import { TableNames } from '../sql/table-names.js';
+import type { RowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/run/statement.js';
+import { TableNames } from '../sql/plan/table-names.js';
 import type { PromEngine } from '../sql/tql/engine.js';
 
 export interface SqlLimits {
@@ -105,8 +99,9 @@ class SqlRunner {
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
-      if (statements.length > 1)
+      if (statements.length > 1) {
         for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
+      }
       for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context, end);
     } finally {
       timed.close();
@@ -120,7 +115,7 @@ class SqlRunner {
       deps: this.#statementDeps,
       session: { database, zone: parseZone(request.timezone) },
       call,
-      place: NO_PLACE,
+      slot: UNCOUNTED_SLOT,
       format: formatNamed(request.format),
       limit: request.limit,
       nowNs: this.#deps.clock.nowNs(),
@@ -152,9 +147,10 @@ class SqlRunner {
     const context = index === 0 ? shared : { ...shared, nowNs: clock.nowNs() };
     let outcome = 'cancelled';
     try {
-      const run = (place: Place): AsyncIterable<StatementEvent> => this.#watched(statement, { ...context, place }, end);
+      const run = (slot: AdmissionSlot): AsyncIterable<StatementEvent> =>
+        this.#watched(statement, { ...context, slot }, end);
       // One that waits for a place holds nothing, and would be ended first.
-      const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.place);
+      const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.slot);
       yield* this.#encode(index, events);
       outcome = 'ok';
     } catch (error) {
@@ -203,11 +199,12 @@ function parse(text: string): Statement[] {
   }
   const cursors = splitStatements(lex(text));
   if (cursors.length === 0) throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: empty statements');
-  if (cursors.length > STATEMENTS_MAX)
+  if (cursors.length > STATEMENTS_MAX) {
     throw new AlmanacError(
       'invalid_arguments',
       `request has ${cursors.length} statements, the limit is ${STATEMENTS_MAX}`,
     );
+  }
   return cursors.map((cursor, i) => {
     try {
       return parseStatement(cursor);

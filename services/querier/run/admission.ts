@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import { BoundedQueue, type Place } from '#shared/limits/bounded-queue';
+import { BoundedQueue, type AdmissionSlot } from '#shared/limits/bounded-queue';
 
 /** Places for queries: so many run at once, so many wait, the rest are refused. */
 export class Admission {
@@ -26,23 +26,23 @@ export class Admission {
   }
 
   /**
-   * Waits for a place, then passes the items on; the place is held until the last was taken.
+   * Waits for a slot, then passes the items on; the place is held until the last was taken.
    *
    * @throws `rate_limited` if too many wait; what the call's signal aborted with while waiting.
    */
-  async *hold<T>(call: Call, items: (place: Place) => AsyncIterable<T>): AsyncIterable<T> {
-    const { place, leave } = await this.#enter(call);
+  async *hold<T>(call: Call, items: (slot: AdmissionSlot) => AsyncIterable<T>): AsyncIterable<T> {
+    const { slot, leave } = await this.#enter(call);
     try {
-      yield* items(place);
+      yield* items(slot);
     } finally {
       leave();
     }
   }
 
-  /** Resolves, once there is a place, with it and the way to give it back. */
-  #enter(call: Call): Promise<{ readonly place: Place; readonly leave: () => void }> {
+  /** Resolves, once there is a slot, with it and the way to give it back. */
+  #enter(call: Call): Promise<{ readonly slot: AdmissionSlot; readonly leave: () => void }> {
     return new Promise((resolve, reject) => {
-      const work = (place: Place): Promise<void> => new Promise((done) => resolve({ place, leave: done }));
+      const work = (slot: AdmissionSlot): Promise<void> => new Promise((done) => resolve({ slot, leave: done }));
       this.#queue
         .run(work, { signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) })
         .catch(reject);

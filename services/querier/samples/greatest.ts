@@ -1,4 +1,4 @@
-import { compareBytes } from '../promql/labels.js';
+import { compareBytes } from '../series/labels.js';
 import type { Counted } from './sample-source.js';
 
 /**

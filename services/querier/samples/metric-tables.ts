@@ -7,7 +7,7 @@ import { labelOfColumn } from '#shared/schema/label-column';
 import { METRIC_NAME, ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
 import { fieldsOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
-import type { LogicalTable, LogicalTables } from '../sql/logical-table.js';
+import type { LogicalTable, LogicalTables } from '../snapshot/logical-table.js';
 import { isMetricTable } from './metric-table.js';
 import type { SampleStore } from './sample-store.js';
 

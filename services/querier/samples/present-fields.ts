@@ -6,7 +6,7 @@ import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
-import { chosenIn, type Chosen } from './chosen-series.js';
+import { chosenIn, type Chosen } from '../series/selected-series.js';
 import { isOneOf } from './segment-query.js';
 
 export interface PresentFieldsDeps {

@@ -4,7 +4,7 @@ import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import type { RowsForm } from '../snapshot/rows-form.js';
 import type { RegionView } from '../snapshot/fresh-rows.js';
 import { labelOfColumn } from './metric-table.js';
-import { LabelIndex, type LabelIndexDeps } from './label-index.js';
+import { LabelIndex, type LabelIndexDeps } from '../series/label-index.js';
 import { SamplePart } from './sample-part.js';
 
 export type SampleView = RegionView<SamplePart, LabelIndex>;

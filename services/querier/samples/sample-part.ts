@@ -8,10 +8,10 @@ import { DELETED, OP } from '#shared/schema/segment-columns';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { RowsPart } from '../snapshot/rows-form.js';
-import { DoubleBlocks, FlagBlocks, IntegerBlocks } from './blocks.js';
-import { Doubles, firstOf, Integers } from './growing.js';
+import { DoubleBlocks, FlagBlocks, IntegerBlocks } from '../series/blocks.js';
+import { Doubles, firstOf, Integers } from '../series/growing.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
-import { millisOf } from './millis.js';
+import { millisOf } from '../series/millis.js';
 import { HIDES, MISSING, upperBound, type Piece, type SampleColumns } from './piece.js';
 
 /** Values of one field by row. */
@@ -188,10 +188,10 @@ export class SamplePart implements RowsPart {
       for (; row !== NO_ROW; row = this.#before.get(row)) {
         const timeMs = this.#times.get(row);
         if (row < rowCount && timeMs >= fromMs && timeMs <= toMs) break;
-        if (slices.isOver(1)) await slices.turn();
+        if (slices.isOver(1)) await slices.yield();
       }
       if (row === NO_ROW) found[count++] = sid;
-      if (slices.isOver(1)) await slices.turn();
+      if (slices.isOver(1)) await slices.yield();
     }
     return found.subarray(0, count);
   }

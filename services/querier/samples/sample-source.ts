@@ -1,10 +1,10 @@
 import type { Call } from '#shared/contracts/call';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-import type { LabelMatcher } from '../promql/ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
 import type { SeriesSource } from '../promql/env.js';
-import type { Labels } from '../promql/labels.js';
-import type { DatabaseState } from './database-state.js';
+import type { Labels } from '../series/labels.js';
+import type { DatabaseState } from '../series/database-state.js';
 import type { Piece } from './piece.js';
 
 /** Which series are meant: those that fit all matchers of one of the sets; no set: all. */
@@ -62,5 +62,5 @@ export interface SampleSources {
    * @param place of the query: other processes are waited for aside of it.
    * @throws `database_not_found`.
    */
-  open(database: string, call: Call, place: Place): Promise<DatabaseSamples>;
+  open(database: string, call: Call, slot: AdmissionSlot): Promise<DatabaseSamples>;
 }

@@ -7,30 +7,30 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import { MissingFile } from '#shared/segments/local-store';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
-import type { LabelMatcher } from '../promql/ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL } from '../promql/field-matchers.js';
-import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../promql/labels.js';
-import { compileMatcher, passing } from '../promql/matcher.js';
+import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../series/labels.js';
+import { compileMatcher, passing } from '../series/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
-import type { DatabaseState, TableState } from './database-state.js';
+import type { DatabaseState, TableState } from '../series/database-state.js';
 import { Greatest } from './greatest.js';
-import type { LabelIndex } from './label-index.js';
+import type { LabelIndex } from '../series/label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
-import { LabelsMemory } from './labels-memory.js';
+import { LabelsMemory } from '../series/labels-memory.js';
 import { newestForm } from './newest-form.js';
 import { SampleForm } from './sample-form.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
-import { addAll } from './sliced-set.js';
-import { sortedInSlices } from './sliced-sort.js';
+import { addAll } from '../series/sliced-set.js';
+import { sortedInSlices } from '../series/sliced-sort.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesPlace } from './table-samples.js';
 
@@ -52,7 +52,7 @@ export interface SampleStoreDeps {
 
 interface TableReadOptions {
   /** Where reads of segments are waited for. */
-  readonly place?: Place;
+  readonly slot?: AdmissionSlot;
   /** What counts as now where rows expire. */
   readonly nowNs?: bigint;
 }
@@ -81,12 +81,12 @@ export class SampleStore implements SampleSources {
     this.#present = new PresentFields({ files, connection });
   }
 
-  async open(database: string, call: Call, place: Place): Promise<DatabaseSamples> {
+  async open(database: string, call: Call, slot: AdmissionSlot): Promise<DatabaseSamples> {
     const { catalog, metadataTable } = this.#deps;
     await catalog.database(database, call);
     const tables = await catalog.tables(database, call);
     const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
-    return new OpenDatabase(read, this, { call, place });
+    return new OpenDatabase(read, this, { call, slot });
   }
 
   get clock(): Clock {
@@ -104,8 +104,8 @@ export class SampleStore implements SampleSources {
   async table(table: Table, call: Call, options: TableReadOptions = {}): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
-    const { place = NO_PLACE, nowNs = clock.nowNs() } = options;
-    const deps = { files, clock, segments: this.#segments, present: this.#present, place };
+    const { slot = UNCOUNTED_SLOT, nowNs = clock.nowNs() } = options;
+    const deps = { files, clock, segments: this.#segments, present: this.#present, slot };
     return new TableSamples(table, views, deps, nowNs);
   }
 
@@ -140,16 +140,16 @@ class OpenDatabase implements DatabaseSamples {
   readonly #tables: readonly Table[];
   readonly #store: SampleStore;
   readonly #call: Call;
-  readonly #place: Place;
+  readonly #slot: AdmissionSlot;
   readonly #opened = new Map<number, Promise<TableSamples>>();
   readonly #nowNs: bigint;
   #isClosed = false;
 
-  constructor(tables: readonly Table[], store: SampleStore, { call, place }: { call: Call; place: Place }) {
+  constructor(tables: readonly Table[], store: SampleStore, { call, slot }: { call: Call; slot: AdmissionSlot }) {
     this.#tables = tables;
     this.#store = store;
     this.#call = call;
-    this.#place = place;
+    this.#slot = slot;
     this.#nowNs = store.clock.nowNs();
   }
 
@@ -236,7 +236,7 @@ class OpenDatabase implements DatabaseSamples {
       seriesCount += samples.seriesCount;
       for (const { name, value, count } of samples.values()) {
         note(name, value, count);
-        if (slices.isOver(VALUE_WORK)) await slices.turn();
+        if (slices.isOver(VALUE_WORK)) await slices.yield();
       }
       if (!isMetricTable(table) && samples.seriesCount > 0) note(METRIC_NAME, table.name, samples.seriesCount);
     }
@@ -248,7 +248,7 @@ class OpenDatabase implements DatabaseSamples {
         nameBytes += value.length;
         if (name === METRIC_NAME) metrics.add(value, count);
         pairs.add(`${name}=${value}`, count);
-        if (slices.isOver(VALUE_WORK)) await slices.turn();
+        if (slices.isOver(VALUE_WORK)) await slices.yield();
       }
       labelPairCount += counts.size;
       sizes.add(name, counts.size);
@@ -318,18 +318,18 @@ class OpenDatabase implements DatabaseSamples {
     const old = this.#opened.get(table.tableId);
     this.#opened.delete(table.tableId);
     (await old)?.release();
-    await this.#place.aside(() => this.#store.refresh(table, this.#call));
+    await this.#slot.releaseWhile(() => this.#store.refresh(table, this.#call));
     return this.#samples(table);
   }
 
   async #samples(table: Table): Promise<TableSamples> {
     let opened = this.#opened.get(table.tableId);
     if (opened === undefined) {
-      opened = this.#store.table(table, this.#call, { place: this.#place, nowNs: this.#nowNs });
+      opened = this.#store.table(table, this.#call, { slot: this.#slot, nowNs: this.#nowNs });
       this.#opened.set(table.tableId, opened);
     }
     const opening = opened;
-    const samples = await this.#place.aside(() => opening);
+    const samples = await this.#slot.releaseWhile(() => opening);
     if (this.#isClosed) throw new AlmanacError('cancelled', 'the query has ended');
     return samples;
   }

@@ -111,7 +111,7 @@ export async function decodeRows(
     // One at a time: fetching all at once takes longer, and all of their memory.
     const chunk = result.getChunk(i);
     rows.add(chunk, query);
-    if (slices.isOver(chunk.rowCount * ROW_WORK)) await slices.turn();
+    if (slices.isOver(chunk.rowCount * ROW_WORK)) await slices.yield();
   }
   const pieces = Array.from({ length: fileCount }, (): PiecesBySid => new Map());
   /** All runs of series that have several. */
@@ -126,14 +126,14 @@ export async function decodeRows(
     if (first === undefined) pieces[file].set(sid, piece);
     else if (all === undefined) split[file].set(sid, [first, piece]);
     else all.push(piece);
-    if (slices.isOver(RUN_WORK + (to - from) * ROW_WORK)) await slices.turn();
+    if (slices.isOver(RUN_WORK + (to - from) * ROW_WORK)) await slices.yield();
     from = to;
   }
   // A long list of series is joined by the engine, which then gives blocks of rows in any order.
   for (const [file, bySid] of split.entries()) {
     for (const [sid, own] of bySid) {
       pieces[file].set(sid, joined(inTime(own)));
-      if (slices.isOver(own.length * RUN_WORK)) await slices.turn();
+      if (slices.isOver(own.length * RUN_WORK)) await slices.yield();
     }
   }
   return pieces;

@@ -3,10 +3,10 @@ import { Slices } from '#shared/clock/slices';
 import { checkCall, unlessAborted, type Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
 import type { FileColumns, SegmentFiles } from '../snapshot/segment-files.js';
-import type { Chosen } from './chosen-series.js';
+import type { Chosen } from '../series/selected-series.js';
 import type { Piece, SampleColumns } from './piece.js';
 import { bytesOf, decodeRows, type PiecesBySid } from './segment-rows.js';
 import { segmentQuery, type MillisRange, type RowsWanted, type SidRange } from './segment-query.js';
@@ -102,7 +102,7 @@ export class SegmentSamples {
     table: Table,
     wanted: readonly SegmentWanted[],
     columns: SampleColumns,
-    { call, place }: { readonly call: Call; readonly place: Place },
+    { call, slot }: { readonly call: Call; readonly slot: AdmissionSlot },
   ): Promise<(Piece | undefined)[][]> {
     const now = ++this.#clock;
     const slices = new Slices(this.#deps.clock, { check: () => checkCall(call) });
@@ -114,12 +114,12 @@ export class SegmentSamples {
       const places = gaps(it, this.#known.get(key) ?? NOTHING, found[i], now);
       const share = (it.share * it.segment.rowCount) / rowsMax;
       if (places.length > 0) lacking.push({ ...it, share, key, places, found: found[i] });
-      if (slices.isOver(it.sids.length * LOOK_WORK)) await slices.turn();
+      if (slices.isOver(it.sids.length * LOOK_WORK)) await slices.yield();
     }
     const { files } = this.#deps;
     const lackingFiles = lacking.map(({ segment }) => segment);
     for (const batch of await files.reading(lackingFiles, () => this.#batchesOf(lacking), call.signal)) {
-      await this.#inTurn(call, place, async () => {
+      await this.#inTurn(call, slot, async () => {
         const batchFiles = batch.segments.map(({ segment }) => segment);
         const read = await files.reading(batchFiles, () => this.#read(table, batch, columns, call), call.signal);
         for (const [i, bySid] of read.entries()) await this.#keepAll(batch.segments[i], bySid, now, slices);
@@ -130,13 +130,13 @@ export class SegmentSamples {
   }
 
   /** Reads come one after the other: there is one connection. Those in front are waited for aside. */
-  async #inTurn(call: Call, place: Place, read: () => Promise<void>): Promise<void> {
+  async #inTurn(call: Call, slot: AdmissionSlot, read: () => Promise<void>): Promise<void> {
     const before = this.#turn;
     let end = (): void => undefined;
     const own = new Promise<void>((resolve) => (end = resolve));
     this.#turn = before.then(() => own);
     try {
-      await place.aside(() => unlessAborted(call, before));
+      await slot.releaseWhile(() => unlessAborted(call, before));
       await read();
     } finally {
       end();
@@ -168,7 +168,7 @@ export class SegmentSamples {
     for (let from = 0; from < places.length; from += LOAD_SERIES) {
       const some = places.slice(from, from + LOAD_SERIES);
       this.#keep({ ...segment, places: some }, bySid, now);
-      if (slices.isOver(some.length * KEEP_WORK)) await slices.turn();
+      if (slices.isOver(some.length * KEEP_WORK)) await slices.yield();
     }
   }
 

@@ -3,8 +3,8 @@ import type { Segment, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import { chosenIn } from './chosen-series.js';
-import { MS_PER } from './millis.js';
+import { chosenIn } from '../series/selected-series.js';
+import { MS_PER } from '../series/millis.js';
 import type { SampleView } from './sample-form.js';
 
 /** Milliseconds, both ends in it. */
@@ -77,7 +77,7 @@ async function withoutRows(
     if (rest.length === 0) break;
     const metrics = segment.hasMetrics ? await series?.metricsOf(rest, slices) : undefined;
     rest = without(rest, chosenIn(segment, { sids: rest, metrics }).sids);
-    if (slices.isOver(rest.length)) await slices.turn();
+    if (slices.isOver(rest.length)) await slices.yield();
   }
   return rest;
 }

@@ -3,10 +3,10 @@ import { Slices } from '#shared/clock/slices';
 import { checkCall, type Call } from '#shared/contracts/call';
 import { MissingFile } from '#shared/segments/local-store';
 
-import { compareLabels, type Labels } from '../promql/labels.js';
+import { compareLabels, type Labels } from '../series/labels.js';
 import { merged, type Piece } from './piece.js';
 import type { StoredSeries } from './sample-source.js';
-import { sortedInSlices } from './sliced-sort.js';
+import { sortedInSlices } from '../series/sliced-sort.js';
 import type { SeriesGroup, SeriesPlace } from './table-samples.js';
 import type { TimeRange } from './wanted-segments.js';
 
@@ -57,7 +57,7 @@ async function* readAll(read: StoredRead, after: Labels | undefined): AsyncItera
     const batch = places.slice(at, end);
     const { pieces, rowCount } = await piecesOf(batch, read);
     yield* joined(batch, pieces);
-    await clock.turn();
+    await clock.yield();
     const perSeries = rowCount / batch.length;
     count = Math.max(1, Math.min(MOST_SERIES, 4 * count, Math.floor(BATCH_ROWS / Math.max(perSeries, 1))));
     at = end;

@@ -2,20 +2,20 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 
-import type { LabelMatcher } from '../promql/ast.js';
+import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL, fieldsMeant } from '../promql/field-matchers.js';
-import { METRIC_NAME, type Labels } from '../promql/labels.js';
-import { compileMatcher } from '../promql/matcher.js';
+import { METRIC_NAME, type Labels } from '../series/labels.js';
+import { compileMatcher } from '../series/matcher.js';
 import type { SampleSeries } from '../promql/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
-import type { TableState } from './database-state.js';
-import { chosenFrom, inGroups, type Chosen } from './chosen-series.js';
-import type { LabelIndex, LabelTest } from './label-index.js';
-import { LabelShapes } from './label-shapes.js';
+import type { TableState } from '../series/database-state.js';
+import { chosenFrom, inGroups, type Chosen } from '../series/selected-series.js';
+import type { LabelIndex, LabelTest } from '../series/label-index.js';
+import { LabelShapes } from '../series/label-shapes.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
 import { between, merged, type Piece } from './piece.js';
 import type { SampleView } from './sample-form.js';
@@ -23,7 +23,7 @@ import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 import { mayHave, seriesInRange, type ClosedRange } from './series-in-range.js';
-import { addAll } from './sliced-set.js';
+import { addAll } from '../series/sliced-set.js';
 import { wantedOf, type TimeRange } from './wanted-segments.js';
 
 /** What it takes to look at a series, as so many samples. */
@@ -39,7 +39,7 @@ export interface TableSamplesDeps {
   readonly present: PresentFields;
   readonly clock: Clock;
   /** Of the query. */
-  readonly place: Place;
+  readonly slot: AdmissionSlot;
 }
 
 /** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
@@ -114,7 +114,7 @@ export class TableSamples {
         const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
         for (let from = 0; from < sids.length; from += PLACES) {
           yield Array.from(sids.subarray(from, from + PLACES), (sid) => ({ labels: labelsOf(sid), sid, group }));
-          if (slices.isOver(PLACES * SERIES_WORK)) await slices.turn();
+          if (slices.isOver(PLACES * SERIES_WORK)) await slices.yield();
         }
       }
     }
@@ -135,7 +135,7 @@ export class TableSamples {
       const forms = fields.map(({ name }) => this.#labelsOf(index, fields.length > 1 ? name : undefined));
       for (const sid of await this.#inRange(view, matchers, range, slices)) {
         for (const labelsOf of forms) visit(labelsOf(sid));
-        if (slices.isOver(SERIES_WORK)) await slices.turn();
+        if (slices.isOver(SERIES_WORK)) await slices.yield();
       }
     }
   }
@@ -314,20 +314,20 @@ export class TableSamples {
     await this.#deps.files.check(wanted.map(({ segment }) => segment));
     const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, {
       call,
-      place: this.#deps.place,
+      slot: this.#deps.slot,
     });
     for (const [at, { sids: own }] of wanted.entries()) {
       for (let i = 0; i < own.length; i++) {
         const piece = pieces[at][i];
         add(own[i], piece);
-        if (slices.isOver(workOf(piece))) await slices.turn();
+        if (slices.isOver(workOf(piece))) await slices.yield();
       }
     }
     for (const { part, rowCount } of view.parts) {
       for (const sid of sids) {
         const piece = part.piece(sid, rowCount, field.columns);
         add(sid, piece);
-        if (slices.isOver(workOf(piece))) await slices.turn();
+        if (slices.isOver(workOf(piece))) await slices.yield();
       }
     }
     const keepsMissing = mergeModeOf(this.table) === 'last_row';
@@ -337,7 +337,7 @@ export class TableSamples {
       if (pieces === undefined) continue;
       const piece = merged(pieces, keepsMissing);
       if (piece.times.length > 0) found.set(sid, piece);
-      if (slices.isOver(workOf(piece))) await slices.turn();
+      if (slices.isOver(workOf(piece))) await slices.yield();
     }
     return found;
   }
@@ -389,7 +389,7 @@ async function eachInSlices(
 ): Promise<void> {
   for (const [sid, piece] of pieces) {
     visit(sid, piece);
-    if (slices.isOver(workOf(piece))) await slices.turn();
+    if (slices.isOver(workOf(piece))) await slices.yield();
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 
-import { chosenIn, type Chosen } from './chosen-series.js';
-import { MS_PER } from './millis.js';
+import { chosenIn, type Chosen } from '../series/selected-series.js';
+import { MS_PER } from '../series/millis.js';
 import type { SampleView } from './sample-form.js';
 import type { SegmentWanted } from './segment-samples.js';
 import { unitOf } from './series-in-range.js';
@@ -28,7 +28,7 @@ export async function wantedOf(
     const { timeFirst, timeLast } = segment;
     if (Number(timeLast) * factor < fromMs || Number(timeFirst) * factor - 1 > toMs) continue;
     const own = chosenIn(segment, chosen);
-    if (slices.isOver(chosen.sids.length)) await slices.turn();
+    if (slices.isOver(chosen.sids.length)) await slices.yield();
     if (own.sids.length === 0) continue;
     const first = Math.floor(Number(timeFirst) * factor) - 1;
     const last = Math.ceil(Number(timeLast) * factor) + 1;

@@ -1,6 +1,6 @@
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
 /** What a query needs of one table. Everything that narrows it is a hint: the query still filters by itself. */
 export interface BindRequest {
@@ -61,7 +61,7 @@ export interface TakeOptions {
   /** What `guess` gave for the same requests: it is the answer if it proves right, else it is let alone. */
   readonly guess?: Snapshot | undefined;
   /** Of the query: it is waited aside for others, while the work on what they answer keeps it. None: nobody counts it. */
-  readonly place?: Place;
+  readonly slot?: AdmissionSlot;
 }
 
 export interface Snapshots {

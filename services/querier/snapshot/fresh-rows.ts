@@ -166,7 +166,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
         part = await this.#deps.form.createPart(this.#regionId, table, scanned, batch);
         this.#parts.push(part);
       }
-      await part.append(scanned, batch, () => this.#deps.clock.turn());
+      await part.append(scanned, batch, () => this.#deps.clock.yield());
     }
     if (scan.batches.length > 0) for (const part of this.#parts) part.flush();
     if (this.#series !== undefined) await this.#series.append(scan);

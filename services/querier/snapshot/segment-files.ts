@@ -90,7 +90,7 @@ export class SegmentFiles {
     const slices = new Slices(this.#clock);
     for (const some of inGroups(files)) {
       await Promise.all(some.map((file) => this.#check(file)));
-      if (slices.isOver(CHECKS_MAX * LOOK_WORK)) await slices.turn();
+      if (slices.isOver(CHECKS_MAX * LOOK_WORK)) await slices.yield();
     }
   }
 
@@ -101,7 +101,7 @@ export class SegmentFiles {
       const known = this.#known(path);
       if (known === undefined) throw new AlmanacError('storage_unavailable', `"${path}" has to be read anew`);
       await known.whole;
-      if (slices.isOver(LOOK_WORK)) await slices.turn();
+      if (slices.isOver(LOOK_WORK)) await slices.yield();
     }
   }
 

@@ -5,7 +5,7 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { NO_PLACE, type Place } from '#shared/limits/bounded-queue';
+import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import { tagsOf } from '#shared/schema/table-schema';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
@@ -48,7 +48,7 @@ interface Taking {
   /** Gets the views that are held for it. */
   readonly views: EngineView[];
   readonly guessed: BoundTable | undefined;
-  readonly place: Place;
+  readonly slot: AdmissionSlot;
 }
 
 class TableSnapshot implements Snapshot {
@@ -113,16 +113,17 @@ export class RegionSnapshots implements Snapshots {
   }
 
   async take(requests: readonly BindRequest[], call: Call, options: TakeOptions = {}): Promise<Snapshot> {
-    const { guess, place = NO_PLACE } = options;
+    const { guess, slot = UNCOUNTED_SLOT } = options;
     const guessed = guess instanceof TableSnapshot ? guess.tables : [];
     const views: EngineView[] = [];
     try {
       const tables: BoundTable[] = [];
       for (const [i, request] of requests.entries()) {
-        tables.push(await this.#boundTable(request, { views, guessed: guessed.at(i), place }, call));
+        tables.push(await this.#boundTable(request, { views, guessed: guessed.at(i), slot }, call));
       }
-      if (guess === undefined || !tables.every((table, i) => table === guessed[i]))
+      if (guess === undefined || !tables.every((table, i) => table === guessed[i])) {
         return new TableSnapshot(tables, views, this.#files);
+      }
       releaseAll(views);
       return guess;
     } catch (error) {
@@ -170,14 +171,14 @@ export class RegionSnapshots implements Snapshots {
     } catch (error) {
       if (!(error instanceof MissingFile)) throw error;
     }
-    await taking.place.aside(() =>
+    await taking.slot.releaseWhile(() =>
       Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call))),
     );
     return this.#boundOnce(request, taking, call);
   }
 
-  async #boundOnce(request: BindRequest, { views, guessed, place }: Taking, call: Call): Promise<BoundTable> {
-    const taken = await place.aside(async () => {
+  async #boundOnce(request: BindRequest, { views, guessed, slot }: Taking, call: Call): Promise<BoundTable> {
+    const taken = await slot.releaseWhile(async () => {
       const read = await this.#rows(request.table).view(request.table, call);
       // At once: no place may be left to come back to.
       views.push(...read);
@@ -252,8 +253,9 @@ function timesOf({ timeFirst, timeLast }: Segment): Band {
 
 /** Whether a segment may have rows of one of the series, and of one of the metrics. */
 function mayHave(segment: Segment, { sids, metrics }: Pick<RowFilter, 'sids' | 'metrics'>): boolean {
-  if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false)
+  if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false) {
     return false;
+  }
   return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
 }
 

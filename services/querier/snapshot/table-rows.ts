@@ -195,7 +195,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
       }
       if (open.size === 0) continue;
       // A first read may have gigabytes to take over; the process answers others meanwhile.
-      await this.#deps.clock.turn();
+      await this.#deps.clock.yield();
       checkCall(call);
     }
     if (open.size > 0) throw endedEarly([...open.keys()]);

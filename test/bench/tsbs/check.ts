@@ -35,10 +35,12 @@ export function checkAnswer(expected: ExpectedAnswer, responseText: string): str
   const { column_schemas: columns } = records.schema;
   const wanted = expected.columns.map((column) => column.name);
   const got = columns.map((column) => column.name);
-  if (wanted.slice().sort().join() !== got.slice().sort().join())
+  if (wanted.slice().sort().join() !== got.slice().sort().join()) {
     return `columns ${got.join()} instead of ${wanted.join()}`;
-  if (records.rows.length !== expected.rows.length)
+  }
+  if (records.rows.length !== expected.rows.length) {
     return `${records.rows.length} rows instead of ${expected.rows.length}`;
+  }
 
   const places = expected.columns.map((column) => got.indexOf(column.name));
   const types = places.map((place) => columns[place].data_type);

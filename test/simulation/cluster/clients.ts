@@ -197,8 +197,9 @@ export class Clients {
       const isClean = READ_FAILURES.has(code) || (wasDropped && GONE.has(code));
       if (!isClean) this.#fail(`read of ${table.name} at ${querier.name} failed with ${stackOf(error)}`, error);
       const isGone = code === 'table_not_found' && this.#presentTableId(table.name) === undefined;
-      if (isGone && this.isStrict)
+      if (isGone && this.isStrict) {
         this.#checkRows(table, [], { fromMs, toMs: this.#scheduler.nowMs, fields: new Set() }, 'no table');
+      }
       return isGone;
     }
   }

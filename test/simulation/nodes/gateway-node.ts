@@ -123,8 +123,9 @@ function batchOf(
     }
     builder.startRow(entry);
     const at = builder.rowCount;
-    for (const [name, value] of Object.entries(fields))
+    for (const [name, value] of Object.entries(fields)) {
       builder.field(name, types.get(name) ?? 'Int64').setNumber(at, value);
+    }
     builder.endRowAt(timeNs);
   }
   return batches;

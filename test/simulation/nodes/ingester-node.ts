@@ -1,7 +1,7 @@
 import { Adoption } from '#services/ingester/adoption';
 import { giveAllAway } from '#services/ingester/give-all-away';
 import { startIngester, type IngesterConfig, type IngesterDeps, type RunningIngester } from '#services/ingester/index';
-import { LateIngester } from '#services/ingester/late-ingester';
+import { DeferredIngester } from '#services/ingester/deferred-ingester';
 import { claimSlot } from '#services/ingester/slots';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { Loop } from '#shared/lifecycle/loop';
@@ -70,7 +70,7 @@ export class IngesterNode {
     const fs = disk.fileSystemOf(life);
     const log = nodeLog(life, scheduler);
     const known: { metadata?: MetadataService; running?: RunningIngester } = {};
-    const late = new LateIngester(() => known.metadata);
+    const late = new DeferredIngester(() => known.metadata);
     world.network.listen(this.name, life, { Ingester: late.service });
     const folder = await DataFolder.open(world.folder, { fs, clock, random });
     const slot = await claimSlot({ dataFolder: world.folder, fs, random });

@@ -1,9 +1,9 @@
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
 import { withDeadline } from '#services/querier/run/deadline';
-import { confirmDropped } from '#services/querier/sql/confirm-dropped';
-import { deleteInRounds, type DeleteRound } from '#services/querier/sql/delete-rounds';
-import { atAllOwners } from '#services/querier/sql/owners';
-import type { StatementDeps } from '#services/querier/sql/statements/statement';
+import { confirmDropped } from '#services/querier/sql/statements/tables/confirm-dropped';
+import { deleteInRounds, type DeleteRound } from '#services/querier/sql/statements/rows/delete-rounds';
+import { atAllOwners } from '#services/querier/sql/run/owners';
+import type { StatementDeps } from '#services/querier/sql/run/statement';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { ManifestCache } from '#shared/discovery/manifest-cache';

@@ -77,7 +77,7 @@ function simulatedClock(scheduler: Scheduler, owner: Owner, skewMs: number): Clo
     nowNs: () => BigInt(nowMs()) * 1_000_000n,
     monotonicMs: () => scheduler.nowMs,
     after,
-    turn: () => scheduler.pass(0, owner),
+    yield: () => scheduler.pass(0, owner),
     sleep: (delayMs, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted === true) return resolve();

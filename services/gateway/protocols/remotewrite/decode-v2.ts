@@ -55,8 +55,9 @@ export class DecoderV2 extends SeriesDecoder {
     const { length } = this.scanner.bytes;
     const stop = Math.min(this.at + budgetBytes, length);
     this.#forgetOldGuesses();
-    while (this.at < stop)
+    while (this.at < stop) {
       this.at = this.#hasAllSymbols ? this.#decodeField(this.at, length) : this.#findSymbol(this.at, length);
+    }
     this.checkSize();
     if (this.at < length) return false;
     if (!this.#hasAllSymbols) return this.#beginSeries();
@@ -163,8 +164,9 @@ export class DecoderV2 extends SeriesDecoder {
     const tag = scanner.varint(start, end);
     const isPacked = (tag & 7) === BYTES;
     if (isPacked) scanner.lengthEnd(scanner.at, end);
-    if (isPacked || (tag & 7) === VARINT)
+    if (isPacked || (tag & 7) === VARINT) {
       while (scanner.at < end && refs.length <= REFS_MAX) refs.push(scanner.varint(scanner.at, end));
+    }
     scanner.at = after;
   }
 

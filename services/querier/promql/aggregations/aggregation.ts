@@ -1,6 +1,6 @@
 import type { Aggregation } from '../ast.js';
 import type { Env } from '../env.js';
-import type { Labels } from '../labels.js';
+import type { Labels } from '../../series/labels.js';
 import type { MutableSeries, StepSeries } from '../samples.js';
 
 /** The series that come together, and what is known of the whole. */

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { newSeries, SERIES_WORK, type Env } from '../env.js';
 import { printHistogram } from '../histogram/print.js';
-import type { Labels } from '../labels.js';
+import type { Labels } from '../../series/labels.js';
 import { numberText } from '../print.js';
 import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
 import type { AggregationCall } from './aggregation.js';
@@ -25,7 +25,7 @@ export async function countValues(
     const byValue = new Map<string | number, MutableSeries>();
     const isNameDropped = dropped === undefined || (dropped.size > 0 && dropped.has(keyOf(one)));
     for (let step = 0; step < env.steps; step++) {
-      if (env.limits.isDue) await env.limits.turn();
+      if (env.limits.isDue) await env.limits.yield();
       const isHistogram = one.kinds[step] === HISTOGRAM;
       env.limits.spend(isHistogram ? PRINT_WORK : 1);
       if (one.kinds[step] === NONE) continue;
@@ -53,7 +53,7 @@ async function keysWithoutName(
   const keys = new Set<string>();
   for (const one of series) {
     if (!one.isNameDropped) continue;
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     limits.spend(SERIES_WORK);
     keys.add(keyOf(one));
   }

@@ -33,7 +33,7 @@ export const limitRatio: GroupPicker = async (group, call) => {
   const shares: number[] = [];
   for (const { labels } of group.series) {
     env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     shares.push(hashLabels(labels));
   }
   const at = expr.param ?? expr;
@@ -89,8 +89,9 @@ function firstRanked(
   const order = (one: number, other: number): number => {
     return compareWithNan(series[one].values[step], series[other].values[step], compare);
   };
-  if (Math.min(count, series.length) > INSERTED_MAX)
+  if (Math.min(count, series.length) > INSERTED_MAX) {
     return rankedOfMany(series, step, { count, compare: order }, limits);
+  }
   const looked = limits.inTurns(series.length, (from, to) => {
     for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT) insert(ranked, i, count, order);
   });
@@ -148,7 +149,7 @@ async function kept(
   const masks = new Map<number, Uint8Array>();
   for (let step = 0; step < env.steps; step++) {
     env.limits.spend(series.length);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     const choosing = choose(step);
     for (const i of choosing instanceof Promise ? await choosing : choosing) {
       let mask = masks.get(i);

@@ -10,7 +10,7 @@ async function eachFloat(
 ): Promise<void> {
   for (const { kinds, values, histograms } of series) {
     env.limits.spend(1 + kinds.length);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     if (histograms !== undefined && kinds.includes(HISTOGRAM)) {
       env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr.expr);
     }
@@ -64,7 +64,7 @@ export const quantile: GroupReducer = async (group, result, call) => {
   for (let step = 0; step < steps; step++) {
     if (columns[step].length === 0) continue;
     limits.spend(columns[step].length);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const value = quantileOf(call.param?.[step] ?? NaN, Float64Array.from(columns[step]), limits);
     setFloat(result, step, value instanceof Promise ? await value : value);
   }
@@ -78,7 +78,7 @@ async function eachPresent(
 ): Promise<void> {
   for (const { kinds } of series) {
     env.limits.spend(1 + kinds.length);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) see(step);
   }
 }

@@ -16,12 +16,12 @@ async function total(
   const withHistograms: StepSeries[] = [];
   for (const one of series) {
     env.limits.spend(1 + env.steps);
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     sums.add(one);
     if (one.histograms !== undefined) withHistograms.push(one);
   }
   for (let step = 0; step < env.steps; step++) {
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     if (withHistograms.length > 0) env.limits.spend(withHistograms.length);
     const histograms = histogramsAt(withHistograms, step);
     if (sums.counts[step] > 0 && histograms.length > 0) {

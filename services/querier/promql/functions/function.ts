@@ -72,7 +72,7 @@ export async function mapFloats(
 ): Promise<StepSeries[]> {
   const results: StepSeries[] = [];
   for (const { labels, kinds, values, histograms } of vector) {
-    if (env.limits.isDue) await env.limits.turn();
+    if (env.limits.isDue) await env.limits.yield();
     if (histograms !== undefined && !kinds.includes(FLOAT)) continue;
     const result = newSeries(labels, env, true);
     for (let step = 0; step < kinds.length; step++) {

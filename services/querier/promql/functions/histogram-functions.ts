@@ -6,7 +6,7 @@ import { rfc3339 } from '../calendar.js';
 import { newSeries, SERIES_WORK, timeOf, type Env } from '../env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
 import { fraction, quantile } from '../histogram/quantile.js';
-import { METRIC_NAME, type Labels } from '../labels.js';
+import { METRIC_NAME, type Labels } from '../../series/labels.js';
 import { metricName } from '../metric-name.js';
 import { NeumaierSum } from '../neumaier.js';
 import { numberText } from '../print.js';
@@ -30,7 +30,7 @@ function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
       for (const one of vectorOf(args[0])) {
         const result = newSeries(one.labels, env, true);
         for (let step = 0; step < steps; step++) {
-          if (limits.isDue) await limits.turn();
+          if (limits.isDue) await limits.yield();
           if (one.kinds[step] !== HISTOGRAM) continue;
           limits.spend(HISTOGRAM_WORK);
           setFloat(result, step, map(histogramAt(one, step)));
@@ -80,7 +80,7 @@ async function groupsOf(vector: readonly StepSeries[], { notes, limits }: Env, a
   };
   for (const series of vector) {
     limits.spend(SERIES_WORK + series.kinds.length);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     if (series.kinds.includes(HISTOGRAM)) groupOf(series.labels).native.push(series);
     if (!series.kinds.includes(FLOAT)) continue;
     const text = series.labels.get(BUCKET_LABEL);
@@ -117,7 +117,7 @@ async function estimate(
     const result = newSeries(group.labels, env, true);
     for (let step = 0; step < env.steps; step++) {
       limits.spend(HISTOGRAM_WORK + group.classic.length);
-      if (limits.isDue) await limits.turn();
+      if (limits.isDue) await limits.yield();
       const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM);
       const buckets = group.classic
         .filter(({ series }) => series.kinds[step] === FLOAT)
@@ -231,7 +231,7 @@ const histogramQuantiles: ValueFunction = {
       const text = openMetricsText(quantiles[0]);
       for (const one of await quantileSeries(call, 0, quantiles, expr.args[2 + i])) {
         env.limits.spend(SERIES_WORK);
-        if (env.limits.isDue) await env.limits.turn();
+        if (env.limits.isDue) await env.limits.yield();
         series.push({ ...one, labels: one.labels.with(label, text) });
       }
     }

@@ -1,8 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Env } from '../env.js';
-import { compareLabels, METRIC_NAME, type Labels } from '../labels.js';
-import { compileRegex, MATCH_WORK } from '../matcher.js';
+import { compareLabels, METRIC_NAME, type Labels } from '../../series/labels.js';
+import { compileRegex, MATCH_WORK } from '../../series/matcher.js';
 import { mergedSeries } from '../merge-series.js';
 import { natural } from '../natural-order.js';
 import type { StepSeries } from '../samples.js';
@@ -62,7 +62,7 @@ async function relabelled(
   const results: StepSeries[] = [];
   for (const one of vector) {
     limits.spend(RELABELLING);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const value = valueOf(one.labels);
     if (value !== undefined) limits.add(Math.ceil(value.length / CHARS_PER_SAMPLE));
     const isNameDropped = name === METRIC_NAME ? false : one.isNameDropped;

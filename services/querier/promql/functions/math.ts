@@ -47,7 +47,7 @@ export const MATH: Readonly<Record<string, ValueFunction>> = {
       const series: StepSeries[] = [];
       for (const one of clamped.series) {
         call.env.limits.spend(SERIES_WORK + one.kinds.length);
-        if (call.env.limits.isDue) await call.env.limits.turn();
+        if (call.env.limits.isDue) await call.env.limits.yield();
         const kinds = one.kinds.map((kind, step) => (limits.max[step] < limits.min[step] ? 0 : kind));
         if (kinds.some((kind) => kind !== 0)) series.push({ ...one, kinds });
       }

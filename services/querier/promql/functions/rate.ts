@@ -194,7 +194,7 @@ async function mixedRates(floats: FloatRate, { series, windows, result, context,
     if (from >= to) continue;
     const window = { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] };
     limits.spend(to - from);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     if (isMixed(window, context)) continue;
     if (series.histograms?.[from] === undefined) {
       floats.put(result, step);
@@ -265,7 +265,7 @@ async function histogramDelta(
   for (let i = 2; i < looked.length; i++) {
     if (resets[from + i] === 0) continue;
     limits.spend(HISTOGRAM_WORK);
-    if (limits.isDue) await limits.turn();
+    if (limits.isDue) await limits.yield();
     const { isReconciled } = total.notes;
     total.add(coarse(looked[i - 1]));
     wasReconciled ||= !isReconciled && total.notes.isReconciled;

@@ -1,6 +1,6 @@
 import { Dates, daysInMonth, type Calendar } from '../calendar.js';
 import { newSeries, timeOf } from '../env.js';
-import { NO_LABELS } from '../labels.js';
+import { NO_LABELS } from '../../series/labels.js';
 import { setFloat } from '../samples.js';
 import { mapFloats, vectorOf, type ValueFunction } from './function.js';
 

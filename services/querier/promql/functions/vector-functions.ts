@@ -1,6 +1,6 @@
 import { absentLabels, absentSeries } from '../absent.js';
 import { newSeries, timeOf } from '../env.js';
-import { NO_LABELS } from '../labels.js';
+import { NO_LABELS } from '../../series/labels.js';
 import { presence } from '../matching.js';
 import { FLOAT, NONE, setFloat, type StepSeries } from '../samples.js';
 import { greater, smaller } from '../min-max.js';
@@ -27,7 +27,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
       const counts = new Uint32Array(env.steps);
       for (const series of vectorOf(args[0])) {
         env.limits.spend(1 + env.steps);
-        if (env.limits.isDue) await env.limits.turn();
+        if (env.limits.isDue) await env.limits.yield();
         for (let step = 0; step < env.steps; step++) {
           if (series.kinds[step] !== FLOAT) continue;
           counts[step]++;
@@ -53,7 +53,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
     async run({ env, args }) {
       const series: StepSeries[] = [];
       for (const { labels, kinds } of vectorOf(args[0])) {
-        if (env.limits.isDue) await env.limits.turn();
+        if (env.limits.isDue) await env.limits.yield();
         const result = newSeries(labels, env, true);
         for (let step = 0; step < env.steps; step++) {
           if (kinds[step] !== NONE) setFloat(result, step, timeOf(env, step) / 1000);

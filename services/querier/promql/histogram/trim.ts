@@ -76,8 +76,9 @@ function cutFirst(piece: Piece, value: number, isBelow: boolean): Piece {
   const none = { ...piece, kept: 0 };
   if (isBelow) {
     if (value >= upper) return piece;
-    if (value > 0 && upper > 0 && upper < Infinity)
+    if (value > 0 && upper > 0 && upper < Infinity) {
       return { ...piece, lower: 0, upper: value, kept: (kept * value) / upper };
+    }
     return upper <= 0 ? { ...piece, upper: value } : none;
   }
   if (value === -Infinity) return piece;

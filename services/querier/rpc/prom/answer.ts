@@ -70,8 +70,9 @@ function resultOf({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value, 
     }
     case 'vector': {
       const { items, isCut } = cut(value.series.filter(hasSamples), limit);
-      if (isInstant)
+      if (isInstant) {
         return { type: 'vector', elements: jsonArray(mapped(items, (it) => vectorElement(it, endMs))), isCut };
+      }
       const heads = Array.from({ length: steps }, (_, step) => floatHead(startMs + step * stepMs));
       return {
         type: 'matrix',

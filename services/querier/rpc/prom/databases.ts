@@ -1,11 +1,12 @@
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-import type { LabelMatcher, VectorSelector } from '../../promql/ast.js';
+import type { VectorSelector } from '../../promql/ast.js';
+import type { LabelMatcher } from '../../series/matcher.js';
 import type { SeriesSource } from '../../promql/env.js';
 import type { SampleSeries } from '../../promql/samples.js';
-import type { DatabaseState } from '../../samples/database-state.js';
+import type { DatabaseState } from '../../series/database-state.js';
 import type { DatabaseSamples, SampleSources, StoredSeries } from '../../samples/sample-source.js';
 import type { States } from './range-cache.js';
 
@@ -15,7 +16,7 @@ export interface DatabasesOptions {
   readonly session: string;
   readonly call: Call;
   /** Other processes are waited for aside of it, and what they answer is taken over; work on samples keeps it. */
-  readonly place: Place;
+  readonly slot: AdmissionSlot;
 }
 
 /** Labels by which a selector names its database. */
@@ -88,7 +89,7 @@ export class Databases implements SeriesSource {
 
   /** Waits for what is read elsewhere. */
   aside<T>(work: () => Promise<T>): Promise<T> {
-    return this.#options.place.aside(work);
+    return this.#options.slot.releaseWhile(work);
   }
 
   /** Reads something of a database. @returns undefined if there is no such database. */
@@ -103,10 +104,10 @@ export class Databases implements SeriesSource {
   }
 
   async #open(database: string): Promise<DatabaseSamples | undefined> {
-    const { sources, call, place } = this.#options;
+    const { sources, call, slot } = this.#options;
     if (this.#opened.has(database)) return this.#opened.get(database);
     try {
-      const samples = await sources.open(database, call, place);
+      const samples = await sources.open(database, call, slot);
       this.#opened.set(database, samples);
       return samples;
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { SeriesSource } from '../../promql/env.js';
@@ -70,8 +70,8 @@ export class Evaluation implements PromEngine {
     this.names = names;
   }
 
-  open(database: string, call: Call, place: Place): PromSession & Databases {
-    const databases = new Databases({ sources: this.#deps.sources, session: database, call, place });
+  open(database: string, call: Call, slot: AdmissionSlot): PromSession & Databases {
+    const databases = new Databases({ sources: this.#deps.sources, session: database, call, slot });
     const evaluate: PromSession['evaluate'] = (question, source) => {
       return this.#evaluate(question, { session: database, databases, source, call });
     };

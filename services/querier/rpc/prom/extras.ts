@@ -1,7 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 
-import type { LabelMatcher } from '../../promql/ast.js';
-import type { Labels } from '../../promql/labels.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import type { Labels } from '../../series/labels.js';
 
 /** What is told of a metric. */
 export interface MetricMetadata {

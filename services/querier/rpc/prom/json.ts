@@ -1,6 +1,6 @@
 import { numberText } from '../../promql/print.js';
 import { histogramJson } from '../../promql/histogram/histogram-json.js';
-import type { Labels } from '../../promql/labels.js';
+import type { Labels } from '../../series/labels.js';
 import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
 
 /**

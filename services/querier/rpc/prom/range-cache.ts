@@ -3,9 +3,9 @@
  * new or whose samples changed.
  */
 import type { PromAnswer } from '../../promql/index.js';
-import { compareLabels, type Labels } from '../../promql/labels.js';
+import { compareLabels, type Labels } from '../../series/labels.js';
 import type { KeptTexts, StepSeries } from '../../promql/samples.js';
-import { changedFrom, type DatabaseState } from '../../samples/database-state.js';
+import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
 /** What the databases of a query had, by name. */
 export type States = ReadonlyMap<string, DatabaseState>;

@@ -3,8 +3,8 @@ import { checkCall, type Call } from '#shared/contracts/call';
 import type { PromMatcher, PromReadPart, PromReadRequest } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { LabelMatcher } from '../../promql/ast.js';
-import { compileMatcher } from '../../promql/matcher.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import { compileMatcher } from '../../series/matcher.js';
 import { FrameWriter } from '../../remote-read/frames.js';
 import { PIECE_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
 import { WireWriter } from '../../remote-read/wire-writer.js';
@@ -30,7 +30,7 @@ export async function* readAnswer(request: PromReadRequest, context: ReadContext
   const matcherSets: LabelMatcher[][] = [];
   for (const { matchers } of request.queries) {
     // Each may take long to compile.
-    await clock.turn();
+    await clock.yield();
     checkCall(call);
     matcherSets.push(matchers.map(matcherOf));
     databases.addressed(matcherSets[matcherSets.length - 1]);
@@ -41,7 +41,7 @@ export async function* readAnswer(request: PromReadRequest, context: ReadContext
     for await (const data of encode(databases.stored(matchers, startMs - 1, endMs), query)) {
       checkCall(call);
       yield { query, data };
-      await clock.turn();
+      await clock.yield();
     }
   }
 }

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { LabelMatcher } from '../../promql/ast.js';
-import { matchesEmpty } from '../../promql/matcher.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import { matchesEmpty } from '../../series/matcher.js';
 import { parseSelector, type Dialect } from '../../promql/parse.js';
 
 /**

@@ -3,8 +3,8 @@ import type { PromSeriesRequest } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { LabelMatcher } from '../../promql/ast.js';
-import { compareBytes, compareLabels, type Labels } from '../../promql/labels.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import { compareBytes, compareLabels, type Labels } from '../../series/labels.js';
 import { parseQuery, type Dialect } from '../../promql/parse.js';
 import type { DatabaseSamples, SeriesFacts, SeriesQuery } from '../../samples/sample-source.js';
 import { DATABASE_LABELS, type Databases } from './databases.js';

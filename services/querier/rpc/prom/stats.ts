@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
-import type { LabelMatcher } from '../../promql/ast.js';
+import type { LabelMatcher } from '../../series/matcher.js';
 import type { SeriesSource } from '../../promql/env.js';
 import type { SampleSeries } from '../../promql/samples.js';
 import { timeText } from './json.js';
@@ -54,7 +54,7 @@ export class ReadStats implements SeriesSource {
     const { startMs } = this.#steps;
     const windowMs = toMs - fromMs - (this.#lastMs - startMs);
     for (const { times } of series) {
-      if (this.#slices.isOver(times.length + this.#queryable.length)) await this.#slices.turn();
+      if (this.#slices.isOver(times.length + this.#queryable.length)) await this.#slices.yield();
       if (windowMs > 0) {
         this.#countWindows(times, { shiftMs: this.#lastMs - toMs, windowMs, isRange });
         continue;

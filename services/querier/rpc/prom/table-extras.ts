@@ -6,9 +6,9 @@ import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, METRIC_NAME, type MetricNames } from '#shared/schema/metric-table';
 
-import type { LabelMatcher } from '../../promql/ast.js';
-import { compareLabels, Labels } from '../../promql/labels.js';
-import { compileMatcher, PLAIN_WORK } from '../../promql/matcher.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import { compareLabels, Labels } from '../../series/labels.js';
+import { compileMatcher, PLAIN_WORK } from '../../series/matcher.js';
 import type { Exemplar, ExemplarQuery, MetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
 
 /** Rows that one answer is made of at most. */
@@ -110,7 +110,7 @@ function testOf(sets: ExemplarQuery['matcherSets'], slices: Slices): LabelTest {
     for (const tests of compiled) {
       let fits = true;
       for (const { name, test } of tests) {
-        if (slices.isOver(test.work ?? PLAIN_WORK)) await slices.turn();
+        if (slices.isOver(test.work ?? PLAIN_WORK)) await slices.yield();
         fits = test(labels.get(name));
         if (!fits) break;
       }

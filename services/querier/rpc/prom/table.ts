@@ -7,7 +7,7 @@ import { unwrapped, type Expr } from '../../promql/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
 import { histogramJson } from '../../promql/histogram/histogram-json.js';
 import type { PromAnswer } from '../../promql/index.js';
-import { compareBytes, METRIC_NAME, type Labels } from '../../promql/labels.js';
+import { compareBytes, METRIC_NAME, type Labels } from '../../series/labels.js';
 import { printExpr } from '../../promql/print.js';
 import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
 import { cut } from './envelope.js';

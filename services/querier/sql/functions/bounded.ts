@@ -1,6 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { call, cast, copy, integer, operator, text, type Ast } from '../ast.js';
+import { call, cast, copy, integer, operator, text, type Ast } from '../syntax/ast.js';
 import type { FunctionContext, FunctionRule } from './function.js';
 
 /**

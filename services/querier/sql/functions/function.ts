@@ -1,7 +1,7 @@
 import type { TimeUnit } from '#shared/schema/data-type';
 
-import type { Ast } from '../ast.js';
-import type { RunValues } from '../literals.js';
+import type { Ast } from '../syntax/ast.js';
+import type { RunValues } from '../syntax/literals.js';
 
 /** A point in time that a run knows before the engine sees it: ns since 1970. */
 export type TimeConstant = (run: RunValues) => bigint;

@@ -1,4 +1,4 @@
-import { type Ast, textConstant } from '../ast.js';
+import { type Ast, textConstant } from '../syntax/ast.js';
 
 /** An interval of fixed length, in ns, or one of months. */
 export interface ConstantInterval {
@@ -44,8 +44,9 @@ const FUNCTION_UNITS: Readonly<Record<string, string>> = {
 export function constantInterval(node: Ast): ConstantInterval | undefined {
   const text = textConstant(node);
   if (text !== undefined) return parseInterval(text);
-  if (node.class === 'CAST' && node.cast_type?.id === 'INTERVAL' && node.child !== undefined)
+  if (node.class === 'CAST' && node.cast_type?.id === 'INTERVAL' && node.child !== undefined) {
     return constantInterval(node.child);
+  }
   const unit = node.class === 'FUNCTION' ? FUNCTION_UNITS[node.function_name ?? ''] : undefined;
   const count = unit === undefined ? undefined : wholeNumber(node.children?.[0]);
   return unit === undefined || count === undefined ? undefined : parseInterval(`${count} ${unit}`);

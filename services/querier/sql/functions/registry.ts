@@ -1,4 +1,4 @@
-import { call, text, type Ast } from '../ast.js';
+import { call, text, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { renamed, type FunctionRule } from './function.js';
 import { TIME_FUNCTIONS } from './time.js';

@@ -1,9 +1,9 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
-import { call, cast, copy, integer, operator, text, textConstant, type Ast } from '../ast.js';
-import { ceilDivide, TYPE_OF_UNIT } from '../literals.js';
-import { parseTimestampText } from '../timestamp-text.js';
+import { call, cast, copy, integer, operator, text, textConstant, type Ast } from '../syntax/ast.js';
+import { ceilDivide, TYPE_OF_UNIT } from '../syntax/literals.js';
+import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
 
@@ -156,8 +156,9 @@ const fromCounts: readonly FunctionRule[] = FROM_COUNTS.map(([name, unit]) => ({
   names: [name],
   rewrite(node, context) {
     const [count] = argumentsOf(node, 1, 1);
-    if (context.unitOf(count) !== undefined)
+    if (context.unitOf(count) !== undefined) {
       return context.typed(cast(cast(count, 'TIMESTAMP'), TYPE_OF_UNIT[unit]), unit);
+    }
     return context.typed(fromCount(count, unit), unit);
   },
 }));
@@ -176,8 +177,9 @@ const toUnixTime: FunctionRule = {
   rewrite(node, context) {
     const [time] = argumentsOf(node, 1, 1);
     const isText = textConstant(time) !== undefined;
-    if (!isText && context.unitOf(time) === undefined)
+    if (!isText && context.unitOf(time) === undefined) {
       return cast(call('floor', call('epoch', cast(time, 'TIMESTAMP'))), 'BIGINT');
+    }
     return cast(call('floor', call('epoch', isText ? cast(time, 'TIMESTAMP_NS') : time)), 'BIGINT');
   },
 };

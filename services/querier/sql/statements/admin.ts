@@ -1,11 +1,11 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { Cursor } from '../cursor.js';
-import { atAllOwners } from '../owners.js';
-import { lex } from '../lex.js';
-import { outputTable } from '../table-output.js';
-import type { StatementContext, StatementKind } from './statement.js';
+import { Cursor } from '../syntax/cursor.js';
+import { atAllOwners } from '../run/owners.js';
+import { lex } from '../syntax/lex.js';
+import { outputTable } from '../run/table-output.js';
+import type { StatementContext, StatementKind } from '../run/statement.js';
 
 /** `ADMIN flush_table('t')`: one row, one column named like the statement. */
 export const admin: StatementKind = {
@@ -18,8 +18,9 @@ export const admin: StatementKind = {
     cursor.expect('ADMIN');
     const name = cursor.name('function name').toLowerCase();
     const run = FUNCTIONS.get(name);
-    if (run === undefined)
+    if (run === undefined) {
       throw new AlmanacError('invalid_arguments', `Admin function not found: ${name.slice(0, 60)}`);
+    }
     const args = parseArguments(cursor);
     return {
       isQuery: false,

@@ -1,9 +1,9 @@
-import type { Cursor } from '../cursor.js';
-import { givenRelation } from '../given-table.js';
-import { withBoundQuery } from '../run-query.js';
-import { scanLines } from '../scan-lines.js';
-import { outputTable, type TableOutput } from '../table-output.js';
-import type { StatementKind } from './statement.js';
+import type { Cursor } from '../syntax/cursor.js';
+import { givenRelation } from '../plan/given-table.js';
+import { withBoundQuery } from '../run/run-query.js';
+import { scanLines } from '../run/scan-lines.js';
+import { outputTable, type TableOutput } from '../run/table-output.js';
+import type { StatementKind } from '../run/statement.js';
 
 const PLAN_COLUMNS: TableOutput['columns'] = [
   { name: 'plan_type', type: 'String' },

@@ -1,8 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseZone } from '#shared/time/zone';
 
-import { Kind } from '../lex.js';
-import { command, type StatementKind } from './statement.js';
+import { Kind } from '../syntax/lex.js';
+import { command, type StatementKind } from '../run/statement.js';
 
 const ZONE_NAMES = new Set(['time_zone', 'timezone']);
 
@@ -17,11 +17,12 @@ export const set: StatementKind = {
     if (!cursor.accept('SESSION')) cursor.accept('LOCAL');
     cursor.acceptSymbol('@@');
     const name = cursor.accept('TIME', 'ZONE') ? 'time_zone' : cursor.name('variable');
-    if (!ZONE_NAMES.has(name))
+    if (!ZONE_NAMES.has(name)) {
       throw new AlmanacError(
         'unsupported',
         `Not supported: Unsupported set variable ${name.toUpperCase().slice(0, 60)}`,
       );
+    }
     if (!cursor.acceptSymbol('=')) cursor.accept('TO');
     const isText = cursor.tokens.kind(cursor.at) === Kind.text;
     const zone = parseZone(isText ? cursor.text('time zone') : cursor.name('time zone'));

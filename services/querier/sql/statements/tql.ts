@@ -1,14 +1,14 @@
 import { checkCall } from '#shared/contracts/call';
 
-import { outputTable, type TableOutput } from '../table-output.js';
+import { outputTable, type TableOutput } from '../run/table-output.js';
 import { EXPLAINED, planText } from '../tql/plan-text.js';
 import { runTql } from '../tql/run.js';
 import type { TqlResult } from '../tql/result.js';
-import { parseTql, type TqlText } from '../tql/statement-text.js';
+import { parseTql, type TqlText } from '../syntax/tql-text.js';
 import { ReadCounts } from '../tql/read-counts.js';
 import { timesOf } from '../tql/parameters.js';
 import { parseQuery } from '../../promql/parse.js';
-import type { StatementContext, StatementEvent, StatementKind } from './statement.js';
+import type { StatementContext, StatementEvent, StatementKind } from '../run/statement.js';
 
 const ANALYZED: TableOutput['columns'] = [
   { name: 'stage', type: 'Int64' },
@@ -39,8 +39,8 @@ type Run = (text: TqlText, context: StatementContext) => AsyncIterable<Statement
 const runs: Readonly<Record<TqlText['verb'], Run>> = { eval: evaluate, explain, analyze };
 
 async function* evaluate(text: TqlText, context: StatementContext): AsyncIterable<StatementEvent> {
-  const { deps, session, call, place } = context;
-  const samples = deps.promql.open(session.database, call, place);
+  const { deps, session, call, slot } = context;
+  const samples = deps.promql.open(session.database, call, slot);
   try {
     const { result } = await runTql(text, context, samples);
     yield { kind: 'schema', columns: result.columns.map(({ name, type }) => ({ name, type: type.name })) };
@@ -56,7 +56,7 @@ async function* rowEvents(result: TqlResult, context: StatementContext): AsyncIt
   let left = limit;
   for (const cells of result.blocks()) {
     if (left === 0) return;
-    await deps.clock.turn();
+    await deps.clock.yield();
     checkCall(call);
     const rows = Math.min(cells[0].length, left);
     left -= rows;
@@ -77,8 +77,8 @@ async function* explain(text: TqlText, context: StatementContext): AsyncIterable
 
 /** Evaluates the query, and tells what it read instead of what it gave. */
 async function* analyze(text: TqlText, context: StatementContext): AsyncIterable<StatementEvent> {
-  const { deps, session, call, place } = context;
-  const samples = deps.promql.open(session.database, call, place);
+  const { deps, session, call, slot } = context;
+  const samples = deps.promql.open(session.database, call, slot);
   const counts = new ReadCounts(samples);
   try {
     const { expr, times, result, peakSamples } = await runTql(text, context, counts);

@@ -1,4 +1,4 @@
-import { command, type StatementKind } from './statement.js';
+import { command, type StatementKind } from '../run/statement.js';
 
 /** `USE db`, for the statements that follow in the same request. */
 export const use: StatementKind = {

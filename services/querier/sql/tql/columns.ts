@@ -3,7 +3,7 @@ import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import { typeOf, unwrapped, type BinaryExpr, type Expr, type VectorSelector } from '../../promql/ast.js';
-import { compareBytes, METRIC_NAME } from '../../promql/labels.js';
+import { compareBytes, METRIC_NAME } from '../../series/labels.js';
 import { printExpr } from '../../promql/print.js';
 import type { StepSeries } from '../../promql/samples.js';
 import { resultLabels } from './result-labels.js';

@@ -1,8 +1,8 @@
 import type { Call } from '#shared/contracts/call';
-import type { Place } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import type { LabelMatcher } from '../../promql/ast.js';
+import type { LabelMatcher } from '../../series/matcher.js';
 import type { SeriesSource } from '../../promql/env.js';
 import type { PromAnswer } from '../../promql/index.js';
 import type { Dialect } from '../../promql/parse.js';
@@ -40,5 +40,5 @@ export interface PromEngine {
   readonly stepsMax: number;
   /** How metrics are stored. */
   readonly names: MetricNames;
-  open(database: string, call: Call, place: Place): PromSession;
+  open(database: string, call: Call, slot: AdmissionSlot): PromSession;
 }

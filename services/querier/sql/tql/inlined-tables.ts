@@ -5,13 +5,13 @@ import { quoteName } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 import { columnOfLabel } from '#shared/schema/label-column';
 
-import type { GivenTable } from '../given-table.js';
-import type { StatementContext } from '../statements/statement.js';
+import type { GivenTable } from '../plan/given-table.js';
+import type { StatementContext } from '../run/statement.js';
 import type { PromSession } from './engine.js';
-import type { InlinedQuery } from './inline-text.js';
+import type { InlinedQuery } from '../syntax/inline-tql.js';
 import type { TqlResult } from './result.js';
 import { runTql } from './run.js';
-import type { TqlText } from './statement-text.js';
+import type { TqlText } from '../syntax/tql-text.js';
 
 /** Evaluates the parts of a query and keeps what they give in tables of a connection, until `letGo`. */
 export class InlinedTables {
@@ -24,8 +24,8 @@ export class InlinedTables {
 
   async fill(parts: InlinedQuery['parts'], context: StatementContext): Promise<void> {
     if (parts.length === 0) return;
-    const { deps, session, call, place } = context;
-    const samples = deps.promql.open(session.database, call, place);
+    const { deps, session, call, slot } = context;
+    const samples = deps.promql.open(session.database, call, slot);
     try {
       for (const { name, text } of parts) await this.#fillOne(name, text, context, samples);
     } finally {
@@ -43,7 +43,7 @@ export class InlinedTables {
     const relation = `temp.${quoteName(name)}`;
     this.given.set(name, { ...table, relation });
     await this.#connection.fill(name, table.columns, result.blocks(), async () => {
-      await context.deps.clock.turn();
+      await context.deps.clock.yield();
       checkCall(context.call);
     });
   }

@@ -4,11 +4,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
 
 import { durationMs } from '../../promql/number-text.js';
-import { Kind, lex } from '../lex.js';
-import type { QueryText } from '../query-text.js';
-import type { StatementContext } from '../statements/statement.js';
-import { parseTimestampText } from '../timestamp-text.js';
-import { invalidTql } from './statement-text.js';
+import { Kind, lex } from '../syntax/lex.js';
+import type { QueryText } from '../syntax/query-text.js';
+import type { StatementContext } from '../run/statement.js';
+import { parseTimestampText } from '../syntax/timestamp-text.js';
+import { invalidTql } from '../syntax/tql-text.js';
 
 /** When a query is evaluated, in milliseconds. */
 export interface TqlTimes {

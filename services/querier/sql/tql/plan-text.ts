@@ -3,9 +3,9 @@ import { durationText } from '../../promql/number-text.js';
 import { printExpr, selectorText } from '../../promql/print.js';
 import { selectorsOf } from '../../promql/selectors.js';
 import { exprTree } from '../../promql/tree.js';
-import type { TableOutput } from '../table-output.js';
+import type { TableOutput } from '../run/table-output.js';
 import type { TqlTimes } from './parameters.js';
-import type { TqlText } from './statement-text.js';
+import type { TqlText } from '../syntax/tql-text.js';
 
 export const EXPLAINED: TableOutput['columns'] = [
   { name: 'plan_type', type: 'String' },

@@ -1,4 +1,4 @@
-import type { LabelMatcher } from '../../promql/ast.js';
+import type { LabelMatcher } from '../../series/matcher.js';
 import { selectorText } from '../../promql/print.js';
 import type { SampleSeries } from '../../promql/samples.js';
 import type { PromOutcome, PromQuestion, PromSession } from './engine.js';

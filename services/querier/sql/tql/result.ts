@@ -2,7 +2,7 @@ import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS } from '#shared/schema/data-type';
 
-import { NO_LABELS, type Labels } from '../../promql/labels.js';
+import { NO_LABELS, type Labels } from '../../series/labels.js';
 import { FLOAT, NONE, type StepSeries } from '../../promql/samples.js';
 import type { OutputColumn } from '../../formats/format.js';
 import { histogramJson } from '../../promql/histogram/histogram-json.js';
@@ -73,8 +73,9 @@ function resultOf(
       let block: Cell[][] = columns.map(() => []);
       for (const row of rows) {
         for (let step = 0; step < steps.count; step++) {
-          if (text === undefined && row.parts.every((part) => part === undefined || part.kinds[step] === NONE))
+          if (text === undefined && row.parts.every((part) => part === undefined || part.kinds[step] === NONE)) {
             continue;
+          }
           for (const [i, make] of makers.entries()) block[i].push(make(row, step));
           if (block[0].length < BLOCK_ROWS) continue;
           yield block;

@@ -3,12 +3,12 @@ import { stepCount } from '../../promql/index.js';
 import { hasSamples, type StepSeries } from '../../promql/samples.js';
 import { parseQuery } from '../../promql/parse.js';
 import { printExpr } from '../../promql/print.js';
-import type { StatementContext } from '../statements/statement.js';
+import type { StatementContext } from '../run/statement.js';
 import { scalarColumns, textColumns, vectorColumns } from './columns.js';
 import type { PromSession } from './engine.js';
 import { timesOf, type TqlTimes } from './parameters.js';
 import { scalarResult, vectorResult, type TqlResult } from './result.js';
-import type { TqlText } from './statement-text.js';
+import type { TqlText } from '../syntax/tql-text.js';
 import { fieldQueries, subjectsOf, type FieldQuery } from './subjects.js';
 
 /** What a statement asked, and what it was answered. */
@@ -34,7 +34,7 @@ export async function runTql(text: TqlText, context: StatementContext, session: 
   const asked = { text, expr, times, session };
   const type = typeOf(expr);
   if (type === 'string') return instantText(asked, context.deps.promql.stepsMax);
-  const subjects = await context.place.aside(() => subjectsOf(expr, session, context.deps, context.call));
+  const subjects = await context.slot.releaseWhile(() => subjectsOf(expr, session, context.deps, context.call));
   const queries = type === 'vector' ? fieldQueries(expr, subjects) : [{ expr, isPart: false }];
   const series: (readonly StepSeries[])[] = [];
   const { startMs, stepMs } = times;

@@ -8,11 +8,11 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import type { Expr, VectorSelector } from '../../promql/ast.js';
 import { FIELD_LABEL, fieldsMeant } from '../../promql/field-matchers.js';
-import { METRIC_NAME } from '../../promql/labels.js';
+import { METRIC_NAME } from '../../series/labels.js';
 import { mapSelectors, selectorsOf } from '../../promql/selectors.js';
 import { sampleFields } from '../../samples/metric-table.js';
-import { sourceOf } from '../logical-table.js';
-import type { TableNames } from '../table-names.js';
+import { sourceOf } from '../../snapshot/logical-table.js';
+import type { TableNames } from '../plan/table-names.js';
 import type { PromSession } from './engine.js';
 
 /** A table, or metric, that a query names. */

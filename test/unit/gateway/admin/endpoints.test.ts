@@ -81,8 +81,9 @@ describe('administration', () => {
     const [status, , text] = await get('/status?node=7');
     expect(status).to.equal(200);
     expect(JSON.parse(text)).to.include({ node_id: 7, role: 'standalone' }).and.not.have.property('cluster');
-    for (const path of ['/metrics?node=7', '/config?node=7', '/config?node=metadata', '/config?node=0'])
+    for (const path of ['/metrics?node=7', '/config?node=7', '/config?node=metadata', '/config?node=0']) {
       expect((await get(path))[0], path).to.equal(200);
+    }
     for (const path of ['/status?node=8', '/metrics?node=x', '/config?node=', '/config?node=-1', '/config?node=7.0']) {
       const [refused, , reason] = await get(path);
       expect(refused, path).to.equal(400);

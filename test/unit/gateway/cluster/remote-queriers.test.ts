@@ -126,8 +126,9 @@ describe('queriers in other processes', () => {
   it('do not repeat what may have written', async () => {
     add('q1', lost);
     add('q2', lost);
-    for (const sql of ['INSERT INTO t VALUES (1)', 'SELECT 1; DROP TABLE t', 'DROP TABLE t'])
+    for (const sql of ['INSERT INTO t VALUES (1)', 'SELECT 1; DROP TABLE t', 'DROP TABLE t']) {
       expect((await failure(ask(sql))).message).to.equal('the connection is lost');
+    }
   });
 
   it('do not repeat what was answered with an error', async () => {

@@ -32,8 +32,9 @@ describe('multipart forms', () => {
 
   it('are refused unless they are whole', () => {
     const whole = ['--x-1', ...part('a', 'b'), '--x-1--'];
-    for (const lines of [[], ['x'], whole.slice(0, -1), ['--x-1', 'no head', '--x-1--']])
+    for (const lines of [[], ['x'], whole.slice(0, -1), ['--x-1', 'no head', '--x-1--']]) {
       expect(() => fields(lines)).to.throw('error parsing form values');
+    }
     expect(() => fields(whole, 'multipart/form-data')).to.throw('error parsing form values');
   });
 });

@@ -23,8 +23,9 @@ describe("times and durations of Prometheus's HTTP API", () => {
     // What clients write for all time.
     expect(parseTime('9223372036854775.807')).to.equal(MAX_TIME_MS);
     expect(parseTime('-9223309901257974')).to.equal(MIN_TIME_MS);
-    for (const text of ['1e30', '-1e30', '9223372036854778'])
+    for (const text of ['1e30', '-1e30', '9223372036854778']) {
       expect(() => parseTime(text), text).to.throw(`cannot parse "${text}" to a valid timestamp`);
+    }
   });
 
   it('reads RFC 3339', () => {
@@ -53,8 +54,9 @@ describe("times and durations of Prometheus's HTTP API", () => {
       '2015-07-01T24:00:00Z',
       '1_000',
     ];
-    for (const text of texts)
+    for (const text of texts) {
       expect(() => parseTime(text), text).to.throw(`cannot parse ${JSON.stringify(text)} to a valid timestamp`);
+    }
   });
 
   it('reads durations', () => {
@@ -66,10 +68,12 @@ describe("times and durations of Prometheus's HTTP API", () => {
       '1y': 31_536_000_000,
       '0': 0,
     };
-    for (const [text, ms] of Object.entries({ ...durations, '5ms': 5, '-1': -1000 }))
+    for (const [text, ms] of Object.entries({ ...durations, '5ms': 5, '-1': -1000 })) {
       expect(parseDuration(text), text).to.equal(ms);
-    for (const text of ['', '1.5h', '30m1h', '5', '-5m', '1h1h', 'm'].filter((it) => it !== '5'))
+    }
+    for (const text of ['', '1.5h', '30m1h', '5', '-5m', '1h1h', 'm'].filter((it) => it !== '5')) {
       expect(() => parseDuration(text), text).to.throw(`cannot parse ${JSON.stringify(text)} to a valid duration`);
+    }
     expect(() => parseDuration('1e300')).to.throw('It overflows int64');
   });
 

@@ -103,8 +103,9 @@ describe("paths of Prometheus's HTTP API", () => {
       password_mismatch: [401, 'unauthorized', 'as asked', 7002],
       permission_denied: [403, 'forbidden', 'as asked', 7006],
     };
-    for (const [code, expected] of Object.entries(cases))
+    for (const [code, expected] of Object.entries(cases)) {
       expect(await failure(ask(`/api/v1/query?query=fail%20${code}`)), code).to.deep.equal(expected);
+    }
     const response = await ask('/api/v1/query?query=fail%20deadline_exceeded');
     expect(response.headers.get('retry-after')).to.equal('1');
     expect(response.headers.get('x-almanac-err-code')).to.equal('1008');
@@ -148,13 +149,14 @@ describe("paths of Prometheus's HTTP API", () => {
       const json: unknown = await (await ask(`/api/v1${path}`)).json();
       expect(json, path).to.deep.equal({ status: 'success', data });
     }
-    for (const path of ['delete_series', 'clean_tombstones', 'snapshot'])
+    for (const path of ['delete_series', 'clean_tombstones', 'snapshot']) {
       expect(await failure(post(`/admin/tsdb/${path}`, ''))).to.deep.equal([
         503,
         'unavailable',
         'admin APIs disabled',
         1001,
       ]);
+    }
   });
 
   it('tell what the server is', async () => {

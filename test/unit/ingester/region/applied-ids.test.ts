@@ -85,8 +85,9 @@ describe('AppliedIds', () => {
     for (let number = 0; number < 70_000; number++) ids.add(keyed(number));
     expect(ids.state(keyed(69_999))).to.equal('applied');
     expect(ids.state(keyed(0))).to.equal('new');
-    for (let sender = 1n; sender <= 256n; sender++)
+    for (let sender = 1n; sender <= 256n; sender++) {
       for (let counter = 0; counter < 2100; counter += 2) ids.add(id(counter, sender));
+    }
     expect(ids.encode().length).to.be.lessThan(2_200_000);
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { compileRegex } from '#services/querier/promql/matcher';
+import { compileRegex } from '#services/querier/series/matcher';
 
 const LONG = 'ab'.repeat(32 * 1024);
 

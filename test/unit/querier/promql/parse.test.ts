@@ -139,7 +139,8 @@ describe('parseSelector', () => {
       '1': 'number "1"',
       'a + b': '<op:+>',
     };
-    for (const [text, unexpected] of Object.entries(texts))
+    for (const [text, unexpected] of Object.entries(texts)) {
       expect(() => matchersOf(text), text).to.throw(`parse error: unexpected ${unexpected}`);
+    }
   });
 });

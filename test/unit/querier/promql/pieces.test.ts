@@ -111,9 +111,9 @@ function hurriedClock(): Clock & { readonly turns: () => number } {
   return {
     ...systemClock,
     monotonicMs: () => looks++ * 10,
-    turn: () => {
+    yield: () => {
       turns++;
-      return systemClock.turn();
+      return systemClock.yield();
     },
     turns: () => turns,
   };

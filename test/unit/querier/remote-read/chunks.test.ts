@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { chunksOf } from '#services/querier/remote-read/chunks';
 import { FrameWriter } from '#services/querier/remote-read/frames';
-import { Labels } from '#services/querier/promql/labels';
+import { Labels } from '#services/querier/series/labels';
 import type { Piece } from '#services/querier/samples/piece';
 import { encodeHistogram } from '#shared/histogram/histogram-bytes';
 import {

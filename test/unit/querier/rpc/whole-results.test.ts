@@ -45,8 +45,9 @@ describe('wholeResults', () => {
 
 async function kindsOf(events: readonly SqlEvent[]): Promise<string[]> {
   const kinds: string[] = [];
-  for await (const { kind, text: bytes, rows } of wholeResults(from(events)))
+  for await (const { kind, text: bytes, rows } of wholeResults(from(events))) {
     kinds.push(`${kind} ${Buffer.from(bytes).toString()} ${rows}`);
+  }
   return kinds;
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { ArrivalLog } from '#services/querier/samples/arrival-log';
+import { ArrivalLog } from '#services/querier/series/arrival-log';
 
 describe('ArrivalLog', () => {
   it('tells the least time of what came, and nothing of what it has not seen', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { DoubleBlocks, FlagBlocks } from '#services/querier/samples/blocks';
+import { DoubleBlocks, FlagBlocks } from '#services/querier/series/blocks';
 
 const BLOCK = 65_536;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { inGroups, type Chosen } from '#services/querier/samples/chosen-series';
+import { inGroups, type Chosen } from '#services/querier/series/selected-series';
 import { systemClock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { LabelIndex } from '#services/querier/samples/label-index';
-import { LabelsMemory } from '#services/querier/samples/labels-memory';
+import { LabelIndex } from '#services/querier/series/label-index';
+import { LabelsMemory } from '#services/querier/series/labels-memory';
 import { Slices } from '#shared/clock/slices';
 import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';

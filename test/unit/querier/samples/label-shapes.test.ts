@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { LabelShapes } from '#services/querier/samples/label-shapes';
+import { LabelShapes } from '#services/querier/series/label-shapes';
 
 describe('LabelShapes', () => {
   const shapes = new LabelShapes();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { LabelValues } from '#services/querier/samples/label-values';
+import { LabelValues } from '#services/querier/series/label-values';
 
 describe('LabelValues', () => {
   it('knows the series of each value, below an end', () => {

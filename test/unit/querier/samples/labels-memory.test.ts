@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
-import { Labels } from '#services/querier/promql/labels';
-import { LabelsMemory } from '#services/querier/samples/labels-memory';
+import { Labels } from '#services/querier/series/labels';
+import { LabelsMemory } from '#services/querier/series/labels-memory';
 
 describe('LabelsMemory', () => {
   let made = 0;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { SegmentLosses } from '#services/querier/samples/segment-losses';
+import { SegmentLosses } from '#services/querier/series/segment-losses';
 import type { RegionManifest, Segment } from '#shared/contracts/gen/common';
 
 function manifest(paths: readonly string[], truncatedSequence = 0n): RegionManifest {

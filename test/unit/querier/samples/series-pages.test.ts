@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { pagesOf } from '#services/querier/samples/series-pages';
+import { pagesOf } from '#services/querier/series/series-pages';
 import type { SeriesFile } from '#shared/contracts/gen/common';
 
 describe('pagesOf', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { sortedInSlices } from '#services/querier/samples/sliced-sort';
+import { sortedInSlices } from '#services/querier/series/sliced-sort';
 import { Slices } from '#shared/clock/slices';
 import { HurriedClock } from '#test/support/hurried-clock';
 

@@ -51,7 +51,7 @@ describe('files of segments', () => {
       clock: {
         ...systemClock,
         monotonicMs: () => (nowMs += stepMs),
-        turn: () => {
+        yield: () => {
           turns++;
           return Promise.resolve();
         },

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
-import { confirmDropped } from '#services/querier/sql/confirm-dropped';
+import { confirmDropped } from '#services/querier/sql/statements/tables/confirm-dropped';
 import { systemClock } from '#shared/clock/clock';
 import { ownCall, type Call } from '#shared/contracts/call';
 import type { DroppedTable } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { RefusedError, UnansweredError } from '#shared/grpc/status';
-import type { StatementDeps } from '#services/querier/sql/statements/statement';
+import type { StatementDeps } from '#services/querier/sql/run/statement';
 import { failure } from '#test/support/failure';
 import { ManualClock } from '#test/support/manual-clock';
 import { partialIngester } from '#test/support/partial-ingester';
@@ -64,7 +64,7 @@ describe('confirmDropped', () => {
   /** Lets time pass, in steps after which everything has come to rest. */
   async function pass(ms: number): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= 10) {
-      await systemClock.turn();
+      await systemClock.yield();
       await clock.advance(10);
     }
   }

@@ -5,8 +5,8 @@ import { systemClock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import { QueryConnections, type QueryConnection } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Place } from '#shared/limits/bounded-queue';
-import { beginEarly, placeAfter, takenAfter, type EarlyRun } from '#services/querier/sql/early-run';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import { beginEarly, slotAfter, takenAfter, type EarlyRun } from '#services/querier/sql/run/early-run';
 import type { BindRequest, Snapshot, Snapshots } from '#services/querier/snapshot/binding';
 import { refusal } from '#test/support/failure';
 
@@ -87,23 +87,23 @@ describe('a query that begins early', () => {
 
   it('keeps its place while it runs, and waits aside then', async () => {
     const early = await begin(snapshotOf(ENDLESS));
-    let isAside = false;
-    const place: Place = { aside: (work) => ((isAside = true), work()) };
+    let isReleased = false;
+    const slot: AdmissionSlot = { releaseWhile: (work) => ((isReleased = true), work()) };
     let answer: (text: string) => void = () => undefined;
     const answered = new Promise<string>((resolve) => (answer = resolve));
-    const waiting = placeAfter(early, place).aside(() => answered);
-    await systemClock.turn();
-    expect(isAside).to.equal(false);
+    const waiting = slotAfter(early, slot).releaseWhile(() => answered);
+    await systemClock.yield();
+    expect(isReleased).to.equal(false);
     await early?.end();
-    await systemClock.turn();
-    expect(isAside).to.equal(true);
+    await systemClock.yield();
+    expect(isReleased).to.equal(true);
     answer('there');
     expect(await waiting).to.equal('there');
   });
 
   it('waits aside from the first where nothing runs early', () => {
-    const place: Place = { aside: (work) => work() };
-    expect(placeAfter(undefined, place)).to.equal(place);
+    const slot: AdmissionSlot = { releaseWhile: (work) => work() };
+    expect(slotAfter(undefined, slot)).to.equal(slot);
   });
 
   it("ends with its caller, for the caller's reason", async () => {

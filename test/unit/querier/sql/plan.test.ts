@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { systemClock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import { QueryConnections } from '#shared/duckdb/query-connection';
-import { lex } from '#services/querier/sql/lex';
-import { Planner } from '#services/querier/sql/plan';
-import { TableNames } from '#services/querier/sql/table-names';
+import { lex } from '#services/querier/sql/syntax/lex';
+import { Planner } from '#services/querier/sql/plan/plan';
+import { TableNames } from '#services/querier/sql/plan/table-names';
 import { UTC } from '#shared/time/zone';
 import { NO_METRICS, SqlBench } from '#test/support/sql-bench';
 

@@ -66,8 +66,9 @@ describe('sandbox of SQL', () => {
       'repeat_row(1, num_rows = 10)',
       "sql_auto_complete('S')",
       "main.read_text('FOLDER/secret.csv')",
-    ])
+    ]) {
       refuses(`SELECT * FROM ${call}`);
+    }
     for (const call of [
       "getenv('HOME')",
       "current_setting('memory_limit')",
@@ -87,8 +88,9 @@ describe('sandbox of SQL', () => {
       "main.getvariable('x')",
       'current_schemas(true)',
       "has_table_privilege('cpu', 'x')",
-    ])
+    ]) {
       refuses(`SELECT ${call}`);
+    }
   });
 
   describe('files in the place of tables', () => {
@@ -181,8 +183,9 @@ describe('sandbox of SQL', () => {
       "INSERT INTO cpu SELECT * FROM read_csv('FOLDER/secret.csv')",
       "INSERT INTO cpu VALUES ((SELECT content FROM read_text('FOLDER/secret.csv')), 1, 1)",
       "INSERT INTO cpu VALUES (getenv('HOME'), 1, 2)",
-    ])
+    ]) {
       refuses(text);
+    }
     refuses("EXPLAIN ANALYZE COPY cpu TO 'FOLDER/out.csv'");
     refuses("EXPLAIN COPY cpu TO 'FOLDER/out.csv'");
     it('leaves no file behind', () => {

@@ -274,8 +274,9 @@ describe('SELECT', () => {
         "SELECT range AS i, range * 0.5 AS h, 'x\"' || range AS s FROM range(25000) ORDER BY i DESC",
       );
       expect(rows).to.have.length(25_000);
-      for (let i = 0; i < rows.length; i++)
+      for (let i = 0; i < rows.length; i++) {
         expect(rows[i]).to.deep.equal([24_999 - i, (24_999 - i) / 2, `x"${24_999 - i}`]);
+      }
     });
     it('are cut at the limit of the request', async () => {
       expect(await bench.rows('SELECT range FROM range(25000) ORDER BY 1 DESC', { limit: 3 })).to.deep.equal([
@@ -298,8 +299,9 @@ describe('SELECT', () => {
           'SELECT count(*) FROM range(100000000) a, range(1000) b',
           {},
           { deadlineMs: Date.now() + 50 },
-        ))
+        )) {
           void event;
+        }
       } catch (thrown) {
         error = thrown;
       }

@@ -255,8 +255,9 @@ WITH(
         'SHOW REGIONS FROM cpu WHERE Region = 1',
         `SHOW REGIONS WHERE "Table" = 'cpu'`,
         "SHOW REGIONS LIKE 'cp%'",
-      ])
+      ]) {
         expect(await bench.rows(sql), sql).to.deep.equal(rows);
+      }
       expect(await bench.rows('SHOW REGIONS FROM cpu WHERE Region = 2')).to.deep.equal([]);
       await fails('SHOW REGIONS FROM nope', 4001, 'Table not found: almanac.public.nope');
       await fails(

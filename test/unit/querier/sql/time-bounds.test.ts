@@ -29,8 +29,9 @@ describe('what a query asks of a snapshot', () => {
         const { timeFrom, timeTo, tagValues, columns: names } = requests[i];
         expect([timeFrom, timeTo], `bounds of ${i}`).to.deep.equal([from, to]);
         expect(Object.fromEntries(tagValues), `tags of ${i}`).to.deep.equal(tags);
-        if (columns !== undefined)
+        if (columns !== undefined) {
           expect(names === undefined ? 'all' : [...names].sort(), `columns of ${i}`).to.deep.equal(columns);
+        }
       }
     });
   };

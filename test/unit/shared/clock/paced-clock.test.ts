@@ -14,9 +14,9 @@ class BusyClock extends ManualClock {
   othersMs = 0;
   ownMs = 0;
 
-  override async turn(): Promise<void> {
+  override async yield(): Promise<void> {
     this.rounds++;
-    await super.turn();
+    await super.yield();
     if (!this.isBusy) return;
     this.othersMs += OTHERS_MS;
     await this.jump(OTHERS_MS);
@@ -34,7 +34,7 @@ describe('a paced clock', () => {
     const call = async (): Promise<void> => {
       for (let i = 0; i < count; i++) {
         await clock.work();
-        await paced.turn();
+        await paced.yield();
       }
     };
     await Promise.all(Array.from({ length: callers }, call));
@@ -61,9 +61,9 @@ describe('a paced clock', () => {
     const paced = pacedClock(clock);
     for (let i = 0; i < 10; i++) {
       await clock.jump(50);
-      await clock.turn();
+      await clock.yield();
       clock.rounds = 0;
-      await paced.turn();
+      await paced.yield();
       expect(clock.rounds).to.be.at.most(4);
     }
   });
@@ -78,7 +78,7 @@ describe('a paced clock', () => {
     await clock.jump(1);
     expect(cut.isOver(1), 'too little work to look at the clock').to.equal(false);
     expect(isOver()).to.equal(true);
-    await cut.turn();
+    await cut.yield();
     expect(isOver()).to.equal(false);
   });
 });

@@ -144,8 +144,8 @@ describe('BoundedQueue', () => {
     const [other, last] = [held(), held()];
     const order: string[] = [];
     const aside = running.run(
-      async (place) => {
-        order.push(await place.aside(other.work));
+      async (slot) => {
+        order.push(await slot.releaseWhile(other.work));
         await last.work();
       },
       { waitMs: LONG_MS },
@@ -169,9 +169,9 @@ describe('BoundedQueue', () => {
   it('lets no more go aside than may wait', async () => {
     const running = queue(1, 1);
     const other = held();
-    const first = running.run((place) => place.aside(other.work), { waitMs: LONG_MS });
+    const first = running.run((slot) => slot.releaseWhile(other.work), { waitMs: LONG_MS });
     await until(() => running.runningCount === 0);
-    const second = running.run((place) => place.aside(other.work), { waitMs: LONG_MS });
+    const second = running.run((slot) => slot.releaseWhile(other.work), { waitMs: LONG_MS });
     expect((await failure(running.run(other.work, { waitMs: 500 }))).code).to.equal('rate_limited');
     // Longer than after which the first gave its place away.
     await new Promise<void>((done) => systemClock.after(300, done));
@@ -186,7 +186,7 @@ describe('BoundedQueue', () => {
     const [first, second, last] = [held(), held(), held()];
     const order: string[] = [];
     const goAside = async (other: typeof first): Promise<void> => {
-      await running.run(async (place) => order.push(await place.aside(other.work)), { waitMs: LONG_MS });
+      await running.run(async (slot) => order.push(await slot.releaseWhile(other.work)), { waitMs: LONG_MS });
     };
     const one = goAside(first);
     await until(() => running.runningCount === 0);
@@ -208,8 +208,8 @@ describe('BoundedQueue', () => {
     const running = queue(1, 2);
     const [one, two, last] = [held(), held(), held()];
     const both = running.run(
-      async (place) => {
-        await Promise.all([place.aside(one.work), place.aside(two.work)]);
+      async (slot) => {
+        await Promise.all([slot.releaseWhile(one.work), slot.releaseWhile(two.work)]);
         return last.work();
       },
       { waitMs: LONG_MS },
@@ -232,7 +232,7 @@ describe('BoundedQueue', () => {
   it('keeps no place for work that fails aside, or comes back too late', async () => {
     const running = queue(1, 1);
     const other = held();
-    const outOfTime = failure(running.run((place) => place.aside(other.work), { waitMs: 250 }));
+    const outOfTime = failure(running.run((slot) => slot.releaseWhile(other.work), { waitMs: 250 }));
     const second = held();
     const two = running.run(second.work, { waitMs: LONG_MS });
     await until(() => running.waitingCount === 0);
@@ -241,9 +241,12 @@ describe('BoundedQueue', () => {
     expect(running.runningCount).to.equal(1);
     second.end('');
     await two;
-    const failing = running.run((place) => place.aside(() => Promise.reject(new AlmanacError('unsupported', 'no'))), {
-      waitMs: 0,
-    });
+    const failing = running.run(
+      (slot) => slot.releaseWhile(() => Promise.reject(new AlmanacError('unsupported', 'no'))),
+      {
+        waitMs: 0,
+      },
+    );
     expect((await failure(failing)).code).to.equal('unsupported');
     expect(running.runningCount).to.equal(0);
   });

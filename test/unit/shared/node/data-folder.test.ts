@@ -114,7 +114,7 @@ describe('a data folder', () => {
     void opening.then(() => (isOver = true));
     while (!isOver) {
       await clock.advance(1_000);
-      await systemClock.turn();
+      await systemClock.yield();
     }
     expect((await opening).message).to.contain('has been locked by another process');
     unlock?.();

@@ -47,8 +47,9 @@ describe('row batches as Arrow streams', () => {
     const arrays = found.columns.flatMap((column) =>
       column.kind === 'fixed' ? [column.values] : [column.offsets, column.bytes],
     );
-    for (const { buffer } of [found.tsids, found.seriesIndex, found.times, ...arrays])
+    for (const { buffer } of [found.tsids, found.seriesIndex, found.times, ...arrays]) {
       expect(buffer).to.equal(bytes.buffer);
+    }
     const before = cells(found);
     for (const column of batch.columns) if (column.kind === 'fixed') new Uint8Array(column.values.buffer).fill(0);
     batch.times.fill(0n);

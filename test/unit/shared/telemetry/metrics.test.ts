@@ -47,9 +47,9 @@ describe('metrics', () => {
       expect(asked).to.equal(1);
     }
     answers.forEach((answer) => answer());
-    await clock.turn();
+    await clock.yield();
     const printed = metrics.print();
-    await clock.turn();
+    await clock.yield();
     expect(asked).to.equal(2);
     answers.forEach((answer) => answer());
     expect(await printed).to.match(/^almanac_test_answers 2$/m);

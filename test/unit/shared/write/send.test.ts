@@ -208,8 +208,9 @@ describe('RegionSender, below a writer', () => {
 
     it('get the rows of their series', async () => {
       const batches = new BatchSet();
-      for (let i = 0; i < 200; i++)
+      for (let i = 0; i < 200; i++) {
         add(batches, 'cpu', { host: `h${i % 50}` }, { v: i, [`f${i % 3}`]: `t${i}` }, BigInt(i));
+      }
       const result = await bench.writer.write(batches, OPTIONS, call);
       expect(result.rowCount).to.equal(200);
       expect(ingester.requests).to.have.length(4);

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 
 import type { PromAnswer } from '#services/querier/promql/index';
-import { Labels } from '#services/querier/promql/labels';
+import { Labels } from '#services/querier/series/labels';
 import type { StepSeries } from '#services/querier/promql/samples';
-import { ArrivalLog } from '#services/querier/samples/arrival-log';
+import { ArrivalLog } from '#services/querier/series/arrival-log';
 import { RangeCache, type States } from '#services/querier/rpc/prom/range-cache';
 
 const STEP_MS = 1000;

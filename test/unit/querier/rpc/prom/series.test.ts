@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { Labels } from '#services/querier/promql/labels';
+import { Labels } from '#services/querier/series/labels';
 import { seriesAnswer, type SeriesContext } from '#services/querier/rpc/prom/series';
 import { CALL } from '#test/support/storage-rig';
 

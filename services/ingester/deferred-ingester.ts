@@ -1,0 +1,60 @@
+import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { RunningIngester } from './index.js';
+import { dropChecked } from './rpc/check-dropped.js';
+
+type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
+
+/**
+ * The service of an ingester that may not have started yet. Until then everything is refused, but drops of tables are
+ * confirmed, once metadata can be asked, and remembered: what it recovers of them is let go before the first batch is
+ * taken.
+ */
+export class DeferredIngester {
+  #started: Started | undefined;
+  readonly #dropped = new Set<number>();
+  readonly #metadata: () => Pick<MetadataService, 'getTable'> | undefined;
+
+  /** @param metadata undefined until the process is part of a cluster: before, nobody can say what was dropped. */
+  constructor(metadata: () => Pick<MetadataService, 'getTable'> | undefined) {
+    this.#metadata = metadata;
+  }
+
+  /** Serves from now on. */
+  start(ingester: Started): void {
+    for (const tableId of this.#dropped) ingester.tableDropped(tableId);
+    this.#dropped.clear();
+    this.#started = ingester;
+  }
+
+  /** To be called when a table was dropped. */
+  tableDropped(tableId: number): void {
+    if (this.#started === undefined) this.#dropped.add(tableId);
+    else this.#started.tableDropped(tableId);
+  }
+
+  readonly service: IngesterService = {
+    write: async (request, call) => this.#service().write(request, call),
+    scan: (request, call) => this.#scan(request, call),
+    flushTable: async (request, call) => this.#service().flushTable(request, call),
+    compactTable: async (request, call) => this.#service().compactTable(request, call),
+    truncateTable: async (request, call) => this.#service().truncateTable(request, call),
+    dropTables: async (request, call) => {
+      const metadata = this.#metadata();
+      if (this.#started !== undefined || metadata === undefined) return this.#service().dropTables(request, call);
+      await dropChecked(request.tableIds, metadata, call, (tableId) => this.tableDropped(tableId));
+      return {};
+    },
+  };
+
+  async *#scan(...[request, call]: Parameters<IngesterService['scan']>): ReturnType<IngesterService['scan']> {
+    yield* this.#service().scan(request, call);
+  }
+
+  #service(): IngesterService {
+    if (this.#started !== undefined) return this.#started.service;
+    throw new AlmanacError('region_not_ready', 'the ingester is starting', { retryAfterSeconds: 1 });
+  }
+}

@@ -1,0 +1,374 @@
+import { timeLiteral } from '#shared/duckdb/time-literal';
+import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { UTC } from '#shared/time/zone';
+
+import { call, cast, copy, integer, mapChildren, operator, parameter, text, type Ast } from '../syntax/ast.js';
+import type { FunctionContext, TimeConstant } from '../functions/function.js';
+import { OWN_FUNCTIONS } from '../functions/registry.js';
+import { fromCount } from '../functions/time.js';
+import {
+  ceilDivide,
+  floorDivide,
+  literalSql,
+  TIMESTAMP_TYPES,
+  timeOfLiteral,
+  type Literal,
+  type RunValues,
+} from '../syntax/literals.js';
+import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
+import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from './known-types.js';
+
+/** Gives the subquery's columns after it has been rewritten. */
+export type SubqueryRewriter = (node: Ast, scope: Scope) => void;
+
+/**
+ * Rewrites expressions from the dialect to the engine's, bottom up, and remembers of each what later steps want to know:
+ * which column it is, which unit a timestamp has, and whether it is a constant of the run.
+ */
+export class Expressions {
+  /** Renderers of the parameters in the final text, by identifier. */
+  readonly slots = new Map<string, (run: RunValues) => string>();
+  readonly mentioned = new Set<string>();
+  readonly #literals: readonly Literal[];
+  readonly #subquery: SubqueryRewriter;
+  readonly #known = new WeakMap<Ast, KnownType>();
+  readonly #constants = new WeakMap<Ast, TimeConstant>();
+  readonly #columns = new WeakMap<Ast, FoundColumn>();
+  #scope: Scope = childScope(undefined);
+
+  /** @param literals those of the statement that the plan is made from; a run may have others of the same kinds. */
+  constructor(literals: readonly Literal[], subquery: SubqueryRewriter) {
+    this.#literals = literals;
+    this.#subquery = subquery;
+  }
+
+  rewrite(node: Ast, scope: Scope): Ast {
+    const outer = this.#scope;
+    this.#scope = scope;
+    const alias = node.alias;
+    const result = this.#rewrite(node);
+    if (alias !== undefined && alias !== '') result.alias = alias;
+    this.#scope = outer;
+    return result;
+  }
+
+  unitOf(node: Ast): TimeUnit | undefined {
+    const known = this.#known.get(node);
+    return known === 'int' || known === 'float' ? undefined : known;
+  }
+
+  knownType(node: Ast): KnownType | undefined {
+    const known = this.#known.get(node);
+    if (known !== undefined) return known;
+    const kind = this.literalOf(node)?.kind;
+    return kind === 'integer' ? 'int' : kind === 'decimal' ? 'float' : undefined;
+  }
+
+  constantOf(node: Ast): TimeConstant | undefined {
+    return this.#constants.get(node);
+  }
+
+  columnOf(node: Ast): FoundColumn | undefined {
+    return this.#columns.get(node);
+  }
+
+  /** The literal that a node is: which kind, and its value in a run. */
+  literalOf(node: Ast): { kind: Literal['kind']; in: (run: RunValues) => Literal } | undefined {
+    if (node.class === 'PARAMETER') {
+      const index = Number(node.identifier) - 1;
+      const literal = this.#literals[index] as Literal | undefined;
+      return literal === undefined ? undefined : { kind: literal.kind, in: (run) => run.literals[index] };
+    }
+    if (node.class !== 'CONSTANT' || node.value === undefined || node.value.is_null) return undefined;
+    const { type, value } = node.value;
+    if (type.id === 'VARCHAR') return fixed('text', String(value));
+    if (type.id === 'INTEGER' || type.id === 'BIGINT') return fixed('integer', String(value));
+    return undefined;
+  }
+
+  readonly #context: FunctionContext = {
+    unitOf: (node) => this.unitOf(node),
+    constantOf: (node) => this.constantOf(node),
+    typed: (node, unit) => this.#typed(node, unit),
+    timeConstant: (value, unit) => this.#timeConstant(value, unit),
+    perRun: (render) => this.#slot(render),
+    timeIndex: () => this.#timeIndex(),
+  };
+
+  #typed(node: Ast, known: KnownType | undefined): Ast {
+    if (known !== undefined) this.#known.set(node, known);
+    return node;
+  }
+
+  #slot(render: (run: RunValues) => string): Ast {
+    const identifier = String(this.#literals.length + this.slots.size + 1);
+    this.slots.set(identifier, render);
+    return parameter(identifier);
+  }
+
+  #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
+    const node = this.#typed(
+      this.#slot((run) => timeLiteral(floorDivide(value(run), UNIT_NS[unit]), unit)),
+      unit,
+    );
+    this.#constants.set(node, value);
+    return node;
+  }
+
+  #timeIndex(): Ast | undefined {
+    const { entries } = this.#scope;
+    const columns = entries.length === 1 ? entries[0].columns : undefined;
+    const time = [...(columns?.values() ?? [])].find((output) => output.column?.kind === 'time');
+    if (time === undefined) return undefined;
+    this.mentioned.add(time.name.toLowerCase());
+    return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: [time.name] };
+  }
+
+  #rewrite(node: Ast): Ast {
+    switch (node.class) {
+      case 'COLUMN_REF':
+        return this.#columnRef(node);
+      case 'SUBQUERY':
+        if (node.subquery !== undefined) this.#subquery(node.subquery.node, this.#scope);
+        mapChildren(node, (child) => this.#inner(child));
+        return node;
+      case 'STAR':
+        return this.#star(node);
+      case 'POSITIONAL_REFERENCE':
+        // Counts the columns of all tables, in their order.
+        for (const { plan } of this.#scope.entries) if (plan !== undefined) plan.readsAll = true;
+        return node;
+      default:
+        mapChildren(node, (child) => this.#inner(child));
+        return this.#rule(node);
+    }
+  }
+
+  #inner(child: Ast): Ast {
+    const result = this.#rewrite(child);
+    if (child.alias !== undefined && child.alias !== '') result.alias = child.alias;
+    return result;
+  }
+
+  #rule(node: Ast): Ast {
+    switch (node.class) {
+      case 'FUNCTION':
+      case 'WINDOW':
+        return this.#function(node);
+      case 'CAST':
+        return this.#cast(node);
+      case 'COMPARISON':
+        return this.#comparison(node);
+      case 'BETWEEN':
+        return this.#between(node);
+      case 'OPERATOR':
+        return this.#operator(node);
+      case 'CASE':
+        return this.#typed(node, this.#typeOfCase(node));
+      default:
+        return node;
+    }
+  }
+
+  #columnRef(node: Ast): Ast {
+    const parts = this.#withoutPath(node.column_names ?? []);
+    node.column_names = parts;
+    for (const part of parts) this.mentioned.add(part.toLowerCase());
+    const found = findColumn(this.#scope, parts);
+    if (found === undefined) {
+      // A table's own name as a value is its whole row.
+      const whole = this.#scope.entries.find((entry) => entry.alias === parts[0].toLowerCase());
+      if (whole?.plan !== undefined && parts.length === 1) whole.plan.readsAll = true;
+      return node;
+    }
+    this.#columns.set(node, found);
+    return this.#typed(node, found.known);
+  }
+
+  /** `public.cpu.x` and `almanac.public.cpu.x` become `cpu.x`: the relation stands under the table's name alone. */
+  #withoutPath(parts: string[]): string[] {
+    for (let scope: Scope | undefined = this.#scope; scope !== undefined; scope = scope.parent) {
+      for (const { path } of scope.entries) {
+        if (path === undefined) continue;
+        const at = parts.findIndex((part, i) => i <= 1 && part === path[0] && parts[i + 1] === path[1]);
+        if (at !== -1 && parts.length > at + 2) return parts.slice(at + 1);
+      }
+    }
+    return parts;
+  }
+
+  #star(node: Ast): Ast {
+    const qualifier = (node.relation_name ?? '').toLowerCase();
+    for (const entry of this.#scope.entries) {
+      if (entry.plan !== undefined && (qualifier === '' || entry.alias === qualifier)) entry.plan.readsAll = true;
+    }
+    mapChildren(node, (child) => this.#inner(child));
+    return node;
+  }
+
+  #function(node: Ast): Ast {
+    const [first, second] = node.children ?? [];
+    const rule = OWN_FUNCTIONS.get(node.function_name ?? '');
+    if (rule !== undefined && node.class === 'FUNCTION') {
+      const result = rule.rewrite(node, this.#context);
+      if (result !== node) return result;
+    }
+    if (node.is_operator === true && second !== undefined && this.#isInteger(first) && this.#isInteger(second)) {
+      node.children = [this.#typed(cast(first, 'BIGINT'), 'int'), second]; // literals are 64 bits wide here, 32 in the engine
+    }
+    if (node.is_operator === true && second !== undefined) return this.#arithmetic(node);
+    return this.#typed(
+      node,
+      resultType(node.function_name ?? '', first === undefined ? undefined : this.knownType(first)),
+    );
+  }
+
+  /** Division of integers is integer division here, and a zero divisor of integers is an error, not NULL. */
+  #arithmetic(node: Ast): Ast {
+    const [left, right] = node.children ?? [];
+    const name = node.function_name ?? '';
+    const types = [this.knownType(left), this.knownType(right)];
+    const isInt = types.every((type) => type === 'int');
+    if (isInt && (name === '/' || name === '%')) {
+      return this.#typed(this.#integerDivision(name === '/' ? '//' : '%', left, right), 'int');
+    }
+    if (!ARITHMETIC.has(name)) return node;
+    if (isInt) return this.#typed(node, 'int');
+    return this.#typed(
+      node,
+      types.includes('float') && types.every((type) => type === 'int' || type === 'float') ? 'float' : undefined,
+    );
+  }
+
+  #integerDivision(name: string, left: Ast, right: Ast): Ast {
+    const literal = this.literalOf(right);
+    const failure = (): Ast => cast(call('error', text('Divide by zero error')), 'BIGINT');
+    if (literal !== undefined) {
+      const divisor = this.#slot((run) =>
+        /^-?0+$/.test(literal.in(run).value)
+          ? "CAST(error('Divide by zero error') AS BIGINT)"
+          : literalSql(literal.in(run)),
+      );
+      return operator(name, left, divisor);
+    }
+    const isZero: Ast = { class: 'COMPARISON', type: 'COMPARE_EQUAL', alias: '', left: copy(right), right: integer(0) };
+    const division = operator(name, left, right);
+    return {
+      class: 'CASE',
+      type: 'CASE_EXPR',
+      alias: '',
+      case_checks: [{ when_expr: isZero, then_expr: failure() }],
+      else_expr: division,
+    } as Ast;
+  }
+
+  #isInteger(node: Ast): boolean {
+    return this.literalOf(node)?.kind === 'integer';
+  }
+
+  #cast(node: Ast): Ast {
+    const target = node.cast_type?.id ?? '';
+    const unit = TIMESTAMP_TYPES[target] as TimeUnit | undefined;
+    const child = node.child;
+    if (unit === undefined || child === undefined) return this.#typed(node, CAST_TYPES[target]);
+    const literal = this.literalOf(child);
+    // Explicit casts read a text as UTC, whatever the session's zone is.
+    if (literal !== undefined && (literal.kind === 'integer' || (literal.kind === 'text' && !isTryCast(node)))) {
+      return this.#timeConstant((run) => timeOfLiteral(literal.in(run), unit, UTC), unit);
+    }
+    const constant = this.constantOf(child);
+    if (constant !== undefined) return this.#timeConstant(truncated(constant, unit), unit);
+    if (this.knownType(child) === 'int') return this.#typed(fromCount(child, unit), unit);
+    // The engine has no cast from nanoseconds to coarser units than microseconds.
+    if (unit === 'ms' || unit === 's') node.child = cast(child, 'TIMESTAMP');
+    return this.#typed(node, unit);
+  }
+
+  #comparison(node: Ast): Ast {
+    const { left, right } = node;
+    if (left === undefined || right === undefined) return node;
+    if (this.#isOpenTime(left)) node.right = this.#timeOperand(right, this.unitOf(left), node.type);
+    else if (this.#isOpenTime(right)) node.left = this.#timeOperand(left, this.unitOf(right), flipped(node.type));
+    return node;
+  }
+
+  /** A timestamp that is not itself a constant. */
+  #isOpenTime(node: Ast): boolean {
+    return this.unitOf(node) !== undefined && this.constantOf(node) === undefined;
+  }
+
+  #between(node: Ast): Ast {
+    const { input, lower, upper } = node;
+    if (input === undefined || lower === undefined || upper === undefined || !this.#isOpenTime(input)) return node;
+    node.lower = this.#timeOperand(lower, this.unitOf(input), 'COMPARE_GREATERTHANOREQUALTO');
+    node.upper = this.#timeOperand(upper, this.unitOf(input), 'COMPARE_LESSTHANOREQUALTO');
+    return node;
+  }
+
+  #operator(node: Ast): Ast {
+    const [first, ...rest] = node.children ?? [];
+    if (first === undefined) return node;
+    if ((node.type === 'COMPARE_IN' || node.type === 'COMPARE_NOT_IN') && this.#isOpenTime(first)) {
+      node.children = [first, ...rest.map((entry) => this.#timeOperand(entry, this.unitOf(first), 'COMPARE_EQUAL'))];
+    }
+    return node.type === 'OPERATOR_COALESCE' ? this.#typed(node, this.knownType(first)) : node;
+  }
+
+  #typeOfCase(node: Ast): KnownType | undefined {
+    const checks = (node as { case_checks?: { then_expr: Ast }[] }).case_checks ?? [];
+    return checks.length === 0 ? undefined : this.knownType(checks[0].then_expr);
+  }
+
+  /** What a timestamp of `unit` is compared with, as a constant of that unit where it is known; else unchanged. */
+  #timeOperand(operand: Ast, unit: TimeUnit | undefined, comparison: string): Ast {
+    if (unit === undefined) return operand;
+    const literal = this.literalOf(operand);
+    const value =
+      literal !== undefined && literal.kind !== 'binary'
+        ? (run: RunValues) => timeOfLiteral(literal.in(run), unit, run.zone)
+        : this.constantOf(operand);
+    if (value === undefined) {
+      return this.knownType(operand) === 'int' ? this.#typed(fromCount(operand, unit), unit) : operand;
+    }
+    const node = this.#typed(
+      this.#slot((run) => comparedSql(value(run), unit, comparison)),
+      unit,
+    );
+    this.#constants.set(node, value);
+    return node;
+  }
+}
+
+/** A text inside TRY_CAST that is no timestamp is NULL, not an error. */
+function isTryCast(node: Ast): boolean {
+  return (node as { try_cast?: boolean }).try_cast === true;
+}
+
+function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
+  return { kind, in: () => ({ kind, value }) };
+}
+
+function truncated(value: TimeConstant, unit: TimeUnit): TimeConstant {
+  return (run) => floorDivide(value(run), UNIT_NS[unit]) * UNIT_NS[unit];
+}
+
+const FLIPPED: Readonly<Record<string, string>> = {
+  COMPARE_GREATERTHAN: 'COMPARE_LESSTHAN',
+  COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
+  COMPARE_LESSTHAN: 'COMPARE_GREATERTHAN',
+  COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
+};
+
+export function flipped(comparison: string): string {
+  return FLIPPED[comparison] ?? comparison;
+}
+
+/** A constant of the column's own unit that a comparison may use in place of one with finer digits. */
+function comparedSql(ns: bigint, unit: TimeUnit, comparison: string): string {
+  const step = UNIT_NS[unit];
+  if (ns % step === 0n) return timeLiteral(ns / step, unit);
+  const roundsUp = comparison === 'COMPARE_GREATERTHANOREQUALTO' || comparison === 'COMPARE_LESSTHAN';
+  const roundsDown = comparison === 'COMPARE_LESSTHANOREQUALTO' || comparison === 'COMPARE_GREATERTHAN';
+  if (roundsUp) return timeLiteral(ceilDivide(ns, step), unit);
+  return roundsDown ? timeLiteral(floorDivide(ns, step), unit) : timeLiteral(ns, 'ns');
+}

@@ -1,0 +1,271 @@
+import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { emptyName } from '../syntax/cursor.js';
+import { Kind, type Tokens } from '../syntax/lex.js';
+import { doubleSql, literalSql, type Literal } from '../syntax/literals.js';
+
+/** A query in the engine's lexical rules, with its literals taken out. */
+export interface Lifted {
+  /** Text with `$1`, `$2`, .. where literals stood: the same for all queries of one shape. */
+  readonly sql: string;
+  readonly literals: readonly Literal[];
+}
+
+/** Words after which a literal is a plain value, so that a parameter may stand in its place. */
+const BEFORE_VALUE = new Set('AND OR NOT BETWEEN LIKE ILIKE THEN WHEN ELSE SELECT WHERE HAVING ON IN'.split(' '));
+const BEFORE_COUNT = new Set(['LIMIT', 'OFFSET']);
+/** Words before `(` whose arguments the parser or our own planning must see. */
+const KEEPS_ARGUMENTS = new Set(
+  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DATE_FORMAT TO_CHAR DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE'.split(
+    ' ',
+  ),
+);
+
+/** Type names of this dialect that mean something else to the engine, in places where a type stands. */
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  timestamp: 'timestamp_ms',
+  timestamp_sec: 'timestamp_s',
+  timestampsecond: 'timestamp_s',
+  timestampmillisecond: 'timestamp_ms',
+  timestampmicrosecond: 'timestamp',
+  timestampnanosecond: 'timestamp_ns',
+  datetime: 'timestamp',
+  timestamp_us: 'timestamp',
+  string: 'varchar',
+  float32: 'float',
+  float64: 'double',
+  int64: 'bigint',
+  int32: 'integer',
+  int16: 'smallint',
+  uint64: 'ubigint',
+  uint32: 'uinteger',
+  uint16: 'usmallint',
+  uint8: 'utinyint',
+};
+/** The engine reads `~` as a match of the whole text; its grammar passes other operators on as functions. */
+const OPERATORS: Readonly<Partial<Record<string, string>>> = { '~': '@~@', '!~': '!@~@' };
+
+const PRECISIONS: Readonly<Record<string, string>> = {
+  0: 'timestamp_s',
+  3: 'timestamp_ms',
+  6: 'timestamp',
+  9: 'timestamp_ns',
+};
+
+/**
+ * Rewrites tokens `[from, to)` of a query for the engine's parser: names are folded to lower case unless quoted, types
+ * and operators get the engine's words, `LIMIT n, m` becomes `LIMIT m OFFSET n`, and literals become parameters.
+ *
+ * @param keepLiterals leaves literals in the text, for the rare grammar that takes no parameter in their place.
+ */
+export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boolean): Lifted {
+  const lifter = new Lifter(tokens, to, keepLiterals);
+  for (let i = from; i < to;) i = lifter.take(i);
+  return { sql: lifter.parts.join(' '), literals: lifter.literals };
+}
+
+class Lifter {
+  readonly parts: string[] = [];
+  readonly literals: Literal[] = [];
+  readonly #tokens: Tokens;
+  readonly #to: number;
+  readonly #keepLiterals: boolean;
+  /** For each open parenthesis: whether literals directly inside stay, and whether it is that of a CAST. */
+  readonly #open: { keeps: boolean; isCast: boolean }[] = [];
+
+  constructor(tokens: Tokens, to: number, keepLiterals: boolean) {
+    this.#tokens = tokens;
+    this.#to = to;
+    this.#keepLiterals = keepLiterals;
+  }
+
+  /** Writes the token at `i`, or several that belong together; gives the position after them. */
+  take(i: number): number {
+    switch (this.#tokens.kind(i)) {
+      case Kind.word:
+        return this.#word(i);
+      case Kind.quoted:
+        this.parts.push(quoteName(nameOf(this.#tokens, i)));
+        return i + 1;
+      case Kind.parameter:
+        throw noParameters(this.#tokens.raw(i));
+      case Kind.symbol:
+        return this.#symbol(i);
+      default:
+        this.#literal(i, this.#literalAt(i), i);
+        return i + 1;
+    }
+  }
+
+  #word(i: number): number {
+    const tokens = this.#tokens;
+    const word = tokens.raw(i).toLowerCase();
+    if (word === 'limit') {
+      const end = this.#limitPair(i);
+      if (end !== i) return end;
+    }
+    if (word === 'current_timestamp' && !tokens.isSymbol(i - 1, '.')) {
+      this.parts.push('now()');
+      return tokens.isSymbol(i + 1, '(') && tokens.isSymbol(i + 2, ')') ? i + 3 : i + 1;
+    }
+    if (
+      word === 'left' &&
+      (tokens.isWord(i + 1, 'SEMI') || tokens.isWord(i + 1, 'ANTI')) &&
+      tokens.isWord(i + 2, 'JOIN')
+    ) {
+      return i + 1;
+    }
+    if (this.#isTypePlace(i)) return this.#typeName(i, word);
+    this.parts.push(word);
+    return i + 1;
+  }
+
+  /** `LIMIT skip, take` of MySQL. */
+  #limitPair(i: number): number {
+    const tokens = this.#tokens;
+    if (tokens.kind(i + 1) !== Kind.integer || !tokens.isSymbol(i + 2, ',') || tokens.kind(i + 3) !== Kind.integer) {
+      return i;
+    }
+    this.parts.push('limit');
+    this.#value(this.#literalAt(i + 3), true);
+    this.parts.push('offset');
+    this.#value(this.#literalAt(i + 1), true);
+    return i + 4;
+  }
+
+  #isTypePlace(i: number): boolean {
+    const tokens = this.#tokens;
+    if (tokens.isSymbol(i - 1, '::')) return true;
+    if (tokens.isWord(i - 1, 'AS') && this.#open.at(-1)?.isCast === true) return true;
+    return (
+      tokens.kind(i + 1) === Kind.text &&
+      i + 1 < this.#to &&
+      tokens.raw(i).toLowerCase() in TYPE_NAMES &&
+      !tokens.isSymbol(i - 1, '.')
+    );
+  }
+
+  #typeName(i: number, word: string): number {
+    const tokens = this.#tokens;
+    if (word === 'timestamp' && tokens.isSymbol(i + 1, '(') && tokens.isSymbol(i + 3, ')')) {
+      const name = PRECISIONS[tokens.raw(i + 2)] as string | undefined;
+      if (name === undefined) {
+        throw new AlmanacError(
+          'invalid_syntax',
+          `Invalid SQL syntax: sql parser error: invalid timestamp precision ${tokens.raw(i + 2).slice(0, 20)}`,
+        );
+      }
+      this.parts.push(name);
+      return i + 4;
+    }
+    const isZoned = word === 'timestamp' && (tokens.isWord(i + 1, 'WITH') || tokens.isWord(i + 1, 'WITHOUT'));
+    this.parts.push(isZoned ? word : (TYPE_NAMES[word] ?? word));
+    return i + 1;
+  }
+
+  #symbol(i: number): number {
+    const tokens = this.#tokens;
+    const symbol = tokens.raw(i);
+    if (symbol === '?') throw noParameters(symbol);
+    this.#bracket(symbol, i);
+    const hasNulls = tokens.isWord(i + 1, 'IGNORE') || tokens.isWord(i + 1, 'RESPECT');
+    if (symbol === ')' && hasNulls && tokens.isWord(i + 2, 'NULLS')) {
+      this.parts.push(tokens.raw(i + 1), 'nulls )');
+      return i + 3;
+    }
+    if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1)) {
+      const literal = this.#literalAt(i + 1);
+      this.#literal(i + 1, { kind: literal.kind, value: `-${literal.value}` }, i);
+      return i + 2;
+    }
+    this.parts.push(OPERATORS[symbol] ?? symbol);
+    return i + 1;
+  }
+
+  #bracket(symbol: string, i: number): void {
+    const tokens = this.#tokens;
+    if (symbol === '(') {
+      const isCast = tokens.isWord(i - 1, 'CAST') || tokens.isWord(i - 1, 'TRY_CAST');
+      this.#open.push({ keeps: this.#keepsArguments(i - 1), isCast });
+    }
+    if (symbol === '[' || symbol === '{') this.#open.push({ keeps: false, isCast: false });
+    if (symbol === ')' || symbol === ']' || symbol === '}') this.#open.pop();
+  }
+
+  #keepsArguments(i: number): boolean {
+    return this.#tokens.kind(i) === Kind.word && KEEPS_ARGUMENTS.has(this.#tokens.raw(i).toUpperCase());
+  }
+
+  #isUnary(i: number): boolean {
+    const kind = this.#tokens.kind(i - 1);
+    if (kind === Kind.symbol) return !this.#tokens.isSymbol(i - 1, ')') && !this.#tokens.isSymbol(i - 1, ']');
+    return kind === Kind.word && BEFORE_VALUE.has(this.#tokens.raw(i - 1).toUpperCase());
+  }
+
+  #isNumber(i: number): boolean {
+    const kind = i < this.#to ? this.#tokens.kind(i) : 0;
+    return kind === Kind.integer || kind === Kind.decimal;
+  }
+
+  /** @param first position of the literal's first token: its sign, if it has one. */
+  #literal(i: number, literal: Literal, first: number): void {
+    this.#value(literal, this.#mayLift(i, first, literal));
+  }
+
+  #value(literal: Literal, mayLift: boolean): void {
+    // Beyond 2^53 a number would not survive the way through JSON.
+    const mustLift = literal.kind === 'integer' && literal.value.length > 15;
+    if (mustLift || (mayLift && !this.#keepLiterals)) {
+      this.literals.push(literal);
+      this.parts.push(`$${this.literals.length}`);
+    } else {
+      this.parts.push(
+        literal.kind === 'text'
+          ? quoteText(literal.value)
+          : literal.kind === 'decimal'
+            ? doubleSql(literal.value)
+            : literalSql(literal),
+      );
+    }
+  }
+
+  #mayLift(i: number, first: number, literal: Literal): boolean {
+    const tokens = this.#tokens;
+    if (this.#open.at(-1)?.keeps === true) return false;
+    if (tokens.isSymbol(i + 1, ':')) return false; // a key of a struct
+    if (tokens.kind(first - 1) === Kind.symbol) {
+      return !tokens.isSymbol(first - 1, '::') && !tokens.isSymbol(first - 1, '.');
+    }
+    if (tokens.kind(first - 1) !== Kind.word) return false;
+    const before = tokens.raw(first - 1).toUpperCase();
+    return BEFORE_VALUE.has(before) || (literal.kind === 'integer' && BEFORE_COUNT.has(before));
+  }
+
+  #literalAt(i: number): Literal {
+    const tokens = this.#tokens;
+    switch (tokens.kind(i)) {
+      case Kind.integer:
+        return { kind: 'integer', value: tokens.raw(i).replaceAll('_', '') };
+      case Kind.decimal:
+        return { kind: 'decimal', value: tokens.raw(i).replaceAll('_', '') };
+      case Kind.binary:
+        return { kind: 'binary', value: tokens.hexValue(i) };
+      default:
+        return { kind: 'text', value: tokens.textValue(i) };
+    }
+  }
+}
+
+function nameOf(tokens: Tokens, i: number): string {
+  const name = tokens.name(i);
+  if (name === '') throw emptyName();
+  return name;
+}
+
+function noParameters(found: string): AlmanacError {
+  return new AlmanacError(
+    'invalid_syntax',
+    `Invalid SQL syntax: sql parser error: parameters are not supported: ${found.slice(0, 40)}`,
+  );
+}

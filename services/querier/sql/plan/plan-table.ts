@@ -1,0 +1,70 @@
+import type { Table } from '#shared/contracts/gen/common';
+import { UNIT_NS } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import { expiryNs } from '#shared/schema/ttl';
+import { dataType } from '#shared/schema/data-type';
+
+import type { BindRequest } from '../../snapshot/binding.js';
+import type { TimeConstant } from '../functions/function.js';
+import { givenRelation } from './given-table.js';
+import { ceilDivide, floorDivide, type RunValues } from '../syntax/literals.js';
+import { logicalRelation, physicalRequest, sourceOf } from '../../snapshot/logical-table.js';
+
+/** One end of the time that a query needs of a table. */
+export interface Bound {
+  readonly end: 'from' | 'to';
+  readonly value: TimeConstant;
+  /** Whether the point itself belongs to it. */
+  readonly inclusive: boolean;
+}
+
+/** One mention of a table in a query: what the query needs of it. */
+export interface PlanTable {
+  /** Stands for the table in the SQL text until a snapshot gives the relation. */
+  readonly marker: string;
+  table: Table;
+  /** Names of columns that the query reads. */
+  readonly columns: Set<string>;
+  readsAll: boolean;
+  readonly bounds: Bound[];
+  readonly tagValues: Map<string, (run: RunValues) => string[]>;
+}
+
+/** What a run asks of the snapshot for a table, and what the query reads then. */
+export interface TableBinding {
+  /** Undefined if the snapshot is not needed. */
+  readonly request: BindRequest | undefined;
+  /** @param relation what the snapshot gives for the request. */
+  relation(relation: string): string;
+}
+
+export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
+  const given = givenRelation(plan.table);
+  if (given !== undefined) return { request: undefined, relation: () => given };
+  const own = bindRequest(plan, run);
+  const source = sourceOf(plan.table);
+  if (source === undefined) return { request: own, relation: (relation) => relation };
+  return {
+    request: physicalRequest(own, source),
+    relation: (relation) => logicalRelation(relation, own, source),
+  };
+}
+
+function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
+  const unitNs = UNIT_NS[dataType(timeIndexOf(plan.table).type).timeUnit ?? 'ns'];
+  const expiry = expiryNs(plan.table, run.nowNs);
+  let timeFrom = expiry === undefined ? undefined : ceilDivide(expiry, unitNs);
+  let timeTo: bigint | undefined;
+  for (const { end, value, inclusive } of plan.bounds) {
+    const ns = value(run);
+    if (end === 'from') {
+      const from = inclusive ? ceilDivide(ns, unitNs) : floorDivide(ns, unitNs) + 1n;
+      if (timeFrom === undefined || from > timeFrom) timeFrom = from;
+    } else {
+      const to = inclusive ? floorDivide(ns, unitNs) + 1n : ceilDivide(ns, unitNs);
+      if (timeTo === undefined || to < timeTo) timeTo = to;
+    }
+  }
+  const tagValues = new Map([...plan.tagValues].map(([column, values]) => [column, values(run)]));
+  return { table: plan.table, columns: plan.readsAll ? undefined : plan.columns, timeFrom, timeTo, tagValues };
+}

@@ -1,0 +1,328 @@
+import { LRUCache } from 'lru-cache';
+
+import type { Call } from '#shared/contracts/call';
+import type { Catalog } from '#shared/discovery/catalog';
+import type { QueryConnection } from '#shared/duckdb/query-connection';
+import { quoteName } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Ast } from '../syntax/ast.js';
+import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { itemTexts } from '../syntax/item-names.js';
+import { Kind, lex } from '../syntax/lex.js';
+import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
+import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
+import type { GivenTable } from './given-table.js';
+import type { PlanTable } from './plan-table.js';
+import type { QueryText } from '../syntax/query-text.js';
+import { resolveQuery, type Resolved, type ResolveOptions, type TableLookup } from './resolve.js';
+import { lift, type Lifted } from './lift-literals.js';
+import { checkSandbox } from './sandbox.js';
+import { findTables, type TableNames } from './table-names.js';
+import { inlineTql } from '../syntax/inline-tql.js';
+
+const QUERY_BYTES_MAX = 1024 * 1024;
+const SET_OPERATIONS_MAX = 200;
+
+/** Text of the engine's statement, cut where each run puts its own text. */
+type Piece = string | ((run: RunValues, texts: RunTexts) => string);
+
+interface RunTexts {
+  readonly relations: readonly string[];
+  readonly itemNames: readonly string[];
+}
+
+/** A query that is parsed, checked, resolved and rewritten; what is left are its literals and a snapshot. */
+export interface QueryPlan {
+  readonly tables: readonly PlanTable[];
+  /** Whether the result is small enough that it is taken at once. @param literals those of the run. */
+  isSmall(literals: readonly Literal[]): boolean;
+  /** Native types of result columns that the engine's type does not tell, by position. */
+  readonly declaredTypes: ReadonlyMap<number, string>;
+  /** SQL text for the engine. @param relations one a table, in order. */
+  sql(run: RunValues, relations: readonly string[], itemNames: readonly string[]): string;
+}
+
+/** A query of one request: its plan, and what this request's text adds to it. */
+export interface PlannedQuery {
+  readonly plan: QueryPlan;
+  readonly literals: readonly Literal[];
+  /** Texts of the outermost select items, for those without names. */
+  readonly itemNames: readonly string[];
+}
+
+export interface PlanOptions {
+  readonly catalog: Catalog;
+  readonly names: TableNames;
+  readonly entries: number;
+}
+
+/** Where a query's names are looked up. */
+export interface NameScope {
+  /** Of unqualified names. */
+  readonly database: string;
+  /** Tables that the statement brings along, which go before others. */
+  readonly given: ReadonlyMap<string, GivenTable>;
+}
+
+interface CacheEntry {
+  readonly plan: QueryPlan;
+  version: bigint;
+}
+
+/**
+ * Makes plans of queries and keeps them by the text with its literals lifted out, so that a repeated query costs its
+ * tokens and a lookup. A plan is good while its tables have the same columns.
+ */
+export class Planner {
+  readonly #catalog: Catalog;
+  readonly #names: TableNames;
+  readonly #cache: LRUCache<string, CacheEntry>;
+  hits = 0;
+  misses = 0;
+
+  constructor({ catalog, names, entries }: PlanOptions) {
+    this.#catalog = catalog;
+    this.#names = names;
+    this.#cache = new LRUCache({ max: Math.max(entries, 1) });
+  }
+
+  /**
+   * @param names where unqualified table names are looked up.
+   * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
+   */
+  async plan(query: QueryText, names: NameScope, connection: QueryConnection, call: Call): Promise<PlannedQuery> {
+    const { database, given } = names;
+    checkSize(query);
+    const lifted = lift(query.tokens, query.from, query.to, false);
+    const key = `${database}\0${shapeOf(lifted)}`;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined && (await this.#isFresh(cached, call))) {
+      this.hits++;
+      return { plan: cached.plan, literals: lifted.literals, itemNames: itemTexts(query) };
+    }
+    this.misses++;
+    const version = this.#catalog.version;
+    const parsed = await parseQuery(query, lifted, connection);
+    checkSandbox(parsed.ast);
+    const plan = await this.#build(parsed, names, connection, call);
+    // With its literals inside, the text is no shape that other queries share; a given table is there once.
+    if (!parsed.keepsLiterals && given.size === 0) this.#cache.set(key, { plan, version });
+    return { plan, literals: parsed.lifted.literals, itemNames: itemTexts(query) };
+  }
+
+  /** Checks the grammar alone. @throws `invalid_syntax`. */
+  async check(text: QueryText, database: string, connection: QueryConnection): Promise<void> {
+    const { query } = inlineTql(text);
+    checkSize(query);
+    const lifted = lift(query.tokens, query.from, query.to, false);
+    if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
+  }
+
+  /** Columns of the tables of a query that was just planned, as messages list them; at most 100. */
+  fieldsOf(query: QueryText, database: string): string[] {
+    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    const tables = this.#cache.get(key)?.plan.tables ?? [];
+    return tables.flatMap(({ table }) => table.columns.map((column) => `${table.name}.${column.name}`)).slice(0, 100);
+  }
+
+  /** Looks again whether the plan's tables are the same, if anything changed since; takes over their present state. */
+  async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
+    const version = this.#catalog.version;
+    const isKnown = entry.version === version;
+    for (const plan of entry.plan.tables) {
+      // A metric gets labels without a change of the catalog.
+      if (isKnown && sourceOf(plan.table) === undefined) continue;
+      const table = await this.#names.current(plan.table, call);
+      if (table === undefined || !areSameTables(table, plan.table)) return false;
+      plan.table = table;
+    }
+    entry.version = version;
+    return true;
+  }
+
+  async #resolve(ast: Ast, options: ResolveOptions, call: Call): Promise<Resolved> {
+    try {
+      return resolveQuery(ast, options);
+    } catch (error) {
+      throw await this.#names.hinted(error, call);
+    }
+  }
+
+  async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<QueryPlan> {
+    const { ast, lifted } = parsed;
+    const found = await findTables(ast, names.database, this.#names, call);
+    const lookup: TableLookup = (catalogName, schema, name) => {
+      const given = catalogName === '' && schema === '' ? names.given.get(name) : undefined;
+      return given ?? found(catalogName, schema, name);
+    };
+    const markerPrefix = unusedPrefix(lifted.sql);
+    const isSmall = smallResult(ast);
+    const resolved = await this.#resolve(ast, { lookup, literals: lifted.literals, markerPrefix }, call);
+    const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
+    const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, lifted.literals.length);
+    return {
+      tables: resolved.tables,
+      isSmall,
+      declaredTypes: resolved.declaredTypes,
+      sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
+    };
+  }
+}
+
+interface ParsedQuery {
+  readonly ast: Ast;
+  readonly lifted: Lifted;
+  readonly keepsLiterals: boolean;
+}
+
+function checkSize({ tokens, from, to }: QueryText): void {
+  const bytes = tokens.end(to - 1) - tokens.start(from);
+  if (bytes > QUERY_BYTES_MAX) {
+    throw new AlmanacError('invalid_syntax', `query text is ${bytes} characters long, the limit is ${QUERY_BYTES_MAX}`);
+  }
+  let setOperations = 0;
+  for (let i = from; i < to; i++) {
+    if (tokens.isWord(i, 'UNION') || tokens.isWord(i, 'INTERSECT') || tokens.isWord(i, 'EXCEPT')) setOperations++;
+  }
+  if (setOperations > SET_OPERATIONS_MAX) {
+    throw new AlmanacError(
+      'invalid_syntax',
+      `query has ${setOperations} set operations, the limit is ${SET_OPERATIONS_MAX}`,
+    );
+  }
+}
+
+/** Kinds of literals decide how a query is rewritten, so they belong to its shape. */
+function shapeOf(lifted: Lifted): string {
+  let kinds = '';
+  for (const literal of lifted.literals) kinds += literal.kind[0];
+  return `${kinds}\0${lifted.sql}`;
+}
+
+interface Serialized {
+  readonly error: boolean;
+  readonly error_type?: string;
+  readonly error_message?: string;
+  readonly statements?: readonly { readonly node: Ast }[];
+}
+
+/** @throws `invalid_syntax`, `unsupported`. */
+async function parseQuery(query: QueryText, lifted: Lifted, connection: QueryConnection): Promise<ParsedQuery> {
+  const first = await serialize(lifted.sql, connection);
+  if (!first.error) return { ast: onlyStatement(first), lifted, keepsLiterals: false };
+  // A parameter may not stand everywhere a literal may: once more with the literals in their places.
+  const whole = lift(query.tokens, query.from, query.to, true);
+  const second = await serialize(whole.sql, connection);
+  if (!second.error) return { ast: onlyStatement(second), lifted: whole, keepsLiterals: true };
+  if (second.error_type === 'not implemented') {
+    throw new AlmanacError('unsupported', 'SQL statement is not supported: only queries that read can be run');
+  }
+  throw new AlmanacError(
+    'invalid_syntax',
+    `Invalid SQL syntax: sql parser error: ${second.error_message ?? ''}`.slice(0, 500),
+  );
+}
+
+async function serialize(sql: string, connection: QueryConnection): Promise<Serialized> {
+  return JSON.parse(await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql)) as Serialized;
+}
+
+function onlyStatement(parsed: Serialized): Ast {
+  const node = parsed.statements?.[0]?.node;
+  if (node === undefined || parsed.statements?.length !== 1) {
+    throw new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expected one query');
+  }
+  return node;
+}
+
+/** The engine takes no `10` where it wants a double, and a JavaScript number knows no `10.0`. */
+const WHOLE_DOUBLE = '\u0001double:';
+
+function serializedTree(ast: Ast): string {
+  const tree = { error: false, statements: [{ node: ast, named_param_map: [] }] };
+  const json = JSON.stringify(tree, (_key, value: unknown) => {
+    const constant = value as { type?: { id?: unknown }; value?: unknown } | null;
+    const isWhole = typeof constant === 'object' && constant?.type?.id === 'DOUBLE' && Number.isInteger(constant.value);
+    return isWhole ? { ...constant, value: WHOLE_DOUBLE + String(constant.value) } : value;
+  });
+  return json.replaceAll(/"\\u0001double:(-?\d+)(e\+\d+)?"/g, (_whole, digits: string, exponent: string | undefined) =>
+    exponent === undefined ? `${digits}.0` : digits + exponent,
+  );
+}
+
+function unusedPrefix(sql: string): string {
+  let prefix = '__t';
+  while (sql.includes(prefix)) prefix += '_';
+  return prefix;
+}
+
+const SMALL_LIMIT = 2000;
+
+/** Queries that aggregate, or that are limited: their rows are few, and are encoded here. */
+function smallResult(ast: Ast): QueryPlan['isSmall'] {
+  const limit = ast.modifiers?.find((modifier) => modifier.type === 'LIMIT_MODIFIER')?.limit;
+  const isReduced = isReducing(ast);
+  if (limit?.class !== 'PARAMETER') return () => isReduced || Number(limit?.value?.value) <= SMALL_LIMIT;
+  const index = Number(limit.identifier) - 1;
+  return (literals) => isReduced || Number(literals[index].value) <= SMALL_LIMIT;
+}
+
+function isReducing(ast: Ast): boolean {
+  if (ast.type !== 'SELECT_NODE') return false;
+  if (ast.from_table?.type === 'EMPTY' || (ast.group_expressions ?? []).length > 0) return true;
+  return (ast.select_list ?? []).every(
+    ({ class: kind, function_name: name = '' }) => kind === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(name),
+  );
+}
+
+/** Cuts the printed statement at parameters, relations and names of items. */
+function cutText(
+  printed: string,
+  prefix: string,
+  slots: ReadonlyMap<string, (run: RunValues) => string>,
+  literalCount: number,
+): Piece[] {
+  const tokens = lex(printed);
+  const pieces: Piece[] = [];
+  let copied = 0;
+  const put = (i: number, piece: Piece): void => {
+    pieces.push(printed.slice(copied, tokens.start(i)), piece);
+    copied = tokens.end(i);
+  };
+  for (let i = 0; i < tokens.count; i++) {
+    const kind = tokens.kind(i);
+    if (kind === Kind.parameter) put(i, parameterPiece(tokens.raw(i).slice(1), slots, literalCount));
+    else if (kind === Kind.decimal) put(i, doubleSql(tokens.raw(i)));
+    else if (kind === Kind.word && tokens.raw(i).startsWith(prefix)) {
+      put(i, markerPiece(tokens.raw(i).slice(prefix.length)));
+    }
+  }
+  pieces.push(printed.slice(copied));
+  return pieces;
+}
+
+function parameterPiece(
+  identifier: string,
+  slots: ReadonlyMap<string, (run: RunValues) => string>,
+  literalCount: number,
+): Piece {
+  const slot = slots.get(identifier);
+  if (slot !== undefined) return slot;
+  const index = Number(identifier) - 1;
+  if (index >= literalCount) throw new AlmanacError('internal', `parameter ${identifier} has no value`);
+  return (run) => literalSql(run.literals[index]);
+}
+
+function markerPiece(rest: string): Piece {
+  if (rest.startsWith('n')) {
+    return (_run, { itemNames }) => quoteName(itemNames[Number(rest.slice(1))] ?? `column${rest.slice(1)}`);
+  }
+  return (_run, { relations }) => relations[Number(rest)];
+}
+
+function joinPieces(pieces: readonly Piece[], run: RunValues, texts: RunTexts): string {
+  let sql = '';
+  for (const piece of pieces) sql += typeof piece === 'string' ? piece : piece(run, texts);
+  return sql;
+}

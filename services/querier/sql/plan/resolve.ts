@@ -1,0 +1,331 @@
+import type { Table } from '#shared/contracts/gen/common';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
+import { timeIndexOf } from '#shared/schema/table-schema';
+
+import { cast, mapChildren, type Ast } from '../syntax/ast.js';
+import { knownTypeOf } from './known-types.js';
+import { collectBounds } from './time-bounds.js';
+import type { PlanTable } from './plan-table.js';
+import { Expressions } from './expressions.js';
+import { childScope, findCte, type Cte, type FromEntry, type OutputColumn, type Outputs, type Scope } from './scope.js';
+import type { Literal } from '../syntax/literals.js';
+
+/** Finds a table by the names of a reference, all but the last of which may be empty. */
+export type TableLookup = (catalog: string, database: string, name: string) => Table;
+
+export interface Resolved {
+  readonly tables: readonly PlanTable[];
+  readonly expressions: Expressions;
+  /** Native types of result columns that the engine's type does not tell, by position. */
+  readonly declaredTypes: ReadonlyMap<number, string>;
+}
+
+export interface ResolveOptions {
+  readonly lookup: TableLookup;
+  readonly literals: readonly Literal[];
+  /** Begins every marker; does not occur in the statement. */
+  readonly markerPrefix: string;
+}
+
+/** Resolves all names of a checked query and rewrites its expressions, in place. */
+export function resolveQuery(query: Ast, options: ResolveOptions): Resolved {
+  const resolver = new Resolver(options);
+  resolver.nameItems(query);
+  const outputs = resolver.query(query, undefined) ?? [];
+  checkResolved(query, options.markerPrefix);
+  const declaredTypes = new Map(
+    outputs.flatMap(({ column }, i) => (column?.type === 'Json' ? [[i, 'Json'] as const] : [])),
+  );
+  return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
+}
+
+/** Every table that is left has a name of ours: a part of the tree that was passed over would reach the engine's own. */
+function checkResolved(tree: unknown, markerPrefix: string): void {
+  if (tree === null || typeof tree !== 'object') return;
+  const { type, table_name: name } = tree as Partial<Ast>;
+  const isOurs = name === undefined || name.startsWith(markerPrefix) || name.startsWith(`c${markerPrefix}`);
+  invariant(type !== 'BASE_TABLE' || isOurs, 'a table of a query was not resolved');
+  for (const value of Object.values(tree)) checkResolved(value, markerPrefix);
+}
+
+class Resolver {
+  readonly expressions: Expressions;
+  readonly #options: ResolveOptions;
+  readonly #tables: PlanTable[] = [];
+  #cteCount = 0;
+
+  constructor(options: ResolveOptions) {
+    this.#options = options;
+    this.expressions = new Expressions(options.literals, (node, scope) => {
+      this.query(node, scope);
+    });
+  }
+
+  /** Columns that the query reads are known only after all of it was seen. */
+  finishedTables(): PlanTable[] {
+    for (const plan of this.#tables) {
+      plan.columns.add(timeIndexOf(plan.table).name);
+      for (const { name } of plan.table.columns) {
+        if (this.expressions.mentioned.has(name.toLowerCase())) plan.columns.add(name);
+      }
+    }
+    return this.#tables;
+  }
+
+  /** Gives unnamed items of the outermost select list a marker for a name, which each run replaces by their text. */
+  nameItems(query: Ast): void {
+    let node = query;
+    while (node.type === 'SET_OPERATION_NODE' && node.left !== undefined) node = node.left;
+    for (const [i, item] of (node.select_list ?? []).entries()) {
+      if (
+        (item.alias ?? '') !== '' ||
+        item.class === 'COLUMN_REF' ||
+        item.class === 'POSITIONAL_REFERENCE' ||
+        hasStar(item)
+      ) {
+        continue;
+      }
+      item.alias = `${this.#options.markerPrefix}n${i}`;
+    }
+  }
+
+  query(node: Ast, parent: Scope | undefined): Outputs {
+    const scope = childScope(parent);
+    this.#ctes(node, scope);
+    switch (node.type) {
+      case 'SELECT_NODE':
+        return this.#select(node, scope);
+      case 'SET_OPERATION_NODE':
+        return this.#setOperation(node, scope);
+      default:
+        throw new AlmanacError('unsupported', `Not supported: ${node.type.toLowerCase()} in a query`);
+    }
+  }
+
+  /**
+   * Common table expressions get names that nothing else in the engine has: if the engine understood their scope in
+   * another way than we do, it would find nothing, and not one of its own tables or those of fresh rows.
+   */
+  #ctes(node: Ast, scope: Scope): void {
+    for (const entry of node.cte_map?.map ?? []) {
+      const { key, value } = entry;
+      const cte = { marker: `c${this.#options.markerPrefix}${this.#cteCount++}`, outputs: undefined };
+      const inner = value.query.node;
+      entry.key = cte.marker;
+      if (inner.type === 'RECURSIVE_CTE_NODE') inner.cte_name = cte.marker;
+      const outputs =
+        inner.type === 'RECURSIVE_CTE_NODE'
+          ? this.#recursive(inner, { scope: childScope(scope), name: key.toLowerCase(), cte })
+          : this.query(inner, scope);
+      scope.ctes.set(key.toLowerCase(), { ...cte, outputs: renamedOutputs(outputs, value.aliases) });
+    }
+  }
+
+  #setOperation(node: Ast, scope: Scope): Outputs {
+    const parts = [node.left, node.right, ...(node.children ?? [])].filter(
+      (part): part is Ast => part !== undefined && part !== null,
+    );
+    const outputs = parts.map((part) => this.query(part, scope));
+    for (const output of outputs[0] ?? []) scope.aliases.set(output.name.toLowerCase(), output.known);
+    this.#modifiers(node, scope);
+    return outputs[0]?.map(({ name, known }) => ({ name, known }));
+  }
+
+  /** Only the second part sees the expression itself. */
+  #recursive(node: Ast, own: { readonly scope: Scope; readonly name: string; readonly cte: Cte }): Outputs {
+    this.#ctes(node, own.scope);
+    if (node.left !== undefined) this.query(node.left, own.scope);
+    const inner = childScope(own.scope);
+    inner.ctes.set(own.name, own.cte);
+    if (node.right !== undefined) this.query(node.right, inner);
+    this.#modifiers(node, inner);
+    return undefined;
+  }
+
+  #select(node: Ast, scope: Scope): Outputs {
+    if (node.from_table !== undefined) scope.entries.push(...this.#from(node.from_table, scope));
+    const outputs: OutputColumn[] = [];
+    let isKnown = true;
+    node.select_list = (node.select_list ?? []).map((item) => {
+      const result = this.#item(item, scope);
+      const expanded = result.class === 'STAR' ? starOutputs(result, scope) : [this.#output(result)];
+      if (expanded === undefined) isKnown = false;
+      else outputs.push(...expanded);
+      if ((result.alias ?? '') !== '') {
+        scope.aliases.set((result.alias ?? '').toLowerCase(), this.expressions.knownType(result));
+      }
+      return result;
+    });
+    this.#clauses(node, scope);
+    return isKnown ? outputs : undefined;
+  }
+
+  #item(item: Ast, scope: Scope): Ast {
+    const result = this.expressions.rewrite(item, scope);
+    if (this.expressions.literalOf(result)?.kind !== 'integer') return result;
+    const wide = cast(result, 'BIGINT');
+    wide.alias = result.alias ?? '';
+    result.alias = '';
+    return wide;
+  }
+
+  #output(item: Ast): OutputColumn {
+    const found = this.expressions.columnOf(item);
+    const name = (item.alias ?? '') !== '' ? (item.alias ?? '') : (item.column_names?.at(-1) ?? '');
+    return {
+      name,
+      known: this.expressions.knownType(item),
+      ...(found?.output?.column === undefined ? {} : { column: found.output.column }),
+    };
+  }
+
+  #clauses(node: Ast, scope: Scope): void {
+    const rewrite = (part: Ast): Ast => this.expressions.rewrite(part, scope);
+    if (node.where_clause) {
+      node.where_clause = rewrite(node.where_clause);
+      collectBounds(node.where_clause, { expressions: this.expressions, entries: scope.entries });
+    }
+    node.group_expressions = (node.group_expressions ?? []).map(rewrite);
+    if (node.having) node.having = rewrite(node.having);
+    if (node.qualify) node.qualify = rewrite(node.qualify);
+    this.#modifiers(node, scope);
+  }
+
+  #modifiers(node: Ast, scope: Scope): void {
+    for (const modifier of node.modifiers ?? []) mapChildren(modifier, (part) => this.expressions.rewrite(part, scope));
+  }
+
+  #from(node: Ast, scope: Scope): FromEntry[] {
+    switch (node.type) {
+      case 'BASE_TABLE':
+        return [this.#baseTable(node, scope)];
+      case 'SUBQUERY': {
+        const outputs = node.subquery === undefined ? undefined : this.query(node.subquery.node, scope);
+        return [derived(node, renamedOutputs(outputs, node.column_name_alias ?? []))];
+      }
+      case 'JOIN':
+        return this.#join(node, scope);
+      case 'PIVOT': {
+        for (const entry of node.source === undefined ? [] : this.#from(node.source, scope)) {
+          if (entry.plan !== undefined) entry.plan.readsAll = true;
+        }
+        return [derived(node, undefined)];
+      }
+      case 'EMPTY':
+        return [];
+      default:
+        this.#rowSource(node, scope);
+        return [derived(node, undefined)];
+    }
+  }
+
+  /** Table functions and VALUES lists. */
+  #rowSource(node: Ast, scope: Scope): void {
+    const rewrite = (part: Ast): Ast => {
+      const result = this.expressions.rewrite(part, scope);
+      return node.type === 'EXPRESSION_LIST' && this.expressions.literalOf(result)?.kind === 'integer'
+        ? cast(result, 'BIGINT')
+        : result;
+    };
+    if (node.function !== undefined) mapChildren(node.function, rewrite);
+    else mapChildren(node, rewrite);
+  }
+
+  #join(node: Ast, scope: Scope): FromEntry[] {
+    const { left, right } = node;
+    invariant(left !== undefined && right !== undefined, 'join without sides');
+    const leftEntries = this.#from(left, scope);
+    // The right side may be lateral: it sees the left one.
+    const rightEntries = this.#from(right, { ...scope, entries: [...scope.entries, ...leftEntries] });
+    const entries = [...leftEntries, ...rightEntries];
+    if (node.condition) node.condition = this.expressions.rewrite(node.condition, { ...scope, entries });
+    for (const name of node.using_columns ?? []) this.expressions.mentioned.add(name.toLowerCase());
+    const isMerged = node.ref_type === 'NATURAL' || (node.using_columns ?? []).length > 0;
+    for (const entry of entries) {
+      if (node.ref_type === 'NATURAL' && entry.plan !== undefined) entry.plan.readsAll = true;
+      if (isMerged && node.join_type !== 'INNER') entry.ownsBareNames = false;
+      // Which rows these joins pair depends on all rows, not only on those that pass the condition.
+      if (node.ref_type === 'POSITIONAL') entry.prunable = false;
+    }
+    if (node.ref_type === 'ASOF') for (const entry of rightEntries) entry.prunable = false;
+    return entries;
+  }
+
+  #baseTable(node: Ast, scope: Scope): FromEntry {
+    const { table_name: name = '', schema_name: schema = '', catalog_name: catalog = '', alias = '' } = node;
+    const aliases = node.column_name_alias ?? [];
+    const cte = schema === '' && catalog === '' ? findCte(scope, name.toLowerCase()) : undefined;
+    if (cte !== undefined) {
+      Object.assign(node, { alias: alias === '' ? name : alias, table_name: cte.marker });
+      return derived(node, renamedOutputs(cte.outputs, aliases));
+    }
+    const plan = this.#planTable(this.#options.lookup(catalog, schema, name));
+    // Renamed by position: the relation must have all columns in their order.
+    if (aliases.length > 0) plan.readsAll = true;
+    const outputs = plan.table.columns.map((column): OutputColumn => ({
+      name: column.name,
+      known: knownTypeOf(column.type),
+      column,
+    }));
+    const entry = entryOf(alias === '' ? name : alias, renamedOutputs(outputs, aliases));
+    Object.assign(node, {
+      alias: alias === '' ? name : alias,
+      catalog_name: '',
+      schema_name: '',
+      table_name: plan.marker,
+    });
+    // A sample is taken of all rows, not of those that pass the condition.
+    const prunable = (node as { sample?: unknown }).sample === null;
+    const path = alias === '' ? { path: [plan.table.database, plan.table.name] as const } : {};
+    return { ...entry, plan, prunable, ...path };
+  }
+
+  #planTable(table: Table): PlanTable {
+    const marker = `${this.#options.markerPrefix}${this.#tables.length}`;
+    const plan: PlanTable = { marker, table, columns: new Set(), readsAll: false, bounds: [], tagValues: new Map() };
+    this.#tables.push(plan);
+    return plan;
+  }
+}
+
+function derived(node: Ast, outputs: Outputs): FromEntry {
+  // Conditions on a derived table are not followed into it, so its columns carry no table's column.
+  return entryOf(
+    node.alias ?? '',
+    outputs?.map(({ name, known }) => ({ name, known })),
+  );
+}
+
+function entryOf(alias: string, outputs: Outputs): FromEntry {
+  const columns =
+    outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
+  return { alias: alias.toLowerCase(), columns, prunable: true, ownsBareNames: true };
+}
+
+function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
+  return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
+}
+
+function starOutputs(star: Ast, scope: Scope): OutputColumn[] | undefined {
+  const { expr, columns } = star;
+  if (columns === true || (expr !== null && expr !== undefined)) return undefined;
+  const qualifier = (star.relation_name ?? '').toLowerCase();
+  const outputs: OutputColumn[] = [];
+  for (const entry of scope.entries) {
+    if (qualifier !== '' && entry.alias !== qualifier) continue;
+    if (entry.columns === undefined) return undefined;
+    outputs.push(...entry.columns.values());
+  }
+  return outputs;
+}
+
+function hasStar(item: Ast): boolean {
+  if (item.class === 'STAR') return true;
+  let found = false;
+  mapChildren(item, (child) => {
+    found ||= hasStar(child);
+    return child;
+  });
+  return found;
+}

@@ -1,0 +1,103 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { NATIVE_FUNCTIONS, TABLE_FUNCTIONS } from '../functions/native.js';
+import { OWN_FUNCTIONS } from '../functions/registry.js';
+
+const EXPRESSIONS = new Set([
+  'BETWEEN',
+  'CASE',
+  'CAST',
+  'COLLATE',
+  'COLUMN_REF',
+  'COMPARISON',
+  'CONJUNCTION',
+  'CONSTANT',
+  'FUNCTION',
+  'LAMBDA',
+  'LAMBDA_REF',
+  'OPERATOR',
+  'PARAMETER',
+  'POSITIONAL_REFERENCE',
+  'STAR',
+  'SUBQUERY',
+  'WINDOW',
+]);
+
+/** Values of `type` of everything in a tree that is no expression: query nodes, table references, modifiers, details. */
+const NODES = new Set([
+  'SELECT_NODE',
+  'SET_OPERATION_NODE',
+  'RECURSIVE_CTE_NODE',
+  'CTE_NODE',
+  'BASE_TABLE',
+  'SUBQUERY',
+  'JOIN',
+  'TABLE_FUNCTION',
+  'EXPRESSION_LIST',
+  'EMPTY',
+  'PIVOT',
+  'LIMIT_MODIFIER',
+  'LIMIT_PERCENT_MODIFIER',
+  'ORDER_MODIFIER',
+  'DISTINCT_MODIFIER',
+  'ASCENDING',
+  'DESCENDING',
+  'ORDER_DEFAULT',
+  'DECIMAL_TYPE_INFO',
+  'LIST_TYPE_INFO',
+  'STRUCT_TYPE_INFO',
+  'ARRAY_TYPE_INFO',
+  'MAP_TYPE_INFO',
+  'STRING_TYPE_INFO',
+  'GENERIC_TYPE_INFO',
+]);
+
+/**
+ * Refuses every tree that is not made of known parts and allowed functions alone, and drops what the way back to SQL
+ * does not need. Works by allow-lists: what a later engine adds is refused until someone has looked at it.
+ *
+ * @throws `plan_query` for a function that may not be called or does not exist; `unsupported` for other parts.
+ */
+export function checkSandbox(tree: unknown): void {
+  if (tree === null || typeof tree !== 'object') return;
+  if (Array.isArray(tree)) {
+    for (const entry of tree) checkSandbox(entry);
+    return;
+  }
+  const node = tree as Record<string, unknown>;
+  // Absent positions read as 2^64 - 1, which a JavaScript number cannot give back.
+  delete node['query_location'];
+  if (typeof node['class'] === 'string') checkExpression(node);
+  else if (typeof node['type'] === 'string') checkNode(node);
+  for (const key of Object.keys(node)) checkSandbox(node[key]);
+}
+
+function checkExpression(node: Record<string, unknown>): void {
+  if (!EXPRESSIONS.has(String(node['class']))) throw unsupported(String(node['class']));
+  if (typeof node['function_name'] !== 'string') return;
+  const { schema, catalog } = node;
+  if ((schema !== '' && schema !== 'main') || (catalog !== undefined && catalog !== '')) {
+    throw invalidFunction(`${String(schema)}.${node['function_name']}`);
+  }
+  const isOwn = OWN_FUNCTIONS.has(node['function_name']);
+  if (!isOwn && !NATIVE_FUNCTIONS.has(node['function_name']) && !TABLE_FUNCTIONS.has(node['function_name'])) {
+    throw invalidFunction(node['function_name']);
+  }
+}
+
+function checkNode(node: Record<string, unknown>): void {
+  const type = String(node['type']);
+  if (!NODES.has(type)) throw unsupported(type);
+  if (type === 'BASE_TABLE' && node['at_clause'] !== null && node['at_clause'] !== undefined) throw unsupported('AT');
+  if (type !== 'TABLE_FUNCTION') return;
+  const name = (node['function'] as { function_name?: unknown } | undefined)?.function_name;
+  if (typeof name !== 'string' || !TABLE_FUNCTIONS.has(name)) throw invalidFunction(String(name));
+}
+
+function invalidFunction(name: string): AlmanacError {
+  return new AlmanacError('plan_query', `Failed to plan SQL: Invalid function '${name}'.`);
+}
+
+function unsupported(part: string): AlmanacError {
+  return new AlmanacError('unsupported', `Not supported: ${part.toLowerCase().replaceAll('_', ' ')} in a query`);
+}

@@ -1,0 +1,34 @@
+import type { Segment, Table } from '#shared/contracts/gen/common';
+
+import type { SegmentRead, TableRead } from '../../snapshot/binding.js';
+
+/**
+ * What a query reads of a table: how many segments, why others are left out, of which of them versions are merged, and how
+ * many rows are in memory.
+ *
+ * @param isVerbose whether each segment has a line of its own.
+ */
+export function scanLines({ database, name }: Table, read: TableRead, isVerbose: boolean): string[] {
+  const { segments, segmentCount, outsideTime, withoutSeries, freshRows, mergedFreshRows } = read;
+  const merged = segments.filter(({ isMerged }) => isMerged);
+  const rows = segments.reduce((sum, { segment }) => sum + segment.rowCount, 0);
+  const bytes = segments.reduce((sum, { segment }) => sum + segment.bytes, 0);
+  return [
+    `scan ${database}.${name}: ${segments.length} of ${segmentCount} segments`,
+    `  pruned: ${outsideTime} by time, ${withoutSeries} by series`,
+    `  merged: ${merged.length} segments, ${mergedFreshRows} rows in memory`,
+    `  reads: ${rows} rows, ${bytes} bytes in segments; ${freshRows} rows in memory`,
+    ...(isVerbose ? segments.map(segmentLine) : []),
+  ];
+}
+
+function segmentLine({ segment, isMerged }: SegmentRead): string {
+  const { rowCount, bytes, timeFirst, timeLast, hasOps } = segment;
+  const words = [isMerged ? 'merged' : 'plain', ...(hasOps ? ['with deletions'] : [])].join(', ');
+  return `  segment ${nameOf(segment)}: ${words}; ${rowCount} rows, ${bytes} bytes, time ${timeFirst} to ${timeLast}`;
+}
+
+/** Without the folders of its region. */
+function nameOf({ path }: Segment): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

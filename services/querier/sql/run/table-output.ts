@@ -1,0 +1,91 @@
+import { quoteName, quoteText } from '#shared/duckdb/quote';
+import type { Cell } from '#shared/duckdb/chunk-reader';
+
+import type { Cursor } from '../syntax/cursor.js';
+import { lex } from '../syntax/lex.js';
+import { queryRows } from './run-query.js';
+import type { StatementContext, StatementEvent } from './statement.js';
+
+/** A small result that is already here. */
+export interface TableOutput {
+  readonly columns: readonly { readonly name: string; readonly type: 'String' | 'Int64' }[];
+  readonly rows: readonly (readonly (string | number | null)[])[];
+}
+
+/** LIKE or WHERE of a SHOW statement. */
+export type RowFilter = { readonly like: string } | { readonly where: string } | undefined;
+
+/** Reads `LIKE 'pattern'` or `WHERE condition` up to the end of the statement. */
+export function parseFilter(cursor: Cursor): RowFilter {
+  if (cursor.accept('LIKE')) {
+    const like = cursor.text('pattern', true);
+    cursor.expectEnd();
+    return { like };
+  }
+  if (!cursor.accept('WHERE')) {
+    cursor.expectEnd();
+    return undefined;
+  }
+  if (cursor.done) throw cursor.unexpected('condition');
+  const where = cursor.tokens.source.slice(cursor.tokens.start(cursor.at), cursor.tokens.end(cursor.to - 1));
+  return { where };
+}
+
+/** The events of a result that is already here, filtered. @param filterColumns other names that WHERE may use, by position. */
+export async function* outputTable(
+  context: StatementContext,
+  output: TableOutput,
+  filter?: RowFilter,
+  filterColumns: readonly string[] = [],
+): AsyncIterable<StatementEvent> {
+  yield { kind: 'schema', columns: output.columns };
+  const kept = await filterRows(context, output, filter, filterColumns);
+  const rows = kept.slice(0, context.limit);
+  if (rows.length === 0) return;
+  const columns = output.columns.map(({ name, type }) => ({
+    name,
+    type: { name: type, kind: type === 'String' ? ('text' as const) : ('int' as const) },
+  }));
+  const cells: Cell[][] = output.columns.map((_, i) => rows.map((row) => row[i]));
+  yield { kind: 'text', text: context.format.encodeRows(columns, cells, rows.length), rows: rows.length };
+}
+
+async function filterRows(
+  context: StatementContext,
+  output: TableOutput,
+  filter: RowFilter,
+  filterColumns: readonly string[],
+): Promise<TableOutput['rows']> {
+  if (filter === undefined) return output.rows;
+  const kept: TableOutput['rows'][] = [];
+  for (let at = 0; at < output.rows.length; at += FILTERED_ROWS) {
+    const rows = output.rows.slice(at, at + FILTERED_ROWS);
+    kept.push(await filterBlock(context, { ...output, rows }, filter, filterColumns));
+  }
+  return kept.flat();
+}
+
+/** Rows that are filtered by one statement: its text has a limit. */
+const FILTERED_ROWS = 1000;
+
+async function filterBlock(
+  context: StatementContext,
+  output: TableOutput,
+  filter: NonNullable<RowFilter>,
+  filterColumns: readonly string[],
+): Promise<TableOutput['rows']> {
+  const values = output.rows.map(
+    (row, i) => `(${[i, ...row, ...filterColumns.map((_, k) => row[k])].map(valueSql).join(', ')})`,
+  );
+  const names = ['__row', ...output.columns.map((column) => column.name), ...filterColumns].map(quoteName);
+  const condition =
+    'like' in filter ? `${quoteName(output.columns[0].name)} LIKE ${quoteText(filter.like)}` : `(${filter.where})`;
+  const sql = `SELECT "__row" FROM (VALUES ${values.join(', ')}) AS s(${names.join(', ')}) WHERE ${condition}`;
+  const tokens = lex(sql);
+  const kept = await queryRows(context, { tokens, from: 0, to: tokens.count });
+  return kept.rows.map(([i]) => output.rows[Number(i)]);
+}
+
+function valueSql(value: string | number | null): string {
+  return value === null ? 'NULL' : typeof value === 'number' ? String(value) : quoteText(value);
+}

@@ -1,0 +1,80 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { NodeInfo } from '#shared/contracts/gen/metadata';
+
+import { outputTable, parseFilter, type TableOutput } from '../../run/table-output.js';
+import type { StatementContext, StatementKind } from '../../run/statement.js';
+
+const COLUMNS: TableOutput['columns'] = [
+  { name: 'Table', type: 'String' },
+  { name: 'Region', type: 'Int64' },
+  { name: 'Peer', type: 'Int64' },
+  { name: 'Leader', type: 'String' },
+];
+const MORE_COLUMNS: TableOutput['columns'] = [
+  { name: 'Epoch', type: 'Int64' },
+  { name: 'Address', type: 'String' },
+  { name: 'State', type: 'String' },
+];
+
+/**
+ * `SHOW [FULL] REGION|REGIONS [FROM|IN t [FROM|IN db]] [WHERE ..]`: which node owns which region, of one table or of all
+ * of the session's database. FULL asks metadata for the nodes.
+ */
+export const showRegions: StatementKind = {
+  name: 'SHOW REGIONS',
+
+  matches: (cursor) =>
+    ['REGION', 'REGIONS'].some((word) => cursor.sees('SHOW', word) || cursor.sees('SHOW', 'FULL', word)),
+
+  parse(cursor) {
+    cursor.expect('SHOW');
+    const isFull = cursor.accept('FULL');
+    cursor.at++;
+    const isOfTable = cursor.accept('FROM') || cursor.accept('IN');
+    const named = isOfTable ? cursor.objectName('table name') : undefined;
+    const isInDatabase = isOfTable && (cursor.accept('FROM') || cursor.accept('IN'));
+    const schema = isInDatabase ? cursor.name('database name') : (named?.schema ?? '');
+    const filter = parseFilter(cursor);
+    return {
+      isQuery: false,
+      async *run(context) {
+        const { deps, session, call } = context;
+        const database = deps.names.databaseOf(named?.catalog ?? '', schema, session.database);
+        const tables =
+          named === undefined
+            ? await deps.catalog.tables(database, call)
+            : [await deps.names.get(database, named.name, call)];
+        const rows = isFull ? fullRows(tables, await nodesOf(context)) : tables.flatMap(rowsOf);
+        const columns = isFull ? [...COLUMNS, ...MORE_COLUMNS] : COLUMNS;
+        yield* outputTable(context, { columns, rows }, filter);
+      },
+    };
+  },
+};
+
+type Row = (string | number | null)[];
+
+/** A region without an owner has no peer. */
+function rowsOf({ name, regions }: Table): Row[] {
+  return regions.map(({ regionId, nodeId }) => [
+    name,
+    regionId,
+    nodeId === 0 ? null : nodeId,
+    nodeId === 0 ? 'No' : 'Yes',
+  ]);
+}
+
+function fullRows(tables: readonly Table[], nodes: ReadonlyMap<number, NodeInfo>): Row[] {
+  return tables.flatMap((table) =>
+    rowsOf(table).map((row, i) => {
+      const { epoch, nodeId } = table.regions[i];
+      const node = nodes.get(nodeId);
+      return [...row, epoch, node?.addr ?? null, node?.state ?? null];
+    }),
+  );
+}
+
+async function nodesOf({ deps, call }: StatementContext): Promise<ReadonlyMap<number, NodeInfo>> {
+  const { nodes } = await deps.metadata.listNodes({}, call);
+  return new Map(nodes.map((node) => [node.nodeId, node]));
+}

@@ -1,0 +1,34 @@
+import { outputTable, parseFilter } from '../../run/table-output.js';
+import type { StatementKind } from '../../run/statement.js';
+
+/** `SHOW [FULL] TABLES [FROM|IN db]`: stored tables, and metrics. */
+export const showTables: StatementKind = {
+  name: 'SHOW TABLES',
+
+  matches: (cursor) => cursor.sees('SHOW', 'TABLES') || cursor.sees('SHOW', 'FULL', 'TABLES'),
+
+  parse(cursor) {
+    cursor.expect('SHOW');
+    const isFull = cursor.accept('FULL');
+    cursor.expect('TABLES');
+    const given = cursor.accept('FROM') || cursor.accept('IN') ? cursor.name('database name') : undefined;
+    const filter = parseFilter(cursor);
+    return {
+      isQuery: false,
+      async *run(context) {
+        const database = given ?? context.session.database;
+        const names = await context.deps.names.all(database, context.call);
+        const columns = [
+          { name: `Tables_in_${database}`, type: 'String' as const },
+          { name: 'Table_type', type: 'String' as const },
+        ].slice(0, isFull ? 2 : 1);
+        yield* outputTable(
+          context,
+          { columns, rows: names.map((name) => (isFull ? [name, 'BASE TABLE'] : [name])) },
+          filter,
+          ['Tables'],
+        );
+      },
+    };
+  },
+};

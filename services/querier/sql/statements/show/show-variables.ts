@@ -1,0 +1,42 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { Kind } from '../../syntax/lex.js';
+import { outputTable } from '../../run/table-output.js';
+import type { StatementContext, StatementKind } from '../../run/statement.js';
+
+const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = new Map([
+  ['time_zone', ({ session }) => session.zone.name],
+  ['timezone', ({ session }) => session.zone.name],
+  ['system_time_zone', () => 'UTC'],
+]);
+
+/** Words that begin more than the name of a variable. */
+const STATEMENT_WORDS = ['CREATE', 'FULL'];
+
+/** `SHOW [VARIABLES] name`: one column, named by the variable. Any name that no other SHOW begins with is taken for one. */
+export const showVariables: StatementKind = {
+  name: 'SHOW VARIABLES',
+
+  matches: (cursor) =>
+    cursor.sees('SHOW', 'VARIABLES') ||
+    (cursor.sees('SHOW') &&
+      cursor.to - cursor.at === 2 &&
+      cursor.tokens.kind(cursor.at + 1) === Kind.word &&
+      !STATEMENT_WORDS.some((word) => cursor.sees('SHOW', word))),
+
+  parse(cursor) {
+    cursor.expect('SHOW');
+    cursor.accept('VARIABLES');
+    const name = cursor.name('variable');
+    cursor.expectEnd();
+    const value = VARIABLES.get(name.toLowerCase());
+    if (value === undefined) {
+      throw new AlmanacError('invalid_arguments', `Unsupported show variable: ${name.slice(0, 60)}`);
+    }
+    return {
+      isQuery: false,
+      run: (context) =>
+        outputTable(context, { columns: [{ name: name.toUpperCase(), type: 'String' }], rows: [[value(context)]] }),
+    };
+  },
+};

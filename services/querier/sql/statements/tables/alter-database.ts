@@ -1,0 +1,42 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { databaseOption, isDatabaseKey, parseSetOptions, parseUnsetOptions } from '../../syntax/options.js';
+import { command, type StatementKind } from '../../run/statement.js';
+
+/** Options that its tables look up when they need them; others are fixed in a table when it is made. */
+const INHERITED = /^(ttl|compaction\.|sst_format)/;
+
+/** `ALTER DATABASE n SET 'k' = 'v', ..` and `UNSET 'k', ..`. */
+export const alterDatabase: StatementKind = {
+  name: 'ALTER DATABASE',
+
+  matches: (cursor) => cursor.sees('ALTER', 'DATABASE') || cursor.sees('ALTER', 'SCHEMA'),
+
+  parse(cursor) {
+    cursor.at += 2;
+    const { name } = cursor.objectName('database name');
+    const isUnset = cursor.accept('UNSET');
+    if (!isUnset) cursor.expect('SET');
+    const set = isUnset ? [] : parseSetOptions(cursor, databaseOption);
+    const unset = isUnset ? parseUnsetOptions(cursor, checkInherited) : [];
+    cursor.expectEnd();
+    for (const { key, value } of set) {
+      if (INHERITED.test(key)) continue;
+      throw new AlmanacError('invalid_arguments', `Invalid set database option, key: ${key}, value: ${value}`);
+    }
+    return command(async ({ deps, call }) => {
+      const before = await deps.catalog.database(name, call);
+      const kept = Object.entries(before.options).filter(([key]) => !unset.includes(key));
+      const options = Object.fromEntries([...kept, ...set.map(({ key, value }) => [key, value] as const)]);
+      const { catalogVersion } = await deps.metadata.alterDatabase({ name, options }, call);
+      await deps.catalog.reached(catalogVersion, call);
+      return 0;
+    });
+  },
+};
+
+function checkInherited(key: string): void {
+  if (!INHERITED.test(key) || !isDatabaseKey(key)) {
+    throw new AlmanacError('invalid_arguments', `Invalid unset database option, key: ${key.slice(0, 100)}`);
+  }
+}

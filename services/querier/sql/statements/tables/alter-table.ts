@@ -1,0 +1,334 @@
+import type { Column, Table } from '#shared/contracts/gen/common';
+import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { whyNoChange } from '#shared/schema/type-change';
+import { UTC, type Zone } from '#shared/time/zone';
+
+import { isMetricTable, sampleFields } from '../../../samples/metric-table.js';
+import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../../syntax/column-definition.js';
+import { Cursor, type ObjectName } from '../../syntax/cursor.js';
+import { defaultSql, NOW_SQL } from '../../syntax/defaults.js';
+import { lex } from '../../syntax/lex.js';
+import {
+  checkTableKey,
+  parseSetOptions,
+  parseUnsetOptions,
+  tableOption,
+  type SetOption,
+} from '../../syntax/options.js';
+import { atAllOwners } from '../../run/owners.js';
+import { command, type StatementContext, type StatementKind } from '../../run/statement.js';
+
+/** What a table becomes. */
+type Form = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
+
+/** One change, of the form that the changes before it have given. */
+interface Change {
+  /** Whether rows that are stored by now must be in segments before. */
+  readonly isOfOldRows?: boolean;
+  /** What the table is to be called; it stays in its database. */
+  readonly newName?: ObjectName;
+  apply(form: Form, table: Table, zone: Zone): Form;
+}
+
+/** Another statement may change the table between our look and our change: so often it is looked at again. */
+const TRIES = 5;
+
+/** `ALTER TABLE t ..`: columns, options, its name. */
+export const alterTable: StatementKind = {
+  name: 'ALTER TABLE',
+
+  matches: (cursor) => cursor.sees('ALTER', 'TABLE'),
+
+  parse(cursor) {
+    cursor.expect('ALTER', 'TABLE');
+    const name = cursor.objectName('table name');
+    const changes = parseChanges(cursor);
+    cursor.expectEnd();
+    return command(async (context) => {
+      const { deps, session, call } = context;
+      const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
+      const table = await deps.names.getStored(database, name.name, 'ALTER TABLE', call);
+      for (const { newName } of changes) if (newName !== undefined) checkDatabase(newName, table, context);
+      await alter(table, changes, context);
+      return 0;
+    });
+  },
+};
+
+function checkDatabase({ catalog, schema }: ObjectName, { database, name }: Table, { deps }: StatementContext): void {
+  const wanted = deps.names.databaseOf(catalog, schema, database);
+  if (wanted === database) return;
+  const text = `Not supported: RENAME of table "${name}" into database "${wanted}", tables stay in theirs ("${database}")`;
+  throw new AlmanacError('unsupported', text);
+}
+
+async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
+  const { deps, session, call } = context;
+  const { tableId } = known;
+  for (let attempt = 1; ; attempt++) {
+    const table = await deps.metadata.getTable({ database: '', name: '', tableId }, call);
+    const form = changes.reduce((before: Form, change) => change.apply(before, table, session.zone), table);
+    if (changes.some(({ isOfOldRows }) => isOfOldRows === true)) {
+      await atAllOwners(deps, table, call, (owner, regionIds) => owner.flushTable({ tableId, regionIds }, call));
+    }
+    try {
+      const { name, columns, options, primaryKey } = form;
+      const request = { tableId, schemaVersion: table.schemaVersion, name, columns, options, primaryKey };
+      const { catalogVersion } = await deps.metadata.alterTable(request, call);
+      await deps.catalog.reached(catalogVersion, call);
+      return;
+    } catch (error) {
+      const { code } = AlmanacError.from(error);
+      if (code === 'table_already_exists') {
+        const text = `Table already exists, table: ${deps.names.fullName(table.database, form.name)}`;
+        throw new AlmanacError('table_already_exists', text, { cause: error });
+      }
+      if (code !== 'illegal_state' || attempt === TRIES) throw error;
+    }
+  }
+}
+
+function parseChanges(cursor: Cursor): Change[] {
+  if (cursor.accept('SET')) return parseSetOptions(cursor, tableOption).map(setOption);
+  if (cursor.accept('UNSET')) return parseUnsetOptions(cursor, checkTableKey).map(unsetOption);
+  if (!cursor.sees('RENAME', 'COLUMN') && cursor.accept('RENAME')) return [parseRename(cursor)];
+  const changes = [parseColumnChange(cursor)];
+  while (cursor.acceptSymbol(',')) changes.push(parseColumnChange(cursor));
+  return changes;
+}
+
+function parseColumnChange(cursor: Cursor): Change {
+  if (cursor.accept('ADD')) return parseAdd(cursor);
+  if (cursor.accept('DROP')) return parseDrop(cursor);
+  if (cursor.accept('MODIFY')) return parseModify(cursor);
+  if (cursor.accept('RENAME', 'COLUMN')) return parseRenameColumn(cursor);
+  throw cursor.unexpected('ADD, DROP, MODIFY, RENAME, SET or UNSET');
+}
+
+function parseAdd(cursor: Cursor): Change {
+  cursor.accept('COLUMN');
+  const ifNotExists = cursor.accept('IF', 'NOT', 'EXISTS');
+  const definition = parseColumn(cursor);
+  const place = parsePlace(cursor);
+  const { name } = definition.spec;
+  if (definition.isTimeIndex) {
+    throw new AlmanacError('invalid_arguments', `Invalid alter request: column ${name} cannot be a time index`);
+  }
+  return {
+    isOfOldRows: definition.defaultRange !== undefined,
+    apply(form, table, zone) {
+      if (form.columns.some((column) => column.name === name)) {
+        if (ifNotExists) return form;
+        throw new AlmanacError('column_exists', `Column ${name} already exists in table ${table.name}`);
+      }
+      const column = newColumn(definition, cursor, zone);
+      const columns = [...form.columns];
+      columns.splice(placeIn(form, table, place), 0, column);
+      return { ...form, columns, primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey };
+    },
+  };
+}
+
+/** Behind a column; in front of all of them; or behind all, if undefined. */
+type Place = { readonly after: string } | 'first' | undefined;
+
+function parsePlace(cursor: Cursor): Place {
+  if (cursor.accept('FIRST')) return 'first';
+  return cursor.accept('AFTER') ? { after: cursor.name('column name') } : undefined;
+}
+
+function placeIn({ columns }: Form, table: Table, place: Place): number {
+  if (place === 'first') return 0;
+  return place === undefined ? columns.length : columns.indexOf(columnNamed(columns, place.after, table)) + 1;
+}
+
+function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Column {
+  const kind = definition.isPrimaryKey ? 'tag' : 'field';
+  const spec = columnSpec(definition, kind, cursor, zone);
+  if (!spec.nullable && spec.defaultSql === '') {
+    throw new AlmanacError('invalid_arguments', `no default value for column ${spec.name}`);
+  }
+  // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
+  const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
+  return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
+}
+
+function parseDrop(cursor: Cursor): Change {
+  cursor.accept('COLUMN');
+  const name = cursor.name('column name');
+  return {
+    apply(form, table) {
+      const column = columnNamed(form.columns, name, table);
+      if (column.kind !== 'field') {
+        const text = `Not allowed to remove index column ${name} from table ${table.name}`;
+        throw new AlmanacError('invalid_arguments', text);
+      }
+      if (holdsMetrics(column, table)) {
+        throw refusal(`Not allowed to remove column '${name}': metrics are stored in it`);
+      }
+      return { ...form, columns: form.columns.filter((it) => it !== column) };
+    },
+  };
+}
+
+function parseModify(cursor: Cursor): Change {
+  cursor.accept('COLUMN');
+  const name = cursor.name('column name');
+  if (cursor.accept('DROP', 'DEFAULT')) {
+    return changedColumn(name, (column) => {
+      if (column.nullable) return { ...column, defaultSql: '' };
+      throw new AlmanacError('invalid_arguments', `no default value for column ${name}`);
+    });
+  }
+  if (cursor.accept('SET', 'DEFAULT')) {
+    const { from, to } = cursor.skipExpression();
+    return changedColumn(name, (column, zone) => {
+      return { ...column, defaultSql: defaultSql(column, new Cursor(cursor.tokens, from, to), zone) };
+    });
+  }
+  if (cursor.sees('SET') || cursor.sees('UNSET')) {
+    const text = 'Not supported: ALTER TABLE .. MODIFY COLUMN, but for a type, SET DEFAULT and DROP DEFAULT';
+    throw new AlmanacError('unsupported', text);
+  }
+  return changedType(name, parseType(cursor));
+}
+
+/** What was stored stays as it is, and becomes the new type when it is read. */
+function changedType(name: string, type: string): Change {
+  return changedColumn(name, (column, _, table) => {
+    checkTypeChange(column, type, table);
+    return { ...column, type, defaultSql: defaultAs(column, type) };
+  });
+}
+
+function checkTypeChange({ name, kind, nullable, type: from }: Column, type: string, table: Table): void {
+  if (kind === 'tag') throw refusal(`Not allowed to change primary key index column '${name}'`);
+  if (kind === 'time') throw refusal(`Not allowed to change timestamp index column '${name}' datatype`);
+  if (isMetricTable(table)) throw refusal(`Not allowed to change column '${name}': metrics are stored in it`);
+  if (!nullable) throw refusal(`column '${name}' must be nullable to ensure safe conversion.`);
+  const why = whyNoChange(from, type);
+  if (why === undefined) return;
+  const text = `column '${name}' cannot be cast automatically to type '${type}'`;
+  throw refusal(why === '' ? text : `${text}: ${why}`);
+}
+
+/** The column's default, which must be one of the new type too. */
+function defaultAs({ name, defaultSql: text }: Column, type: string): string {
+  if (text === '') return text;
+  const tokens = lex(text);
+  try {
+    return defaultSql({ name, type }, new Cursor(tokens, 0, tokens.count), UTC);
+  } catch (cause) {
+    const remedy = 'drop it before, or set another one behind';
+    throw new AlmanacError('invalid_arguments', `default ${text} of column '${name}' is no ${type}: ${remedy}`, {
+      cause,
+    });
+  }
+}
+
+/** Whether values, histograms or starts of metrics are in it. */
+function holdsMetrics({ id }: Column, table: Table): boolean {
+  if (!isMetricTable(table)) return false;
+  return sampleFields(table).some(({ columns }) => [columns.value, columns.histogram, columns.start].includes(id));
+}
+
+function refusal(text: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', text);
+}
+
+function parseRenameColumn(cursor: Cursor): Change {
+  const name = cursor.name('column name');
+  cursor.expect('TO');
+  const wanted = cursor.name('column name');
+  return {
+    apply(form, table, zone) {
+      const column = columnNamed(form.columns, name, table);
+      if (column.kind === 'tag') {
+        // The names of tags are a part of what a series is known by.
+        throw new AlmanacError(
+          'unsupported',
+          `Not supported: tag "${name}" of table "${table.name}" cannot be renamed`,
+        );
+      }
+      // Senders of metrics know it by its name.
+      if (holdsMetrics(column, table) || (column.kind === 'time' && isMetricTable(table))) {
+        throw refusal(`Not allowed to rename column '${name}': metrics are stored in it`);
+      }
+      if (wanted !== name && form.columns.some((it) => it.name === wanted)) {
+        throw new AlmanacError('column_exists', `Column ${wanted} already exists in table ${table.name}`);
+      }
+      return changedColumn(name, (it) => ({ ...it, name: wanted })).apply(form, table, zone);
+    },
+  };
+}
+
+function changedColumn(name: string, change: (column: Column, zone: Zone, table: Table) => Column): Change {
+  return {
+    apply(form, table, zone) {
+      const column = columnNamed(form.columns, name, table);
+      return { ...form, columns: form.columns.map((it) => (it === column ? change(it, zone, table) : it)) };
+    },
+  };
+}
+
+function parseRename(cursor: Cursor): Change {
+  cursor.accept('TO');
+  const newName = cursor.objectName('table name');
+  const { name } = newName;
+  return {
+    newName,
+    apply(form, table) {
+      if (name === table.name) {
+        throw new AlmanacError('table_already_exists', `Table already exists, table: ${table.database}.${name}`);
+      }
+      return { ...form, name };
+    },
+  };
+}
+
+/** Options that decide what rows there are, and which of them are one. */
+const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physical_table', 'regions']);
+
+function setOption({ key, value }: SetOption): Change {
+  return {
+    // Metadata looks whether segments have deletions or versions of rows, which would hide nothing any more.
+    isOfOldRows: key === 'append_mode',
+    apply(form) {
+      if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, `, value: ${value}`);
+      if (key === 'append_mode') checkAppendMode(form.options, value);
+      return { ...form, options: { ...form.options, [key]: value } };
+    },
+  };
+}
+
+function checkAppendMode(options: Readonly<Record<string, string>>, value: string): void {
+  if (options['append_mode'] === 'true' && value !== 'true') {
+    throw new AlmanacError('invalid_arguments', 'Only allow changing append_mode from false to true');
+  }
+  if (value === 'true' && (options['merge_mode'] ?? 'last_row') !== 'last_row') {
+    const text = 'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled';
+    throw new AlmanacError('invalid_arguments', text);
+  }
+}
+
+function unsetOption(key: string): Change {
+  return {
+    apply(form) {
+      if (FIXED_OPTIONS.has(key) || key === 'append_mode') throw invalidOption('unset', key, '');
+      return { ...form, options: Object.fromEntries(Object.entries(form.options).filter(([name]) => name !== key)) };
+    },
+  };
+}
+
+function invalidOption(verb: string, key: string, value: string): AlmanacError {
+  const text = `Invalid ${verb} table option request: Invalid ${verb} region option request, key: ${key}${value}`;
+  const why = FIXED_OPTIONS.has(key) ? 'it is fixed when the table is made' : 'it can only be switched on';
+  return new AlmanacError('invalid_arguments', `${text}: ${why}`);
+}
+
+function columnNamed(columns: readonly Column[], name: string, table: Table): Column {
+  const column = columns.find((it) => it.name === name);
+  if (column !== undefined) return column;
+  throw new AlmanacError('column_not_found', `Column ${name} not exists in table ${table.name}`);
+}

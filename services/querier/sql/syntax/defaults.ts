@@ -1,0 +1,95 @@
+import type { Column } from '#shared/contracts/gen/common';
+import { quoteText } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { dataType } from '#shared/schema/data-type';
+import type { CellValue } from '#shared/write/cell-value';
+import { UTC, type Zone } from '#shared/time/zone';
+
+import { converterOf } from './cells.js';
+import { Cursor } from './cursor.js';
+import { lex } from './lex.js';
+import { readLiteralCell, type LiteralCell } from './literal-cell.js';
+import { parseTimestampText } from './timestamp-text.js';
+
+/** What a default reads like in SHOW CREATE TABLE for the time of the statement. */
+export const NOW_SQL = 'current_timestamp()';
+
+/**
+ * SQL text of a DEFAULT expression, as the catalog keeps it; empty for NULL. A naive timestamp is bound with the
+ * session's zone now, so that it means the same for ever.
+ *
+ * @throws `unsupported` for anything but a literal or the present time; `invalid_syntax` if the value does not fit.
+ */
+export function defaultSql(
+  column: { readonly name: string; readonly type: string },
+  cursor: Cursor,
+  zone: Zone,
+): string {
+  const text = cursor.tokens.source.slice(cursor.tokens.start(cursor.from), cursor.tokens.end(cursor.to - 1));
+  const cell = readLiteralCell(cursor);
+  if (cell === undefined || !cursor.done) throw unsupported(column.name, text);
+  const isTime = dataType(column.type).timeUnit !== undefined;
+  if (cell.kind === 'now') {
+    if (!isTime) throw unsupported(column.name, text);
+    return NOW_SQL;
+  }
+  const target = {
+    ...column,
+    id: 0,
+    kind: 'field',
+    nullable: true,
+    defaultSql: '',
+    comment: '',
+    backfillSql: '',
+    formerTypes: [],
+  };
+  valueOf(target, cell, 0n, zone);
+  if (cell.kind === 'bool') return String(cell.value);
+  if (cell.kind !== 'literal') return '';
+  if (cell.literal.kind !== 'text') {
+    return (
+      (cell.isNegative ? '-' : '') + (cell.literal.kind === 'binary' ? `0x${cell.literal.value}` : cell.literal.value)
+    );
+  }
+  return quoteText(isTime ? instantText(cell.literal.value, zone) : cell.literal.value);
+}
+
+/** Value of a column that a statement leaves out; undefined if it has no default. */
+export function defaultCell(column: Column, nowNs: bigint): CellValue | undefined {
+  if (column.defaultSql === '') return undefined;
+  const tokens = lex(column.defaultSql);
+  const cell = readLiteralCell(new Cursor(tokens, 0, tokens.count));
+  return cell === undefined ? undefined : valueOf(column, cell, nowNs, UTC);
+}
+
+/** A literal cell in its column's storage form. */
+export function valueOf(column: Column, cell: LiteralCell, nowNs: bigint, zone: Zone): CellValue {
+  const converter = converterOf(column, zone);
+  switch (cell.kind) {
+    case 'literal':
+      return converter.literal(cell.literal, cell.isNegative);
+    case 'bool':
+      return converter.bool(cell.value);
+    case 'now':
+      return converter.time(nowNs);
+    default:
+      return null;
+  }
+}
+
+function instantText(text: string, zone: Zone): string {
+  const ns = parseTimestampText(text, zone) ?? 0n;
+  const ms = ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n);
+  const fraction = String(((ns % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n)
+    .padStart(9, '0')
+    .replace(/0+$/, '');
+  const whole = new Date(Number(ms)).toISOString().slice(0, 19).replace('T', ' ');
+  return `${whole}${fraction === '' ? '' : `.${fraction}`}+0000`;
+}
+
+function unsupported(column: string, expression: string): AlmanacError {
+  return new AlmanacError(
+    'unsupported',
+    `Unsupported default constraint for column: '${column}', reason: expr '${expression.slice(0, 100)}' not supported`,
+  );
+}

@@ -1,0 +1,163 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Cursor } from './cursor.js';
+import { Kind } from './lex.js';
+import { canonicalTtl } from '#shared/schema/ttl';
+
+/** Checks one option and gives the value to keep. @throws `invalid_arguments`. */
+export type OptionRule = (key: string, value: string) => string;
+
+/** Reads `(k = v, 'k.x' = 'v', ...)`; keys in lower case. */
+export function parseOptions(cursor: Cursor, rule: OptionRule): Record<string, string> {
+  const options: Record<string, string> = {};
+  cursor.expectSymbol('(');
+  while (!cursor.acceptSymbol(')')) {
+    const key = parseKey(cursor);
+    cursor.expectSymbol('=');
+    options[key] = rule(key, parseValue(cursor));
+    if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
+  }
+  if (
+    options['append_mode'] === 'true' &&
+    options['merge_mode'] !== undefined &&
+    options['merge_mode'] !== 'last_row'
+  ) {
+    throw new AlmanacError(
+      'invalid_arguments',
+      'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
+    );
+  }
+  return options;
+}
+
+/** An option and the value that it gets. */
+export interface SetOption {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Reads `k = v, 'k.x' = 'v', ..`; NULL is the empty value. */
+export function parseSetOptions(cursor: Cursor, rule: OptionRule): SetOption[] {
+  const options: SetOption[] = [];
+  do {
+    const key = parseKey(cursor);
+    cursor.expectSymbol('=');
+    options.push({ key, value: rule(key, parseValue(cursor)) });
+  } while (cursor.acceptSymbol(','));
+  return options;
+}
+
+/** Reads `k, 'k.x', ..`. @param check throws for a key that there is not. */
+export function parseUnsetOptions(cursor: Cursor, check: (key: string) => void): string[] {
+  const keys: string[] = [];
+  do {
+    const key = parseKey(cursor);
+    check(key);
+    keys.push(key);
+  } while (cursor.acceptSymbol(','));
+  return keys;
+}
+
+function parseKey(cursor: Cursor): string {
+  if (!cursor.done && cursor.tokens.kind(cursor.at) === Kind.text) return cursor.text('option');
+  let key = cursor.name('option');
+  while (cursor.acceptSymbol('.')) key += `.${cursor.name('option')}`;
+  return key;
+}
+
+function parseValue(cursor: Cursor): string {
+  const { tokens } = cursor;
+  const sign = cursor.acceptSymbol('-') ? '-' : '';
+  const kind = cursor.done ? 0 : tokens.kind(cursor.at);
+  if (kind === Kind.text || kind === Kind.escapeText || kind === Kind.quoted) return cursor.text('value', true);
+  if (kind === Kind.integer || kind === Kind.decimal) return sign + tokens.raw(cursor.at++);
+  if (cursor.accept('NULL')) return '';
+  return cursor.name('value');
+}
+
+const CHOICES: Readonly<Partial<Record<string, readonly string[]>>> = {
+  merge_mode: ['last_row', 'last_non_null'],
+  'memtable.type': ['time_series', 'partition_tree', 'bulk'],
+};
+const RANGES: Readonly<Partial<Record<string, readonly [number, number]>>> = {
+  regions: [1, 1024],
+  max_row_group_row_count: [1, 10_485_760],
+};
+const FLAGS = new Set(['append_mode', 'skip_wal', 'compaction.override', 'compaction.twcs.fallback_to_local']);
+const TABLE_KEYS = new Set(
+  (
+    'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.override compaction.twcs.time_window ' +
+    'compaction.twcs.trigger_file_num compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local write_buffer_size auto_flush_interval ' +
+    'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table otlp_metric_compat'
+  ).split(' '),
+);
+const TABLE_KEY_FAMILIES = ['memtable.', 'index.', 'greptime.semantic.', 'almanac.semantic.', 'repartition.'];
+const DATABASE_KEYS = new Set(
+  (
+    'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.twcs.time_window compaction.twcs.trigger_file_num ' +
+    'compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local'
+  ).split(' '),
+);
+
+/** @throws `invalid_arguments` for a key that no table has. */
+export function checkTableKey(key: string): void {
+  if (!TABLE_KEYS.has(key) && !TABLE_KEY_FAMILIES.some((family) => key.startsWith(family))) {
+    throw new AlmanacError('invalid_arguments', `Unrecognized table option key: ${key.slice(0, 100)}`);
+  }
+}
+
+export const tableOption: OptionRule = (key, value) => {
+  checkTableKey(key);
+  return checkedValue(key, value);
+};
+
+export function isDatabaseKey(key: string): boolean {
+  return DATABASE_KEYS.has(key);
+}
+
+export const databaseOption: OptionRule = (key, value) => {
+  if (!isDatabaseKey(key)) {
+    throw new AlmanacError('invalid_arguments', `Unrecognized database option key: ${key.slice(0, 100)}`);
+  }
+  const checked = checkedValue(key, value);
+  if (key === 'ttl' && checked === 'instant') {
+    throw new AlmanacError('invalid_arguments', 'instant TTL is not allowed for a database');
+  }
+  return checked;
+};
+
+function checkedValue(key: string, value: string): string {
+  if (key === 'ttl') return canonicalTtl(value);
+  const refuse = (reason: string): AlmanacError =>
+    new AlmanacError('invalid_arguments', `Invalid options: ${reason}, got '${value.slice(0, 100)}'`);
+  const choices = CHOICES[key];
+  if (choices !== undefined && !choices.includes(value)) {
+    throw refuse(`Matching variant not found, ${key} must be one of ${choices.join(', ')}`);
+  }
+  const range = RANGES[key];
+  if (range !== undefined && !(/^\d{1,9}$/.test(value) && Number(value) >= range[0] && Number(value) <= range[1])) {
+    throw refuse(`${key} must be ${range[0]} to ${range[1]}`);
+  }
+  if (!FLAGS.has(key)) return value;
+  const flag = value.toLowerCase();
+  if (flag !== 'true' && flag !== 'false') throw refuse(`${key} must be true or false`);
+  return flag;
+}
+
+const NAME = /^[\p{L}\p{N}_:@#.-]{1,255}$/u;
+const HAS_LETTER = /[\p{L}_]/u;
+
+/** @throws `unexpected` as the specification has it, 1002. */
+export function checkDatabaseName(name: string): void {
+  if (!NAME.test(name) || !HAS_LETTER.test(name)) {
+    throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${name.slice(0, 100)}`, {
+      http: 400,
+    });
+  }
+}
+
+export function checkTableName(name: string): void {
+  if (!NAME.test(name) || !HAS_LETTER.test(name)) {
+    throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}`);
+  }
+}

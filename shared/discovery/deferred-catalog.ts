@@ -1,0 +1,16 @@
+import type { Catalog } from './catalog.js';
+
+/** The catalog of a process that may not have it yet. @param catalog throws until it is there. */
+export function deferredCatalog(catalog: () => Catalog): Catalog {
+  return {
+    get version() {
+      return catalog().version;
+    },
+    database: (name, call) => catalog().database(name, call),
+    databases: (call) => catalog().databases(call),
+    table: (database, name, call) => catalog().table(database, name, call),
+    tables: (database, call) => catalog().tables(database, call),
+    renew: (tableId, call) => catalog().renew(tableId, call),
+    reached: (version, call) => catalog().reached(version, call),
+  };
+}

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+
+import { lex } from '#services/querier/sql/syntax/lex';
+import { inlineTql } from '#services/querier/sql/syntax/inline-tql';
+import { thrown } from '#test/support/failure';
+
+function inlined(sql: string): { readonly sql: string; readonly queries: readonly string[] } {
+  const tokens = lex(sql);
+  const { query, parts } = inlineTql({ tokens, from: 0, to: tokens.count });
+  return {
+    sql: query.tokens.source,
+    queries: parts.map(({ name, text }) => `${name}: ${text.query} ${text.alias ?? ''}`),
+  };
+}
+
+describe('TQL inside of a query', () => {
+  it('is taken out, each part under a name of its own', () => {
+    const sql =
+      'WITH a(x) AS (TQL EVAL (0, 1, 1) sum(up{a=")"}) AS v), b AS (SELECT 1) SELECT * FROM a, (tql eval (0, (1), 1) 2) c';
+    expect(inlined(sql)).to.deep.equal({
+      sql: 'WITH a(x) AS (SELECT * FROM __tql_0), b AS (SELECT 1) SELECT * FROM a, (SELECT * FROM __tql_1) c',
+      queries: ['__tql_0: sum(up{a=")"}) v', '__tql_1: 2 '],
+    });
+  });
+
+  it('leaves other queries alone', () => {
+    const tokens = lex('SELECT 1 FROM tql');
+    const query = { tokens, from: 0, to: tokens.count };
+    expect(inlineTql(query).query).to.equal(query);
+  });
+
+  it('takes names that the query does not have', () => {
+    expect(inlined('SELECT __tql_0, __TQL_2 FROM (TQL EVAL (0, 1, 1) a), (TQL EVAL (0, 1, 1) b)').sql).to.equal(
+      'SELECT __tql_0, __TQL_2 FROM (SELECT * FROM __tql_1), (SELECT * FROM __tql_3)',
+    );
+  });
+
+  it('has short names, found at once, whatever the query has', () => {
+    const text = `'__tql_${'_'.repeat(1_000_000)}'`;
+    expect(inlined(`SELECT ${text}`).queries).to.deep.equal([]);
+    expect(inlined(`SELECT ${text} FROM (TQL EVAL (0, 1, 1) up)`).queries).to.deep.equal(['__tql_0: up ']);
+    const names = Array.from({ length: 100_000 }, (_, i) => `__tql_${i}`).join();
+    expect(inlined(`SELECT ${names} FROM (TQL EVAL (0, 1, 1) up)`).queries).to.deep.equal(['__tql_100000: up ']);
+  });
+
+  it('can only be an evaluation', () => {
+    const { code, message } = thrown(() => inlined('WITH a AS (TQL EXPLAIN up) SELECT 1'));
+    expect([code, message]).to.deep.equal(['invalid_syntax', 'Invalid TQL syntax: Only TQL EVAL is supported in CTEs']);
+  });
+});
