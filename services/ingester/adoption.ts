@@ -84,7 +84,6 @@ export class Adoption {
       onProgress: () => undefined,
       // The slot is left as it is and adopted again; this node is well.
       onFatal: (error) => log.error({ error, adoptedSlot: slot.number }, 'the log of an adopted slot failed'),
-      onFull: undefined,
     });
     try {
       const { regionIds } = await metadata.listGrants({ nodeId }, ownCall('adopt'));

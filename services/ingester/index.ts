@@ -63,13 +63,10 @@ export interface IngesterDeps {
   readonly onProgress: (fraction: number) => void;
   /** Opens the instance that flushes; `openEngine` if not given. */
   readonly openEngine?: ((options: EngineOptions) => Promise<DuckDBInstance>) | undefined;
-  /** Ends the process: the log failed, and recovery is the only way on. */
+  /** Ends the process: only recovery can tell which rows are durable. */
   readonly onFatal: (error: unknown) => void;
-  /**
-   * The disk of the log is full or read-only: writes are refused from now on, what was acknowledged is read as before.
-   * Ends the process when the disk takes writes again, for the next start to recover; `onFatal` if not given.
-   */
-  readonly onFull?: ((error: unknown) => void) | undefined;
+  /** Called with false when the log's disk is full and writes are refused, with true when they are accepted again. */
+  readonly onWritable?: (isWritable: boolean) => void;
   /** Hears of each file of the store that is found damaged. */
   readonly onDamage?: (path: string) => void;
 }
@@ -145,7 +142,17 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
     onBroken: deps.onFatal,
     onFull(error: unknown) {
       parts.metrics.walFull.set(1);
-      (deps.onFull ?? deps.onFatal)(error);
+      log.error(
+        { error, folder: walFolder },
+        'write-ahead log has no space left: writes are refused until there is space, queries are answered',
+      );
+      deps.onWritable?.(false);
+    },
+    onSpace() {
+      parts.metrics.walFull.set(0);
+      log.info({ folder: walFolder }, 'write-ahead log has space again: writes are accepted');
+      deps.onWritable?.(true);
+      parts.flusher.retryNow();
     },
   };
   const wal = await Wal.open(walOptions, files).catch(giveUp);

@@ -7,7 +7,7 @@ import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
 import { DataFolder } from '#shared/node/data-folder';
-import { logFailure } from '#shared/node/log-failure';
+import { exitOnLogFailure } from '#shared/node/log-failure';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
@@ -118,6 +118,6 @@ function ingesterDeps(
       stage.waiting = ['wal replay'];
       stage.progress = fraction;
     },
-    ...logFailure({ log, fs: nodeFileSystem, clock: systemClock, folder: config.walFolder, process }),
+    onFatal: exitOnLogFailure(log, process),
   };
 }

@@ -39,7 +39,7 @@ export interface CoreDeps {
   readonly metrics: Metrics;
   readonly onProgress: (fraction: number) => void;
   readonly onFatal: (error: unknown) => void;
-  readonly onFull: (error: unknown) => void;
+  readonly onWritable: (isWritable: boolean) => void;
 }
 
 /** Metadata, ingester and querier of one process, by direct calls. */
@@ -127,7 +127,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
 }
 
 /** Where the log of a standalone process is. */
-export function walFolderIn(dataFolder: string, { wal }: Config): string {
+function walFolderIn(dataFolder: string, { wal }: Config): string {
   return wal.dir ?? `${dataFolder}/slots/${STANDALONE_SLOT}/wal`;
 }
 

@@ -52,6 +52,8 @@ export class Region {
   #nextGeneration = 2;
   /** Greatest sequence that was given away. */
   #lastTaken: bigint;
+  /** First series whose definition is in no durable record, after the log failed to write some. */
+  #unloggedFrom = Infinity;
   #load: Promise<void> | undefined;
   #end: 'table dropped' | 'granted anew' | undefined;
   /** Whether its seal has begun: no batch is taken any more. */
@@ -156,8 +158,9 @@ export class Region {
       }
     }
     if (unknown.length > 0) return { unknown };
-    const firstSid = this.registry.count;
-    const newDefinitions: SeriesDefinition[] = [];
+    const firstSid = Math.min(this.#unloggedFrom, this.registry.count);
+    const newDefinitions = this.#unloggedDefinitions(firstSid);
+    this.#unloggedFrom = Infinity;
     for (const i of fresh) {
       const definition = defined.find(batch.tsids[i]);
       invariant(definition !== undefined, 'definition of a new series is missing');
@@ -167,6 +170,17 @@ export class Region {
     this.#lastTaken += BigInt(batch.rowCount);
     if (batch.rowCount > 0) this.#taken.push({ batch, sids, sequenceTo: this.#lastTaken });
     return { sequenceFrom, sequenceTo: this.#lastTaken, sids, newDefinitions, firstSid };
+  }
+
+  /**
+   * Undoes `take` for a batch that the log could not write. Every batch that was taken later has to be withdrawn too.
+   *
+   * Series keep their numbers, which later batches already use: the next record has the definitions.
+   */
+  withdraw({ sequenceFrom, firstSid }: SequenceGrant): void {
+    if (sequenceFrom < this.#lastTaken) this.#lastTaken = sequenceFrom;
+    while ((this.#taken.at(-1)?.sequenceTo ?? sequenceFrom) > sequenceFrom) this.#taken.pop();
+    this.#unloggedFrom = Math.min(this.#unloggedFrom, firstSid);
   }
 
   /**
@@ -284,6 +298,18 @@ export class Region {
     if (manifest.version > this.#manifest.version) this.#manifest = manifest;
   }
 
+  #unloggedDefinitions(from: number): SeriesDefinition[] {
+    const definitions: SeriesDefinition[] = [];
+    let bytes = 0;
+    for (let sid = from; sid < this.registry.count; sid++) {
+      const tags = this.registry.tagsOf(sid);
+      bytes += tags.length;
+      definitions.push({ tsid: this.registry.tsidOf(sid), tags });
+    }
+    invariant(bytes < UNLOGGED_BYTES_MAX, `region ${this.regionId} has too many series that the log lost: restart`);
+    return definitions;
+  }
+
   #define(definition: SeriesDefinition, added: SeriesDefinition[]): number {
     const low = Number(definition.tsid & 0xffffffffn);
     const high = Number(definition.tsid >> 32n);
@@ -294,6 +320,9 @@ export class Region {
     return this.registry.define(low, high, definition.tags);
   }
 }
+
+/** Definitions of failed records that one new record can have besides its own; a record has at most 1 GiB. */
+const UNLOGGED_BYTES_MAX = 1 << 29;
 
 /** Rows that have their numbers. */
 interface TakenBatch {

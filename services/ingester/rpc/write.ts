@@ -46,8 +46,8 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
       return ingester.answered;
     }
     if (isRepeated(ingester, region, request)) return ingester.answered;
-    // Before anything gets a number, since this may go on for hours.
-    ingester.wal.checkRoom();
+    // Before anything gets a number: a full disk may stay full for hours.
+    ingester.wal.checkWritable();
     const batch = decodeRowBatch(request.batch);
     const charge = objectCharge(batch, ingester.memory.limitBytes);
     ingester.memory.charge(charge);
@@ -161,9 +161,11 @@ function appended(ingester: Ingester, region: Region, { request, batch, turn, by
   };
   const parts = encodeRecord(header, encodeDefinitions(turn.newDefinitions), request.batch);
   return new Promise((resolve, reject) => {
-    ingester.wal.append(
-      { regionId: region.regionId, sequenceTo: turn.sequenceTo, parts },
-      () => {
+    ingester.wal.append({
+      regionId: region.regionId,
+      sequenceTo: turn.sequenceTo,
+      parts,
+      onDurable() {
         // Nobody will ever read the rows of a region that has ended, nor will recovery put them back.
         if (region.isEnded) {
           ingester.memory.release(bytes);
@@ -177,10 +179,11 @@ function appended(ingester: Ingester, region: Region, { request, batch, turn, by
         ingester.triggers.onPut(region);
         resolve();
       },
-      (error) => {
+      onFailed(error) {
+        region.withdraw(turn);
         ingester.memory.release(bytes);
         reject(error);
       },
-    );
+    });
   });
 }

@@ -81,6 +81,17 @@ async function replayFile(
   );
   if (end.kind === 'torn') await cutOff(file, end.at, options);
   else if (end.kind !== 'whole') leaveOut(file, end, options);
+  // A killed process may have left records in the page cache only, and from now on repeated batches rely on them.
+  else if (isLast) await syncFile(file, fs);
+}
+
+async function syncFile({ path }: WalFile, fs: FileSystem): Promise<void> {
+  const handle = await fs.open(path, 'update');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 async function cutOff(file: WalFile, at: number, { fs, log }: ReplayOptions): Promise<void> {

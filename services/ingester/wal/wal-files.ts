@@ -29,13 +29,18 @@ export async function listWalFiles(fs: FileSystem, folder: string): Promise<numb
   return numbers.sort((a, b) => a - b);
 }
 
-/** Makes a new file with its header; name and header are durable when this resolves. */
+/** Creates a file with its header; name and header are durable when this resolves. */
 export async function createWalFile(fs: FileSystem, folder: string, number: number): Promise<[WalFile, OpenFile]> {
   const path = walFilePath(folder, number);
   const file = await fs.open(path, 'append');
-  await file.append([FILE_HEADER]);
-  await file.syncData();
-  await fs.syncFolder(folder);
+  try {
+    await file.append([FILE_HEADER]);
+    await file.syncData();
+    await fs.syncFolder(folder);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   const walFile = { number, path, bytes: FILE_HEADER.length, lastWriteMs: 0, lastSequences: new Map<number, bigint>() };
   return [walFile, file];
 }

@@ -40,7 +40,8 @@ describe('what a log tells a backup', () => {
       const rows = { sequenceFrom, rowCount, firstSid: 0 };
       const parts = encodeRecord({ ...header, ...rows }, new Uint8Array(0), new Uint8Array(8));
       await new Promise<void>((resolve, reject) => {
-        wal.append({ regionId, sequenceTo: sequenceFrom + BigInt(rowCount), parts }, resolve, reject);
+        const sequenceTo = sequenceFrom + BigInt(rowCount);
+        wal.append({ regionId, sequenceTo, parts, onDurable: resolve, onFailed: reject });
       });
     }
     await wal.close();

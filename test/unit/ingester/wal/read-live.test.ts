@@ -37,7 +37,7 @@ describe('readLiveWal', () => {
       const ids = { batchId: new Uint8Array(16), tableId: 1, regionId: 7, epoch: 1, schemaVersion: 1 };
       const parts = encodeRecord({ ...ids, sequenceFrom, rowCount: 1, firstSid: 0 }, new Uint8Array(0), BATCH);
       await new Promise<void>((resolve, reject) => {
-        wal.append({ regionId: 7, sequenceTo: sequenceFrom + 1n, parts }, resolve, reject);
+        wal.append({ regionId: 7, sequenceTo: sequenceFrom + 1n, parts, onDurable: resolve, onFailed: reject });
       });
     }
   }

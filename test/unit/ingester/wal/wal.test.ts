@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
@@ -9,7 +9,9 @@ import type { WalFile } from '#services/ingester/wal/wal-files';
 import { systemClock } from '#shared/clock/clock';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { pollUntil } from '#test/support/almanac';
 import { HeldFiles } from '#test/support/held-files';
+import { ManualClock } from '#test/support/manual-clock';
 import { KeptLog } from '#test/support/quiet-log';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -54,7 +56,8 @@ describe('Wal', () => {
     };
     const parts = encodeRecord(header, new Uint8Array([1, 2, 3]), batch);
     return new Promise((resolve, reject) => {
-      wal.append({ regionId: REGION, sequenceTo: sequenceFrom + BigInt(rows), parts }, resolve, reject);
+      const sequenceTo = sequenceFrom + BigInt(rows);
+      wal.append({ regionId: REGION, sequenceTo, parts, onDurable: resolve, onFailed: reject });
     });
   }
 
@@ -142,24 +145,138 @@ describe('Wal', () => {
     await wal.close();
   });
 
-  it('tells a disk that is full from one that fails, and refuses writes for want of room before they come', async () => {
-    for (const code of ['ENOSPC', 'EROFS', 'EIO']) {
-      const held = new HeldFiles();
-      const ends: string[] = [];
-      const onBroken = (): void => void ends.push('broken');
-      const onFull = (): void => void ends.push('full');
-      const wal = await Wal.open(options({ fs: held.fileSystem, onBroken, onFull }), []);
-      await append(wal, 0n);
-      wal.checkRoom();
-      held.writeError = Object.assign(new Error(`${code}: as the disk says`), { code });
-      const refusal = await append(wal, 1n).catch((error: unknown) => error as AlmanacError);
-      expect(refusal?.code).to.equal('storage_unavailable');
-      expect(ends).to.deep.equal([code === 'EIO' ? 'broken' : 'full']);
-      if (code === 'EIO') wal.checkRoom();
-      else expect(() => wal.checkRoom()).to.throw('no space is left on its disk');
-      await wal.close();
-      rmSync(fileOf(wal));
+  describe('on a full disk', () => {
+    const clock = new ManualClock();
+    let held: HeldFiles;
+    let events: string[];
+    let wal: Wal;
+
+    beforeEach(() => {
+      held = new HeldFiles();
+      events = [];
+    });
+    afterEach(() => wal.close());
+
+    async function open(overrides: Partial<WalOptions> = {}): Promise<void> {
+      const onBroken = (): void => void events.push('broken');
+      const onFull = (): void => void events.push('full');
+      const onSpace = (): void => void events.push('space');
+      const fs = held.fileSystem;
+      wal = await Wal.open(options({ fs, clock, fileBytesMax: 4096, onBroken, onFull, onSpace, ...overrides }), []);
     }
+
+    function failure(code: string): Error {
+      return Object.assign(new Error(`${code}: as the disk says`), { code });
+    }
+
+    async function expectRefused(sequence: bigint): Promise<void> {
+      const error = await append(wal, sequence).catch((cause: unknown) => cause as AlmanacError);
+      expect(error?.code).to.equal('storage_unavailable');
+      expect(error?.message).to.contain('no space is left on its disk');
+    }
+
+    /** Lets the log retry several times, or until it has space. */
+    async function retried(): Promise<void> {
+      await pollUntil(performance.now() + 200, async () => {
+        await clock.advance(1_000);
+        return events.includes('space');
+      });
+    }
+
+    async function sequences(): Promise<bigint[]> {
+      return (await replay()).records.map(({ sequenceFrom }) => sequenceFrom);
+    }
+
+    for (const code of ['ENOSPC', 'EDQUOT', 'EROFS']) {
+      it(`refuses appends after ${code} and continues in a new file once the disk accepts writes`, async () => {
+        await open();
+        await append(wal, 0n);
+        held.writeError = failure(code);
+        await expectRefused(1n);
+        expect(() => wal.checkWritable()).to.throw('no space is left on its disk');
+        await retried();
+        await expectRefused(1n);
+        expect(events).to.deep.equal(['full']);
+        held.writeError = undefined;
+        await retried();
+        expect(events).to.deep.equal(['full', 'space']);
+        wal.checkWritable();
+        await append(wal, 1n);
+        expect(wal.files.map(({ number }) => number)).to.deep.equal([1, 2]);
+        expect(readdirSync(folder)).to.deep.equal(['0000000001.wal', '0000000002.wal']);
+        expect(await sequences()).to.deep.equal([0n, 1n]);
+      });
+    }
+
+    it('cuts off records whose sync failed, although they read back', async () => {
+      await open();
+      await append(wal, 0n);
+      const { bytes } = wal.files[0];
+      held.syncError = failure('ENOSPC');
+      await expectRefused(1n);
+      // Truncating needs no space: it does not wait for any.
+      const isCut = (): Promise<boolean> => Promise.resolve(statSync(fileOf(wal)).size === bytes);
+      expect(await pollUntil(performance.now() + 2_000, isCut)).to.equal(true);
+      held.syncError = undefined;
+      await retried();
+      await append(wal, 1n, 2);
+      const { records } = await replay();
+      expect(records.map(({ sequenceFrom, rowCount }) => [sequenceFrom, rowCount])).to.deep.equal([
+        [0n, 1],
+        [1n, 2],
+      ]);
+    });
+
+    it('replaces a file that was created without its whole header', async () => {
+      await open({ fileBytesMax: 100 });
+      await append(wal, 0n);
+      held.writeError = failure('ENOSPC');
+      await expectRefused(1n);
+      expect(statSync(`${folder}/0000000002.wal`).size).to.equal(0);
+      held.writeError = undefined;
+      await retried();
+      await append(wal, 1n);
+      expect(await sequences()).to.deep.equal([0n, 1n]);
+    });
+
+    it('breaks for good if cutting off fails otherwise', async () => {
+      await open();
+      await append(wal, 0n);
+      held.syncError = failure('ENOSPC');
+      held.truncateError = failure('EIO');
+      await expectRefused(1n);
+      expect(await pollUntil(performance.now() + 2_000, () => Promise.resolve(events.length === 2))).to.equal(true);
+      expect(events).to.deep.equal(['full', 'broken']);
+      held.syncError = undefined;
+      await clock.advance(10_000);
+      expect(() => wal.checkWritable()).to.throw('does not accept writes');
+    });
+
+    it('breaks for good if acknowledged records cannot be synced', async () => {
+      await open({ sync: 'interval' });
+      await append(wal, 0n);
+      held.syncError = failure('ENOSPC');
+      await wal.syncNow();
+      expect(events).to.deep.equal(['broken']);
+    });
+
+    it('breaks for good after any other failure', async () => {
+      await open();
+      await append(wal, 0n);
+      held.writeError = failure('EIO');
+      const error = await append(wal, 1n).catch((cause: unknown) => cause as AlmanacError);
+      expect(error?.code).to.equal('storage_unavailable');
+      expect(events).to.deep.equal(['broken']);
+    });
+
+    it('closes while it waits for space, and the next start cuts off what is torn', async () => {
+      await open();
+      await append(wal, 0n);
+      held.writeError = failure('ENOSPC');
+      await expectRefused(1n);
+      await wal.close();
+      expect(await sequences()).to.deep.equal([0n]);
+    });
   });
 
   it('begins a new file when one is full, and forgets the oldest', async () => {
