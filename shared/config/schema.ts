@@ -21,8 +21,7 @@ import {
 } from './key.js';
 
 /**
- * Every configuration key, in the order in which they are printed. The section `top` stands for keys
- * above the first `[section]` of a file.
+ * Every configuration key, in printing order. The section `top` holds the keys above the first `[section]` of a file.
  */
 export const SCHEMA = {
   top: {
@@ -282,6 +281,7 @@ export const SCHEMA = {
 } as const;
 
 type Schema = typeof SCHEMA;
+/** Name of a configuration section; `top` for keys outside any section. */
 export type SectionName = keyof Schema;
 
 /** A key of any type, for code that treats all keys alike. */
@@ -298,20 +298,20 @@ type Section<S> = { readonly [Name in keyof S as PropertyName<Name, S[Name]>]: V
 /** The whole configuration, typed by the schema: `config.http.bodyLimitBytes`, `config.naming`. */
 export type Config = Section<Schema['top']> & { readonly [Name in Exclude<SectionName, 'top'>]: Section<Schema[Name]> };
 
-/** One key with its place. */
+/** One key and its location in the schema. */
 export interface Entry {
   readonly section: SectionName;
   readonly name: string;
-  /** `http.addr`; a top-level key is its name alone. */
+  /** `http.addr`; for a top-level key just its name. */
   readonly path: string;
-  /** Name of the property in its part of `Config`. */
+  /** Property name in its section of `Config`. */
   readonly property: string;
   readonly key: AnyKey;
 }
 
 /** All keys in the order of the schema. */
 export const ENTRIES: readonly Entry[] = Object.entries(SCHEMA).flatMap(([section, keys]) =>
-  // Each key prints only what it parsed itself, which the type of a list of all keys cannot say.
+  // Each key only prints what it parsed itself, which the type of a list of all keys cannot express.
   Object.entries(keys as unknown as Readonly<Record<string, AnyKey>>).map(([name, key]) => ({
     section: section as SectionName,
     name,
