@@ -4,7 +4,7 @@ import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Metrics } from '#shared/telemetry/metrics';
 
 import { startIngester, type IngesterConfig, type IngesterDeps } from './index.js';
-import { expectLog, forgetLog } from './log-identity.js';
+import { verifyLog, removeLogRecord } from './log-identity.js';
 import { claimSlotOf, type Slot } from './slots.js';
 
 export interface AdoptionDeps extends IngesterDeps {
@@ -74,7 +74,7 @@ export class Adoption {
   async #replay(slot: Slot, nodeId: number): Promise<void> {
     const { config, metadata, fs, log, walFolderOf, dataFolder } = this.#deps;
     const ofSlot = { dataFolder, walFolder: walFolderOf(slot), slot: slot.identity };
-    await expectLog({ ...this.#deps, ...ofSlot, recover: config.walRecover });
+    await verifyLog({ ...this.#deps, ...ofSlot, recover: config.walRecover });
     const heir = await startIngester({
       ...this.#deps,
       config: adoptedConfig(config, slot, walFolderOf(slot), nodeId),
@@ -87,14 +87,14 @@ export class Adoption {
     });
     try {
       const { regionIds } = await metadata.listGrants({ nodeId }, ownCall('adopt'));
-      await heir.giveAway(regionIds, config.nodeId);
+      await heir.handOver(regionIds, config.nodeId);
     } finally {
       await heir.stop();
     }
     const { regionIds: rest } = await metadata.listGrants({ nodeId }, ownCall('adopt'));
     // What could not be given away yet is tried again at the next look.
     if (rest.length > 0) return;
-    await forgetLog({ ...ofSlot, fs });
+    await removeLogRecord({ ...ofSlot, fs });
     await fs.removeFolder(walFolderOf(slot));
     log.info({ adoptedNodeId: nodeId, adoptedSlot: slot.number }, 'slot is adopted: its rows are in segments');
   }

@@ -5,7 +5,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RunningIngester } from './index.js';
 import { dropChecked } from './rpc/check-dropped.js';
 
-type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
+type StartedIngester = Pick<RunningIngester, 'service' | 'tableDropped'>;
 
 /**
  * The service of an ingester that may not have started yet. Until then everything is refused, but drops of tables are
@@ -13,7 +13,7 @@ type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
  * taken.
  */
 export class DeferredIngester {
-  #started: Started | undefined;
+  #started: StartedIngester | undefined;
   readonly #dropped = new Set<number>();
   readonly #metadata: () => Pick<MetadataService, 'getTable'> | undefined;
 
@@ -23,7 +23,7 @@ export class DeferredIngester {
   }
 
   /** Serves from now on. */
-  start(ingester: Started): void {
+  start(ingester: StartedIngester): void {
     for (const tableId of this.#dropped) ingester.tableDropped(tableId);
     this.#dropped.clear();
     this.#started = ingester;

@@ -2,7 +2,7 @@ import { freeBytes } from '#shared/fs/free-bytes';
 import type { Metrics } from '#shared/telemetry/metrics';
 
 /** Has metrics tell, whenever they are read, what the disks of an ingester have left, until the signal aborts. */
-export function showDisks(
+export function exportDiskGauges(
   { storeFolder, walFolder }: { readonly storeFolder: string; readonly walFolder: string },
   metrics: Metrics,
   signal: AbortSignal,

@@ -17,31 +17,30 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { Compactor } from './region/compactor.js';
 import { newIncarnation, type Ingester } from './ingester.js';
-import { showDisks } from './disk-gauges.js';
+import { exportDiskGauges } from './disk-gauges.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
-import { dropTable } from './region/drop-table.js';
 import { GrantedRegions } from './region/granted-regions.js';
 import { recover } from './region/recover.js';
-import { dropLost } from './region/lost-grant.js';
-import { dropLostGrants, sealRegions } from './region/seal.js';
+import { closeDroppedTable, closeLostGrant } from './region/close-regions.js';
+import { closeLostGrants, handOverRegions } from './region/seal.js';
 import type { Region } from './region/region.js';
 import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
-import { KeptIds } from './region/kept-ids.js';
-import { forgetFiles } from './region/wal-forget.js';
-import { expireSegments } from './region/retention.js';
+import { AppliedIdsFile } from './region/applied-ids-file.js';
+import { deleteLogFiles } from './region/delete-log-files.js';
+import { expireRegionSegments } from './region/retention.js';
 import { collectFiles, type CollectOptions } from './region/garbage.js';
-import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
+import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
 import { Wal } from './wal/wal.js';
 
 export { inspectSlots } from './inspect.js';
-export { logFolderOf } from './log-folder.js';
-export { expectLog } from './log-identity.js';
-export { loggedIds, loggedPositions, type LoggedPosition } from './region/logged.js';
+export { findLogFolder } from './find-log-folder.js';
+export { verifyLog } from './log-identity.js';
+export { loggedIds, loggedPositions, type LoggedPosition } from './region/log-summary.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
 export { STANDALONE_SLOT } from './slots.js';
 export type { LogFacts } from './wal/inspect.js';
@@ -56,7 +55,7 @@ export interface IngesterDeps {
    * Told of each table of which a region is opened, so that `tableDropped` is called when it is gone, also where its whole
    * life was missed. @returns whether it may still be there.
    */
-  readonly noteTable: (table: Table) => boolean;
+  readonly onTableOpened: (table: Table) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Share of the log that is replayed, 0 to 1, while the ingester starts. */
@@ -76,7 +75,7 @@ export interface RunningIngester extends Service {
   /** To be called when a table was dropped. */
   tableDropped(tableId: number): void;
   /** To be called with each table, and each new form of one, where grants never change. */
-  adopt(table: Table): void;
+  updateTable(table: Table): void;
   /** To be called with each new form of a table: its regions may be granted to others by now, or to this node. */
   tableChanged(table: Table): void;
   /**
@@ -84,7 +83,7 @@ export interface RunningIngester extends Service {
    *
    * @param toNodeId who shall have them; 0: metadata chooses.
    */
-  giveAway(regionIds: readonly number[], toNodeId: number): Promise<void>;
+  handOver(regionIds: readonly number[], toNodeId: number): Promise<void>;
 }
 
 /** Longest time that a shutdown spends on flushing; the rest is in the log. Process managers often kill after 10 s. */
@@ -101,7 +100,7 @@ const GARBAGE_MS = 60_000;
 const RETENTION_MS = 10_000;
 
 /** What only exists later than the parts that need it. */
-interface Late {
+interface DeferredParts {
   /** Aborts when the ingester stops. */
   readonly signal: AbortSignal;
   wal: Wal | undefined;
@@ -117,7 +116,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const engine = await (deps.openEngine ?? openEngine)({ ...spill, threads: config.recoveryThreads });
   const stopping = new AbortController();
   const { signal } = stopping;
-  const late: Late = { wal: undefined, onCommitted: () => undefined, signal };
+  const late: DeferredParts = { wal: undefined, onCommitted: () => undefined, signal };
   const parts = openParts(deps, engine, late);
 
   const startedMs = clock.monotonicMs();
@@ -159,27 +158,35 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   late.wal = wal;
   const incarnation = newIncarnation(random);
   const answered = { unknownSeries: [], incarnation };
-  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
-  showDisks(config, deps.metrics, signal);
+  const ingester: Ingester = {
+    nodeId: config.nodeId,
+    incarnation,
+    clock,
+    metadata,
+    wal,
+    acknowledgement: answered,
+    ...parts,
+  };
+  exportDiskGauges(config, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
   const opening = new GrantedRegions(sealing);
 
   const adopt = (table: Table): void => {
-    for (const { regionId } of table.regions) parts.regions.find(regionId)?.adopt(table);
+    for (const { regionId } of table.regions) parts.regions.find(regionId)?.updateTable(table);
     opening.noteExpiring(table);
   };
   return {
     service: ingesterService(ingester),
-    adopt,
-    tableDropped: (tableId) => dropTable(tableId, parts),
+    updateTable: adopt,
+    tableDropped: (tableId) => closeDroppedTable(tableId, parts),
     tableChanged(table) {
       adopt(table);
-      dropLostGrants(table, sealing);
+      closeLostGrants(table, sealing);
       opening.note(table);
     },
-    giveAway: (regionIds, toNodeId) => sealRegions(regionIds, toNodeId, sealing),
+    handOver: (regionIds, toNodeId) => handOverRegions(regionIds, toNodeId, sealing),
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
       stopping.abort();
@@ -195,21 +202,21 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
 
 type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics'> & {
   readonly store: LocalStore;
-  readonly keptIds: KeptIds;
+  readonly appliedIds: AppliedIdsFile;
 };
 
-function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
+function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: DeferredParts): Parts {
   const { config, fs, clock, random, metadata } = deps;
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
   const store = new LocalStore(config.storeFolder, fs, new DamageLog(deps.log, metrics.damagedFiles, deps.onDamage));
-  const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
-  const keptIds = new KeptIds(config.walFolder, fs);
+  const keys = { clock, windowMs: config.retryWindowMs, onEarlyDiscard: () => metrics.forgottenKeys.inc() };
+  const appliedIds = new AppliedIdsFile(config.walFolder, fs);
   const regions = new Regions({
-    keptIds,
+    appliedIds,
     nodeId: config.nodeId,
     metadata,
-    noteTable: deps.noteTable,
+    onTableOpened: deps.onTableOpened,
     engine,
     store,
     keys,
@@ -226,8 +233,8 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     log,
     metrics,
     onFatal,
-    onGone: ({ table }) => dropTable(table.tableId, { regions, memory }),
-    onLost: ({ regionId }, epoch) => dropLost(regionId, epoch, { regions, memory, log }),
+    onGone: ({ table }) => closeDroppedTable(table.tableId, { regions, memory }),
+    onLost: ({ regionId }, epoch) => closeLostGrant(regionId, epoch, { regions, memory, log }),
     onCommitted: () => late.onCommitted(),
   });
   const flushBytes = Math.min(config.flushBytes, config.engineBytes * ENGINE_SHARE);
@@ -240,13 +247,13 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     signal: late.signal,
     quietMs: config.compaction.quietMs,
     busy: config.compaction.busy,
-    pieceRows: config.compaction.pieceRows,
+    segmentRows: config.compaction.segmentRows,
   });
-  return { store, memory, regions, keptIds, metrics, flusher, triggers, compactor };
+  return { store, memory, regions, appliedIds, metrics, flusher, triggers, compactor };
 }
 
 /** The background work of a running ingester; the first loop is the one that a commit wakes. */
-function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: Parts): readonly [Loop, ...Loop[]] {
+function startLoops(ingester: Ingester, deps: IngesterDeps, { store, appliedIds }: Parts): readonly [Loop, ...Loop[]] {
   const { config, clock, log, metadata } = deps;
   const { wal, regions, triggers } = ingester;
   const loop = (name: string, intervalMs: number, turn: () => Promise<void>): Loop => {
@@ -255,14 +262,14 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
   const { retryWindowMs, walBytesMax } = config;
   const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
     triggers.tick();
-    for (const region of regions.open) region.applied.forgetOld();
-    await forgetFiles({ wal, regions, keptIds, clock, retryWindowMs, bytesMax: walBytesMax });
+    for (const region of regions.open) region.applied.discardOld();
+    await deleteLogFiles({ wal, regions, appliedIds, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });
   const garbage: CollectOptions = { metadata, store, clock, graceMs: config.gcGraceMs, compactor: ingester.compactor };
   const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectFiles(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.runOnce());
-  const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
+  const expiring = loop('ingester.retention', RETENTION_MS, () => expireRegionSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
   housekeeping.start();
   collecting.start();
@@ -286,7 +293,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     scan: (request, call) => scan(ingester, request, call),
     flushTable: (request, call) => flushTable(ingester, request, call),
     compactTable: (request, call) => compactTable(ingester, request, call),
-    truncateTable: (request, call) => truncateTable(ingester, request, call),
+    truncateTable: (request, call) => truncateRegions(ingester, request, call),
     dropTables: (request, call) => dropTables(ingester, request, call),
   };
 }

@@ -26,7 +26,7 @@ export interface Ingester {
   readonly compactor: Compactor;
   readonly metrics: IngesterMetrics;
   /** The answer to a batch that was applied. */
-  readonly answered: WriteResponse;
+  readonly acknowledgement: WriteResponse;
 }
 
 /** A number that no other life of any ingester has. */

@@ -1,11 +1,11 @@
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Problem } from '#shared/errors/problem';
 
-import { KeptIds } from './region/kept-ids.js';
-import { folderOf } from './log-folder.js';
-import { LOG_ID_FILE, problemOfLog, slotsWithLogs } from './log-identity.js';
+import { AppliedIdsFile } from './region/applied-ids-file.js';
+import { expectedLogFolder } from './find-log-folder.js';
+import { LOG_ID_FILE, findLogProblem, slotsWithLogs } from './log-identity.js';
 import { readIdentity } from './slots.js';
-import { inspectLog, unreadable, type LogFacts } from './wal/inspect.js';
+import { inspectLog, unreadableProblem, type LogFacts } from './wal/inspect.js';
 
 /** What an ingester keeps for itself in a data folder. */
 export interface SlotsToInspect {
@@ -45,9 +45,9 @@ async function problemsOfPlaces(place: SlotsToInspect): Promise<Problem[]> {
   const { dataFolder, fs } = place;
   const problems: Problem[] = [];
   for (const slot of await slotsWithLogs(dataFolder, fs)) {
-    const walFolder = (await folderOf(slot, place)) ?? `${dataFolder}/slots`;
-    const problem = await problemOfLog({ dataFolder, slot, walFolder, fs }).catch((error: unknown) => {
-      return unreadable(`${walFolder}/${LOG_ID_FILE}`, error);
+    const walFolder = (await expectedLogFolder(slot, place)) ?? `${dataFolder}/slots`;
+    const problem = await findLogProblem({ dataFolder, slot, walFolder, fs }).catch((error: unknown) => {
+      return unreadableProblem(`${walFolder}/${LOG_ID_FILE}`, error);
     });
     if (problem !== undefined) problems.push(problem);
   }
@@ -56,7 +56,7 @@ async function problemsOfPlaces(place: SlotsToInspect): Promise<Problem[]> {
 
 async function problemsOfIds(folder: string, fs: FileSystem): Promise<Problem[]> {
   try {
-    await new KeptIds(folder, fs).load([]);
+    await new AppliedIdsFile(folder, fs).load([]);
     return [];
   } catch {
     const problem = {

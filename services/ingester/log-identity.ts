@@ -9,7 +9,7 @@ import { replaceFile } from '#shared/fs/replace-file';
 import type { Logger } from '#shared/telemetry/log';
 
 /** A slot of a data folder, and where its log should be. */
-export interface LogOfSlot {
+export interface SlotLog {
   readonly dataFolder: string;
   /** Its identity. */
   readonly slot: string;
@@ -17,7 +17,7 @@ export interface LogOfSlot {
   readonly fs: FileSystem;
 }
 
-export interface ExpectLogDeps extends LogOfSlot {
+export interface VerifyLogDeps extends SlotLog {
   readonly recover: 'strict' | 'skip-corrupt';
   readonly random: Random;
   readonly log: Logger;
@@ -38,17 +38,17 @@ const ID = /^[0-9a-f]{32}$/;
  *
  * @throws `storage_unavailable` if it is another log or none; not with `skip-corrupt`, which makes it the slot's log.
  */
-export async function expectLog(deps: ExpectLogDeps): Promise<void> {
+export async function verifyLog(deps: VerifyLogDeps): Promise<void> {
   const { dataFolder, walFolder, fs, random, recover, log } = deps;
   try {
-    const problem = await problemOfLog(deps);
+    const problem = await findLogProblem(deps);
     if (problem !== undefined) {
       const { path, what, lost, remedy } = problem;
       const text = `"${path}" ${what}: ${remedy}; or start with wal.recover = "skip-corrupt" to lose ${lost}`;
       if (recover === 'strict') throw new AlmanacError('storage_unavailable', text);
       log.error({ file: path, what, lost }, 'another write-ahead log is used from now on');
     }
-    const recorded = problem === undefined ? await readId(recordOf(deps), fs) : undefined;
+    const recorded = problem === undefined ? await readId(recordPath(deps), fs) : undefined;
     if (recorded !== undefined) return;
     let id = await readId(`${walFolder}/${LOG_ID_FILE}`, fs);
     if (id === undefined) {
@@ -59,7 +59,7 @@ export async function expectLog(deps: ExpectLogDeps): Promise<void> {
     }
     // Only now: a log that is expected must be there.
     await fs.makeFolder(`${dataFolder}/identity`);
-    await writeId(recordOf(deps), id, fs);
+    await writeId(recordPath(deps), id, fs);
     await fs.syncFolder(dataFolder);
   } catch (error) {
     throw diskError(error, `the write-ahead log in "${walFolder}" cannot be used`);
@@ -67,15 +67,15 @@ export async function expectLog(deps: ExpectLogDeps): Promise<void> {
 }
 
 /** To be called before a log is removed because all its rows are in segments: the slot gets a new one then. */
-export async function forgetLog(slot: LogOfSlot): Promise<void> {
-  await slot.fs.remove(recordOf(slot));
+export async function removeLogRecord(slot: SlotLog): Promise<void> {
+  await slot.fs.remove(recordPath(slot));
   await slot.fs.syncFolder(`${slot.dataFolder}/identity`);
 }
 
 /** What is wrong with the place of a log, if it is not there. */
-export async function problemOfLog(slot: LogOfSlot): Promise<Problem | undefined> {
+export async function findLogProblem(slot: SlotLog): Promise<Problem | undefined> {
   const { dataFolder, walFolder, fs } = slot;
-  const record = recordOf(slot);
+  const record = recordPath(slot);
   const path = `${walFolder}/${LOG_ID_FILE}`;
   if ((await fs.size(record)) === undefined) return undefined;
   const lost = 'the rows that are in no segment yet';
@@ -93,7 +93,7 @@ export async function problemOfLog(slot: LogOfSlot): Promise<Problem | undefined
     lost,
     remedy:
       'mount its disk, or set wal.dir as it was; ' +
-      `if the log in this folder is the right one, write ${textOf(recorded)} into the file`,
+      `if the log in this folder is the right one, write ${recordText(recorded)} into the file`,
   };
 }
 
@@ -103,16 +103,16 @@ export async function slotsWithLogs(dataFolder: string, fs: FileSystem): Promise
   return names.flatMap((name) => RECORD.exec(name)?.[1] ?? []);
 }
 
-function recordOf({ dataFolder, slot }: LogOfSlot): string {
+function recordPath({ dataFolder, slot }: SlotLog): string {
   return `${dataFolder}/identity/log-${slot}.json`;
 }
 
-function textOf(logId: string): string {
+function recordText(logId: string): string {
   return JSON.stringify({ logId });
 }
 
 async function writeId(path: string, id: string, fs: FileSystem): Promise<void> {
-  await replaceFile(fs, path, `${textOf(id)}\n`);
+  await replaceFile(fs, path, `${recordText(id)}\n`);
   await fs.syncFolder(dirname(path));
 }
 

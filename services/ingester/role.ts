@@ -11,11 +11,11 @@ import { exitOnLogFailure } from '#shared/node/log-failure';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
-import { giveAllAway } from './give-all-away.js';
+import { drainRegions } from './drain-regions.js';
 import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
 import { DeferredIngester } from './deferred-ingester.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
-import { expectLog } from './log-identity.js';
+import { verifyLog } from './log-identity.js';
 import { claimSlot, type Slot } from './slots.js';
 
 /** Longest wait for calls at work when the process ends. */
@@ -50,7 +50,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     slot: slot.identity,
     dataFolder: folder,
     signal,
-    onMoves: (regionIds) => void late.running?.giveAway(regionIds, 0),
+    onMoves: (regionIds) => void late.running?.handOver(regionIds, 0),
   });
   const { nodeId, catalog, membership } = node;
   await folder.bind(membership.clusterId);
@@ -61,7 +61,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const walFolder = walFolderOf(slot);
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
-  await expectLog({ ...deps, dataFolder, walFolder, slot: slot.identity, recover: config.wal.recover });
+  await verifyLog({ ...deps, dataFolder, walFolder, slot: slot.identity, recover: config.wal.recover });
   const unsubscribe = [catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId))];
   const running = (late.running = await startIngester(deps));
   ingester.start(running);
@@ -81,7 +81,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     async drain() {
       stage.state = 'draining';
       await adopting.stop();
-      await giveAllAway(membership, running, systemClock, stopping.signal);
+      await drainRegions(membership, running, systemClock, stopping.signal);
       await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(CALLS_MS_MAX);
       await running.drain();
@@ -111,7 +111,7 @@ function ingesterDeps(
     clock: systemClock,
     random: systemRandom,
     metadata,
-    noteTable: (table) => catalog.note(table),
+    onTableOpened: (table) => catalog.note(table),
     log: log.child({ component: 'ingester' }),
     metrics,
     onProgress(fraction) {

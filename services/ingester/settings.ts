@@ -36,7 +36,7 @@ export interface CompactionConfig {
   readonly quietMs: number;
   /** What is worth a merge while rows come. */
   readonly busy: PickOptions;
-  readonly pieceRows: number;
+  readonly segmentRows: number;
 }
 
 const COMPACTION_INTERVAL_MS = 5_000;
@@ -45,7 +45,7 @@ export const BUSY: PickOptions = { runsMin: 4, ratio: 1.2, runsMax: 12 };
 /** A question about one series opens the one file of each window that has it, and reads a few row groups of it. */
 const COMPACTED_ROWS = 1 << 19;
 
-export interface IngesterPlace {
+export interface IngesterLocation {
   readonly nodeId: number;
   /** Absolute. */
   readonly dataFolder: string;
@@ -55,7 +55,7 @@ export interface IngesterPlace {
 }
 
 /** What the configuration means for an ingester at this place. */
-export function ingesterSettings({ wal, ingester, storage, memory }: Config, place: IngesterPlace): IngesterConfig {
+export function ingesterSettings({ wal, ingester, storage, memory }: Config, place: IngesterLocation): IngesterConfig {
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,
@@ -77,7 +77,7 @@ export function ingesterSettings({ wal, ingester, storage, memory }: Config, pla
       intervalMs: COMPACTION_INTERVAL_MS,
       quietMs: ingester.flushIntervalMs,
       busy: BUSY,
-      pieceRows: COMPACTED_ROWS,
+      segmentRows: COMPACTED_ROWS,
     },
     memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),
     engineBytes: shareOf(memory.limitBytes, memory.enginePercent),

@@ -6,7 +6,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
 import { IdentityStore } from './store/identity.js';
 import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
-import { damageOf, openStore, storeError, type Connection } from './store/open.js';
+import { damageCode, openStore, storeError, type CatalogConnection } from './store/open.js';
 import { RegionStore, type RegionRecord } from './store/regions.js';
 import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
@@ -14,7 +14,7 @@ import { TableStore } from './store/tables.js';
 import { WatchHub } from './watch-hub.js';
 
 /** What a change tells watchers, without the version, which the catalog adds. */
-export type Change = Omit<WatchEvent, 'catalogVersion'>;
+export type CatalogChange = Omit<WatchEvent, 'catalogVersion'>;
 
 const NO_CHANGE = {
   droppedTableId: 0,
@@ -29,7 +29,7 @@ const NO_CHANGE = {
 export type OnDamage = (path: string, reason: string) => void;
 
 /** The stores over one SQLite file, transactions over them, and who is told of changes. */
-export class Catalog {
+export class MetadataCatalog {
   readonly clock: Clock;
   readonly databases: DatabaseStore;
   readonly tables: TableStore;
@@ -39,12 +39,12 @@ export class Catalog {
   readonly seals: SealStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
-  readonly #connection: Connection;
+  readonly #connection: CatalogConnection;
   readonly #onDamage: OnDamage;
   readonly #nextVersion;
   #version: bigint;
 
-  private constructor(connection: Connection, clock: Clock, onDamage: OnDamage) {
+  private constructor(connection: CatalogConnection, clock: Clock, onDamage: OnDamage) {
     this.clock = clock;
     this.#connection = connection;
     this.#onDamage = onDamage;
@@ -74,12 +74,12 @@ export class Catalog {
     fs: FileSystem,
     clock: Clock,
     onDamage: OnDamage = () => undefined,
-  ): Promise<Catalog> {
+  ): Promise<MetadataCatalog> {
     const connection = await openStore(path, fs);
     try {
       // Neither does opening a file need the right to write it, nor does it read what the first call does.
       connection.exec("BEGIN; UPDATE facts SET value = value WHERE name = 'catalog_version'; ROLLBACK");
-      const catalog = new Catalog(connection, clock, onDamage);
+      const catalog = new MetadataCatalog(connection, clock, onDamage);
       catalog.everything();
       return catalog;
     } catch (error) {
@@ -108,7 +108,7 @@ export class Catalog {
    *
    * @param work adds each change by `note`; if it throws, nothing happened.
    */
-  change<T>(work: (note: (change: Change) => void) => T): T {
+  change<T>(work: (note: (change: CatalogChange) => void) => T): T {
     const events: WatchEvent[] = [];
     const before = this.#version;
     const transaction = this.#connection.transaction(() =>
@@ -139,7 +139,7 @@ export class Catalog {
   }
 
   #failed(error: unknown, what: string): Error {
-    const damage = damageOf(error);
+    const damage = damageCode(error);
     if (damage !== undefined) this.#onDamage(this.#connection.name, damage);
     return storeError(error, `${what} ${this.#fileName} failed`);
   }
@@ -176,7 +176,7 @@ export class Catalog {
 
   /** The whole catalog as events, for watchers whose version is too old to catch up change by change. */
   everything(): WatchEvent[] {
-    const changes: Change[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
+    const changes: CatalogChange[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
     changes.push(...this.nodes.list().map(nodeChanged));
     for (const database of this.databases.list()) {
       changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
@@ -186,19 +186,19 @@ export class Catalog {
   }
 }
 
-export function databaseCreated(database: Database): Change {
+export function databaseCreated(database: Database): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_created', database };
 }
 
-export function databaseDropped(name: string): Change {
+export function databaseDropped(name: string): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_dropped', droppedDatabase: name };
 }
 
-export function tableChanged(table: Table): Change {
+export function tableChanged(table: Table): CatalogChange {
   return { ...NO_CHANGE, kind: 'table_changed', table };
 }
 
-export function tableDropped(table: Table): Change {
+export function tableDropped(table: Table): CatalogChange {
   return {
     ...NO_CHANGE,
     kind: 'table_dropped',
@@ -214,14 +214,14 @@ export function droppedTable({ tableId, name, regions }: Table): DroppedTable {
   return { tableId, name, regions };
 }
 
-export function nodeChanged(node: NodeRecord): Change {
+export function nodeChanged(node: NodeRecord): CatalogChange {
   return { ...NO_CHANGE, kind: 'node_changed', node: nodeInfo(node) };
 }
 
-export function nodeRemoved(nodeId: number): Change {
+export function nodeRemoved(nodeId: number): CatalogChange {
   return { ...NO_CHANGE, kind: 'node_removed', removedNodeId: nodeId };
 }
 
-export function manifestChanged(manifest: RegionManifest): Change {
+export function manifestChanged(manifest: RegionManifest): CatalogChange {
   return { ...NO_CHANGE, kind: 'manifest_changed', manifest };
 }

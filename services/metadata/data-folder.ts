@@ -1,10 +1,10 @@
 import type { RegisterNodeRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { changeState, type Cluster, type Note } from './cluster.js';
+import { changeState, type Cluster, type RecordChange } from './cluster.js';
 import type { NodeRecord } from './store/nodes.js';
 
 /** Roles that write segments: what they name as their data folder is the cluster's. */
-const CLAIMS: ReadonlySet<string> = new Set(['ingester', 'standalone']);
+const CLAIMING_ROLES: ReadonlySet<string> = new Set(['ingester', 'standalone']);
 
 /**
  * Compares the data folder of a process that registers with the cluster's.
@@ -28,17 +28,17 @@ export function checkDataFolder({ catalog }: Cluster, request: RegisterNodeReque
     const text =
       `this process has the data folder ${dataFolderId}, the segments of the cluster lie in the data folder ${known}: ` +
       'set storage.data_home (--data-dir) to the data folder that the other processes use (docs/deploy.md, "The data folder")' +
-      (clusterId === '' ? `. ${lostText(known, own)}` : '');
+      (clusterId === '' ? `. ${lostIdentityHint(known, own)}` : '');
     throw new AlmanacError('illegal_state', text);
   }
-  if (!CLAIMS.has(role)) return false;
+  if (!CLAIMING_ROLES.has(role)) return false;
   // Metadata of a standalone process lies in the folder itself.
   if (role !== 'standalone') checkClaim(catalog.nodes.list(), slot);
   return true;
 }
 
 /** For a folder that belongs to nobody yet: it may be the right one, which lost its identity and was given a new one. */
-function lostText(folderId: string, clusterId: string): string {
+function lostIdentityHint(folderId: string, clusterId: string): string {
   const identity = JSON.stringify({ folderId, clusterId });
   return `If it is that folder, and its identity/folder.json was lost, write ${identity} into that file`;
 }
@@ -55,7 +55,7 @@ function checkClaim(nodes: readonly NodeRecord[], slot: string): void {
 }
 
 /** Makes a folder the cluster's. Processes with another one, which were let in before, have to register again. */
-export function claimDataFolder(cluster: Cluster, dataFolderId: string, note: Note): void {
+export function claimDataFolder(cluster: Cluster, dataFolderId: string, note: RecordChange): void {
   const { catalog } = cluster;
   catalog.identity.setDataFolderId(dataFolderId);
   for (const node of catalog.nodes.list()) {

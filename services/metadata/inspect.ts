@@ -5,7 +5,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { copyFile } from '#shared/fs/copy-file';
 import { errorCode } from '#shared/fs/node-file-system';
 import { LocalStore } from '#shared/segments/local-store';
-import { Catalog } from './catalog.js';
+import { MetadataCatalog } from './catalog.js';
 import { inspectStore, type StoreFacts } from './store/open.js';
 
 /** A region, its table, and all its files. */
@@ -16,7 +16,7 @@ export interface InspectedRegion {
   readonly manifest: RegionManifest;
 }
 
-export interface CopyOptions {
+export interface CatalogCopyOptions {
   /** Folder of the catalog file. */
   readonly folder: string;
   /** An empty folder for the copy, which the caller removes. */
@@ -44,9 +44,9 @@ export class CatalogCopy {
   readonly isOlder: boolean;
   /** What is wrong with the file, most of it in the words of SQLite. */
   readonly faults: readonly string[];
-  readonly #catalog: Catalog | undefined;
+  readonly #catalog: MetadataCatalog | undefined;
 
-  private constructor({ format, isOlder, faults }: StoreFacts, catalog: Catalog | undefined) {
+  private constructor({ format, isOlder, faults }: StoreFacts, catalog: MetadataCatalog | undefined) {
     this.format = format;
     this.isOlder = isOlder;
     this.faults = faults;
@@ -54,11 +54,11 @@ export class CatalogCopy {
   }
 
   /** @throws `storage_unavailable` if it cannot be read; `illegal_state` if it is of a newer release; an error of the disk. */
-  static async take({ folder, scratch, fs, clock }: CopyOptions): Promise<CatalogCopy> {
+  static async take({ folder, scratch, fs, clock }: CatalogCopyOptions): Promise<CatalogCopy> {
     await copyWhileUsed(folder, scratch, fs);
     const path = `${scratch}/${FILE}`;
     const facts = await inspectStore(path, fs);
-    return new CatalogCopy(facts, facts.faults.length > 0 ? undefined : await Catalog.open(path, fs, clock));
+    return new CatalogCopy(facts, facts.faults.length > 0 ? undefined : await MetadataCatalog.open(path, fs, clock));
   }
 
   /** The id of the cluster; empty if the file has faults. */

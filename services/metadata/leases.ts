@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import type { NodeState } from './store/nodes.js';
+import type { NodeLifecycle } from './store/nodes.js';
 
 /**
  * When each node was heard of last. In memory only: after a restart every node has a fresh lease.
@@ -23,7 +23,7 @@ export class Leases {
   }
 
   /** Notes that a node spoke, and what it said of itself. */
-  renew(nodeId: number, state: NodeState): void {
+  renew(nodeId: number, state: NodeLifecycle): void {
     const nowMs = this.#clock.monotonicMs();
     this.#heardMs.set(nodeId, nowMs);
     if (state !== 'ready') this.#readyMs.delete(nodeId);
@@ -31,7 +31,7 @@ export class Leases {
   }
 
   /** Whether the node was not heard of for longer than a lease. */
-  isOver(nodeId: number): boolean {
+  isExpired(nodeId: number): boolean {
     return this.#clock.monotonicMs() - (this.#heardMs.get(nodeId) ?? this.#startedMs) > this.leaseMs;
   }
 
@@ -54,7 +54,7 @@ export class Leases {
     this.#checkedMs = nowMs;
   }
 
-  forget(nodeId: number): void {
+  remove(nodeId: number): void {
     this.#heardMs.delete(nodeId);
     this.#readyMs.delete(nodeId);
   }

@@ -1,4 +1,4 @@
-import type { Catalog } from './catalog.js';
+import type { MetadataCatalog } from './catalog.js';
 import type { Leases } from './leases.js';
 import type { RegionRecord } from './store/regions.js';
 
@@ -9,11 +9,11 @@ const TAKER_AFTER_MS = 2_000;
 /** For so long the rebalancer leaves a region where an operator moved it. */
 const PIN_MS = 60_000;
 
-interface Wish {
+interface PlannedMove {
   readonly regionId: number;
   readonly fromNodeId: number;
   readonly toNodeId: number;
-  readonly isOperators: boolean;
+  readonly isManual: boolean;
 }
 
 /**
@@ -21,45 +21,45 @@ interface Wish {
  *
  * In memory only: after a restart the load is as uneven as before, and the same wishes arise again.
  */
-export class Moves {
-  readonly #catalog: Catalog;
+export class RegionMoves {
+  readonly #catalog: MetadataCatalog;
   readonly #leases: Leases;
-  readonly #wishes = new Map<number, Wish>();
+  readonly #planned = new Map<number, PlannedMove>();
   readonly #pinnedUntilMs = new Map<number, number>();
 
-  constructor(catalog: Catalog, leases: Leases) {
+  constructor(catalog: MetadataCatalog, leases: Leases) {
     this.#catalog = catalog;
     this.#leases = leases;
   }
 
   /** Takes an operator's wish; it replaces an earlier one. */
-  wish({ regionId, nodeId }: RegionRecord, toNodeId: number): void {
-    this.#wishes.delete(regionId);
+  request({ regionId, nodeId }: RegionRecord, toNodeId: number): void {
+    this.#planned.delete(regionId);
     if (nodeId === toNodeId) this.#pin(regionId);
-    else this.#wishes.set(regionId, { regionId, fromNodeId: nodeId, toNodeId, isOperators: true });
+    else this.#planned.set(regionId, { regionId, fromNodeId: nodeId, toNodeId, isManual: true });
   }
 
   /** Where the region is wanted; 0 if nowhere else. */
   targetOf(regionId: number): number {
-    return this.#wishes.get(regionId)?.toNodeId ?? 0;
+    return this.#planned.get(regionId)?.toNodeId ?? 0;
   }
 
   /** Ends a wish: the region has a new grant. */
   granted(regionId: number, nodeId: number): void {
-    const wish = this.#wishes.get(regionId);
-    this.#wishes.delete(regionId);
-    if (wish?.isOperators === true && wish.toNodeId === nodeId) this.#pin(regionId);
+    const wish = this.#planned.get(regionId);
+    this.#planned.delete(regionId);
+    if (wish?.isManual === true && wish.toNodeId === nodeId) this.#pin(regionId);
   }
 
   /** Ends the wishes from and to a node that takes no part any more. */
-  forgetNode(nodeId: number): void {
-    for (const wish of this.#wishes.values()) {
-      if (wish.fromNodeId === nodeId || wish.toNodeId === nodeId) this.#wishes.delete(wish.regionId);
+  removeNode(nodeId: number): void {
+    for (const wish of this.#planned.values()) {
+      if (wish.fromNodeId === nodeId || wish.toNodeId === nodeId) this.#planned.delete(wish.regionId);
     }
   }
 
   /** The regions that a ready ingester shall seal now, an operator's first. */
-  of(nodeId: number): number[] {
+  dueFor(nodeId: number): number[] {
     const takers = this.#takers(nodeId);
     const wished = this.#stillWanted(nodeId, takers);
     const loads = this.#plannedLoads([nodeId, ...takers]);
@@ -67,7 +67,7 @@ export class Moves {
       wished.push(...this.#plan(nodeId, loads, MOVES_AT_ONCE - wished.length));
     }
     return wished
-      .sort((a, b) => Number(b.isOperators) - Number(a.isOperators))
+      .sort((a, b) => Number(b.isManual) - Number(a.isManual))
       .slice(0, MOVES_AT_ONCE)
       .map((wish) => wish.regionId);
   }
@@ -78,45 +78,45 @@ export class Moves {
   }
 
   /** Drops the owner's wishes that things have overtaken; those that stay. */
-  #stillWanted(nodeId: number, takers: readonly number[]): Wish[] {
+  #stillWanted(nodeId: number, takers: readonly number[]): PlannedMove[] {
     const ready = new Set(this.#catalog.nodes.readyIngesterIds());
-    const own = [...this.#wishes.values()].filter((wish) => wish.fromNodeId === nodeId);
+    const own = [...this.#planned.values()].filter((wish) => wish.fromNodeId === nodeId);
     if (own.length === 0) return own;
-    const drop = (wish: Wish): void => void this.#wishes.delete(wish.regionId);
+    const drop = (wish: PlannedMove): void => void this.#planned.delete(wish.regionId);
     for (const wish of own) {
       const isOwner = this.#catalog.regions.find(wish.regionId)?.nodeId === nodeId;
       if (!isOwner || !ready.has(wish.toNodeId)) drop(wish);
     }
     const loads = this.#plannedLoads([nodeId, ...takers]);
     for (const wish of own) {
-      if (!this.#wishes.has(wish.regionId) || wish.isOperators) continue;
+      if (!this.#planned.has(wish.regionId) || wish.isManual) continue;
       if (isNeedless(loads, wish)) {
         drop(wish);
         shift(loads, wish.toNodeId, wish.fromNodeId);
       }
     }
-    return own.filter((wish) => this.#wishes.has(wish.regionId));
+    return own.filter((wish) => this.#planned.has(wish.regionId));
   }
 
   /** Loads of the nodes as they will be when all wishes are done. */
   #plannedLoads(nodeIds: readonly number[]): Map<number, number> {
     const present = this.#catalog.regions.loads();
     const loads = new Map(nodeIds.map((nodeId) => [nodeId, present.get(nodeId) ?? 0]));
-    for (const wish of this.#wishes.values()) {
+    for (const wish of this.#planned.values()) {
       if (loads.has(wish.fromNodeId)) shift(loads, wish.fromNodeId, wish.toNodeId);
     }
     return loads;
   }
 
-  #plan(nodeId: number, loads: Map<number, number>, count: number): Wish[] {
-    const made: Wish[] = [];
+  #plan(nodeId: number, loads: Map<number, number>, count: number): PlannedMove[] {
+    const made: PlannedMove[] = [];
     const movable = this.#catalog.regions.ofNode(nodeId).filter((region) => this.#isMovable(region.regionId));
     while (made.length < count) {
       const toNodeId = takerFrom(loads, nodeId);
       if (toNodeId === 0 || movable.length === 0) break;
       const [{ regionId }] = movable.splice(this.#best(movable, toNodeId), 1);
-      const wish = { regionId, fromNodeId: nodeId, toNodeId, isOperators: false };
-      this.#wishes.set(regionId, wish);
+      const wish = { regionId, fromNodeId: nodeId, toNodeId, isManual: false };
+      this.#planned.set(regionId, wish);
       shift(loads, nodeId, toNodeId);
       made.push(wish);
     }
@@ -137,7 +137,7 @@ export class Moves {
   }
 
   #isMovable(regionId: number): boolean {
-    if (this.#wishes.has(regionId)) return false;
+    if (this.#planned.has(regionId)) return false;
     const untilMs = this.#pinnedUntilMs.get(regionId);
     if (untilMs === undefined) return true;
     if (untilMs > this.#catalog.clock.monotonicMs()) return false;
@@ -172,7 +172,7 @@ function takerFrom(loads: ReadonlyMap<number, number>, nodeId: number): number {
 }
 
 /** Whether giver and taker of a planned move would be even enough without it, or the taker takes nothing now. */
-function isNeedless(loads: ReadonlyMap<number, number>, { fromNodeId, toNodeId }: Wish): boolean {
+function isNeedless(loads: ReadonlyMap<number, number>, { fromNodeId, toNodeId }: PlannedMove): boolean {
   const to = loads.get(toNodeId);
   if (to === undefined) return true;
   const from = loads.get(fromNodeId) ?? 0;

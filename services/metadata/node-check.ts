@@ -1,4 +1,4 @@
-import { changeState, removeNode, type Cluster, type Note } from './cluster.js';
+import { changeState, removeNode, type Cluster, type RecordChange } from './cluster.js';
 import type { NodeRecord } from './store/nodes.js';
 
 /** How long a node without a slot, which nothing depends on, stays listed after it was lost. */
@@ -14,7 +14,7 @@ export function checkNodes(cluster: Cluster): void {
   const lost = nodes.filter((node) => isLost(cluster, node));
   const stale = nodes.filter((node) => isStale(node, catalog.clock.nowMs()));
   if (lost.length === 0 && stale.length === 0) return;
-  catalog.change((note: Note) => {
+  catalog.change((note: RecordChange) => {
     for (const node of lost) changeState(cluster, node, 'gone', note);
     for (const { nodeId } of stale) removeNode(cluster, nodeId, note);
   });
@@ -22,13 +22,13 @@ export function checkNodes(cluster: Cluster): void {
     cluster.log.warn({ goneNodeId: nodeId, goneRole: role, addr }, 'node is gone');
   }
   for (const { nodeId } of [...lost, ...stale]) {
-    leases.forget(nodeId);
-    cluster.moves.forgetNode(nodeId);
+    leases.remove(nodeId);
+    cluster.moves.removeNode(nodeId);
   }
 }
 
 function isLost({ leases }: Cluster, { nodeId, state }: NodeRecord): boolean {
-  return state !== 'gone' && state !== 'left' && leases.isOver(nodeId);
+  return state !== 'gone' && state !== 'left' && leases.isExpired(nodeId);
 }
 
 function isStale({ state, stateMs, slot, regionCount }: NodeRecord, nowMs: number): boolean {

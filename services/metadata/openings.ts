@@ -7,7 +7,7 @@ import type { Random } from '#shared/clock/random';
  *
  * Kept in memory: numbers are drawn, so none of before a restart is valid after it, and owners open their regions again.
  */
-export class Openings {
+export class RegionOpenings {
   readonly #random: Random;
   readonly #last = new Map<number, bigint>();
 
@@ -23,7 +23,7 @@ export class Openings {
     return opening;
   }
 
-  isLast(regionId: number, opening: bigint): boolean {
+  isCurrent(regionId: number, opening: bigint): boolean {
     return this.#last.get(regionId) === opening;
   }
 

@@ -1,10 +1,10 @@
-import type { Catalog } from './catalog.js';
+import type { MetadataCatalog } from './catalog.js';
 
 /** Hands out regions to nodes that are ready, each to the one that owns the fewest then. */
 export class Placement {
   readonly #loads: Map<number, number>;
 
-  constructor(catalog: Catalog) {
+  constructor(catalog: MetadataCatalog) {
     const present = catalog.regions.loads();
     this.#loads = new Map(catalog.nodes.readyOwnerIds().map((nodeId) => [nodeId, present.get(nodeId) ?? 0]));
   }

@@ -1,5 +1,5 @@
 import {
-  expectLog,
+  verifyLog,
   ingesterSettings,
   STANDALONE_SLOT,
   startIngester,
@@ -86,21 +86,21 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   await catalog.reached(1n, ownCall('start'));
 
   const walFolder = walFolderIn(dataFolder, config);
-  await expectLog({ ...deps, walFolder, slot: STANDALONE_SLOT, recover: config.wal.recover });
+  await verifyLog({ ...deps, walFolder, slot: STANDALONE_SLOT, recover: config.wal.recover });
   const place = { nodeId, dataFolder, walFolder, scratchFolder: `${dataFolder}/scratch` };
   let suspect = (_path: string): void => undefined;
   const ingester = await startIngester({
     ...deps,
     config: ingesterSettings(config, place),
     metadata: service,
-    noteTable: (table) => catalog.note(table),
+    onTableOpened: (table) => catalog.note(table),
     onDamage: (path) => suspect(path),
     log: log.child({ component: 'ingester' }),
   });
   started.push(ingester);
   catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId));
-  catalog.onTable((table) => ingester.adopt(table));
-  for (const table of catalog.allTables()) ingester.adopt(table);
+  catalog.onTable((table) => ingester.updateTable(table));
+  for (const table of catalog.allTables()) ingester.updateTable(table);
 
   const ingesters = new DirectIngesters(nodeId, ingester.service);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });

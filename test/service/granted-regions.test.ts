@@ -58,7 +58,7 @@ describe('regions that are granted', () => {
     const opened = new Gate();
     const table = await rig.table('t');
     await rig.write(table, [ROW]);
-    await rig.ingester.giveAway([table.regions[0].regionId], 0);
+    await rig.ingester.handOver([table.regions[0].regionId], 0);
     await opened.reached;
   });
 

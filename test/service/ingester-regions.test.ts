@@ -75,7 +75,7 @@ function suite(transport: Transport): void {
     it('are told of while they are opened, and are not opened if that is known already', async () => {
       const noted: string[] = [];
       const rig = await start({
-        noteTable: ({ name }) => {
+        onTableOpened: ({ name }) => {
           noted.push(name);
           return name !== 'gone';
         },
@@ -119,7 +119,7 @@ function suite(transport: Transport): void {
       });
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
-      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await rig.ingester.handOver([table.regions[0].regionId], 0);
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('table_not_found');
     });
 
@@ -190,7 +190,7 @@ function suite(transport: Transport): void {
       const table = await rig.table('t', { append_mode: 'true' });
       const sealed = rig.request(table, [ROW]);
       await rig.ingester.service.write(sealed, CALL);
-      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await rig.ingester.handOver([table.regions[0].regionId], 0);
       const again = await present(rig);
       const lost = rig.request(again, [{ host: 'x', time: 2n, a: 2 }]);
       await rig.ingester.service.write(lost, CALL);
@@ -245,7 +245,7 @@ function suite(transport: Transport): void {
       });
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
-      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await rig.ingester.handOver([table.regions[0].regionId], 0);
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('region_not_ready');
     });
 
@@ -280,7 +280,7 @@ function suite(transport: Transport): void {
         }),
       });
       const table = await rig.table('t');
-      void rig.ingester.giveAway([table.regions[0].regionId], 0);
+      void rig.ingester.handOver([table.regions[0].regionId], 0);
       await sent.reached;
       const second = await afterCrash(rig);
       await second.write(table, [ROW]);
@@ -316,7 +316,7 @@ function suite(transport: Transport): void {
       const { service } = rig.metadata;
       // What it answers is lost, as when metadata starts again.
       await service.openRegion({ regionId, nodeId: rig.nodeId }, CALL);
-      await rig.ingester.giveAway([regionId], 0);
+      await rig.ingester.handOver([regionId], 0);
       expect((await service.getManifest({ regionId }, CALL)).epoch).to.equal(epoch + 1);
     });
 
@@ -332,7 +332,7 @@ function suite(transport: Transport): void {
       });
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
-      const giving = rig.ingester.giveAway([table.regions[0].regionId], 0);
+      const giving = rig.ingester.handOver([table.regions[0].regionId], 0);
       await asked.reached;
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('region_not_ready');
       rigs = rigs.filter((it) => it !== rig);

@@ -21,7 +21,9 @@ describe('merges that are asked for', () => {
     const rig = await StorageRig.start(
       tempFolder((cleanUp) => cleanUps.push(cleanUp)),
       {
-        config: { compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, busy: BUSY, pieceRows: 1 << 19 } },
+        config: {
+          compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, busy: BUSY, segmentRows: 1 << 19 },
+        },
         metadata: (service) => ({
           replaceSegments: async (request, call) => {
             most = Math.max(most, ++underWay);

@@ -44,7 +44,7 @@ describe('files without an owner', () => {
       ...service,
       listGarbage: (request, call) => (looks++, service.listGarbage(request, call)),
     };
-    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarlyDiscard: () => undefined };
     const regions = await Promise.all(
       table.regions.map(
         async ({ regionId }) => new Region(table, await service.getManifest({ regionId }, CALL), 0n, keys),
@@ -67,7 +67,7 @@ describe('files without an owner', () => {
     await rig.ingester.service.write(rig.request(table, [{ host: 'x', time: 1n, a: 1 }], { regionId }), CALL);
     await rig.flush(table);
     const { service: metadata } = rig.metadata;
-    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarlyDiscard: () => undefined };
     const region = new Region(table, await metadata.getManifest({ regionId }, CALL), 0n, keys);
     await rig.ingester.service.truncateTable({ tableId: table.tableId, regionIds: [regionId] }, CALL);
     const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
@@ -115,7 +115,7 @@ describe('files without an owner', () => {
       await rig.flush(table);
     }
     const { service: metadata } = rig.metadata;
-    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarlyDiscard: () => undefined };
     const region = new Region(table, await metadata.getManifest({ regionId }, CALL), 0n, keys);
     const merging = rig.compact(table);
     await gate.reached;

@@ -29,7 +29,7 @@ interface MemoryRegion {
   readonly series: Map<bigint, Readonly<Record<number, string>>>;
 }
 
-const KEYS = { clock: systemClock, windowMs: 60_000, onEarly: () => undefined };
+const KEYS = { clock: systemClock, windowMs: 60_000, onEarlyDiscard: () => undefined };
 
 /** An ingester that keeps rows in memory and obeys the rules of `IngesterService.write`. */
 export class MemoryIngester implements IngesterService, Ingesters {

@@ -12,7 +12,7 @@ import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
 import { copyRows, LEVEL } from '../flush/segment-sql.js';
 import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
-import type { Run } from './runs.js';
+import type { SortedRun } from './runs.js';
 
 export interface MergeDeps {
   readonly engine: DuckDBInstance;
@@ -23,14 +23,14 @@ export interface MergeDeps {
   readonly clock: Clock;
   readonly random: Random;
   /** Rows of a segment, about. */
-  readonly pieceRows: number;
+  readonly segmentRows: number;
 }
 
 export interface MergeJob {
   readonly table: Table;
   readonly regionId: number;
   /** Neighbours, oldest first. */
-  readonly runs: readonly Run[];
+  readonly runs: readonly SortedRun[];
   /** Whether an older segment has rows of the same times. */
   readonly hasOlder: boolean;
   /** Awaited behind each file; throws if the merge is not wanted any more. @param tookMs what the file took. */
@@ -39,7 +39,7 @@ export interface MergeJob {
 
 /**
  * Writes the rows of some runs as new segments, each key once and sorted, series by series, so that memory is bounded by
- * `pieceRows`. The segments are published, and nobody knows them yet.
+ * `segmentRows`. The segments are published, and nobody knows them yet.
  *
  * @throws if that fails; no file is left then. `storage_unavailable` if one that is read is damaged.
  */
@@ -81,10 +81,10 @@ class Merge {
 
   async write(): Promise<Segment[]> {
     const { runs, table, rest } = this.#job;
-    const { clock, store, pieceRows } = this.#deps;
+    const { clock, store, segmentRows } = this.#deps;
     // A damaged file read here would be a damaged file with a right checksum.
     for (const segment of runs.flatMap(({ segments }) => segments)) await store.verify(segment);
-    const ranges = await this.#ranges(pieceRows);
+    const ranges = await this.#ranges(segmentRows);
     const expected = runs.reduce((sum, { rowCount }) => sum + rowCount, 0);
     const found = ranges.reduce((sum, { rowCount }) => sum + rowCount, 0);
     invariant(found === expected, `segments have ${found} rows, the manifest says ${expected}`);
@@ -107,8 +107,8 @@ class Merge {
     for (const path of this.#published) await this.#deps.store.remove(path).catch(() => undefined);
   }
 
-  async #ranges(pieceRows: number): Promise<KeyRange[]> {
-    const rows = await (await this.#connection.run(keyRanges(this.#source, pieceRows))).getRows();
+  async #ranges(segmentRows: number): Promise<KeyRange[]> {
+    const rows = await (await this.#connection.run(keyRanges(this.#source, segmentRows))).getRows();
     return rows.map((row) => {
       const [firstMetric, firstSid, lastMetric, lastSid, rowCount] = row.map(Number);
       const first = { metric: firstMetric, sid: firstSid };

@@ -9,14 +9,14 @@ import { METRIC_FIELD_ID, SID_FIELD_ID, withOps } from '#shared/schema/segment-c
 import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { joinBands, touches, type Band } from '#shared/segments/bands';
 
-import { fieldName, keysOf, rowsShape, unitOf, type Ops } from '../flush/segment-sql.js';
-import type { Run } from './runs.js';
+import { fieldName, keysOf, rowsShape, timeUnitOf, type Ops } from '../flush/segment-sql.js';
+import type { SortedRun } from './runs.js';
 
 /** Rows that become one. */
 export interface MergeSource {
   readonly table: Table;
   /** Oldest first. */
-  readonly runs: readonly Run[];
+  readonly runs: readonly SortedRun[];
   readonly hasMetrics: boolean;
   readonly ops: Ops;
   /** Where a segment lies on the disk. */
@@ -25,23 +25,23 @@ export interface MergeSource {
 
 /** Series `[first, last]` in the order of the file, with how many rows. */
 export interface KeyRange {
-  readonly first: Key;
-  readonly last: Key;
+  readonly first: SegmentKey;
+  readonly last: SegmentKey;
   readonly rowCount: number;
 }
 
 /** A series, and its metric where segments are sorted by it. */
-export interface Key {
+export interface SegmentKey {
   readonly metric: number;
   readonly sid: number;
 }
 
-/** Cuts the series into ranges of at least `pieceRows` rows, but for the last: (metric, sid) of the ends, number of rows. */
-export function keyRanges(source: MergeSource, pieceRows: number): string {
+/** Cuts the series into ranges of at least `segmentRows` rows, but for the last: (metric, sid) of the ends, number of rows. */
+export function keyRanges(source: MergeSource, segmentRows: number): string {
   const rows = `SELECT ${source.hasMetrics ? 'metric' : '0 AS metric'}, sid FROM ${filesOf(source, source.runs)}`;
   return (
     `WITH series AS (SELECT metric, sid, count(*) AS n FROM (${rows}) GROUP BY ALL), ` +
-    `placed AS (SELECT *, (sum(n) OVER (ORDER BY metric, sid) - n) // ${pieceRows} AS piece FROM series) ` +
+    `placed AS (SELECT *, (sum(n) OVER (ORDER BY metric, sid) - n) // ${segmentRows} AS piece FROM series) ` +
     'SELECT first(metric ORDER BY metric, sid), first(sid ORDER BY metric, sid), ' +
     'last(metric ORDER BY metric, sid), last(sid ORDER BY metric, sid), sum(n) FROM placed GROUP BY piece ORDER BY piece'
   );
@@ -91,7 +91,7 @@ export function bandsOf(segments: readonly Segment[]): Band[] {
 }
 
 function bandCondition(bands: readonly Band[], table: Table): string {
-  const unit = unitOf(table);
+  const unit = timeUnitOf(table);
   return bands
     .map(({ first, last }) => `time BETWEEN ${timeLiteral(first, unit)} AND ${timeLiteral(last, unit)}`)
     .join(' OR ');
@@ -106,7 +106,7 @@ function rangeCondition({ first, last }: KeyRange, hasMetrics: boolean): string 
 }
 
 /** Files are read by the ids of columns: what came later, or has another name or type now, is found or null. */
-function filesOf(source: MergeSource, runs: readonly Run[]): string {
+function filesOf(source: MergeSource, runs: readonly SortedRun[]): string {
   const fields = storedFields(source);
   const groups = new Map<string, { readonly types: readonly string[]; readonly paths: string[] }>();
   for (const { path, schemaVersion } of runs.flatMap(({ segments }) => segments)) {

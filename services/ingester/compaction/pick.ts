@@ -1,4 +1,4 @@
-import type { Run } from './runs.js';
+import type { SortedRun } from './runs.js';
 
 export interface PickOptions {
   /** Fewer are not worth a merge. */
@@ -16,11 +16,11 @@ const MERGED_MAX = 32;
  * Which neighbours of a chain are worth a merge: of those that are alike in size the most, and of these the smallest.
  * Each row is written about once for each power of `runsMin` in the number of runs (HBase's exploring compaction).
  */
-export function pickRuns(chain: readonly Run[], options: PickOptions): readonly Run[] {
+export function pickRuns(chain: readonly SortedRun[], options: PickOptions): readonly SortedRun[] {
   const { runsMin, runsMax } = options;
-  let best: readonly Run[] = [];
+  let best: readonly SortedRun[] = [];
   let bestRows = 0;
-  let smallest: readonly Run[] = [];
+  let smallest: readonly SortedRun[] = [];
   let smallestRows = Infinity;
   for (let from = 0; from + runsMin <= chain.length; from++) {
     let rowCount = 0;

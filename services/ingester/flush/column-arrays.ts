@@ -11,7 +11,7 @@ import type { Generation } from '../memtable/generation.js';
 const NULLS: ChunkColumn = { kind: 'null' };
 
 /** Rows of a batch and where they go. */
-export interface Chosen {
+export interface RowSelection {
   rows: Uint32Array;
   places: Uint32Array;
   /** How many entries of both count. */
@@ -100,7 +100,7 @@ export class ColumnArrays {
   }
 
   /** Copies rows of a batch to their places. */
-  put(batch: RowBatch, chosen: Chosen): void {
+  put(batch: RowBatch, chosen: RowSelection): void {
     moveTimes(batch.times, this.#times, chosen);
     for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, chosen);
   }
@@ -117,7 +117,7 @@ export class ColumnArrays {
 }
 
 interface FieldArrays {
-  put(column: Column, chosen: Chosen): void;
+  put(column: Column, chosen: RowSelection): void;
   column(): ChunkColumn;
 }
 
@@ -158,7 +158,7 @@ class FixedArrays implements FieldArrays {
     this.#values = values;
   }
 
-  put(column: Column, chosen: Chosen): void {
+  put(column: Column, chosen: RowSelection): void {
     const { validity, isMerged } = this.#options;
     if (column.kind !== 'fixed') return;
     const put = isMerged && column.validity !== undefined ? withValues(column, chosen) : chosen;
@@ -188,7 +188,7 @@ class BytesArrays implements FieldArrays {
     this.#rows = new Uint32Array(length);
   }
 
-  put(column: Column, { rows, places, count }: Chosen): void {
+  put(column: Column, { rows, places, count }: RowSelection): void {
     if (column.kind !== 'bytes') return;
     if (this.#sources.at(-1) !== column) this.#sources.push(column);
     const source = this.#sources.length - 1;
@@ -213,7 +213,7 @@ class BytesArrays implements FieldArrays {
 }
 
 /** Those that have a value. */
-function withValues(column: Column, { rows, places, count }: Chosen): Chosen {
+function withValues(column: Column, { rows, places, count }: RowSelection): RowSelection {
   const chosen = { rows: new Uint32Array(count), places: new Uint32Array(count), count: 0 };
   for (let i = 0; i < count; i++) {
     if (!hasValue(column, rows[i])) continue;
@@ -224,7 +224,7 @@ function withValues(column: Column, { rows, places, count }: Chosen): Chosen {
 }
 
 /** Sets the bits of rows that have a value; returns how many have none. */
-function markValues(column: Column, validity: Uint8Array, { rows, places, count }: Chosen): number {
+function markValues(column: Column, validity: Uint8Array, { rows, places, count }: RowSelection): number {
   let nullCount = 0;
   for (let i = 0; i < count; i++) {
     if (hasValue(column, rows[i])) validity[places[i] >> 3] |= 1 << (places[i] & 7);
@@ -233,19 +233,19 @@ function markValues(column: Column, validity: Uint8Array, { rows, places, count 
   return nullCount;
 }
 
-export function moveTimes(source: BigInt64Array, target: BigInt64Array, chosen: Chosen): void {
+export function moveTimes(source: BigInt64Array, target: BigInt64Array, chosen: RowSelection): void {
   movePairs(pairs(source), pairs(target), chosen);
 }
 
 /** `target[places[i]] = source[rows[i]]`, as words: no BigInt is made, NaN keeps its bits. */
-function moveWords(source: FixedValues, target: FixedValues, chosen: Chosen): void {
+function moveWords(source: FixedValues, target: FixedValues, chosen: RowSelection): void {
   const width = target.BYTES_PER_ELEMENT;
   if (source.BYTES_PER_ELEMENT === width) moveSame(source, target, chosen);
   else if (width === 8) widen(source as Int32Array<ArrayBuffer>, pairs(target), chosen);
   else moveEach(source as Int16Array<ArrayBuffer>, target as Int32Array<ArrayBuffer>, chosen);
 }
 
-function moveSame(source: FixedValues, target: FixedValues, chosen: Chosen): void {
+function moveSame(source: FixedValues, target: FixedValues, chosen: RowSelection): void {
   const { buffer, byteOffset, length } = source;
   switch (target.BYTES_PER_ELEMENT) {
     case 1:
@@ -265,11 +265,11 @@ function pairs({ buffer, byteOffset, length }: FixedValues | BigInt64Array): Int
 
 type Words = Int8Array | Int16Array | Int32Array;
 
-function moveEach(source: Words, target: Words, { rows, places, count }: Chosen): void {
+function moveEach(source: Words, target: Words, { rows, places, count }: RowSelection): void {
   for (let i = 0; i < count; i++) target[places[i]] = source[rows[i]];
 }
 
-function movePairs(source: Int32Array, target: Int32Array, { rows, places, count }: Chosen): void {
+function movePairs(source: Int32Array, target: Int32Array, { rows, places, count }: RowSelection): void {
   for (let i = 0; i < count; i++) {
     const from = 2 * rows[i];
     const to = 2 * places[i];
@@ -279,7 +279,7 @@ function movePairs(source: Int32Array, target: Int32Array, { rows, places, count
 }
 
 /** Integers of up to 32 bits into the words of 64. */
-function widen(source: Words, target: Int32Array, { rows, places, count }: Chosen): void {
+function widen(source: Words, target: Int32Array, { rows, places, count }: RowSelection): void {
   for (let i = 0; i < count; i++) {
     const value = source[rows[i]];
     target[2 * places[i]] = value;

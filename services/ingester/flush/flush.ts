@@ -24,7 +24,7 @@ import { ColumnArrays, planColumns } from './column-arrays.js';
 import { integerWidths } from './integer-widths.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
-import { pieceEnds, slicesOf, WindowRows } from './sorted-rows.js';
+import { segmentEnds, slicesOf, WindowRows } from './sorted-rows.js';
 import type { Versions } from './time-order.js';
 import { windowLength, windowsOf } from './windows.js';
 
@@ -68,7 +68,7 @@ export interface FlushResult {
 export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<FlushResult> {
   const { generation } = job;
   const connection = await deps.engine.connect();
-  const attempt = new Attempt(job, connection, deps);
+  const attempt = new FlushAttempt(job, connection, deps);
   let isSent = false;
   try {
     const segments = await attempt.writeSegments();
@@ -104,7 +104,7 @@ const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_foun
  * Rows of a segment, about, where one flush makes several of the same time window. The manifest knows their series, so a
  * question about one opens only the piece that has it: 2.2 ms of CPU instead of 5.4 for one host of 500.
  */
-const PIECE_ROWS = 262_144;
+const SEGMENT_ROWS = 262_144;
 /** Cells that are brought into order at a time; more would take memory, fewer more passes over the generation. */
 const SLICE_CELLS = 8 * 1024 * 1024;
 
@@ -118,13 +118,13 @@ function sliceRows(table: Table): number {
 }
 
 /** Rows of a segment that the engine was handed. */
-interface HandedRows {
+interface AppendedRows {
   readonly rowCount: number;
   /** Whether they are in order, and each is the only one of its key where keys are. */
   readonly isFinal: boolean;
 }
 
-class Attempt {
+class FlushAttempt {
   readonly #job: FlushJob;
   readonly #connection: DuckDBConnection;
   readonly #deps: FlushDeps;
@@ -179,15 +179,15 @@ class Attempt {
     for (const window of windows) {
       const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, slices);
       const counts = await rows.counts();
-      const ends = pieceEnds(counts, PIECE_ROWS);
+      const ends = segmentEnds(counts, SEGMENT_ROWS);
       for (const slice of slicesOf(ends, sliceRows(table))) {
         const arrays = new ColumnArrays(options, slice.length);
         const placed = await rows.place(slice, counts, arrays, this.#versions);
         const columns = arrays.columns();
         for (const [i, part] of slice.parts.entries()) {
-          const begin = part.piece === 0 ? 0 : ends[part.piece - 1];
+          const begin = part.segment === 0 ? 0 : ends[part.segment - 1];
           await this.#append(part.at, placed[i].end, part.from === begin, columns);
-          const end = ends[part.piece];
+          const end = ends[part.segment];
           if (part.to < end) continue;
           const rowCount = part.isWhole ? placed[i].end - part.at : end - begin;
           const segment = await this.#writeSegment({ rowCount, isFinal: placed[i].isOrdered }, segments.length);
@@ -235,7 +235,7 @@ class Attempt {
    *
    * @returns undefined if all of them were deleted.
    */
-  async #writeSegment(rows: HandedRows, part: number): Promise<Segment | undefined> {
+  async #writeSegment(rows: AppendedRows, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
     const source = {

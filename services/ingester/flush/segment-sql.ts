@@ -56,7 +56,7 @@ export function seriesColumns(table: Table): string {
   return ['sid UINTEGER', 'tsid UBIGINT', ...tags].join(', ');
 }
 
-export interface SegmentSource {
+export interface FlushSource {
   /** Engine table of the generation. */
   readonly relation: string;
   readonly table: Table;
@@ -76,7 +76,7 @@ export interface SegmentSource {
 export type Ops = 'none' | 'kept' | 'dropped';
 
 /** Writes the rows, each once, sorted by metric, series and time. */
-export function copySegment(source: SegmentSource, path: string): string {
+export function copySegment(source: FlushSource, path: string): string {
   // Sorted before it is widened, so that the sort moves fewer bytes.
   const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
   const level = source.hasMetrics ? METRIC_LEVEL : LEVEL;
@@ -84,7 +84,7 @@ export function copySegment(source: SegmentSource, path: string): string {
   return copyRows(isSorted ? source.relation : sorted, { ...source, level }, path);
 }
 
-export interface CopyOptions {
+export interface SegmentCopyOptions {
   readonly table: Table;
   /** Those that fields of the rows have, by column id, where they are not those of the table. */
   readonly types: ReadonlyMap<number, string>;
@@ -94,7 +94,11 @@ export interface CopyOptions {
 }
 
 /** Writes rows, which are `metric` if there are such, `sid`, `time` and `f<id>` and in order, to a segment's file. */
-export function copyRows(rows: string, { table, types, hasMetrics, ops, level }: CopyOptions, path: string): string {
+export function copyRows(
+  rows: string,
+  { table, types, hasMetrics, ops, level }: SegmentCopyOptions,
+  path: string,
+): string {
   const fields = fieldsOf(ops === 'kept' ? withOps(table) : table);
   const columns = [
     ...(hasMetrics ? [`metric AS ${METRIC}`] : []),
@@ -132,13 +136,13 @@ export function copySeries(relation: string, table: Table, path: string): string
 }
 
 /** Number of rows and the ends of series numbers, times and metric numbers, before the engine merges versions. */
-export function segmentBounds({ relation, hasMetrics }: SegmentSource): string {
+export function segmentBounds({ relation, hasMetrics }: FlushSource): string {
   const metrics = hasMetrics ? 'min(metric), max(metric)' : '0, 0';
   return `SELECT count(*), min(sid), max(sid), min(time), max(time), ${metrics} FROM ${relation}`;
 }
 
 /** What names a row, in the order of the file. */
-export function keysOf({ hasMetrics }: Pick<SegmentSource, 'hasMetrics'>): string {
+export function keysOf({ hasMetrics }: Pick<FlushSource, 'hasMetrics'>): string {
   return hasMetrics ? 'metric, sid, time' : 'sid, time';
 }
 
@@ -146,9 +150,9 @@ export function keysOf({ hasMetrics }: Pick<SegmentSource, 'hasMetrics'>): strin
  * The rows, each key once. Versions are merged only in the late band: everywhere else keys are unique, and
  * plain rows cost a sixth.
  */
-function versionedRows(source: SegmentSource): string {
+function versionedRows(source: FlushSource): string {
   const { relation, table, late } = source;
-  const unit = unitOf(table);
+  const unit = timeUnitOf(table);
   const shape = rowsShape(source);
   if (late === undefined || isAppendOnly(table)) return shape.written(`SELECT ${shape.read} FROM ${relation}`);
   const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
@@ -167,7 +171,7 @@ export interface RowsShape {
   written(rows: string): string;
 }
 
-export function rowsShape(source: Pick<SegmentSource, 'table' | 'hasMetrics' | 'ops'>): RowsShape {
+export function rowsShape(source: Pick<FlushSource, 'table' | 'hasMetrics' | 'ops'>): RowsShape {
   const { table, ops } = source;
   const keys = keysOf(source);
   const fields = fieldsOf(table).map(fieldName);
@@ -182,7 +186,7 @@ export function rowsShape(source: Pick<SegmentSource, 'table' | 'hasMetrics' | '
   };
 }
 
-export function unitOf(table: Table): TimeUnit {
+export function timeUnitOf(table: Table): TimeUnit {
   return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
 }
 

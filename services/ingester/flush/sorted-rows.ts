@@ -9,7 +9,7 @@
 import type { Slices } from '#shared/clock/slices';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
-import { moveTimes, type Chosen, type ColumnArrays } from './column-arrays.js';
+import { moveTimes, type RowSelection, type ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
 import { STEP_ROWS, TimeOrder, type Versions } from './time-order.js';
 import type { TimeWindow } from './windows.js';
@@ -17,7 +17,7 @@ import type { TimeWindow } from './windows.js';
 /** Rows of one segment that are in memory in order at one time. */
 export interface Part {
   /** Which segment of the window. */
-  readonly piece: number;
+  readonly segment: number;
   /** Places `[from, to)` in the order of all rows of the window. */
   readonly from: number;
   readonly to: number;
@@ -28,7 +28,7 @@ export interface Part {
 }
 
 /** What became of a part. */
-export interface Placed {
+export interface PlacedPart {
   /** Behind its last row: older versions of others may be left out. */
   readonly end: number;
   /** Whether the rows of each series are in order of time, and what `versions` says was done. */
@@ -42,9 +42,9 @@ export interface Slice {
   readonly length: number;
 }
 
-type PlacedSoFar = { -readonly [K in keyof Placed]: Placed[K] };
+type PartProgress = { -readonly [K in keyof PlacedPart]: PlacedPart[K] };
 
-function notPlaced({ at, isWhole }: Part, isLate: boolean, order: TimeOrder | undefined): PlacedSoFar {
+function notPlaced({ at, isWhole }: Part, isLate: boolean, order: TimeOrder | undefined): PartProgress {
   return { end: at, isOrdered: !isLate || (order !== undefined && isWhole) };
 }
 
@@ -86,7 +86,7 @@ export class WindowRows {
    * @param versions undefined: late rows stay in order of arrival.
    * @returns what became of each part.
    */
-  async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays, versions?: Versions): Promise<Placed[]> {
+  async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays, versions?: Versions): Promise<PlacedPart[]> {
     const next = firstPlaces(slice, counts);
     const isLate = this.#isLate();
     const isOrdering = isLate && versions !== undefined && slice.parts.some(({ isWhole }) => isWhole);
@@ -114,7 +114,7 @@ export class WindowRows {
   }
 
   /** Places the rows of a series in order of time behind those that the part has. */
-  async #placeInTime(order: TimeOrder, from: number, to: number, part: PlacedSoFar): Promise<void> {
+  async #placeInTime(order: TimeOrder, from: number, to: number, part: PartProgress): Promise<void> {
     order.begin(from, to, part.end);
     const work = Math.min(to - from, STEP_ROWS);
     while (!order.step()) if (this.#slices.isOver(work)) await this.#slices.yield();
@@ -141,14 +141,14 @@ export class WindowRows {
 
   /** Calls `use` for rows of the window that are of the slice; it tells what that cost. */
   async #eachChosen(
-    target: Pick<Choice, 'next' | 'length' | 'places'>,
-    use: (held: HeldBatch, chosen: Chosen) => number,
+    target: Pick<SelectionTarget, 'next' | 'length' | 'places'>,
+    use: (held: HeldBatch, chosen: RowSelection) => number,
   ): Promise<void> {
-    const chosen: Chosen = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
+    const chosen: RowSelection = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
-        choose(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, chosen);
+        selectRows(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, chosen);
         const work = chosen.count > 0 ? use(held, chosen) : 0;
         if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.yield();
       }
@@ -209,7 +209,7 @@ function count(
   }
 }
 
-interface Choice {
+interface SelectionTarget {
   readonly run: Run;
   /** By place of the series: where its next row goes; outside of the slice it is negative or beyond `length`. */
   readonly next: Int32Array;
@@ -220,11 +220,11 @@ interface Choice {
 }
 
 /** The rows of a run that are of the slice. */
-function choose(
+function selectRows(
   { batch: { seriesIndex }, sids }: HeldBatch,
   inside: Uint8Array | undefined,
-  { run: { from, to }, next, length, places: finalPlaces, order }: Choice,
-  chosen: Chosen,
+  { run: { from, to }, next, length, places: finalPlaces, order }: SelectionTarget,
+  chosen: RowSelection,
 ): void {
   const { rows, places } = chosen;
   const placeOf = order?.placeOf;
@@ -256,13 +256,13 @@ function firstPlaces({ parts, length }: Slice, counts: Uint32Array): Int32Array 
   return places;
 }
 
-/** Cuts series into segments of at least `pieceRows` rows, but for the last; a series is never in two. @returns their ends. */
-export function pieceEnds(counts: Uint32Array, pieceRows: number): number[] {
+/** Cuts series into segments of at least `segmentRows` rows, but for the last; a series is never in two. @returns their ends. */
+export function segmentEnds(counts: Uint32Array, segmentRows: number): number[] {
   const ends: number[] = [];
   let rows = 0;
   for (const rowCount of counts) {
     rows += rowCount;
-    if (rows - (ends.at(-1) ?? 0) >= pieceRows) ends.push(rows);
+    if (rows - (ends.at(-1) ?? 0) >= segmentRows) ends.push(rows);
   }
   if (rows > (ends.at(-1) ?? 0)) ends.push(rows);
   return ends;
@@ -284,7 +284,7 @@ export function slicesOf(ends: readonly number[], sliceRows: number): Slice[] {
     for (let from = begin; from < end; from += sliceRows) {
       if (from > begin) finish();
       const to = Math.min(from + sliceRows, end);
-      parts.push({ piece, from, to, at: length, isWhole: from === begin && to === end });
+      parts.push({ segment: piece, from, to, at: length, isWhole: from === begin && to === end });
       length += (to - from + 7) & ~7;
     }
   }

@@ -38,13 +38,13 @@ export function chooseWindows(starts: readonly bigint[], length: bigint, windows
   let span = length;
   while (numbers.length > windowsMax) {
     span *= 2n;
-    numbers = [...new Set(numbers.map((number) => floorDivide(number, 2n)))];
+    numbers = [...new Set(numbers.map((number) => floorDiv(number, 2n)))];
   }
   numbers.sort((a, b) => (a < b ? -1 : 1));
   return numbers.map((number) => ({ from: number * span, to: (number + 1n) * span }));
 }
 
-export function floorDivide(value: bigint, divisor: bigint): bigint {
+export function floorDiv(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor;
   return value % divisor !== 0n && value < 0n !== divisor < 0n ? quotient - 1n : quotient;
 }
@@ -53,16 +53,16 @@ export function floorDivide(value: bigint, divisor: bigint): bigint {
 export async function windowsOf(generation: Generation, length: bigint, clock: Clock): Promise<TimeWindow[]> {
   const numbers = new Set<bigint>();
   for (const { batch, times } of generation.batches) {
-    const first = floorDivide(times.first, length);
+    const first = floorDiv(times.first, length);
     // The batch's range may be wider than its rows, so only one window is sure to have some.
-    if (first === floorDivide(times.last, length)) {
+    if (first === floorDiv(times.last, length)) {
       numbers.add(first);
       continue;
     }
     let present: TimeWindow | undefined;
     for (const time of batch.times) {
       if (present !== undefined && time >= present.from && time < present.to) continue;
-      const number = floorDivide(time, length);
+      const number = floorDiv(time, length);
       present = { from: number * length, to: (number + 1n) * length };
       numbers.add(number);
     }

@@ -53,7 +53,7 @@ export class Generation {
   }
 
   /** Whether the batch has no column of another type than rows that are here. */
-  takes({ columns }: RowBatch): boolean {
+  accepts({ columns }: RowBatch): boolean {
     return columns.every(({ columnId, type }) => (this.types.get(columnId) ?? type) === type);
   }
 

@@ -9,7 +9,7 @@ const TABLES = 256;
 const TABLE_SHIFT = 24;
 
 /** Open addressing: series number + 1, 0 = free. Length is a power of two, at most half full. */
-class Slots {
+class HashTable {
   slots: Uint32Array<ArrayBuffer>;
   count = 0;
 
@@ -41,7 +41,7 @@ export class SeriesIds {
   count = 0;
   #lows = new Uint32Array(FIRST_CAPACITY);
   #highs = new Uint32Array(FIRST_CAPACITY);
-  #tables: Slots[] = [new Slots(FIRST_CAPACITY)];
+  #tables: HashTable[] = [new HashTable(FIRST_CAPACITY)];
   /** Of the place in `#tables`. */
   #tableMask = 0;
 
@@ -91,14 +91,14 @@ export class SeriesIds {
     return (BigInt(this.#highs[sid]) << 32n) | BigInt(this.#lows[sid]);
   }
 
-  #grown({ slots }: Slots): Slots {
-    const grown = new Slots(slots.length);
+  #grown({ slots }: HashTable): HashTable {
+    const grown = new HashTable(slots.length);
     for (const entry of slots) if (entry !== EMPTY) grown.add(this.#hashOf(entry - 1), entry - 1);
     return grown;
   }
 
   #part(): void {
-    this.#tables = Array.from({ length: TABLES }, () => new Slots((2 * SINGLE_MAX) / TABLES));
+    this.#tables = Array.from({ length: TABLES }, () => new HashTable((2 * SINGLE_MAX) / TABLES));
     this.#tableMask = TABLES - 1;
     for (let sid = 0; sid < this.count; sid++) {
       const hash = this.#hashOf(sid);

@@ -85,7 +85,7 @@ export class SeriesRegistry {
   /** Notes that series below `count` are in series files now. */
   published(count: number): void {
     if (count <= this.#publishedCount) return;
-    this.#unpublishedTags.forgetBelow(count);
+    this.#unpublishedTags.discardBelow(count);
     this.#publishedCount = count;
   }
 

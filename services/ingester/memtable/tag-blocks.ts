@@ -80,7 +80,7 @@ export class TagBlocks {
   }
 
   /** Forgets series below a number, as far as blocks have no others. */
-  forgetBelow(sid: number): void {
+  discardBelow(sid: number): void {
     const whole = sid >= this.#end ? this.#blocks.length : (sid >>> BLOCK_BITS) - this.#firstBlock;
     const count = Math.min(whole, this.#blocks.length);
     if (count <= 0) return;

@@ -15,9 +15,9 @@ export class AppliedIds {
   readonly #incarnations = new Map<bigint, Ranges>();
   /** Ids of keys as Latin-1 text, oldest first, with the time at which this owner learnt of them. */
   readonly #keyed = new Map<string, number>();
-  readonly #keys: KeyMemory;
+  readonly #keys: KeyRetention;
 
-  constructor(keys: KeyMemory) {
+  constructor(keys: KeyRetention) {
     this.#keys = keys;
   }
 
@@ -76,7 +76,7 @@ export class AppliedIds {
   }
 
   /** Adds what an earlier owner encoded. @throws `storage_unavailable` if it cannot be read. */
-  adopt(bytes: Uint8Array): void {
+  merge(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     if (view.getUint32(0, true) !== FORMAT) {
@@ -96,7 +96,7 @@ export class AppliedIds {
   #rangesOf(incarnation: bigint): Ranges {
     let ranges = this.#incarnations.get(incarnation);
     if (ranges === undefined) {
-      if (this.#incarnations.size >= INCARNATIONS_MAX) forgetFirst(this.#incarnations);
+      if (this.#incarnations.size >= INCARNATIONS_MAX) deleteFirst(this.#incarnations);
       ranges = new Ranges();
     } else {
       // Insertion order is order of last use.
@@ -107,7 +107,7 @@ export class AppliedIds {
   }
 
   /** Forgets ids of keys that are old. */
-  forgetOld(): void {
+  discardOld(): void {
     const { clock, windowMs } = this.#keys;
     const beforeMs = clock.nowMs() - Math.max(windowMs, KEYED_MS);
     for (const [id, learntMs] of this.#keyed) {
@@ -123,22 +123,22 @@ export class AppliedIds {
   }
 
   #makeRoom(): void {
-    const { clock, windowMs, onEarly } = this.#keys;
+    const { clock, windowMs, onEarlyDiscard } = this.#keys;
     for (const [oldest, learntMs] of this.#keyed) {
       this.#keyed.delete(oldest);
-      if (learntMs > clock.nowMs() - windowMs) onEarly();
+      if (learntMs > clock.nowMs() - windowMs) onEarlyDiscard();
       return;
     }
   }
 }
 
 /** How long ids of keys are remembered. */
-export interface KeyMemory {
+export interface KeyRetention {
   readonly clock: Pick<Clock, 'nowMs'>;
   /** For so long a client may rely on it, as long as there are not too many. */
   readonly windowMs: number;
   /** Called when one is forgotten sooner than that. */
-  readonly onEarly: () => void;
+  readonly onEarlyDiscard: () => void;
 }
 
 /** So long ids of keys are remembered where nothing else is asked for. */
@@ -166,7 +166,7 @@ function split(batchId: Uint8Array): { incarnation: bigint; counter: number } {
   return { incarnation: view.getBigUint64(0, true), counter: Number(view.getBigUint64(8, true)) };
 }
 
-function forgetFirst<K>(collection: { keys(): IterableIterator<K>; delete(key: K): boolean }): void {
+function deleteFirst<K>(collection: { keys(): IterableIterator<K>; delete(key: K): boolean }): void {
   const first = collection.keys().next();
   if (first.done !== true) collection.delete(first.value);
 }

@@ -8,11 +8,11 @@ import type { Logger } from '#shared/telemetry/log';
 
 import { windowLength } from '../flush/windows.js';
 import type { IngesterMetrics } from '../metrics.js';
-import { notHere, type Region } from './region.js';
+import { regionNotServed, type Region } from './region.js';
 import type { Regions } from './regions.js';
 import { mergeRuns, type MergeDeps } from '../compaction/merge-runs.js';
 import { pickRuns, type PickOptions } from '../compaction/pick.js';
-import { chainsOf, type Run } from '../compaction/runs.js';
+import { chainsOf, type SortedRun } from '../compaction/runs.js';
 
 export interface CompactorOptions extends MergeDeps {
   readonly regions: Regions;
@@ -37,7 +37,7 @@ const HELD_REST_MS = 20;
 /** Rest after a merge that failed. */
 const FAILURE_REST_MS = 60_000;
 
-interface Seen {
+interface MergeProgress {
   readonly version: bigint;
   readonly sinceMs: number;
   /** Not before then; a merge has failed. */
@@ -47,7 +47,7 @@ interface Seen {
 }
 
 /** A merge, and how it is given up. */
-interface Running {
+interface RunningMerge {
   readonly region: Region;
   readonly stop: AbortController;
   readonly end: Promise<unknown>;
@@ -60,10 +60,10 @@ interface Running {
 export class Compactor {
   readonly #options: CompactorOptions;
   readonly #clock: Clock;
-  readonly #seen = new WeakMap<Region, Seen>();
+  readonly #seen = new WeakMap<Region, MergeProgress>();
   /** Regions in which nothing may be merged now. */
   readonly #held = new Map<Region, number>();
-  #running: Running | undefined;
+  #running: RunningMerge | undefined;
 
   constructor(options: CompactorOptions) {
     this.#options = options;
@@ -84,7 +84,7 @@ export class Compactor {
         try {
           await this.#run(region, due, (tookMs) => this.#clock.sleep(tookMs * (1 / SHARE - 1), signal));
         } catch (error) {
-          if (isGivenUp(error)) break;
+          if (isMergeAborted(error)) break;
           seen.retryMs = this.#clock.monotonicMs() + FAILURE_REST_MS;
           metrics.compactionFailures.inc();
           log.error({ regionId: region.regionId, error }, 'compaction failed');
@@ -104,13 +104,13 @@ export class Compactor {
     let replaced = 0;
     for (;;) {
       checkCall(call);
-      if (signal.aborted || region.isEnded || region.isSealing) throw notHere(region.regionId);
+      if (signal.aborted || region.isEnded || region.isSealing) throw regionNotServed(region.regionId);
       if (this.#running !== undefined || this.#held.has(region)) {
         await (this.#running?.end.catch(() => undefined) ?? this.#clock.sleep(HELD_REST_MS, call.signal));
         continue;
       }
       const chains = this.#chains(region);
-      const due = chains.find((chain) => chain.length > 1) ?? withUseless(chains, region.manifest.segments);
+      const due = chains.find((chain) => chain.length > 1) ?? findWithDeadOps(chains, region.manifest.segments);
       if (due === undefined) return replaced;
       try {
         await this.#run(region, due, () => {
@@ -120,7 +120,7 @@ export class Compactor {
         replaced += due.reduce((sum, { segments }) => sum + segments.length, 0);
       } catch (error) {
         // For the sake of a truncation, after which there is less to merge.
-        if (!isGivenUp(error)) throw error;
+        if (!isMergeAborted(error)) throw error;
       }
     }
   }
@@ -150,7 +150,7 @@ export class Compactor {
     await this.#running?.end.catch(() => undefined);
   }
 
-  #look(region: Region): Seen {
+  #look(region: Region): MergeProgress {
     const { version } = region.manifest;
     let seen = this.#seen.get(region);
     if (seen?.version !== version) {
@@ -160,7 +160,7 @@ export class Compactor {
     return seen;
   }
 
-  #due(region: Region, seen: Seen): readonly Run[] | undefined {
+  #due(region: Region, seen: MergeProgress): readonly SortedRun[] | undefined {
     const nowMs = this.#clock.monotonicMs();
     if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < seen.retryMs) return undefined;
     const options = nowMs - seen.sinceMs >= this.#options.quietMs ? QUIET : this.#options.busy;
@@ -170,21 +170,22 @@ export class Compactor {
       const runs = pickRuns(chain, options);
       if (runs.length > 0) return runs;
     }
-    const useless = options === QUIET ? withUseless(chains, region.manifest.segments) : undefined;
+    const useless = options === QUIET ? findWithDeadOps(chains, region.manifest.segments) : undefined;
     if (useless !== undefined) return useless;
     seen.idle = options;
     return undefined;
   }
 
-  #chains({ table, manifest }: Region): Run[][] {
+  #chains({ table, manifest }: Region): SortedRun[][] {
     return chainsOf(manifest.segments, windowLength(table, this.#options.windowMs));
   }
 
-  async #run(region: Region, runs: readonly Run[], rest: (tookMs: number) => Promise<void>): Promise<void> {
+  async #run(region: Region, runs: readonly SortedRun[], rest: (tookMs: number) => Promise<void>): Promise<void> {
     const stop = new AbortController();
     const end = this.#merge(region, runs, async (tookMs) => {
       await rest(tookMs);
-      if (stop.signal.aborted || region.isEnded || region.isSealing || this.#options.signal.aborted) throw givenUp();
+      if (stop.signal.aborted || region.isEnded || region.isSealing || this.#options.signal.aborted)
+        throw mergeAborted();
     });
     this.#running = { region, stop, end };
     try {
@@ -194,7 +195,7 @@ export class Compactor {
     }
   }
 
-  async #merge(region: Region, runs: readonly Run[], rest: (tookMs: number) => Promise<void>): Promise<void> {
+  async #merge(region: Region, runs: readonly SortedRun[], rest: (tookMs: number) => Promise<void>): Promise<void> {
     const { log, metrics } = this.#options;
     const { table, regionId, epoch, manifest } = region;
     const startedMs = this.#clock.monotonicMs();
@@ -242,7 +243,10 @@ export class Compactor {
 const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_found']);
 
 /** A run with deletions behind which there is nothing older any more: written anew it has only rows. */
-function withUseless(chains: readonly (readonly Run[])[], segments: readonly Segment[]): readonly Run[] | undefined {
+function findWithDeadOps(
+  chains: readonly (readonly SortedRun[])[],
+  segments: readonly Segment[],
+): readonly SortedRun[] | undefined {
   for (const chain of chains) {
     const found = chain.find((run) => run.segments.some(({ hasOps }) => hasOps) && !hasOlder(segments, [run]));
     if (found !== undefined) return [found];
@@ -251,7 +255,7 @@ function withUseless(chains: readonly (readonly Run[])[], segments: readonly Seg
 }
 
 /** Whether a segment that is not merged, and is older in the order of versions, has rows of the same times. */
-function hasOlder(segments: readonly Segment[], runs: readonly Run[]): boolean {
+function hasOlder(segments: readonly Segment[], runs: readonly SortedRun[]): boolean {
   const [{ sequenceFrom }] = runs;
   return segments.some((segment) => {
     if (segment.sequenceTo > sequenceFrom) return false;
@@ -259,10 +263,10 @@ function hasOlder(segments: readonly Segment[], runs: readonly Run[]): boolean {
   });
 }
 
-function givenUp(): AlmanacError {
+function mergeAborted(): AlmanacError {
   return new AlmanacError('cancelled', 'the merge of segments was given up');
 }
 
-function isGivenUp(error: unknown): boolean {
+function isMergeAborted(error: unknown): boolean {
   return error instanceof AlmanacError && error.code === 'cancelled';
 }

@@ -85,7 +85,7 @@ export class Flusher {
     region.freeze(this.#clock.nowMs());
     const target = region.frozen.at(-1);
     while (target !== undefined && region.frozen.includes(target)) {
-      if (region.isEnded) throw region.refusal();
+      if (region.isEnded) throw region.endedError();
       await this.#job(region);
     }
   }

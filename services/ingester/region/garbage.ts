@@ -48,12 +48,14 @@ export async function collectFiles(
 /** Garbage always, and the orphans of regions that were not looked at in this life. */
 async function collectAll(options: CollectOptions, regions: Pick<Regions, 'open'>, log: Logger): Promise<void> {
   await collectGarbage(options);
-  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
+  const unsearched = [...regions.open].filter(
+    ({ isSearchedForOrphans: isSearched, isEnded }) => !isSearched && !isEnded,
+  );
   while (unsearched.length > 0) {
     const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
     // A merge may take longer than the grace time, and none of its files is named before all are there.
     const deleted = await options.compactor.without(some, () => collectOrphans(some, options));
-    for (const region of some) region.isSearched = true;
+    for (const region of some) region.isSearchedForOrphans = true;
     if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
   }
 }

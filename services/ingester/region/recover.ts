@@ -16,7 +16,7 @@ import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
 import type { Flusher } from './flusher.js';
-import type { KeptIds } from './kept-ids.js';
+import type { AppliedIdsFile } from './applied-ids-file.js';
 import type { Region, SequenceGrant } from './region.js';
 import type { Regions } from './regions.js';
 import type { Triggers } from './triggers.js';
@@ -31,7 +31,7 @@ export interface RecoverOptions {
   readonly clock: Clock;
   readonly metadata: MetadataService;
   readonly regions: Regions;
-  readonly keptIds: KeptIds;
+  readonly appliedIds: AppliedIdsFile;
   readonly memory: MemoryBudget;
   readonly flusher: Flusher;
   readonly triggers: Triggers;
@@ -55,10 +55,10 @@ export interface Recovered {
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { metadata, nodeId } = options;
   const granted = await metadata.listGrants({ nodeId }, ownCall('recover'));
-  await options.keptIds.load(granted.regionIds);
+  await options.appliedIds.load(granted.regionIds);
   const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
   let rowCount = 0;
-  const passedOver = new Map<PassedOver, number>();
+  const passedOver = new Map<SkippedOwner, number>();
   let bytes = 0;
   const files = await replayWal({
     ...options,
@@ -83,19 +83,19 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 }
 
 /** Whose rows are not wanted any more. */
-type PassedOver = 'other nodes and dropped tables' | 'closed grants';
+type SkippedOwner = 'other nodes and dropped tables' | 'closed grants';
 
 /**
  * @param watermark of the record's region, when its grant was listed.
  * @returns the rows that were put, or why all of its region are passed over.
  */
-async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | PassedOver> {
-  const { triggers, regions, keptIds } = options;
+async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | SkippedOwner> {
+  const { triggers, regions, appliedIds } = options;
   const { epoch } = record;
   // Opening a region loads its series, of which there may be millions, and fails if a file of it is damaged: not for rows
   // that segments have.
-  if (endOf(record) <= watermark && regions.find(record.regionId) === undefined) {
-    keptIds.note(record);
+  if (sequenceEnd(record) <= watermark && regions.find(record.regionId) === undefined) {
+    appliedIds.addLogged(record);
     return 0;
   }
   const region = await openedFor(record, options);
@@ -105,7 +105,7 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   region.applied.add(record.batchId);
   if (isCommitted(record, watermark, region)) return 0;
   // The bytes of the log are read in blocks that are given back; the rows stay for long.
-  const { batch, turn } = retake(region, record, options);
+  const { batch, turn } = restoreBatch(region, record, options);
   if (batch.rowCount === 0) return 0;
   const charge = objectCharge(batch, options.memory.limitBytes);
   const bytes = record.batch.length + record.definitions.length + charge;
@@ -119,27 +119,27 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
 async function openedFor(
   { tableId, regionId, schemaVersion }: LogRecord,
   options: RecoverOptions,
-): Promise<Region | PassedOver> {
+): Promise<Region | SkippedOwner> {
   const { regions, log } = options;
   try {
     const address = { tableId, regionId, epoch: 0, schemaVersion };
-    return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
+    return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(skippedOrThrow);
   } catch (error) {
     const { code, message } = AlmanacError.from(error);
     if (code !== 'storage_unavailable') throw error;
     log.error({ regionId, reason: message }, 'region cannot be opened');
-    throw unflushed(regionId);
+    throw unopenable(regionId);
   }
 }
 
 /** Its rows could neither be read nor be kept in the log, which forgets what no region needs. */
-function unflushed(regionId: number): AlmanacError {
+function unopenable(regionId: number): AlmanacError {
   const text = `region ${regionId} cannot be opened, and has rows in the log that are in no segment: restore its files`;
   return new AlmanacError('storage_unavailable', text);
 }
 
 /** The table may be dropped while its log is read, and a seal of an earlier life, which comes late, closes the grant. */
-function unlessPassedOver(error: unknown): PassedOver {
+function skippedOrThrow(error: unknown): SkippedOwner {
   const { code } = AlmanacError.from(error);
   if (code === 'table_not_found') return 'other nodes and dropped tables';
   if (code === 'region_not_ready') return 'closed grants';
@@ -148,15 +148,15 @@ function unlessPassedOver(error: unknown): PassedOver {
 
 /** Whether segments have its rows; a commit of an earlier life may have come after the grants were listed. */
 function isCommitted(record: LogRecord, watermark: bigint, region: Region): boolean {
-  return endOf(record) <= watermark || endOf(record) <= region.manifest.watermark;
+  return sequenceEnd(record) <= watermark || sequenceEnd(record) <= region.manifest.watermark;
 }
 
-function endOf({ sequenceFrom, rowCount }: LogRecord): bigint {
+function sequenceEnd({ sequenceFrom, rowCount }: LogRecord): bigint {
   return sequenceFrom + BigInt(rowCount);
 }
 
 /** Gives the batch its numbers again. Rows of series whose definitions were lost with a damaged record are left out. */
-function retake(
+function restoreBatch(
   region: Region,
   record: LogRecord,
   { log, mode }: RecoverOptions,
@@ -164,14 +164,14 @@ function retake(
   const { sequenceFrom, firstSid } = record;
   const definitions = decodeDefinitions(record.definitions);
   const batch = decodeRowBatch(record.batch.slice());
-  const turn = region.retake({ batch, sequenceFrom, firstSid, definitions }, mode === 'strict');
+  const turn = region.restore({ batch, sequenceFrom, firstSid, definitions }, mode === 'strict');
   if ('sids' in turn) return { batch, turn };
   const unknown = new Set(turn.unknown);
   const rows = Uint32Array.from(batch.seriesIndex.keys()).filter((row) => !unknown.has(batch.seriesIndex[row]));
   const lostRows = batch.rowCount - rows.length;
   log.error({ regionId: region.regionId, lostRows }, 'log rows of unknown series left out');
   const kept = selectRows(batch, rows).batch;
-  const again = region.retake({ batch: kept, sequenceFrom, firstSid, definitions }, false);
+  const again = region.restore({ batch: kept, sequenceFrom, firstSid, definitions }, false);
   invariant('sids' in again, 'rows of unknown series are still there');
   return { batch: kept, turn: again };
 }

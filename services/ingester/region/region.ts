@@ -9,8 +9,8 @@ import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation, type TimeBand } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
-import { AppliedIds, type KeyMemory } from './applied-ids.js';
-import { DefinitionsInTurn } from './definitions-in-turn.js';
+import { AppliedIds, type KeyRetention } from './applied-ids.js';
+import { DefinitionLookup } from './definition-lookup.js';
 import { RowKeys } from './row-keys.js';
 
 /** What a batch got in `Region.take`: numbers for its rows and series. */
@@ -25,7 +25,7 @@ export interface SequenceGrant {
 }
 
 /** A batch as the log has it. */
-export interface KeptBatch {
+export interface LoggedBatch {
   readonly batch: RowBatch;
   readonly sequenceFrom: bigint;
   readonly firstSid: number;
@@ -43,7 +43,7 @@ export class Region {
   readonly registry: SeriesRegistry;
   readonly applied: AppliedIds;
   /** Batches between log and memtable, by id: a copy that arrives meanwhile waits for the same outcome. */
-  readonly underWay = new Map<string, Promise<void>>();
+  readonly pendingBatches = new Map<string, Promise<void>>();
   /** Oldest first. */
   readonly frozen: Generation[] = [];
   #table: Table;
@@ -63,14 +63,14 @@ export class Region {
   /** As metadata named the opening of this region by this process. */
   opening: bigint;
   /** Whether files without an owner were looked for in this life. */
-  isSearched = false;
+  isSearchedForOrphans = false;
   /** Batches between log and memtable, in order. */
-  readonly #taken: TakenBatch[] = [];
+  readonly #taken: PendingBatch[] = [];
   readonly #clock: Pick<Clock, 'nowMs'>;
   /** Bytes of requests that the memory budget holds for the open generation. */
   readonly #admitted = new Map<Generation, number>();
 
-  constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyMemory) {
+  constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyRetention) {
     this.opening = opening;
     this.#clock = keys.clock;
     this.applied = new AppliedIds(keys);
@@ -98,8 +98,8 @@ export class Region {
   }
 
   /** What callers of a region that has ended hear. */
-  refusal(): AlmanacError {
-    return this.#end === 'table dropped' ? tableGone(this.#table.tableId) : notHere(this.regionId);
+  endedError(): AlmanacError {
+    return this.#end === 'table dropped' ? tableDroppedError(this.#table.tableId) : regionNotServed(this.regionId);
   }
 
   get manifest(): RegionManifest {
@@ -121,7 +121,7 @@ export class Region {
   }
 
   /** Takes over a newer form of the table. */
-  adopt(table: Table): void {
+  updateTable(table: Table): void {
     if (table.schemaVersion > this.#table.schemaVersion) this.#table = table;
   }
 
@@ -139,9 +139,12 @@ export class Region {
    *
    * @throws `invalid_arguments` if a definition contradicts the one that is there.
    */
-  take(batch: RowBatch, definitions: readonly SeriesDefinition[]): SequenceGrant | { readonly unknown: number[] } {
+  assignSequences(
+    batch: RowBatch,
+    definitions: readonly SeriesDefinition[],
+  ): SequenceGrant | { readonly unknown: number[] } {
     const halves = new Uint32Array(batch.tsids.buffer, batch.tsids.byteOffset, batch.tsids.length * 2);
-    const defined = new DefinitionsInTurn(definitions);
+    const defined = new DefinitionLookup(definitions);
     const sids = new Uint32Array(batch.tsids.length);
     const unknown: number[] = [];
     const fresh: number[] = [];
@@ -177,7 +180,7 @@ export class Region {
    *
    * Series keep their numbers, which later batches already use: the next record has the definitions.
    */
-  withdraw({ sequenceFrom, firstSid }: SequenceGrant): void {
+  withdrawSequences({ sequenceFrom, firstSid }: SequenceGrant): void {
     if (sequenceFrom < this.#lastTaken) this.#lastTaken = sequenceFrom;
     while ((this.#taken.at(-1)?.sequenceTo ?? sequenceFrom) > sequenceFrom) this.#taken.pop();
     this.#unloggedFrom = Math.min(this.#unloggedFrom, firstSid);
@@ -190,8 +193,8 @@ export class Region {
    *   some that are not known.
    * @throws `storage_unavailable` if the log is to be whole and records before it are missing.
    */
-  retake(
-    { batch, sequenceFrom, firstSid, definitions }: KeptBatch,
+  restore(
+    { batch, sequenceFrom, firstSid, definitions }: LoggedBatch,
     isWhole: boolean,
   ): SequenceGrant | { readonly unknown: readonly number[] } {
     invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
@@ -209,7 +212,7 @@ export class Region {
       );
     }
     this.#lastTaken = sequenceFrom;
-    const turn = this.take(batch, []);
+    const turn = this.assignSequences(batch, []);
     invariant('sids' in turn || !isWhole, `log of region ${this.regionId} names a series that it does not define`);
     return turn;
   }
@@ -230,7 +233,7 @@ export class Region {
       turn.sequenceFrom >= this.#open.sequenceTo,
       `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,
     );
-    if (!this.#open.takes(batch)) this.freeze(this.#clock.nowMs());
+    if (!this.#open.accepts(batch)) this.freeze(this.#clock.nowMs());
     this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
     // They stay in memory until they are in a series file, as rows do.
     for (const { tags } of turn.newDefinitions) this.#open.noteDefinition(tags.length);
@@ -245,14 +248,14 @@ export class Region {
   hasNewer(batch: RowBatch, sequence: bigint): boolean {
     const { watermark, truncatedSequence } = this.#manifest;
     if (watermark > sequence || truncatedSequence > sequence) return true;
-    const taken: readonly TakenBatch[] = [...this.generations.flatMap(({ batches }) => batches), ...this.#taken];
+    const taken: readonly PendingBatch[] = [...this.generations.flatMap(({ batches }) => batches), ...this.#taken];
     const times = endsOf(batch.times);
     const suspects = taken.filter(({ sequenceTo, batch: { columns }, times: own = times }) => {
       return sequenceTo > sequence && !hasOps(columns) && own.first <= times.last && own.last >= times.first;
     });
     if (suspects.length === 0) return false;
     const keys = new RowKeys(batch, this.registry);
-    return suspects.some(({ batch: other, sids }) => keys.meet(other, sids));
+    return suspects.some(({ batch: other, sids }) => keys.intersects(other, sids));
   }
 
   /** Ends the open generation, if it has rows; what is put from now on goes to the next. */
@@ -325,7 +328,7 @@ export class Region {
 const UNLOGGED_BYTES_MAX = 1 << 29;
 
 /** Rows that have their numbers. */
-interface TakenBatch {
+interface PendingBatch {
   readonly batch: RowBatch;
   readonly sids: Uint32Array<ArrayBuffer>;
   readonly sequenceTo: bigint;
@@ -344,10 +347,10 @@ function endsOf(times: BigInt64Array): TimeBand {
 }
 
 /** A region that is not here (any more). */
-export function notHere(regionId: number): AlmanacError {
+export function regionNotServed(regionId: number): AlmanacError {
   return new AlmanacError('region_not_ready', `region ${regionId} is not served here`, { retryAfterSeconds: 1 });
 }
 
-export function tableGone(tableId: number): AlmanacError {
+export function tableDroppedError(tableId: number): AlmanacError {
   return new AlmanacError('table_not_found', `table ${tableId} was dropped`);
 }

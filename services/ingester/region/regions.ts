@@ -7,20 +7,20 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
-import type { KeyMemory } from './applied-ids.js';
-import type { KeptIds } from './kept-ids.js';
+import type { KeyRetention } from './applied-ids.js';
+import type { AppliedIdsFile } from './applied-ids-file.js';
 import { loadRegistry } from './load-registry.js';
-import { notHere, Region, tableGone } from './region.js';
+import { regionNotServed, Region, tableDroppedError } from './region.js';
 
 export interface RegionsOptions {
   readonly nodeId: number;
   readonly metadata: MetadataService;
   /** Told of the table of each region that is opened. @returns whether it may still be there. */
-  readonly noteTable: (table: Table) => boolean;
+  readonly onTableOpened: (table: Table) => boolean;
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
-  readonly keptIds: KeptIds;
-  readonly keys: KeyMemory;
+  readonly appliedIds: AppliedIdsFile;
+  readonly keys: KeyRetention;
   readonly clock: Clock;
   /** Aborts when the process ends. */
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ export interface RegionsOptions {
 const OPENING_MS_MAX = 3_000;
 
 /** What a caller believes of a region. */
-export interface RegionAddress {
+export interface ExpectedRegion {
   readonly tableId: number;
   readonly regionId: number;
   /** 0: whichever is open. */
@@ -80,20 +80,21 @@ export class Regions {
    *
    * @throws `region_not_ready` if its grant is not ours, or another epoch is open; `table_not_found` if it was dropped.
    */
-  async serving(address: RegionAddress, call: Call, { isPatient = false }: ServingOptions = {}): Promise<Region> {
+  async serving(address: ExpectedRegion, call: Call, { isPatient = false }: ServingOptions = {}): Promise<Region> {
     const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call, isPatient));
-    if (region.isEnded) throw region.refusal();
-    if (region.table.tableId !== address.tableId) throw tableGone(address.tableId);
-    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
+    if (region.isEnded) throw region.endedError();
+    if (region.table.tableId !== address.tableId) throw tableDroppedError(address.tableId);
+    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch))
+      throw regionNotServed(address.regionId);
     if (region.table.schemaVersion < address.schemaVersion) {
-      region.adopt(await this.#options.metadata.getTable(byId(address.tableId), call));
+      region.updateTable(await this.#options.metadata.getTable(byId(address.tableId), call));
     }
     return region;
   }
 
   /** @throws `region_not_ready` if the region, which was served a moment ago, is not any more. */
   checkServing(region: Region): void {
-    if (this.#regions.get(region.regionId) !== region || region.isInDoubt) throw notHere(region.regionId);
+    if (this.#regions.get(region.regionId) !== region || region.isInDoubt) throw regionNotServed(region.regionId);
   }
 
   /** The region, opened if need be. @throws `region_not_ready` if its grant is not ours. */
@@ -129,7 +130,7 @@ export class Regions {
     return dropped;
   }
 
-  async #opened(address: RegionAddress, call: Call, isPatient: boolean): Promise<Region> {
+  async #opened(address: ExpectedRegion, call: Call, isPatient: boolean): Promise<Region> {
     try {
       const opening = this.#underWay(address.regionId);
       const region = await (isPatient ? opening : this.#soon(opening, address.regionId));
@@ -137,7 +138,7 @@ export class Regions {
       return region;
     } catch (error) {
       // Regions go with their table.
-      if (error instanceof AlmanacError && error.code === 'region_not_found') throw tableGone(address.tableId);
+      if (error instanceof AlmanacError && error.code === 'region_not_found') throw tableDroppedError(address.tableId);
       throw error;
     }
   }
@@ -166,23 +167,23 @@ export class Regions {
   }
 
   async #openRegion(regionId: number): Promise<Region> {
-    const { metadata, nodeId, keys, noteTable, signal } = this.#options;
+    const { metadata, nodeId, keys, onTableOpened, signal } = this.#options;
     const call = ownCall(`open-region-${regionId}`, signal);
     const { table, manifest, appliedIds, opening } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
     // From here on its end is told, unless that is known already.
-    if (!noteTable(table)) throw tableGone(table.tableId);
+    if (!onTableOpened(table)) throw tableDroppedError(table.tableId);
     const region = new Region(table, manifest, opening, keys);
-    region.applied.adopt(appliedIds);
+    region.applied.merge(appliedIds);
     await loadRegistry(region, this.#options);
     // Its grant may have been closed meanwhile; nobody would tell of that again.
     const { epoch } = await metadata.getManifest({ regionId }, call);
     // Nor that its table was dropped, which may have been told while the answers were on their way.
-    if (this.#droppedMeanwhile.has(table.tableId)) throw tableGone(table.tableId);
-    if (epoch !== region.epoch) throw notHere(regionId);
+    if (this.#droppedMeanwhile.has(table.tableId)) throw tableDroppedError(table.tableId);
+    if (epoch !== region.epoch) throw regionNotServed(regionId);
     invariant(!this.#regions.has(regionId), `region ${regionId} was opened twice`);
     // With nothing in between: the log, which may be read meanwhile, tells regions that are open itself.
-    this.#options.keptIds.report(region);
+    this.#options.appliedIds.restoreInto(region);
     this.#regions.set(regionId, region);
     return region;
   }

@@ -27,7 +27,7 @@ export interface RetentionOptions {
  *
  * @throws what went wrong with the first region, once all others had their turn.
  */
-export async function expireSegments(options: RetentionOptions): Promise<void> {
+export async function expireRegionSegments(options: RetentionOptions): Promise<void> {
   const { regions, clock, log, metrics } = options;
   const nowNs = clock.nowNs();
   let failure: AlmanacError | undefined;
@@ -35,7 +35,7 @@ export async function expireSegments(options: RetentionOptions): Promise<void> {
     if (region.isEnded || region.isSealing || expiredPaths(region, nowNs).length === 0) continue;
     const of = { table: region.table.name, regionId: region.regionId };
     try {
-      const segments = await expireSegmentsOf(region, nowNs, options);
+      const segments = await expireOneRegion(region, nowNs, options);
       metrics.expiredSegments.inc(segments);
       log.info({ ...of, segments }, 'segments have expired');
     } catch (error) {
@@ -47,7 +47,7 @@ export async function expireSegments(options: RetentionOptions): Promise<void> {
 }
 
 /** @returns how many there were. */
-function expireSegmentsOf(region: Region, nowNs: bigint, { compactor, metadata }: RetentionOptions): Promise<number> {
+function expireOneRegion(region: Region, nowNs: bigint, { compactor, metadata }: RetentionOptions): Promise<number> {
   return compactor.without([region], async () => {
     // What was merged meanwhile has other names.
     const paths = expiredPaths(region, nowNs);

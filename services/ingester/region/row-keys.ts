@@ -25,7 +25,7 @@ export class RowKeys {
   }
 
   /** Whether one of them is that of a row of the other batch. @param sids series number of each of its series. */
-  meet({ seriesIndex, times, rowCount }: RowBatch, sids: Uint32Array): boolean {
+  intersects({ seriesIndex, times, rowCount }: RowBatch, sids: Uint32Array): boolean {
     const isWanted = Uint8Array.from(sids, (sid) => (this.#series.has(sid) ? 1 : 0));
     if (!isWanted.includes(1)) return false;
     const words = wordsOf(times);

@@ -5,7 +5,7 @@ import type { Wal } from '../wal/wal.js';
 import type { Flusher } from './flusher.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';
-import { pinning } from './wal-forget.js';
+import { regionsPinning } from './delete-log-files.js';
 
 export interface TriggerOptions {
   readonly flusher: Flusher;
@@ -73,7 +73,7 @@ export class Triggers {
     const wal = this.#options.wal();
     if (wal === undefined || wal.bytes <= walBytesMax) return;
     const [oldest] = wal.files;
-    for (const region of pinning(oldest, regions)) {
+    for (const region of regionsPinning(oldest, regions)) {
       if (region.frozen.length === 0) flusher.start(region);
     }
   }

@@ -14,7 +14,7 @@ import type { Region } from '../region/region.js';
 const DEFINITIONS_PER_LOOK = 64;
 
 /** The definitions of a batch, and what is wrong with them, if anything is. */
-export interface ReadDefinitions {
+export interface CheckedDefinitions {
   readonly definitions: readonly SeriesDefinition[];
   readonly failure: AlmanacError | undefined;
 }
@@ -23,7 +23,7 @@ export interface ReadDefinitions {
  * Reads and checks the definitions of a batch, in slices, since there may be as many as samples. The failure is not
  * thrown: a batch that is here already is answered, whatever its table takes by now.
  */
-export async function readDefinitions(region: Region, bytes: Uint8Array, clock: Clock): Promise<ReadDefinitions> {
+export async function readDefinitions(region: Region, bytes: Uint8Array, clock: Clock): Promise<CheckedDefinitions> {
   // What nearly all batches have.
   if (Buffer.compare(bytes, NO_DEFINITIONS) === 0) return { definitions: [], failure: undefined };
   for (;;) {
@@ -33,7 +33,7 @@ export async function readDefinitions(region: Region, bytes: Uint8Array, clock: 
   }
 }
 
-async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise<ReadDefinitions> {
+async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise<CheckedDefinitions> {
   try {
     const definitions = decodeDefinitions(bytes);
     await checkDefinitions(table, definitions, slices);

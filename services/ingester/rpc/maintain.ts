@@ -11,7 +11,7 @@ import type {
 } from '#shared/contracts/gen/ingester';
 
 import type { Ingester } from '../ingester.js';
-import { dropTable } from '../region/drop-table.js';
+import { closeDroppedTable } from '../region/close-regions.js';
 import type { Region } from '../region/region.js';
 import { dropChecked } from './check-dropped.js';
 import { checkRegionIds } from './check-region-ids.js';
@@ -46,7 +46,7 @@ export async function compactTable(
  *
  * The point up to which rows go is a watermark, so that no segment has rows on both sides of it.
  */
-export async function truncateTable(
+export async function truncateRegions(
   ingester: Ingester,
   request: TruncateRequest,
   call: Call,
@@ -72,7 +72,7 @@ export async function dropTables(
   call: Call,
 ): Promise<DropTablesResponse> {
   const present = tableIds.filter((tableId) => ingester.regions.mayHave(tableId));
-  await dropChecked(present, ingester.metadata, call, (tableId) => dropTable(tableId, ingester));
+  await dropChecked(present, ingester.metadata, call, (tableId) => closeDroppedTable(tableId, ingester));
   return {};
 }
 

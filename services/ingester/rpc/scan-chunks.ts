@@ -40,7 +40,7 @@ export class ChunkCutter {
   }
 
   /** What was not given away yet. */
-  get rest(): readonly ScanPart[] {
+  get remaining(): readonly ScanPart[] {
     return this.#parts;
   }
 }

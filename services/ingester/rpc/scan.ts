@@ -28,28 +28,28 @@ export async function* scan(ingester: Ingester, request: ScanRequest, call: Call
       if (full !== undefined) yield { incarnation, parts: full };
     }
   }
-  yield { incarnation, parts: cutter.rest };
+  yield { incarnation, parts: cutter.remaining };
 }
 
 /** What a region had that the caller lacks, at the moment of the call. */
-type Reading = { readonly regionId: number } & (
+type RegionReading = { readonly regionId: number } & (
   | { readonly newerManifest: NonNullable<ScanPart['newerManifest']> }
   | {
       readonly newerManifest: undefined;
       readonly region: Region;
-      readonly lacking: readonly Lacking[];
+      readonly lacking: readonly MissingBatch[];
       readonly seriesFrom: number;
       readonly tags: TagRun;
       readonly sequenceTo: bigint;
     }
 );
 
-interface Lacking {
+interface MissingBatch {
   readonly held: HeldBatch;
   readonly generation: number;
 }
 
-async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, call: Call): Promise<Reading[]> {
+async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, call: Call): Promise<RegionReading[]> {
   checkRegionIds(regions.map(({ regionId }) => regionId));
   const served = await Promise.all(
     regions.map(({ regionId, epoch }) =>
@@ -62,7 +62,7 @@ async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, ca
   return served.map((region, i) => read(region, regions[i], ingester.incarnation));
 }
 
-function read(region: Region, asked: ScanRegion, incarnation: bigint): Reading {
+function read(region: Region, asked: ScanRegion, incarnation: bigint): RegionReading {
   const { regionId, manifest, registry, generations } = region;
   if (asked.watermark < manifest.watermark || asked.manifestVersion < manifest.version) {
     return { regionId, newerManifest: manifest };
@@ -75,7 +75,7 @@ function read(region: Region, asked: ScanRegion, incarnation: bigint): Reading {
     regionId,
     newerManifest: undefined,
     region,
-    lacking: lackingBatches(region, asked, incarnation),
+    lacking: missingBatches(region, asked, incarnation),
     seriesFrom,
     tags: registry.tagsBetween(seriesFrom, seriesTo),
     sequenceTo: region.visibleTo,
@@ -83,12 +83,12 @@ function read(region: Region, asked: ScanRegion, incarnation: bigint): Reading {
 }
 
 /** Batches behind the watermark and outside of what the caller has. */
-function lackingBatches(region: Region, asked: ScanRegion, incarnation: bigint): Lacking[] {
+function missingBatches(region: Region, asked: ScanRegion, incarnation: bigint): MissingBatch[] {
   const { watermark, haveFrom, haveTo } = asked;
   // What the caller has counts only if it begins at or before the watermark: no hole may be between.
   const counts = asked.haveIncarnation === incarnation && haveFrom <= watermark;
   const after = counts && haveTo > watermark ? haveTo : watermark;
-  const lacking: Lacking[] = [];
+  const lacking: MissingBatch[] = [];
   for (const generation of region.generations) {
     if (generation.sequenceTo <= after) continue;
     for (const held of generation.batches) {
@@ -99,7 +99,7 @@ function lackingBatches(region: Region, asked: ScanRegion, incarnation: bigint):
 }
 
 /** The reading in pieces, each made when it is asked for. */
-function* partsOf(reading: Reading): Generator<ScanPart> {
+function* partsOf(reading: RegionReading): Generator<ScanPart> {
   const { regionId, newerManifest } = reading;
   if (newerManifest !== undefined) {
     yield { ...NO_PART, regionId, newerManifest };
@@ -128,7 +128,7 @@ function countWithin(tags: TagRun, from: number): number {
   return at - from;
 }
 
-function scanBatch({ held, generation }: Lacking): ScanBatch {
+function scanBatch({ held, generation }: MissingBatch): ScanBatch {
   const { batch, sids, sequenceFrom, sequenceTo, late, times } = held;
   return {
     sequenceFrom,

@@ -15,7 +15,7 @@ import { rowsOutside } from '#shared/write/times';
 
 import type { Ingester } from '../ingester.js';
 import { objectCharge } from '../memtable/object-bytes.js';
-import { notHere, type Region, type SequenceGrant } from '../region/region.js';
+import { regionNotServed, type Region, type SequenceGrant } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
 import { readDefinitions } from './check-definitions.js';
 
@@ -29,7 +29,7 @@ const ADMISSION_MS_MAX = 10_000;
  * comes between; after its append a batch is never refused.
  */
 export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
-  checkForm(request);
+  checkFormat(request);
   const region = await ingester.regions.serving(request, call);
   let bytes = request.batch.length + request.definitions.length;
   const waitMs = Math.min(ADMISSION_MS_MAX, call.deadlineMs - ingester.clock.nowMs());
@@ -37,15 +37,15 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
   let isKept = false;
   try {
     const { definitions, failure } = await readDefinitions(region, request.definitions, ingester.clock);
-    if (region.isEnded) throw region.refusal();
-    if (region.isSealing) throw notHere(request.regionId);
+    if (region.isEnded) throw region.endedError();
+    if (region.isSealing) throw regionNotServed(request.regionId);
     const id = Buffer.from(request.batchId).toString('latin1');
-    const sameUnderWay = region.underWay.get(id);
+    const sameUnderWay = region.pendingBatches.get(id);
     if (sameUnderWay !== undefined) {
       await sameUnderWay;
-      return ingester.answered;
+      return ingester.acknowledgement;
     }
-    if (isRepeated(ingester, region, request)) return ingester.answered;
+    if (isRepeated(ingester, region, request)) return ingester.acknowledgement;
     // Before anything gets a number: a full disk may stay full for hours.
     ingester.wal.checkWritable();
     const batch = decodeRowBatch(request.batch);
@@ -55,17 +55,17 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
     if (failure !== undefined) throw failure;
-    const turn = region.take(batch, definitions);
-    if ('unknown' in turn) return { ...ingester.answered, unknownSeries: turn.unknown };
+    const turn = region.assignSequences(batch, definitions);
+    if ('unknown' in turn) return { ...ingester.acknowledgement, unknownSeries: turn.unknown };
     isKept = true;
-    const durable = appended(ingester, region, { request, batch, turn, bytes });
-    region.underWay.set(id, durable);
+    const durable = logAndPut(ingester, region, { request, batch, turn, bytes });
+    region.pendingBatches.set(id, durable);
     try {
       await durable;
     } finally {
-      region.underWay.delete(id);
+      region.pendingBatches.delete(id);
     }
-    return ingester.answered;
+    return ingester.acknowledgement;
   } finally {
     if (!isKept) ingester.memory.release(bytes);
   }
@@ -74,7 +74,7 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
 const BATCH_ID_BYTES = 16;
 
 /** What the log could not take must be refused before anything got a number. */
-function checkForm({ batchId, batch }: WriteRequest): void {
+function checkFormat({ batchId, batch }: WriteRequest): void {
   if (batchId.length !== BATCH_ID_BYTES || batch.length % 8 !== 0) {
     throw new AlmanacError('invalid_arguments', 'a batch has an id of 16 bytes, and a length that is a multiple of 8');
   }
@@ -140,7 +140,7 @@ function isRepeated(ingester: Ingester, region: Region, request: WriteRequest): 
   return state === 'applied';
 }
 
-interface Taken {
+interface SequencedBatch {
   readonly request: WriteRequest;
   readonly batch: RowBatch;
   readonly turn: SequenceGrant;
@@ -148,7 +148,7 @@ interface Taken {
 }
 
 /** Appends the batch to the log and puts it once it is durable. */
-function appended(ingester: Ingester, region: Region, { request, batch, turn, bytes }: Taken): Promise<void> {
+function logAndPut(ingester: Ingester, region: Region, { request, batch, turn, bytes }: SequencedBatch): Promise<void> {
   const header = {
     batchId: request.batchId,
     tableId: request.tableId,
@@ -169,7 +169,7 @@ function appended(ingester: Ingester, region: Region, { request, batch, turn, by
         // Nobody will ever read the rows of a region that has ended, nor will recovery put them back.
         if (region.isEnded) {
           ingester.memory.release(bytes);
-          reject(region.refusal());
+          reject(region.endedError());
           return;
         }
         // What a query can see must survive a crash, so the rows appear only now; the log calls in its own order.
@@ -180,7 +180,7 @@ function appended(ingester: Ingester, region: Region, { request, batch, turn, by
         resolve();
       },
       onFailed(error) {
-        region.withdraw(turn);
+        region.withdrawSequences(turn);
         ingester.memory.release(bytes);
         reject(error);
       },

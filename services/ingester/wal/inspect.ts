@@ -1,12 +1,12 @@
 import type { Problem } from '#shared/errors/problem';
 import { errorCode } from '#shared/fs/node-file-system';
 import type { FileSystem } from '#shared/fs/file-system';
-import { damageText, isUnborn, readLogFile, type FileEnd } from './read-file.js';
+import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath } from './wal-files.js';
 
 /** Rows of a region that stand in the log one behind the other. */
-export interface LogRun {
+export interface SequenceRun {
   readonly regionId: number;
   readonly epoch: number;
   /** They are those behind this sequence. */
@@ -21,7 +21,7 @@ export interface LogFacts {
   /** What looks odd and is none. */
   readonly notes: string[];
   /** In the order of the log; one a region unless something is missing in between. */
-  readonly runs: LogRun[];
+  readonly runs: SequenceRun[];
   files: number;
   records: number;
   bytes: number;
@@ -31,7 +31,7 @@ export interface LogFacts {
 export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFacts> {
   const facts: LogFacts = { folder, problems: [], notes: [], runs: [], files: 0, records: 0, bytes: 0 };
   const numbers = await listWalFiles(fs, folder).catch((error: unknown) => {
-    facts.problems.push(unreadable(folder, error));
+    facts.problems.push(unreadableProblem(folder, error));
     return [];
   });
   const last = numbers.at(-1);
@@ -40,7 +40,7 @@ export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFac
     const path = walFilePath(folder, number);
     if (!(await inspectFile(path, number === last, fs, facts))) continue;
     if (before !== undefined && number > before + 1) {
-      facts.problems.push(missing(walFilePath(folder, before + 1), number - before - 1));
+      facts.problems.push(missingProblem(walFilePath(folder, before + 1), number - before - 1));
     }
     before = number;
   }
@@ -52,18 +52,18 @@ async function inspectFile(path: string, isLast: boolean, fs: FileSystem, facts:
   try {
     const bytes = await fs.size(path);
     if (bytes === undefined) return false;
-    if (isLast && (await isUnborn({ path, bytes }, fs))) {
+    if (isLast && (await hasTornHeader({ path, bytes }, fs))) {
       facts.notes.push(`"${path}" is a log file that was just begun when its process ended: the next start removes it`);
       return true;
     }
-    const reader = { fs, onRecord: noteRecord(facts), passesOver: () => false, onProgress: () => undefined };
+    const reader = { fs, onRecord: noteRecord(facts), skipsDamaged: () => false, onProgress: () => undefined };
     noteEnd({ path, bytes }, await readLogFile({ path, bytes, isLast }, reader), facts);
     facts.files++;
     facts.bytes += bytes;
     return true;
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return false;
-    facts.problems.push(unreadable(path, error));
+    facts.problems.push(unreadableProblem(path, error));
     return true;
   }
 }
@@ -84,7 +84,7 @@ function noteRecord(facts: LogFacts): (record: LogRecord) => void {
   };
 }
 
-function noteEnd(file: { readonly path: string; readonly bytes: number }, end: FileEnd, facts: LogFacts): void {
+function noteEnd(file: { readonly path: string; readonly bytes: number }, end: LogFileEnd, facts: LogFacts): void {
   if (end.kind === 'whole') return;
   if (end.kind === 'torn') {
     const rest = `the last ${file.bytes - end.at} bytes of "${file.path}" are no whole record`;
@@ -94,13 +94,13 @@ function noteEnd(file: { readonly path: string; readonly bytes: number }, end: F
   }
   facts.problems.push({
     path: file.path,
-    what: damageText(file.bytes, end),
+    what: describeDamage(file.bytes, end),
     lost: 'rows behind that place that are in no segment yet; the server does not start',
     remedy: 'restore the file, or start with wal.recover = "skip-corrupt" to lose the rows that cannot be read',
   });
 }
 
-function missing(path: string, count: number): Problem {
+function missingProblem(path: string, count: number): Problem {
   return {
     path,
     what: count === 1 ? 'is missing' : `and ${count - 1} log files behind it are missing`,
@@ -110,7 +110,7 @@ function missing(path: string, count: number): Problem {
 }
 
 /** A log, or a file of it, that the disk does not give. */
-export function unreadable(path: string, error: unknown): Problem {
+export function unreadableProblem(path: string, error: unknown): Problem {
   return {
     path,
     what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,

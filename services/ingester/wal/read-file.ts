@@ -6,7 +6,7 @@ import { FILE_HEADER } from './wal-files.js';
 const READ_BYTES = 4 << 20;
 
 /** A file of the log as it is to be read. */
-export interface ReadFile {
+export interface LogFileToRead {
   readonly path: string;
   /** What lies behind is not looked at: a running owner may be writing it. */
   readonly bytes: number;
@@ -14,17 +14,17 @@ export interface ReadFile {
   readonly isLast: boolean;
 }
 
-export interface FileReader {
+export interface LogFileReader {
   readonly fs: FileSystem;
   /** Gets every intact record in order. Its bytes are only valid until the returned promise resolves. */
   readonly onRecord: (record: LogRecord) => Promise<void> | void;
   /** Asked at a damaged record whose length can be told: whether to read on behind it. */
-  readonly passesOver: (at: number, lostBytes: number) => boolean;
+  readonly skipsDamaged: (at: number, lostBytes: number) => boolean;
   readonly onProgress: (at: number) => void;
 }
 
 /** How far a file reads back. */
-export type FileEnd =
+export type LogFileEnd =
   | { readonly kind: 'whole' }
   /** What a crash left of the last group of writes, of which nothing was acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
@@ -33,7 +33,7 @@ export type FileEnd =
   | { readonly kind: 'foreign' };
 
 /** Reads a file of the log, and changes nothing. */
-export async function readLogFile(file: ReadFile, reader: FileReader): Promise<FileEnd> {
+export async function readLogFile(file: LogFileToRead, reader: LogFileReader): Promise<LogFileEnd> {
   const handle = await reader.fs.open(file.path, 'read');
   try {
     if (!(await hasHeader(handle))) return { kind: 'foreign' };
@@ -55,26 +55,33 @@ export async function readLogFile(file: ReadFile, reader: FileReader): Promise<F
 }
 
 /** What is wrong with a file that does not read back, as a predicate. @param end neither `whole` nor `torn`. */
-export function damageText(bytes: number, end: FileEnd): string {
+export function describeDamage(bytes: number, end: LogFileEnd): string {
   if (end.kind === 'foreign') return 'does not begin as a log of this format does';
   const at = end.kind === 'whole' ? bytes : end.at;
   return `is damaged at byte ${at} (${bytes - at} bytes behind it)`;
 }
 
 /** Whether the process ended between creating the file and syncing its header; only the last file can be so. */
-export async function isUnborn({ path, bytes }: Pick<ReadFile, 'path' | 'bytes'>, fs: FileSystem): Promise<boolean> {
+export async function hasTornHeader(
+  { path, bytes }: Pick<LogFileToRead, 'path' | 'bytes'>,
+  fs: FileSystem,
+): Promise<boolean> {
   if (bytes > FILE_HEADER.length) return false;
   return Buffer.compare(await fs.readFile(path), FILE_HEADER) !== 0;
 }
 
 /** Hands out the records of a chunk. @returns bytes used; 0 if the log cannot be read on from here. */
-async function readRecords(chunk: Uint8Array, base: number, { onRecord, passesOver }: FileReader): Promise<number> {
+async function readRecords(
+  chunk: Uint8Array,
+  base: number,
+  { onRecord, skipsDamaged }: LogFileReader,
+): Promise<number> {
   let at = 0;
   while (at < chunk.length) {
     const found = decodeRecord(chunk, at);
     if (found.kind === 'short') return at;
     if (found.kind === 'record') await onRecord(found.record);
-    else if (found.length === 0 || !passesOver(base + at, found.length)) return at;
+    else if (found.length === 0 || !skipsDamaged(base + at, found.length)) return at;
     at += found.length;
   }
   return at;
@@ -90,7 +97,7 @@ async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Prom
   await handle.read(rest, at);
   for (let next = 8; next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
     const found = decodeRecord(rest, next);
-    if (found.kind === 'record' && found.record.groupAt > at) return false;
+    if (found.kind === 'record' && found.record.groupStart > at) return false;
   }
   return true;
 }

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { errorCode } from '#shared/fs/node-file-system';
 
-import { damageText, readLogFile, type FileEnd } from './read-file.js';
+import { describeDamage, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath } from './wal-files.js';
 
@@ -32,15 +32,15 @@ export async function readLiveWal(options: LiveReadOptions): Promise<void> {
 async function readFile(path: string, isLast: boolean, { fs, onRecord }: LiveReadOptions): Promise<void> {
   const bytes = await fs.size(path);
   if (bytes === undefined) return;
-  const reader = { fs, onRecord, passesOver: () => false, onProgress: () => undefined };
-  const end = await readLogFile({ path, bytes, isLast }, reader).catch(unlessForgotten);
+  const reader = { fs, onRecord, skipsDamaged: () => false, onProgress: () => undefined };
+  const end = await readLogFile({ path, bytes, isLast }, reader).catch(wholeIfDeleted);
   if (end.kind === 'whole' || end.kind === 'torn') return;
   // A file that is being made at this moment has no header yet.
   if (end.kind === 'foreign' && isLast) return;
-  throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${damageText(bytes, end)}`);
+  throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${describeDamage(bytes, end)}`);
 }
 
-function unlessForgotten(error: unknown): FileEnd {
+function wholeIfDeleted(error: unknown): LogFileEnd {
   if (errorCode(error) === 'ENOENT') return { kind: 'whole' };
   throw error;
 }

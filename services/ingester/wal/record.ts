@@ -39,7 +39,7 @@ export interface RecordHeader {
 }
 
 export interface LogRecord extends RecordHeader {
-  readonly groupAt: number;
+  readonly groupStart: number;
   readonly definitions: Uint8Array;
   /** A view into the log's bytes, aligned to 8. */
   readonly batch: Uint8Array;
@@ -77,7 +77,7 @@ export function sealRecord(parts: readonly Uint8Array[], groupAt: number): void 
 }
 
 /** What stands at a place of the log. */
-export type RecordAt =
+export type DecodedRecord =
   | { readonly kind: 'record'; readonly length: number; readonly record: LogRecord }
   /** The bytes end before the record does. */
   | { readonly kind: 'short'; readonly length: number }
@@ -85,7 +85,7 @@ export type RecordAt =
   | { readonly kind: 'damaged'; readonly length: number };
 
 /** Reads the record at `at`. @param bytes aligned to 8, as `at` is. */
-export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
+export function decodeRecord(bytes: Uint8Array, at: number): DecodedRecord {
   const rest = bytes.length - at;
   if (rest < 8) return { kind: 'short', length: RECORD_HEADER_BYTES };
   const view = new DataView(bytes.buffer, bytes.byteOffset + at, Math.min(rest, RECORD_HEADER_BYTES));
@@ -110,7 +110,7 @@ export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
     sequenceFrom: view.getBigUint64(40, true),
     rowCount: view.getUint32(48, true),
     firstSid: view.getUint32(52, true),
-    groupAt: view.getUint32(64, true),
+    groupStart: view.getUint32(64, true),
     definitions: bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + definitionBytes),
     batch: bytes.subarray(batchAt, at + length),
   };

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Logger } from '#shared/telemetry/log';
-import { damageText, isUnborn, readLogFile, type FileEnd } from './read-file.js';
+import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath, type WalFile } from './wal-files.js';
 
@@ -39,7 +39,7 @@ export async function replayWal(options: ReplayOptions): Promise<WalFile[]> {
     totalBytes += bytes;
   }
   const last = files.at(-1);
-  if (last !== undefined && (await isUnborn(last, fs))) {
+  if (last !== undefined && (await hasTornHeader(last, fs))) {
     // It must not stay: once other files follow, one without a header is damage.
     await fs.remove(last.path);
     files.pop();
@@ -72,7 +72,7 @@ async function replayFile(
         file.lastSequences.set(record.regionId, record.sequenceFrom + BigInt(record.rowCount));
         return options.onRecord(record, file);
       },
-      passesOver(at, lostBytes) {
+      skipsDamaged(at, lostBytes) {
         if (recover === 'strict') return false;
         log.error({ file: path, at, lostBytes }, 'damaged log record left out');
         return true;
@@ -108,10 +108,10 @@ async function cutOff(file: WalFile, at: number, { fs, log }: ReplayOptions): Pr
 }
 
 /** @throws `storage_unavailable` in strict mode. */
-function leaveOut(file: WalFile, end: FileEnd, { log, recover }: ReplayOptions): void {
+function leaveOut(file: WalFile, end: LogFileEnd, { log, recover }: ReplayOptions): void {
   if (recover === 'strict') {
     const remedy = 'restore the file, or start with wal.recover = "skip-corrupt" to lose the rows that cannot be read';
-    const text = `write-ahead log "${file.path}" ${damageText(file.bytes, end)}; ${remedy}`;
+    const text = `write-ahead log "${file.path}" ${describeDamage(file.bytes, end)}; ${remedy}`;
     throw new AlmanacError('storage_unavailable', text);
   }
   if (end.kind === 'damaged') {

@@ -132,7 +132,7 @@ export class Wal {
   }
 
   /** Deletes the oldest file. It must not be the open one, and must not hold rows that recovery needs. */
-  async forgetOldest(): Promise<void> {
+  async deleteOldest(): Promise<void> {
     const [oldest] = this.#files;
     await this.#options.fs.remove(oldest.path);
     this.#files.shift();

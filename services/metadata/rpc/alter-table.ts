@@ -5,7 +5,7 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkTableName } from '#shared/schema/names';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
-import { tableChanged, type Catalog } from '../catalog.js';
+import { tableChanged, type MetadataCatalog } from '../catalog.js';
 import { haveVersions } from './late-versions.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
@@ -15,7 +15,7 @@ import { checkNewColumns, existingTable } from './tables.js';
  * @throws `illegal_state` if it has another form by now than the caller knows: what the caller wants may mean something
  *   else then.
  */
-export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterTableResponse {
+export function alterTable(catalog: MetadataCatalog, request: AlterTableRequest): AlterTableResponse {
   const { tableId, schemaVersion, name } = request;
   return catalog.change((note) => {
     const table = catalog.tables.findById(tableId);
@@ -34,7 +34,7 @@ export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterT
   });
 }
 
-function checkNewName(catalog: Catalog, { database }: Table, name: string): void {
+function checkNewName(catalog: MetadataCatalog, { database }: Table, name: string): void {
   checkTableName(name);
   if (catalog.tables.find(catalog.database(database), name) === undefined) return;
   throw new AlmanacError('table_already_exists', `table "${name}" already exists`, {
@@ -43,7 +43,7 @@ function checkNewName(catalog: Catalog, { database }: Table, name: string): void
 }
 
 /** A table that keeps every row would show those again that were deleted, or replaced by later ones. */
-function checkMayAppend(catalog: Catalog, { name, regions }: Table): void {
+function checkMayAppend(catalog: MetadataCatalog, { name, regions }: Table): void {
   const remedy = 'merge its segments before, with ADMIN compact_table';
   for (const { regionId } of regions) {
     const { segments } = catalog.manifest(regionId);

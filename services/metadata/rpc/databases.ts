@@ -16,7 +16,7 @@ import {
   droppedTable,
   tableChanged,
   tableDropped,
-  type Catalog,
+  type MetadataCatalog,
 } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
 import { existingTable } from './tables.js';
@@ -24,7 +24,7 @@ import { existingTable } from './tables.js';
 /** Always there; it cannot be dropped. */
 const DEFAULT_DATABASE = 'public';
 
-export function createDatabase(catalog: Catalog, request: CreateDatabaseRequest): CreateDatabaseResponse {
+export function createDatabase(catalog: MetadataCatalog, request: CreateDatabaseRequest): CreateDatabaseResponse {
   checkDatabaseName(request.name);
   return catalog.change((note) => {
     const existing = catalog.databases.find(request.name);
@@ -65,7 +65,7 @@ export function dropDatabase({ catalog, openings }: Cluster, request: DropDataba
 }
 
 /** Its tables look up in it what they do not say themselves, so each of them has another form from now on. */
-export function alterDatabase(catalog: Catalog, request: AlterDatabaseRequest): AlterDatabaseResponse {
+export function alterDatabase(catalog: MetadataCatalog, request: AlterDatabaseRequest): AlterDatabaseResponse {
   return catalog.change((note) => {
     const database = catalog.databases.setOptions(catalog.database(request.name), request.options);
     note(databaseCreated(database));
@@ -77,6 +77,6 @@ export function alterDatabase(catalog: Catalog, request: AlterDatabaseRequest): 
   });
 }
 
-export function listDatabases(catalog: Catalog, _request: Empty): ListDatabasesResponse {
+export function listDatabases(catalog: MetadataCatalog, _request: Empty): ListDatabasesResponse {
   return { databases: catalog.databases.list(), catalogVersion: catalog.version };
 }

@@ -10,14 +10,14 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import type { Catalog } from '../catalog.js';
+import type { MetadataCatalog } from '../catalog.js';
 import { noteGrants, type Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
 import type { RegionRecord } from '../store/regions.js';
 
 const APPLIED_IDS_MAX = 4 << 20;
 
-export function listGrants(catalog: Catalog, request: ListGrantsRequest): ListGrantsResponse {
+export function listGrants(catalog: MetadataCatalog, request: ListGrantsRequest): ListGrantsResponse {
   const regions = catalog.regions.ofNode(request.nodeId);
   const tables = new Map<number, Table>();
   for (const { tableId } of regions) {
@@ -66,7 +66,7 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
   // The answer to the first was lost on the way.
   if (catalog.seals.has(regionId, epoch, nodeId)) return { region: regionInfo(catalog, before) };
   checkSeal(before, request);
-  if (!openings.isLast(regionId, opening)) {
+  if (!openings.isCurrent(regionId, opening)) {
     const text = `region ${regionId} has to be opened again before it is sealed`;
     throw new AlmanacError('illegal_state', text, { details: { opening: 'void' } });
   }
@@ -86,11 +86,11 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
 export function moveRegion({ catalog, moves }: Cluster, { regionId, toNodeId }: MoveRegionRequest): Empty {
   const region = catalog.region(regionId);
   if (!catalog.nodes.readyIngesterIds().includes(toNodeId)) throw cannotTake(catalog, toNodeId);
-  moves.wish(region, toNodeId);
+  moves.request(region, toNodeId);
   return {};
 }
 
-function cannotTake(catalog: Catalog, nodeId: number): AlmanacError {
+function cannotTake(catalog: MetadataCatalog, nodeId: number): AlmanacError {
   const node = catalog.nodes.find(nodeId);
   if (node === undefined) return new AlmanacError('invalid_arguments', `there is no node ${nodeId}, see /status`);
   const why = node.role === 'ingester' ? `it is ${node.state}` : `it is of role ${node.role}, only ingesters do`;
@@ -116,13 +116,13 @@ function nextOwner({ catalog, moves }: Cluster, region: RegionRecord, toNodeId: 
   return new Placement(catalog).next();
 }
 
-function regionInfo(catalog: Catalog, region: RegionRecord): RegionInfo {
+function regionInfo(catalog: MetadataCatalog, region: RegionRecord): RegionInfo {
   const info = tableOf(catalog, region).regions.find((it) => it.regionId === region.regionId);
   invariant(info !== undefined, 'a table does not name its region');
   return info;
 }
 
-function tableOf(catalog: Catalog, { tableId }: RegionRecord): Table {
+function tableOf(catalog: MetadataCatalog, { tableId }: RegionRecord): Table {
   const table = catalog.tables.findById(tableId);
   invariant(table !== undefined, 'a region outlived its table');
   return table;

@@ -13,12 +13,12 @@ import { nodeChanged } from '../catalog.js';
 import { changeState, grantFree, noteGrants, removeNode, type Cluster } from '../cluster.js';
 import { checkDataFolder, claimDataFolder, hasOtherFolder } from '../data-folder.js';
 import { Placement } from '../placement.js';
-import { nodeInfo, type NodeRecord, type NodeState } from '../store/nodes.js';
+import { nodeInfo, type NodeRecord, type NodeLifecycle } from '../store/nodes.js';
 
 /** Regions that a node that drains seals at a time. */
 const DRAINS_AT_ONCE = 32;
 
-const SPOKEN_STATES: ReadonlySet<string> = new Set(['starting', 'ready', 'draining', 'left']);
+const REPORTABLE_STATES: ReadonlySet<string> = new Set(['starting', 'ready', 'draining', 'left']);
 
 /**
  * Makes a node known. It gets regions when it says that it is ready; a standalone node, which is one process with this
@@ -52,7 +52,7 @@ export function registerNode(cluster: Cluster, request: RegisterNodeRequest): Re
  *   known under another address: it has to register again.
  */
 export function heartbeat(cluster: Cluster, request: HeartbeatRequest): HeartbeatResponse {
-  const state = spokenState(request.state);
+  const state = reportedState(request.state);
   const node = cluster.catalog.nodes.find(request.nodeId);
   // A heartbeat that was overtaken by the last word of its node does not bring the node back.
   const isKnown = node !== undefined && (state === 'left' || (node.state !== 'left' && !hasOtherFolder(cluster, node)));
@@ -68,7 +68,7 @@ export function heartbeat(cluster: Cluster, request: HeartbeatRequest): Heartbea
   if (state === 'left') return leave(cluster, node);
   if (state !== node.state) cluster.catalog.change((note) => changeState(cluster, node, state, note));
   cluster.leases.renew(node.nodeId, state);
-  return advice(cluster, node, state);
+  return adviseNode(cluster, node, state);
 }
 
 export function listNodes({ catalog }: Cluster): ListNodesResponse {
@@ -103,15 +103,15 @@ export function abandonNode(cluster: Cluster, { nodeId }: AbandonNodeRequest): A
     }
     noteGrants(catalog, regionIds, note);
   });
-  moves.forgetNode(nodeId);
+  moves.removeNode(nodeId);
   const fields = { abandonedNodeId: nodeId, slot: node.slot, addr: node.addr, regionIds };
   if (regionIds.length === 0) log.info(fields, 'node abandoned: it had no regions');
   else log.warn(fields, 'node abandoned: rows that were only in its log are lost');
   return { regionIds };
 }
 
-function spokenState(state: string): NodeState {
-  if (SPOKEN_STATES.has(state)) return state as NodeState;
+function reportedState(state: string): NodeLifecycle {
+  if (REPORTABLE_STATES.has(state)) return state as NodeLifecycle;
   throw new AlmanacError('invalid_arguments', `a node cannot say that it is "${state}"`);
 }
 
@@ -124,22 +124,22 @@ function leave(cluster: Cluster, node: NodeRecord): HeartbeatResponse {
       else changeState(cluster, node, 'left', note);
     });
   }
-  leases.forget(node.nodeId);
-  moves.forgetNode(node.nodeId);
-  return heartbeatAnswer(cluster, [], false);
+  leases.remove(node.nodeId);
+  moves.removeNode(node.nodeId);
+  return heartbeatReply(cluster, [], false);
 }
 
 /** What the owner shall seal now. */
-function advice(cluster: Cluster, { nodeId, role }: NodeRecord, state: NodeState): HeartbeatResponse {
+function adviseNode(cluster: Cluster, { nodeId, role }: NodeRecord, state: NodeLifecycle): HeartbeatResponse {
   const { catalog, moves } = cluster;
-  if (role !== 'ingester') return heartbeatAnswer(cluster, [], false);
-  if (state === 'ready') return heartbeatAnswer(cluster, moves.of(nodeId), false);
+  if (role !== 'ingester') return heartbeatReply(cluster, [], false);
+  if (state === 'ready') return heartbeatReply(cluster, moves.dueFor(nodeId), false);
   const hasTakers = state === 'draining' && catalog.nodes.readyIngesterIds().some((id) => id !== nodeId);
-  if (!hasTakers) return heartbeatAnswer(cluster, [], hasTakers);
+  if (!hasTakers) return heartbeatReply(cluster, [], hasTakers);
   const owned = catalog.regions.ofNode(nodeId).map((region) => region.regionId);
-  return heartbeatAnswer(cluster, owned.slice(0, DRAINS_AT_ONCE), hasTakers);
+  return heartbeatReply(cluster, owned.slice(0, DRAINS_AT_ONCE), hasTakers);
 }
 
-function heartbeatAnswer({ catalog }: Cluster, regionIds: number[], hasTakers: boolean): HeartbeatResponse {
+function heartbeatReply({ catalog }: Cluster, regionIds: number[], hasTakers: boolean): HeartbeatResponse {
   return { regionIds, hasTakers, dataFolderKnown: catalog.identity.dataFolderId() !== '' };
 }

@@ -10,7 +10,7 @@ import type {
   TruncateTableResponse,
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { manifestChanged, type Catalog } from '../catalog.js';
+import { manifestChanged, type MetadataCatalog } from '../catalog.js';
 
 /** A sequence is its epoch, shifted, and the number of a row. */
 const EPOCH_SHIFT = 40n;
@@ -21,7 +21,7 @@ const EPOCH_SHIFT = 40n;
  * It passes only under the open grant and only if it starts at the present watermark, so of two commits that cover the
  * same rows (a late one of a killed process, and its successor's) one is refused.
  */
-export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest): RegionManifest {
+export function commitSegments(catalog: MetadataCatalog, request: CommitSegmentsRequest): RegionManifest {
   return catalog.change((note) => {
     const region = catalog.region(request.regionId);
     const manifest = catalog.manifest(request.regionId);
@@ -46,7 +46,7 @@ export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest)
  * @throws `illegal_state` if the grant is not open, a replaced segment is not live any more (a truncation or another
  *   merge came first), or the new ones would pass another segment in the order of versions.
  */
-export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsRequest): RegionManifest {
+export function replaceSegments(catalog: MetadataCatalog, request: ReplaceSegmentsRequest): RegionManifest {
   const { regionId, epoch, replaced, segments } = request;
   return catalog.change((note) => {
     const manifest = catalog.manifest(regionId);
@@ -69,7 +69,7 @@ export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsReques
 }
 
 /** Takes expired segments out of the manifest. @throws `illegal_state` if the grant is not open. */
-export function expireSegments(catalog: Catalog, request: ExpireSegmentsRequest): RegionManifest {
+export function expireSegments(catalog: MetadataCatalog, request: ExpireSegmentsRequest): RegionManifest {
   const { regionId, epoch, paths } = request;
   return catalog.change((note) => {
     const manifest = catalog.manifest(regionId);
@@ -86,7 +86,7 @@ export function expireSegments(catalog: Catalog, request: ExpireSegmentsRequest)
 }
 
 /** Whether segments that were replaced by nothing, because all of their rows are deleted, are gone. */
-function hasEnded({ replaced, segments }: ReplaceSegmentsRequest, { segments: store }: Catalog): boolean {
+function hasEnded({ replaced, segments }: ReplaceSegmentsRequest, { segments: store }: MetadataCatalog): boolean {
   return segments.length === 0 && replaced.length > 0 && replaced.every((path) => store.isGarbage(path));
 }
 
@@ -137,7 +137,7 @@ function isSameSpan(a: Span, b: Span): boolean {
  * @throws `illegal_state` if a segment has rows on both sides of a point, or if a point is none of the open grant: its
  *   owner has lost the region meanwhile, and the new one must name its own.
  */
-export function truncateTable(catalog: Catalog, request: TruncateTableRequest): TruncateTableResponse {
+export function raiseTruncation(catalog: MetadataCatalog, request: TruncateTableRequest): TruncateTableResponse {
   return catalog.change((note) => {
     const table: Table | undefined = catalog.tables.findById(request.tableId);
     if (table === undefined) throw new AlmanacError('table_not_found', `table ${request.tableId} not found`);
@@ -168,15 +168,15 @@ function checkPoint(manifest: RegionManifest, table: Table, sequence: bigint): v
   }
 }
 
-export function getManifest(catalog: Catalog, regionId: number): RegionManifest {
+export function getManifest(catalog: MetadataCatalog, regionId: number): RegionManifest {
   return catalog.manifest(regionId);
 }
 
-export function listGarbage(catalog: Catalog, request: ListGarbageRequest): ListGarbageResponse {
+export function listGarbage(catalog: MetadataCatalog, request: ListGarbageRequest): ListGarbageResponse {
   return { paths: catalog.segments.garbage(request.removedBeforeMs, request.limit) };
 }
 
-export function forgetGarbage(catalog: Catalog, request: ForgetGarbageRequest): void {
+export function deleteGarbageRecords(catalog: MetadataCatalog, request: ForgetGarbageRequest): void {
   catalog.change(() => {
     for (const path of request.paths) catalog.segments.forgetGarbage(path);
   });
@@ -189,7 +189,7 @@ export function forgetGarbage(catalog: Catalog, request: ForgetGarbageRequest): 
 function hasCome(
   files: readonly { readonly path: string }[],
   { segments, seriesFiles }: RegionManifest,
-  { segments: store }: Catalog,
+  { segments: store }: MetadataCatalog,
 ): boolean {
   const live = new Set([...segments, ...seriesFiles].map(({ path }) => path));
   return files.some(({ path }) => live.has(path) || store.isGarbage(path));

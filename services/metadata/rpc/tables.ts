@@ -18,7 +18,7 @@ import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { isForeignTo, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { newTableOptions } from '#shared/schema/version-options';
-import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
+import { droppedTable, tableChanged, tableDropped, type MetadataCatalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
 
@@ -30,7 +30,7 @@ export interface TableDefaults {
 }
 
 export function createTable(
-  catalog: Catalog,
+  catalog: MetadataCatalog,
   request: CreateTableRequest,
   defaults: TableDefaults,
 ): CreateTableResponse {
@@ -57,7 +57,7 @@ export function createTable(
 }
 
 export function ensureTables(
-  catalog: Catalog,
+  catalog: MetadataCatalog,
   request: EnsureTablesRequest,
   defaults: TableDefaults,
 ): EnsureTablesResponse {
@@ -67,7 +67,7 @@ export function ensureTables(
       const existing = catalog.tables.find(database, wanted.name);
       if (existing === undefined && !request.create) throw notCreated(wanted.name);
       const table =
-        existing === undefined ? makeTable(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
+        existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
       if (table !== existing) note(tableChanged(table));
       return table;
     });
@@ -75,14 +75,14 @@ export function ensureTables(
   });
 }
 
-export function getTable(catalog: Catalog, request: GetTableRequest): Table {
+export function getTable(catalog: MetadataCatalog, request: GetTableRequest): Table {
   if (request.tableId === 0) return catalog.table(request.database, request.name);
   const table = catalog.tables.findById(request.tableId);
   if (table === undefined) throw new AlmanacError('table_not_found', `table ${request.tableId} not found`);
   return table;
 }
 
-export function listTables(catalog: Catalog, request: ListTablesRequest): ListTablesResponse {
+export function listTables(catalog: MetadataCatalog, request: ListTablesRequest): ListTablesResponse {
   return { tables: catalog.tables.list(catalog.database(request.database)) };
 }
 
@@ -102,7 +102,12 @@ export function dropTable({ catalog, openings }: Cluster, request: DropTableRequ
   return answer;
 }
 
-function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, defaults: TableDefaults): Table {
+function createFromSpec(
+  catalog: MetadataCatalog,
+  database: Database,
+  wanted: EnsureTable,
+  defaults: TableDefaults,
+): Table {
   checkTableName(wanted.name);
   checkLabels(database.name, wanted, wanted.columns);
   checkNewColumns(wanted.columns);
@@ -113,7 +118,7 @@ function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, de
 }
 
 /** Adds the columns that the table lacks. Columns that exist stay as they are, whatever type was wanted. */
-function widen(catalog: Catalog, table: Table, wanted: EnsureTable): Table {
+function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable): Table {
   // A writer that has not heard of the table yet; it leaves its rows out once it has.
   if (isForeignTo(table, wanted.options)) return table;
   const { database } = table;
@@ -137,7 +142,7 @@ interface TableSpec {
   readonly regions: number;
 }
 
-function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Table {
+function insertTable(catalog: MetadataCatalog, database: Database, spec: TableSpec): Table {
   const { name, options, primaryKey } = spec;
   const createdMs = catalog.clock.nowMs();
   const tableId = catalog.tables.insert({ database, name, options, primaryKey, createdMs });
@@ -148,7 +153,7 @@ function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Tab
   return existingTable(catalog, tableId);
 }
 
-export function existingTable(catalog: Catalog, tableId: number): Table {
+export function existingTable(catalog: MetadataCatalog, tableId: number): Table {
   const table = catalog.tables.findById(tableId);
   invariant(table !== undefined, 'a table that was just written is missing');
   return table;

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 
 import type { FileSystem } from '#shared/fs/file-system';
 
-import { openStore, storeError, type Connection } from './open.js';
+import { openStore, storeError, type CatalogConnection } from './open.js';
 
 /** A region as the catalog has it. */
 export interface CatalogRegion {
@@ -61,10 +61,10 @@ const RENEW = `
 
 /** A catalog as a file, for backups of it: beside the server that uses it, or as a copy that is one's own. */
 export class CatalogFile {
-  readonly #connection: Connection;
+  readonly #connection: CatalogConnection;
   readonly #path: string;
 
-  private constructor(connection: Connection, path: string) {
+  private constructor(connection: CatalogConnection, path: string) {
     this.#connection = connection;
     this.#path = path;
   }
@@ -181,7 +181,7 @@ export class CatalogFile {
     }
   }
 
-  #change(work: (connection: Connection) => void): void {
+  #change(work: (connection: CatalogConnection) => void): void {
     try {
       this.#connection.transaction(() => work(this.#connection)).immediate();
     } catch (error) {

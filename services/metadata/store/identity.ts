@@ -1,11 +1,11 @@
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 /** SQL of the `identity` table: which cluster this is, and which data folder it has. */
 export class IdentityStore {
   readonly #read;
   readonly #write;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#read = connection.prepare<[string], { value: string }>('SELECT value FROM identity WHERE name = ?');
     this.#write = connection.prepare<[string, string]>('INSERT INTO identity (name, value) VALUES (?, ?)');
   }

@@ -4,7 +4,7 @@ import { invariant, InvariantError } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
 import { PROGRAM_ROOT } from '#shared/fs/program-root';
 
-export type Connection = Database.Database;
+export type CatalogConnection = Database.Database;
 
 const FAULTS_MAX = 5;
 /** Migrations lie beside the source, not in the compiled tree. */
@@ -17,7 +17,7 @@ const MIGRATIONS = `${PROGRAM_ROOT}services/metadata/store/migrations`;
  *
  * @throws `illegal_state` if the file was written by a newer release; `storage_unavailable` if it cannot be read.
  */
-export async function openStore(path: string, fs: FileSystem): Promise<Connection> {
+export async function openStore(path: string, fs: FileSystem): Promise<CatalogConnection> {
   const connection = openConnection(path);
   try {
     connection.pragma('journal_mode = WAL');
@@ -32,7 +32,7 @@ export async function openStore(path: string, fs: FileSystem): Promise<Connectio
   return connection;
 }
 
-function openConnection(path: string): Connection {
+function openConnection(path: string): CatalogConnection {
   try {
     return new Database(path);
   } catch (error) {
@@ -64,7 +64,7 @@ export async function inspectStore(path: string, fs: FileSystem): Promise<StoreF
   }
 }
 
-async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
+async function migrate(connection: CatalogConnection, fs: FileSystem): Promise<void> {
   const present = formatOf(connection);
   const files = await migrationFiles(fs);
   if (present > files.length) {
@@ -83,7 +83,7 @@ async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
   }
 }
 
-function formatOf(connection: Connection): number {
+function formatOf(connection: CatalogConnection): number {
   return Number(connection.pragma('user_version', { simple: true }));
 }
 
@@ -94,7 +94,7 @@ async function migrationFiles(fs: FileSystem): Promise<string[]> {
 }
 
 /** SQLite's code if the file is not what was written, or its disk does not give it back. */
-export function damageOf(error: unknown): string | undefined {
+export function damageCode(error: unknown): string | undefined {
   return error instanceof Database.SqliteError && DAMAGE.test(error.code) ? error.code : undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 /** What metadata knows of a region besides its files. */
 export interface RegionRecord {
@@ -36,7 +36,7 @@ export class RegionStore {
   readonly #regrant;
   readonly #forgetIds;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#byId = connection.prepare<[number], Row>('SELECT * FROM regions WHERE region_id = ?');
     this.#ofNode = connection.prepare<[number], Row>('SELECT * FROM regions WHERE node_id = ? ORDER BY region_id');
     this.#insert = connection.prepare<[number, number, number, number, bigint]>(

@@ -1,4 +1,4 @@
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 /** Seals of a region that are remembered; older ones are not repeated any more. */
 const SEALS_MAX = 16;
@@ -14,7 +14,7 @@ export class SealStore {
   readonly #setIds;
   readonly #clearIds;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#find = connection.prepare<[number, number, number], { epoch: bigint }>(
       'SELECT epoch FROM seals WHERE region_id = ? AND epoch = ? AND node_id = ?',
     );

@@ -1,5 +1,5 @@
 import type { Segment, SeriesFile } from '#shared/contracts/gen/common';
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 interface SegmentRow {
   path: string;
@@ -45,7 +45,7 @@ export class SegmentStore {
   readonly #isGarbage;
   readonly #total;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#total = connection.prepare<[], { segments: bigint; rows: bigint; bytes: bigint }>(
       `SELECT count(*) AS segments, coalesce(sum(row_count), 0) AS rows,
          coalesce(sum(bytes), 0) + (SELECT coalesce(sum(bytes), 0) FROM series_files) AS bytes FROM segments`,

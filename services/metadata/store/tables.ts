@@ -1,5 +1,5 @@
 import type { Column, Database, FormerType, RegionInfo, Table } from '#shared/contracts/gen/common';
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 interface TableRow {
   table_id: bigint;
@@ -62,7 +62,7 @@ export class TableStore {
   readonly #setColumn;
   readonly #deleteColumn;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#byName = connection.prepare<[number, string], TableRow>(
       `${SELECT_TABLE} WHERE t.database_id = ? AND t.name = ?`,
     );

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 
 import { expect } from 'chai';
 
-import { showDisks } from '#services/ingester/disk-gauges';
+import { exportDiskGauges } from '#services/ingester/disk-gauges';
 import { Metrics } from '#shared/telemetry/metrics';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -12,7 +12,7 @@ describe('gauges of disks', () => {
     const [storeFolder, walFolder] = [0, 1].map(() => tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
     const { signal } = new AbortController();
-    showDisks({ storeFolder, walFolder }, metrics, signal);
+    exportDiskGauges({ storeFolder, walFolder }, metrics, signal);
     rmSync(storeFolder, { recursive: true });
     const printed = await metrics.print();
     cleanUps.forEach((cleanUp) => cleanUp());

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { pickRuns } from '#services/ingester/compaction/pick';
-import { chainsOf, type Run } from '#services/ingester/compaction/runs';
+import { chainsOf, type SortedRun } from '#services/ingester/compaction/runs';
 import type { Segment } from '#shared/contracts/gen/common';
 
 const DAY = 100n;
@@ -13,7 +13,7 @@ function segment(path: string, sequence: number, [first, last]: readonly [number
   return { path, rowCount, ...times, ...sequences } as unknown as Segment;
 }
 
-function names(chains: readonly (readonly Run[])[]): string[] {
+function names(chains: readonly (readonly SortedRun[])[]): string[] {
   return chains.map((chain) => chain.map((run) => run.segments.map(({ path }) => path).join('+')).join(' ')).sort();
 }
 
@@ -47,7 +47,7 @@ describe('chainsOf', () => {
 describe('pickRuns', () => {
   const options = { runsMin: 4, ratio: 1.2, runsMax: 12 };
 
-  function chain(...rowCounts: readonly number[]): Run[] {
+  function chain(...rowCounts: readonly number[]): SortedRun[] {
     const [found] = chainsOf(
       rowCounts.map((rowCount, i) => segment(String(i), i, [0, 1], rowCount)),
       DAY,
@@ -55,7 +55,7 @@ describe('pickRuns', () => {
     return found;
   }
 
-  function picked(runs: readonly Run[]): number[] {
+  function picked(runs: readonly SortedRun[]): number[] {
     return pickRuns(runs, options).map(({ rowCount }) => rowCount);
   }
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
-import { pieceEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
+import { segmentEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
 import { STEP_ROWS, type Versions } from '#services/ingester/flush/time-order';
 import { Generation } from '#services/ingester/memtable/generation';
 import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
@@ -105,7 +105,7 @@ async function sorted(
     isMerged: versions === 'merged',
   };
   const found: string[] = [];
-  for (const slice of slicesOf(pieceEnds(counts, 25), sliceRows)) {
+  for (const slice of slicesOf(segmentEnds(counts, 25), sliceRows)) {
     const arrays = new ColumnArrays(options, slice.length);
     const placed = await rows.place(slice, counts, arrays, versions);
     const all = arrays.columns();
@@ -293,7 +293,7 @@ describe('WindowRows with late rows', () => {
     const plan = await planColumns(generation, slices);
     const options = { table, plan, rowCount: 100, hasMetrics: false, isMerged: false };
     const found: string[] = [];
-    for (const slice of slicesOf(pieceEnds(counts, 100), 16)) {
+    for (const slice of slicesOf(segmentEnds(counts, 100), 16)) {
       const arrays = new ColumnArrays(options, slice.length);
       const [{ end, isOrdered }] = await window.place(slice, counts, arrays, 'newest');
       expect(isOrdered).to.equal(false);
@@ -307,15 +307,17 @@ describe('WindowRows with late rows', () => {
 
 describe('pieceEnds', () => {
   it('cuts between series and has all rows', () => {
-    expect(pieceEnds(Uint32Array.from([0, 3, 0, 4, 9, 0, 2]), 7)).to.deep.equal([7, 16, 18]);
-    expect(pieceEnds(new Uint32Array(3), 7)).to.deep.equal([]);
+    expect(segmentEnds(Uint32Array.from([0, 3, 0, 4, 9, 0, 2]), 7)).to.deep.equal([7, 16, 18]);
+    expect(segmentEnds(new Uint32Array(3), 7)).to.deep.equal([]);
   });
 });
 
 describe('slicesOf', () => {
   it('places segments at multiples of eight, and cuts long ones', () => {
     const slices = slicesOf([3, 12, 52, 53], 24);
-    expect(slices.map(({ parts }) => parts.map(({ piece, from, to, at }) => [piece, from, to, at]))).to.deep.equal([
+    expect(
+      slices.map(({ parts }) => parts.map(({ segment: piece, from, to, at }) => [piece, from, to, at])),
+    ).to.deep.equal([
       [
         [0, 0, 3, 0],
         [1, 3, 12, 8],

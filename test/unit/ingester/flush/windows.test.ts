@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { chooseWindows, floorDivide, WINDOWS_MAX } from '#services/ingester/flush/windows';
+import { chooseWindows, floorDiv, WINDOWS_MAX } from '#services/ingester/flush/windows';
 
 describe('chooseWindows', () => {
   it('cuts at multiples of the length, before 1970 too', () => {
@@ -24,6 +24,6 @@ describe('chooseWindows', () => {
 
 describe('floorDivide', () => {
   it('rounds down on both sides of zero', () => {
-    expect([7n, -7n, -10n, 0n].map((value) => floorDivide(value, 5n))).to.deep.equal([1n, -2n, -2n, 0n]);
+    expect([7n, -7n, -10n, 0n].map((value) => floorDiv(value, 5n))).to.deep.equal([1n, -2n, -2n, 0n]);
   });
 });

@@ -21,7 +21,7 @@ describe('TagBlocks', () => {
     const blocks = new TagBlocks();
     for (let sid = 0; sid < 3000; sid++) blocks.add(sid, tagsOf(sid));
     const run = blocks.run(1000, 3000);
-    blocks.forgetBelow(3000);
+    blocks.discardBelow(3000);
     for (let sid = 3000; sid < 6000; sid++) blocks.add(sid, tagsOf(sid));
     expect(run.length).to.equal(2000);
     expect([run.at(0), run.at(1999)].map(textOf)).to.deep.equal(['tags of series 1000', 'tags of series 2999']);
@@ -31,9 +31,9 @@ describe('TagBlocks', () => {
   it('keeps what shares a block with a series that is not forgotten', () => {
     const blocks = new TagBlocks();
     for (let sid = 0; sid < 3000; sid++) blocks.add(sid, tagsOf(sid));
-    blocks.forgetBelow(2999);
+    blocks.discardBelow(2999);
     expect(textOf(blocks.at(2999))).to.equal('tags of series 2999');
-    blocks.forgetBelow(3000);
+    blocks.discardBelow(3000);
     expect(blocks.bytes).to.equal(0);
     expect(blocks.run(3000, 3000).length).to.equal(0);
   });

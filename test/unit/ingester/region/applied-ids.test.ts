@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { AppliedIds, type KeyMemory } from '#services/ingester/region/applied-ids';
+import { AppliedIds, type KeyRetention } from '#services/ingester/region/applied-ids';
 import { ManualClock } from '#test/support/manual-clock';
 
 function id(counter: number, incarnation = 1n): Uint8Array {
@@ -21,11 +21,11 @@ function keyed(number: number): Uint8Array {
 describe('AppliedIds', () => {
   let clock: ManualClock;
   let early: number;
-  let keys: KeyMemory;
+  let keys: KeyRetention;
   beforeEach(() => {
     clock = new ManualClock();
     early = 0;
-    keys = { clock, windowMs: 300_000, onEarly: () => early++ };
+    keys = { clock, windowMs: 300_000, onEarlyDiscard: () => early++ };
   });
 
   it('knows what was applied, in any order', () => {
@@ -63,7 +63,7 @@ describe('AppliedIds', () => {
     ids.add(keyed(1));
     const next = new AppliedIds(keys);
     next.add(id(8));
-    next.adopt(ids.encode());
+    next.merge(ids.encode());
     for (const counter of [1, 2, 3, 7, 8, 9]) expect(next.state(id(counter))).to.equal('applied');
     for (const counter of [4, 10]) expect(next.state(id(counter))).to.equal('new');
     expect(next.state(id(4, 2n))).to.equal('applied');
@@ -75,9 +75,9 @@ describe('AppliedIds', () => {
 
   it('knows nothing from no bytes, and refuses bytes of another format', () => {
     const ids = new AppliedIds(keys);
-    ids.adopt(new Uint8Array(0));
+    ids.merge(new Uint8Array(0));
     expect(ids.state(id(1))).to.equal('new');
-    expect(() => ids.adopt(new Uint8Array(12).fill(9))).to.throw('unknown format');
+    expect(() => ids.merge(new Uint8Array(12).fill(9))).to.throw('unknown format');
   });
 
   it('knows the newest ids that come from keys, and hands over no more than its limit', () => {
@@ -95,7 +95,7 @@ describe('AppliedIds', () => {
     const ids = new AppliedIds(keys);
     for (let sender = 1n; sender <= 256n; sender++) ids.add(id(7, sender));
     const next = new AppliedIds(keys);
-    next.adopt(ids.encode());
+    next.merge(ids.encode());
     for (let sender = 1n; sender <= 256n; sender++) expect(next.state(id(7, sender))).to.equal('applied');
   });
 
@@ -108,10 +108,10 @@ describe('AppliedIds', () => {
       ids.add(keyed(1));
       await clock.advance(keptMs);
       ids.add(keyed(2));
-      ids.forgetOld();
+      ids.discardOld();
       expect(ids.state(keyed(1))).to.equal('applied');
       await clock.advance(1);
-      ids.forgetOld();
+      ids.discardOld();
       expect([ids.state(keyed(1)), ids.state(keyed(2))]).to.deep.equal(['new', 'applied']);
     }
     expect(early).to.equal(0);

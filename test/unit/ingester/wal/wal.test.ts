@@ -284,7 +284,7 @@ describe('Wal', () => {
     for (let i = 0; i < 10; i++) await append(wal, BigInt(i));
     expect(wal.files.length).to.be.greaterThan(2);
     expect(wal.files[0].lastSequences.get(REGION)).to.equal(3n);
-    await wal.forgetOldest();
+    await wal.deleteOldest();
     await wal.close();
     const { records } = await replay();
     expect(records.length).to.be.greaterThan(0).and.lessThan(10);

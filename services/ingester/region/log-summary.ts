@@ -63,8 +63,8 @@ export async function loggedIds(
     let ids = applied.get(region.regionId);
     if (ids === undefined) {
       // None is forgotten by age in here: the reader's clock counts from when it learns of them.
-      ids = new AppliedIds({ clock: systemClock, windowMs: 0, onEarly: () => undefined });
-      ids.adopt(known.get(region.regionId) ?? new Uint8Array(0));
+      ids = new AppliedIds({ clock: systemClock, windowMs: 0, onEarlyDiscard: () => undefined });
+      ids.merge(known.get(region.regionId) ?? new Uint8Array(0));
       applied.set(region.regionId, ids);
     }
     ids.add(record.batchId);

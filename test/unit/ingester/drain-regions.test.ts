@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { giveAllAway } from '#services/ingester/give-all-away';
+import { drainRegions } from '#services/ingester/drain-regions';
 import { ManualClock } from '#test/support/manual-clock';
 
 describe('giveAllAway', () => {
@@ -11,19 +11,21 @@ describe('giveAllAway', () => {
       reportState: () => Promise.resolve({ regionIds: rounds.shift() ?? [], hasTakers: true, dataFolderKnown: true }),
     };
     const ingester = {
-      giveAway: (regionIds: readonly number[]) => Promise.resolve(void given.push(...regionIds)),
+      handOver: (regionIds: readonly number[]) => Promise.resolve(void given.push(...regionIds)),
     };
     const clock = new ManualClock();
-    const giving = giveAllAway(membership, ingester, clock, new AbortController().signal);
+    const giving = drainRegions(membership, ingester, clock, new AbortController().signal);
     for (let i = 0; i < 3; i++) await clock.advance(200);
     await giving;
     expect(given).to.deep.equal([1, 2, 3]);
   });
 
   it('ends when the process stops, whatever regions are left', async () => {
-    const membership = { reportState: () => Promise.resolve({ regionIds: [1], hasTakers: true, dataFolderKnown: true }) };
+    const membership = {
+      reportState: () => Promise.resolve({ regionIds: [1], hasTakers: true, dataFolderKnown: true }),
+    };
     const stopping = new AbortController();
-    const giving = giveAllAway(membership, { giveAway: () => Promise.resolve() }, new ManualClock(), stopping.signal);
+    const giving = drainRegions(membership, { handOver: () => Promise.resolve() }, new ManualClock(), stopping.signal);
     stopping.abort();
     await giving;
   });

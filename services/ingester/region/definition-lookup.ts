@@ -4,7 +4,7 @@ import type { SeriesDefinition } from '#shared/rowbatch/definitions';
  * Finds definitions by id. They are asked for in the order in which they came, at least nearly always: then it takes one
  * comparison each, where a map of thousands would have to be made first.
  */
-export class DefinitionsInTurn {
+export class DefinitionLookup {
   readonly #definitions: readonly SeriesDefinition[];
   #byTsid: ReadonlyMap<bigint, SeriesDefinition> | undefined = undefined;
   #next = 0;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { AppliedIds } from '#services/ingester/region/applied-ids';
-import { loggedIds, loggedPositions } from '#services/ingester/region/logged';
+import { loggedIds, loggedPositions } from '#services/ingester/region/log-summary';
 import { encodeRecord } from '#services/ingester/wal/record';
 import { Wal } from '#services/ingester/wal/wal';
 import { systemClock } from '#shared/clock/clock';
@@ -18,7 +18,7 @@ function keyed(key: number): Uint8Array {
 }
 
 function newIds(): AppliedIds {
-  return new AppliedIds({ clock: systemClock, windowMs: 0, onEarly: () => undefined });
+  return new AppliedIds({ clock: systemClock, windowMs: 0, onEarlyDiscard: () => undefined });
 }
 
 describe('what a log tells a backup', () => {
@@ -80,7 +80,7 @@ describe('what a log tells a backup', () => {
     const told = await loggedIds([await log(...records)], regions, known, nodeFileSystem);
     expect([...told.keys()]).to.deep.equal([FIRST]);
     const ids = newIds();
-    ids.adopt(told.get(FIRST)!);
+    ids.merge(told.get(FIRST)!);
     const states = [1, 2, 3, 4, 9].map((key) => ids.state(keyed(key)));
     expect(states).to.deep.equal(['applied', 'applied', 'new', 'new', 'applied']);
   });

@@ -2,14 +2,14 @@ import type { Clock } from '#shared/clock/clock';
 
 import type { Wal } from '../wal/wal.js';
 import type { WalFile } from '../wal/wal-files.js';
-import type { KeptIds } from './kept-ids.js';
+import type { AppliedIdsFile } from './applied-ids-file.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';
 
-export interface ForgetOptions {
+export interface LogCleanupOptions {
   readonly wal: Wal;
   readonly regions: Regions;
-  readonly keptIds: KeptIds;
+  readonly appliedIds: AppliedIdsFile;
   readonly clock: Clock;
   /** Files younger than this stay, for the batch ids in them, unless the log is above its size limit. */
   readonly retryWindowMs: number;
@@ -17,24 +17,24 @@ export interface ForgetOptions {
 }
 
 /** Deletes the oldest files of the log while none of their rows is needed for recovery. */
-export async function forgetFiles(options: ForgetOptions): Promise<void> {
-  const { wal, regions, keptIds } = options;
-  if (!isForgettable(options)) return;
+export async function deleteLogFiles(options: LogCleanupOptions): Promise<void> {
+  const { wal, regions, appliedIds } = options;
+  if (!isOldestDeletable(options)) return;
   // What is kept of a row must not outlast it.
   await wal.syncNow();
-  await keptIds.save(regions.open);
-  while (isForgettable(options)) await wal.forgetOldest();
+  await appliedIds.save(regions.open);
+  while (isOldestDeletable(options)) await wal.deleteOldest();
 }
 
-function isForgettable({ wal, regions, clock, retryWindowMs, bytesMax }: ForgetOptions): boolean {
+function isOldestDeletable({ wal, regions, clock, retryWindowMs, bytesMax }: LogCleanupOptions): boolean {
   if (wal.files.length <= 1) return false;
   const [oldest] = wal.files;
   const isYoung = oldest.lastWriteMs > clock.nowMs() - retryWindowMs;
-  return (!isYoung || wal.bytes > bytesMax) && pinning(oldest, regions).length === 0;
+  return (!isYoung || wal.bytes > bytesMax) && regionsPinning(oldest, regions).length === 0;
 }
 
 /** Regions that have rows in the file which are in no segment yet. */
-export function pinning(file: WalFile, regions: Regions): Region[] {
+export function regionsPinning(file: WalFile, regions: Regions): Region[] {
   const pinned: Region[] = [];
   for (const [regionId, sequence] of file.lastSequences) {
     const region = regions.find(regionId);

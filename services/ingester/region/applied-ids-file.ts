@@ -3,7 +3,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 
 import type { LogRecord } from '../wal/record.js';
-import { AppliedIds, type KeyMemory } from './applied-ids.js';
+import { AppliedIds, type KeyRetention } from './applied-ids.js';
 import type { Region } from './region.js';
 
 const FILE = 'applied.json';
@@ -25,7 +25,7 @@ interface Contents {
  * Ids of batches that were applied, beside the log (docs/formats/wal.md): the log tells of the latest, and forgets those
  * whose rows are in segments, but a sender may try again for longer, and the owner may have begun a new life meanwhile.
  */
-export class KeptIds {
+export class AppliedIdsFile {
   readonly #folder: string;
   readonly #fs: FileSystem;
   /** As an earlier life left them. */
@@ -51,21 +51,21 @@ export class KeptIds {
   }
 
   /** Tells a region that is being opened what is known of it. Rows of another grant may be lost, and count as never sent. */
-  report({ regionId, epoch, applied }: Region): void {
+  restoreInto({ regionId, epoch, applied }: Region): void {
     const entry = this.#entries.get(regionId);
-    if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+    if (entry?.epoch === epoch) applied.merge(Buffer.from(entry.ids, 'base64'));
     const unopened = this.#unopened.get(regionId);
-    if (unopened?.epoch === epoch) applied.adopt(unopened.applied.encode());
+    if (unopened?.epoch === epoch) applied.merge(unopened.applied.encode());
     // From now on the region knows, or whoever it is given to.
     this.#entries.delete(regionId);
     this.#unopened.delete(regionId);
   }
 
   /** Notes a batch of the log whose region is not open. */
-  note({ regionId, epoch, batchId }: Pick<LogRecord, 'regionId' | 'epoch' | 'batchId'>): void {
+  addLogged({ regionId, epoch, batchId }: Pick<LogRecord, 'regionId' | 'epoch' | 'batchId'>): void {
     let unopened = this.#unopened.get(regionId);
     if (unopened?.epoch !== epoch) {
-      unopened = { epoch, applied: new AppliedIds(FOR_EVER) };
+      unopened = { epoch, applied: new AppliedIds(UNLIMITED) };
       this.#unopened.set(regionId, unopened);
     }
     unopened.applied.add(batchId);
@@ -76,7 +76,7 @@ export class KeptIds {
     const entries = new Map(this.#entries);
     for (const [regionId, { epoch, applied }] of this.#unopened) {
       const entry = entries.get(regionId);
-      if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+      if (entry?.epoch === epoch) applied.merge(Buffer.from(entry.ids, 'base64'));
       entries.set(regionId, { epoch, ids: encoded(applied) });
     }
     for (const { regionId, epoch, applied } of open) {
@@ -89,7 +89,7 @@ export class KeptIds {
 }
 
 /** Nothing is forgotten before its region is opened. */
-const FOR_EVER: KeyMemory = { clock: { nowMs: () => 0 }, windowMs: Infinity, onEarly: () => undefined };
+const UNLIMITED: KeyRetention = { clock: { nowMs: () => 0 }, windowMs: Infinity, onEarlyDiscard: () => undefined };
 
 function encoded(applied: AppliedIds): string {
   return Buffer.from(applied.encode({ hasKeys: false })).toString('base64');
