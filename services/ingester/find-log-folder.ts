@@ -5,24 +5,25 @@ import { findLogProblem } from './log-identity.js';
 import { findWalFolder, STANDALONE_SLOT } from './slots.js';
 import { listWalFiles } from './wal/wal-files.js';
 
-/** Whose log it is, as metadata knows the node. */
+/** Node whose log is wanted, as metadata knows it. */
 export interface LogOwner {
   readonly nodeId: number;
   readonly role: string;
   readonly slot: string;
 }
 
+/** Data folder and configuration that determine where logs are. */
 export interface LogLocation {
   readonly dataFolder: string;
-  /** `wal.dir` of the node. */
+  /** The node's `wal.dir`. */
   readonly walDir: string | undefined;
   readonly fs: FileSystem;
 }
 
 /**
- * Where the log of a node that owns regions is, seen from another process.
+ * Returns the log folder of a node that owns regions, as seen from another process.
  *
- * @throws `illegal_state` if its log is not there: a node that runs always has one.
+ * @throws `illegal_state` if there is no log: a running node always has one.
  */
 export async function findLogFolder(owner: LogOwner, place: LogLocation): Promise<string> {
   const { nodeId, role, slot } = owner;
@@ -40,7 +41,9 @@ async function hasLog(walFolder: string, slot: string, { dataFolder, fs }: LogLo
   return (await findLogProblem({ dataFolder, slot, walFolder, fs })) === undefined;
 }
 
-/** Where the log of a slot with this identity should be; undefined if the data folder has no such slot. */
+/**
+ * Returns the folder where the log of a slot should be, or undefined if the data folder has no slot with this identity.
+ */
 export async function expectedLogFolder(
   slot: string,
   { dataFolder, walDir, fs }: LogLocation,

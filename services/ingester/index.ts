@@ -45,6 +45,7 @@ export { ingesterSettings, type IngesterConfig } from './settings.js';
 export { STANDALONE_SLOT } from './slots.js';
 export type { LogFacts } from './wal/inspect.js';
 
+/** Configuration and surroundings of an ingester. */
 export interface IngesterDeps {
   readonly config: IngesterConfig;
   readonly fs: FileSystem;
@@ -52,54 +53,59 @@ export interface IngesterDeps {
   readonly random: Random;
   readonly metadata: MetadataService;
   /**
-   * Told of each table of which a region is opened, so that `tableDropped` is called when it is gone, also where its whole
-   * life was missed. @returns whether it may still be there.
+   * Called with the table of each region that is opened, so that `tableDropped` is called even if the table was created
+   * and dropped unnoticed. Returns false if the table is known to be dropped.
    */
   readonly onTableOpened: (table: Table) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Share of the log that is replayed, 0 to 1, while the ingester starts. */
+  /** Reports the replayed share of the log, 0 to 1, during the start. */
   readonly onProgress: (fraction: number) => void;
-  /** Opens the instance that flushes; `openEngine` if not given. */
+  /** Opens the engine instance for flushes and merges. Default: `openEngine`. */
   readonly openEngine?: ((options: EngineOptions) => Promise<DuckDBInstance>) | undefined;
-  /** Ends the process: only recovery can tell which rows are durable. */
+  /** Ends the process: only recovery can determine which rows are durable. */
   readonly onFatal: (error: unknown) => void;
   /** Called with false when the log's disk is full and writes are refused, with true when they are accepted again. */
   readonly onWritable?: (isWritable: boolean) => void;
-  /** Hears of each file of the store that is found damaged. */
+  /** Called with the path of each damaged file of the store. */
   readonly onDamage?: (path: string) => void;
 }
 
+/** An ingester that has recovered its log and serves. */
 export interface RunningIngester extends Service {
   readonly service: IngesterService;
-  /** To be called when a table was dropped. */
+  /** Closes the regions of a dropped table. */
   tableDropped(tableId: number): void;
-  /** To be called with each table, and each new form of one, where grants never change. */
+  /** Applies a new schema version of a table, where grants never change (standalone). */
   updateTable(table: Table): void;
-  /** To be called with each new form of a table: its regions may be granted to others by now, or to this node. */
+  /** Applies a new version of a table. Its regions may meanwhile be granted to other nodes, or to this one. */
   tableChanged(table: Table): void;
   /**
-   * Gives regions away; what fails is logged and can be asked again.
+   * Hands regions over to other nodes. A failure is logged, and metadata may request the move again.
    *
-   * @param toNodeId who shall have them; 0: metadata chooses.
+   * @param toNodeId next owner; 0: metadata chooses.
    */
   handOver(regionIds: readonly number[], toNodeId: number): Promise<void>;
 }
 
-/** Longest time that a shutdown spends on flushing; the rest is in the log. Process managers often kill after 10 s. */
+/**
+ * Longest time that a shutdown spends on flushing; the rest stays in the log. Process managers often kill after 10 s.
+ */
 const SHUTDOWN_FLUSH_MS = 5_000;
 /**
- * Rows that a shutdown may leave in the log: they are read back in a fraction of a second, while a thousand tables of a
- * few rows each took ten seconds and two thousand files to flush.
+ * Bytes of rows that a shutdown may leave in the log. They replay in a fraction of a second, while flushing a thousand
+ * tables of a few rows each took ten seconds and two thousand files.
  */
 const SHUTDOWN_REST_BYTES = 16 << 20;
-/** Of the engine's memory: a flush that fills more of it sorts on disk, which takes five times as long. */
+/**
+ * Share of the engine's memory for one flush; a flush that fills more sorts on disk, which takes five times as long.
+ */
 const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
 const RETENTION_MS = 10_000;
 
-/** What only exists later than the parts that need it. */
+/** Parts that exist only after the parts that need them. */
 interface DeferredParts {
   /** Aborts when the ingester stops. */
   readonly signal: AbortSignal;
@@ -129,7 +135,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(giveUp);
   await setThreads(engine, engineThreads);
   const durationMs = Math.round(clock.monotonicMs() - startedMs);
-  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log is replayed');
+  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log replayed');
 
   const { walFolder, walSync, walFileBytes } = config;
   const walOptions = {
@@ -252,7 +258,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: DeferredPar
   return { store, memory, regions, appliedIds, metrics, flusher, triggers, compactor };
 }
 
-/** The background work of a running ingester; the first loop is the one that a commit wakes. */
+/** Starts background work. The first loop is the one that a commit wakes. */
 function startLoops(ingester: Ingester, deps: IngesterDeps, { store, appliedIds }: Parts): readonly [Loop, ...Loop[]] {
   const { config, clock, log, metadata } = deps;
   const { wal, regions, triggers } = ingester;
@@ -302,21 +308,21 @@ async function prepareFolders(
   { walFolder, scratchFolder, storeFolder }: IngesterConfig,
   fs: FileSystem,
 ): Promise<void> {
-  // What lies in scratch was not published before the last end of the process.
+  // Files in scratch were not published before the last process ended.
   await fs.removeFolder(scratchFolder);
   for (const folder of [walFolder, scratchFolder, storeFolder]) await fs.makeFolder(folder);
-  // Makes the file of the lock by which files are held: a backup may be run by another user.
+  // Creates the lock file of the store, because a backup may run as another user.
   fs.tryLock(storeFolder)?.();
 }
 
-/** Flushes the greatest regions while there is time, so that the next start has little to replay. */
+/** Flushes the largest regions while there is time, so that the next start has little to replay. */
 async function flushAtShutdown({ regions, flusher, clock }: Ingester, log: Logger): Promise<void> {
   const untilMs = clock.monotonicMs() + SHUTDOWN_FLUSH_MS;
   const bySize = [...regions.open].sort((a, b) => unflushedBytes(b) - unflushedBytes(a));
   let restBytes = bySize.reduce((sum, region) => sum + unflushedBytes(region), 0);
   for (const region of bySize) {
     if (restBytes <= SHUTDOWN_REST_BYTES || clock.monotonicMs() > untilMs) {
-      log.info({ restBytes }, 'rows that are not flushed stay in the write-ahead log');
+      log.info({ restBytes }, 'unflushed rows stay in the write-ahead log');
       return;
     }
     restBytes -= unflushedBytes(region);

@@ -11,32 +11,34 @@ import type { Logger } from '#shared/telemetry/log';
 /** A slot of a data folder, and where its log should be. */
 export interface SlotLog {
   readonly dataFolder: string;
-  /** Its identity. */
+  /** Identity of the slot. */
   readonly slot: string;
   readonly walFolder: string;
   readonly fs: FileSystem;
 }
 
+/** What `verifyLog` needs. */
 export interface VerifyLogDeps extends SlotLog {
   readonly recover: 'strict' | 'skip-corrupt';
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** In the folder of a log. */
+/** File in the log's folder that holds the log's id. */
 export const LOG_ID_FILE = 'log.json';
 const RECORD = /^log-(.+)\.json$/;
 const ID = /^[0-9a-f]{32}$/;
 
 /**
- * Makes sure that a log is the one that rows of its slot were written to before. A log below a disk that is not mounted, or
- * below another `wal.dir`, would be taken for one without rows, and those that are only in the right one be lost for good
- * when their numbers are given to others.
+ * Verifies that a log is the one that the slot's rows were written to. Otherwise a log on a disk that is not mounted,
+ * or under another `wal.dir`, would count as empty, and rows that are only in the right log would be lost for good once
+ * their sequences are assigned again.
  *
- * The log has an id, in `log.json`; the data folder has it too, in `identity/log-<slot>.json`. Both are made at the first
- * start. The caller holds the slot.
+ * The log has an id in `log.json`, and the data folder has the same id in `identity/log-<slot>.json`. Both are created
+ * at the first start. The caller holds the slot.
  *
- * @throws `storage_unavailable` if it is another log or none; not with `skip-corrupt`, which makes it the slot's log.
+ * @throws `storage_unavailable` if the log is missing or another one; with `skip-corrupt` it becomes the slot's log
+ *   instead.
  */
 export async function verifyLog(deps: VerifyLogDeps): Promise<void> {
   const { dataFolder, walFolder, fs, random, recover, log } = deps;
@@ -57,7 +59,7 @@ export async function verifyLog(deps: VerifyLogDeps): Promise<void> {
       await writeId(`${walFolder}/${LOG_ID_FILE}`, id, fs);
       await fs.syncFolder(dirname(walFolder));
     }
-    // Only now: a log that is expected must be there.
+    // Written last: once the id is recorded, the log must be there.
     await fs.makeFolder(`${dataFolder}/identity`);
     await writeId(recordPath(deps), id, fs);
     await fs.syncFolder(dataFolder);
@@ -66,13 +68,16 @@ export async function verifyLog(deps: VerifyLogDeps): Promise<void> {
   }
 }
 
-/** To be called before a log is removed because all its rows are in segments: the slot gets a new one then. */
+/**
+ * Removes the record of a log's id before the log is deleted because segments have all its rows. The slot gets a new
+ * log.
+ */
 export async function removeLogRecord(slot: SlotLog): Promise<void> {
   await slot.fs.remove(recordPath(slot));
   await slot.fs.syncFolder(`${slot.dataFolder}/identity`);
 }
 
-/** What is wrong with the place of a log, if it is not there. */
+/** Returns what is wrong if the slot's log is not in its folder. */
 export async function findLogProblem(slot: SlotLog): Promise<Problem | undefined> {
   const { dataFolder, walFolder, fs } = slot;
   const record = recordPath(slot);
@@ -97,7 +102,7 @@ export async function findLogProblem(slot: SlotLog): Promise<Problem | undefined
   };
 }
 
-/** Identities of slots that have, or had, a log. */
+/** Returns the identities of all slots that have, or had, a log. */
 export async function slotsWithLogs(dataFolder: string, fs: FileSystem): Promise<string[]> {
   const names = await fs.list(`${dataFolder}/identity`);
   return names.flatMap((name) => RECORD.exec(name)?.[1] ?? []);
@@ -116,7 +121,7 @@ async function writeId(path: string, id: string, fs: FileSystem): Promise<void> 
   await fs.syncFolder(dirname(path));
 }
 
-/** Undefined if there is no such file, or it has none. */
+/** Returns undefined if the file is missing or has no valid id. */
 async function readId(path: string, fs: FileSystem): Promise<string | undefined> {
   if ((await fs.size(path)) === undefined) return undefined;
   const text = new TextDecoder().decode(await fs.readFile(path));

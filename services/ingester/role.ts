@@ -18,13 +18,13 @@ import { ingesterSettings, type IngesterConfig } from './settings.js';
 import { verifyLog } from './log-identity.js';
 import { claimSlot, type Slot } from './slots.js';
 
-/** Longest wait for calls at work when the process ends. */
+/** Longest wait for running calls when the process ends, in milliseconds. */
 const CALLS_MS_MAX = 10_000;
 
-/** In which writers and readers hear who has the regions now, before this process refuses their calls. */
+/** Time for writers and readers to learn the new owners of regions before this process refuses their calls. */
 const HEARD_MS = 300;
 
-/** An ingester as a process of its own. */
+/** Starts an ingester as a process of its own. */
 export async function startIngesterRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
   const { config } = loaded;
@@ -54,7 +54,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   });
   const { nodeId, catalog, membership } = node;
   await folder.bind(membership.clusterId);
-  log.info({ slot: slot.number }, 'slot is claimed');
+  log.info({ slot: slot.number }, 'slot claimed');
   late.node = node;
   const walFolderOf = (of: Slot): string =>
     config.wal.dir === undefined ? of.walFolder : `${config.wal.dir}/${of.identity}`;
@@ -66,7 +66,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   const running = (late.running = await startIngester(deps));
   ingester.start(running);
   unsubscribe.push(catalog.onTable((table) => running.tableChanged(table)));
-  // What was told while the log was replayed.
+  // Changes that arrived while the log was replayed.
   for (const table of catalog.allTables()) running.tableChanged(table);
   const adoption = new Adoption({ ...deps, dataFolder, catalog, walFolderOf, leaseMs: membership.leaseMs });
   const adopting = new Loop(

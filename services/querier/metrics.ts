@@ -33,6 +33,6 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
 export function damagedFiles(metrics: Metrics): Counter {
   return metrics.counter({
     name: 'querier_damaged_files_total',
-    help: 'files of the store that were found damaged or missing when they were needed, each counted once',
+    help: 'files of the store found damaged or missing when they were needed, each counted once',
   });
 }

@@ -136,10 +136,10 @@ function suite(transport: Transport): void {
       });
       expect(await second.rows(other)).to.have.length(1);
       expect(await failureCode(second.write(table, [ROW]))).to.equal('table_not_found');
-      const passedOver = second.log.lines.find(
-        ({ message }) => message === 'log rows of other nodes and dropped tables passed over',
+      const skipped = second.log.lines.find(
+        ({ message }) => message === 'log rows of other nodes and dropped tables skipped',
       );
-      expect(passedOver?.fields['rowCount']).to.equal(2);
+      expect(skipped?.fields['rowCount']).to.equal(2);
     });
 
     it('do not keep an ingester from starting: dropped when they are opened', async () => {
@@ -228,8 +228,8 @@ function suite(transport: Transport): void {
           },
         }),
       });
-      const passedOver = second.log.lines.find(({ message }) => message === 'log rows of closed grants passed over');
-      expect(passedOver?.fields['rowCount']).to.equal(1);
+      const skipped = second.log.lines.find(({ message }) => message === 'log rows of closed grants skipped');
+      expect(skipped?.fields['rowCount']).to.equal(1);
     });
 
     it('are let go if that happens while metadata is asked about a seal that it refused', async () => {

@@ -83,7 +83,7 @@ function ingesterSuite(transport: Transport): void {
       const left = readdirSync(rig.folder, { recursive: true, encoding: 'utf8' });
       expect(left.filter((name) => name.endsWith('.parquet'))).to.deep.equal([]);
       isFull = false;
-      const flushed = () => Promise.resolve(rig.log.messages('info').includes('flushed'));
+      const flushed = () => Promise.resolve(rig.log.messages('info').includes('segments flushed'));
       expect(await pollUntil(performance.now() + 10_000, flushed)).to.equal(true);
       expect(await rig.rows(table)).to.have.length(1);
       const second = await afterCrash(rig);
@@ -434,7 +434,7 @@ function ingesterSuite(transport: Transport): void {
       rig.crashImage(folder);
       const second = await start({ config: { memtableBytes: 400_000 } }, folder);
       for (const table of tables) expect(await second.rows(table)).to.have.length(500);
-      expect(second.log.messages('info').filter((message) => message === 'flushed')).to.have.length.greaterThan(2);
+      expect(second.log.messages('info').filter((message) => message === 'segments flushed')).to.have.length.greaterThan(2);
     });
 
     it('gives back what is readable behind a damaged record that defined series', async () => {

@@ -94,6 +94,6 @@ describe('ids of batches whose log is forgotten', () => {
     const path = join(folder, 'slots/0/wal/applied.json');
     writeFileSync(path, readFileSync(path).subarray(0, 20));
     const { message } = await failure(StorageRig.start(folder, { config: CONFIG }));
-    expect(message).to.contain('applied.json" cannot be read: remove it to go on without it');
+    expect(message).to.contain('applied.json" cannot be read: remove it to continue without it');
   });
 });

@@ -266,7 +266,7 @@ describe('almanac check', function () {
 
   it('finds a damaged log record in front of others, and a file that is no log', async () => {
     flip(logFile(3), 8 + 80);
-    await expectProblem(/0000000003\.wal" is damaged at byte 8 \(\d+ bytes behind it\); lost: .*skip-corrupt/);
+    await expectProblem(/0000000003\.wal" is damaged at byte 8 \(\d+ bytes after it\); lost: .*skip-corrupt/);
     cpSync(join(filled, LOG), join(folder, LOG), { recursive: true });
     writeFileSync(logFile(1), 'not a log of this format');
     await expectProblem(/0000000001\.wal" does not begin as a log of this format does/);
@@ -282,7 +282,7 @@ describe('almanac check', function () {
     );
     expect(lines.at(-1)).to.contain('7 log records in 3 files: 0 problems');
     truncateSync(logFile(3), 3);
-    expect((await check()).lines[0]).to.match(/^note: ".*3\.wal" is a log file that was just begun/);
+    expect((await check()).lines[0]).to.match(/^note: ".*3\.wal" is a log file without its whole header/);
   });
 
   it('finds missing log files: between others, and the first of rows that are in no segment', async () => {
@@ -297,7 +297,7 @@ describe('almanac check', function () {
     await expectProblem(/applied\.json" cannot be read.*or remove it/);
     rmSync(join(folder, LOG, 'applied.json'));
     writeFileSync(join(folder, 'slots/0/slot.json'), '{}');
-    await expectProblem(/slot\.json" cannot be read, or names no identity/);
+    await expectProblem(/slot\.json" cannot be read, or contains no identity/);
     rmSync(join(folder, 'slots/0/slot.json'));
     writeFileSync(join(folder, 'identity/folder.json'), '{"folderId":');
     await expectProblem(

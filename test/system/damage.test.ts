@@ -277,13 +277,13 @@ describe('what is damaged', function () {
     const end = linesOf(stderr).at(-1)!;
     expect(end.msg).to.equal('start failed');
     expect(end.reason)
-      .to.match(/0000000001\.wal" is damaged at byte \d+ \(\d+ bytes behind it\)/)
+      .to.match(/0000000001\.wal" is damaged at byte \d+ \(\d+ bytes after it\)/)
       .and.to.contain('skip-corrupt');
     expect(readFileSync(log)).to.have.length(bytes.length);
 
     const skipping = { ALMANAC_WAL__RECOVER: 'skip-corrupt', ALMANAC_WAL__RETRY_WINDOW: '1s' };
     almanac = await start({ environment: skipping });
-    const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record left out');
+    const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record skipped');
     expect(skipped).to.have.length(1);
     expect(skipped[0].file).to.equal(log);
     const counted = /almanac_log_lines_total\{level="error",component="ingester"\} 1$/m;

@@ -1,7 +1,7 @@
 import type { Segment } from '#shared/contracts/gen/common';
 import { floorDiv } from '../flush/windows.js';
 
-/** Segments of one time window that have the rows of the same sequences: pieces of one flush, or of one merge. */
+/** Segments of one time window that have the rows of the same sequences: the output of one flush or merge. */
 export interface SortedRun {
   readonly segments: readonly Segment[];
   readonly rowCount: number;
@@ -12,8 +12,8 @@ export interface SortedRun {
 }
 
 /**
- * The runs of each time window, oldest first, as chains: neighbours in a chain may be merged. A segment of a longer
- * window that stands between two of them in the order of versions, and has rows of the same times, parts them.
+ * Returns the runs of each time window, oldest first, as chains of runs that may be merged with their neighbors. A
+ * segment of a longer window splits a chain if it is between two runs in version order and has rows of the same times.
  *
  * @param windowLength in the unit of the table's time index.
  */
@@ -34,7 +34,7 @@ export function chainsOf(segments: readonly Segment[], windowLength: bigint): So
   return chains;
 }
 
-/** The shortest of the windows that are `windowLength` long, or a power of two times that, and hold the whole segment. */
+/** Returns the shortest window that holds the whole segment: `windowLength` times a power of two. */
 function windowOf({ timeFirst, timeLast }: Segment, windowLength: bigint): string {
   for (let span = windowLength; ; span *= 2n) {
     const number = floorDiv(timeFirst, span);
@@ -42,7 +42,7 @@ function windowOf({ timeFirst, timeLast }: Segment, windowLength: bigint): strin
   }
 }
 
-/** Longer than all of time. */
+/** Longer than the range of all times. */
 const SPAN_MAX = 1n << 64n;
 
 function runsOf(segments: readonly Segment[]): SortedRun[] {

@@ -6,21 +6,22 @@ import type { AppliedIdsFile } from './applied-ids-file.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';
 
+/** Log to clean up, and when its files may be deleted. */
 export interface LogCleanupOptions {
   readonly wal: Wal;
   readonly regions: Regions;
   readonly appliedIds: AppliedIdsFile;
   readonly clock: Clock;
-  /** Files younger than this stay, for the batch ids in them, unless the log is above its size limit. */
+  /** Younger files are kept for the batch ids in them, unless the log is above its size limit. */
   readonly retryWindowMs: number;
   readonly bytesMax: number;
 }
 
-/** Deletes the oldest files of the log while none of their rows is needed for recovery. */
+/** Deletes the oldest files of the log while recovery needs none of their rows. */
 export async function deleteLogFiles(options: LogCleanupOptions): Promise<void> {
   const { wal, regions, appliedIds } = options;
   if (!isOldestDeletable(options)) return;
-  // What is kept of a row must not outlast it.
+  // The file of ids must not contain batches whose rows could still be lost.
   await wal.syncNow();
   await appliedIds.save(regions.open);
   while (isOldestDeletable(options)) await wal.deleteOldest();
@@ -33,7 +34,7 @@ function isOldestDeletable({ wal, regions, clock, retryWindowMs, bytesMax }: Log
   return (!isYoung || wal.bytes > bytesMax) && regionsPinning(oldest, regions).length === 0;
 }
 
-/** Regions that have rows in the file which are in no segment yet. */
+/** Returns the regions that have rows in the file which are in no segment yet. */
 export function regionsPinning(file: WalFile, regions: Regions): Region[] {
   const pinned: Region[] = [];
   for (const [regionId, sequence] of file.lastSequences) {

@@ -16,7 +16,7 @@ import type { Region } from '../region/region.js';
 import { dropChecked } from './check-dropped.js';
 import { checkRegionIds } from './check-region-ids.js';
 
-/** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
+/** Ingester.FlushTable: flushes every row that was acknowledged before the call to segments. */
 export async function flushTable(
   ingester: Ingester,
   request: FlushTableRequest,
@@ -28,7 +28,7 @@ export async function flushTable(
   return { segments: Math.max(0, segmentCount(regions) - before) };
 }
 
-/** Ingester.CompactTable: the segments of each time window are merged as far as they can be when it ends. */
+/** Ingester.CompactTable: merges the segments of each time window as far as possible. */
 export async function compactTable(
   ingester: Ingester,
   request: CompactTableRequest,
@@ -42,9 +42,9 @@ export async function compactTable(
 }
 
 /**
- * Ingester.TruncateTable: every row that was acknowledged before the call is gone when it ends.
+ * Ingester.TruncateTable: removes every row that was acknowledged before the call.
  *
- * The point up to which rows go is a watermark, so that no segment has rows on both sides of it.
+ * Rows are removed up to a watermark, so that no segment has rows on both sides of it.
  */
 export async function truncateRegions(
   ingester: Ingester,
@@ -62,9 +62,9 @@ export async function truncateRegions(
 }
 
 /**
- * Ingester.DropTables: no batch of these tables is acknowledged any more when it ends.
+ * Ingester.DropTables: closes the regions of dropped tables. No batch of them is acknowledged after it returns.
  *
- * @throws `region_not_ready` if metadata has one of them.
+ * @throws `region_not_ready` if one of the tables still exists.
  */
 export async function dropTables(
   ingester: Ingester,
@@ -76,7 +76,7 @@ export async function dropTables(
   return {};
 }
 
-/** @throws `region_not_ready` if one of them is not owned here: the caller took this node for another. */
+/** @throws `region_not_ready` if this node does not own one of them: the caller mistook it for another. */
 async function regionsOf(ingester: Ingester, { tableId, regionIds }: FlushTableRequest, call: Call): Promise<Region[]> {
   checkRegionIds(regionIds);
   return Promise.all(

@@ -5,29 +5,29 @@ import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd } from './r
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath } from './wal-files.js';
 
-/** Rows of a region that stand in the log one behind the other. */
+/** Rows of a region that follow each other in the log without a gap. */
 export interface SequenceRun {
   readonly regionId: number;
   readonly epoch: number;
-  /** They are those behind this sequence. */
+  /** The rows are those after this sequence. */
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
 }
 
-/** What a log holds. */
+/** What a log contains, and what is wrong with it. */
 export interface LogFacts {
   readonly folder: string;
   readonly problems: Problem[];
-  /** What looks odd and is none. */
+  /** Remarks on what looks odd but is no problem. */
   readonly notes: string[];
-  /** In the order of the log; one a region unless something is missing in between. */
+  /** In log order; one per region unless rows are missing in between. */
   readonly runs: SequenceRun[];
   files: number;
   records: number;
   bytes: number;
 }
 
-/** Reads the log in a folder, whoever writes it meanwhile, and changes nothing. */
+/** Reads the log in a folder, even while an ingester writes it. Changes nothing. */
 export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFacts> {
   const facts: LogFacts = { folder, problems: [], notes: [], runs: [], files: 0, records: 0, bytes: 0 };
   const numbers = await listWalFiles(fs, folder).catch((error: unknown) => {
@@ -47,13 +47,15 @@ export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFac
   return facts;
 }
 
-/** @returns whether the file is there; a running owner may have forgotten it since the folder was listed. */
+/** @returns whether the file is there; its owner may have deleted it since the folder was listed. */
 async function inspectFile(path: string, isLast: boolean, fs: FileSystem, facts: LogFacts): Promise<boolean> {
   try {
     const bytes = await fs.size(path);
     if (bytes === undefined) return false;
     if (isLast && (await hasTornHeader({ path, bytes }, fs))) {
-      facts.notes.push(`"${path}" is a log file that was just begun when its process ended: the next start removes it`);
+      facts.notes.push(
+        `"${path}" is a log file without its whole header, because its process ended while creating it: the next start removes it`,
+      );
       return true;
     }
     const reader = { fs, onRecord: noteRecord(facts), skipsDamaged: () => false, onProgress: () => undefined };
@@ -95,7 +97,7 @@ function noteEnd(file: { readonly path: string; readonly bytes: number }, end: L
   facts.problems.push({
     path: file.path,
     what: describeDamage(file.bytes, end),
-    lost: 'rows behind that place that are in no segment yet; the server does not start',
+    lost: 'rows after that offset that are in no segment yet; the server does not start',
     remedy: 'restore the file, or start with wal.recover = "skip-corrupt" to lose the rows that cannot be read',
   });
 }
@@ -103,18 +105,18 @@ function noteEnd(file: { readonly path: string; readonly bytes: number }, end: L
 function missingProblem(path: string, count: number): Problem {
   return {
     path,
-    what: count === 1 ? 'is missing' : `and ${count - 1} log files behind it are missing`,
+    what: count === 1 ? 'is missing' : `and the ${count - 1} log files after it are missing`,
     lost: 'its rows that are in no segment yet',
     remedy: 'restore it before the next start',
   };
 }
 
-/** A log, or a file of it, that the disk does not give. */
+/** Returns the problem of a log, or a file of it, that cannot be read. */
 export function unreadableProblem(path: string, error: unknown): Problem {
   return {
     path,
     what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
     lost: 'its rows that are in no segment yet; the server does not start',
-    remedy: 'let the user of the server read it, or restore it',
+    remedy: 'make it readable for the user of the server, or restore it',
   };
 }

@@ -2,23 +2,24 @@ import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { decodeRecord, RECORD_HEADER_BYTES, type LogRecord } from './record.js';
 import { FILE_HEADER } from './wal-files.js';
 
-/** Bytes that are read at a time; a longer record gets a buffer of its own. */
+/** Bytes read at a time; a longer record gets a buffer of its own. */
 const READ_BYTES = 4 << 20;
 
-/** A file of the log as it is to be read. */
+/** A log file, and how far to read it. */
 export interface LogFileToRead {
   readonly path: string;
-  /** What lies behind is not looked at: a running owner may be writing it. */
+  /** Bytes past this offset are ignored: a running owner may be writing them. */
   readonly bytes: number;
-  /** Whether it is the last one, which a crash may have torn. */
+  /** Whether it is the last file, whose end a crash may have torn. */
   readonly isLast: boolean;
 }
 
+/** Receives the contents of a log file. */
 export interface LogFileReader {
   readonly fs: FileSystem;
-  /** Gets every intact record in order. Its bytes are only valid until the returned promise resolves. */
+  /** Receives every intact record in order. Its bytes are only valid until the returned promise resolves. */
   readonly onRecord: (record: LogRecord) => Promise<void> | void;
-  /** Asked at a damaged record whose length can be told: whether to read on behind it. */
+  /** Decides, for a damaged record of known length, whether to skip it and continue. */
   readonly skipsDamaged: (at: number, lostBytes: number) => boolean;
   readonly onProgress: (at: number) => void;
 }
@@ -26,13 +27,13 @@ export interface LogFileReader {
 /** How far a file reads back. */
 export type LogFileEnd =
   | { readonly kind: 'whole' }
-  /** What a crash left of the last group of writes, of which nothing was acknowledged. */
+  /** A crash left a part of the last group of writes, of which nothing was acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
   | { readonly kind: 'damaged'; readonly at: number }
-  /** It does not begin as a log of this format does. */
+  /** It does not start with the header of this format. */
   | { readonly kind: 'foreign' };
 
-/** Reads a file of the log, and changes nothing. */
+/** Reads a log file. Changes nothing. */
 export async function readLogFile(file: LogFileToRead, reader: LogFileReader): Promise<LogFileEnd> {
   const handle = await reader.fs.open(file.path, 'read');
   try {
@@ -54,14 +55,18 @@ export async function readLogFile(file: LogFileToRead, reader: LogFileReader): P
   }
 }
 
-/** What is wrong with a file that does not read back, as a predicate. @param end neither `whole` nor `torn`. */
+/**
+ * Describes, as a predicate, the damage of a file that does not read back.
+ *
+ * @param end neither `whole` nor `torn`.
+ */
 export function describeDamage(bytes: number, end: LogFileEnd): string {
   if (end.kind === 'foreign') return 'does not begin as a log of this format does';
   const at = end.kind === 'whole' ? bytes : end.at;
-  return `is damaged at byte ${at} (${bytes - at} bytes behind it)`;
+  return `is damaged at byte ${at} (${bytes - at} bytes after it)`;
 }
 
-/** Whether the process ended between creating the file and syncing its header; only the last file can be so. */
+/** Returns whether the process ended between creating the file and syncing its header. Only the last file can be so. */
 export async function hasTornHeader(
   { path, bytes }: Pick<LogFileToRead, 'path' | 'bytes'>,
   fs: FileSystem,
@@ -70,7 +75,10 @@ export async function hasTornHeader(
   return Buffer.compare(await fs.readFile(path), FILE_HEADER) !== 0;
 }
 
-/** Hands out the records of a chunk. @returns bytes used; 0 if the log cannot be read on from here. */
+/**
+ * Passes the records of a chunk on.
+ * @returns bytes used; 0 if the log cannot be read further from here.
+ */
 async function readRecords(
   chunk: Uint8Array,
   base: number,
@@ -88,9 +96,9 @@ async function readRecords(
 }
 
 /**
- * Whether the bytes from `at` on are what a crash left of the last group of writes, of which nothing was acknowledged.
- * Pages reach the disk in any order, so records of that group may be intact behind the torn one. An intact record of a
- * group that began later means that acknowledged data was damaged.
+ * Returns whether the bytes from `at` on are what a crash left of the last group of writes, of which nothing was
+ * acknowledged. Pages reach the disk in any order, so records of that group may be intact after the torn one. An intact
+ * record of a group that started later means that acknowledged data is damaged.
  */
 async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Promise<boolean> {
   const rest = new Uint8Array(fileBytes - at);
@@ -108,7 +116,7 @@ async function hasHeader(handle: OpenFile): Promise<boolean> {
   return read === header.length && Buffer.compare(header, FILE_HEADER) === 0;
 }
 
-/** Bytes from `at` on: at least one whole record, if the file has one there. */
+/** Reads bytes from `at` on: at least one whole record, if the file has one there. */
 async function readChunk(handle: OpenFile, at: number, fileBytes: number): Promise<Uint8Array> {
   const chunk = await readBytes(handle, at, Math.min(READ_BYTES, fileBytes - at));
   const first = decodeRecord(chunk, 0);

@@ -6,20 +6,21 @@ import { describeDamage, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath } from './wal-files.js';
 
+/** Log to read, and who receives its records. */
 export interface LiveReadOptions {
   readonly folder: string;
   readonly fs: FileSystem;
-  /** Gets every record in order. Its bytes are views into a block that is given back. */
+  /** Receives every record in order. Its bytes are views of a buffer that is reused. */
   readonly onRecord: (record: LogRecord) => void;
 }
 
 /**
- * Reads a log that another process goes on writing, and changes nothing.
+ * Reads a log that another process keeps writing. Changes nothing.
  *
- * Every record that was acknowledged before the call is handed out, unless its file was forgotten meanwhile: its rows are
- * in segments then. Later ones may be.
+ * Returns every record that was acknowledged before the call, unless its file was deleted meanwhile, when its rows are
+ * in segments. May return later ones.
  *
- * @throws `storage_unavailable` naming file and place, at damage.
+ * @throws `storage_unavailable` naming file and offset, at damage.
  */
 export async function readLiveWal(options: LiveReadOptions): Promise<void> {
   const { fs, folder } = options;
@@ -35,7 +36,7 @@ async function readFile(path: string, isLast: boolean, { fs, onRecord }: LiveRea
   const reader = { fs, onRecord, skipsDamaged: () => false, onProgress: () => undefined };
   const end = await readLogFile({ path, bytes, isLast }, reader).catch(wholeIfDeleted);
   if (end.kind === 'whole' || end.kind === 'torn') return;
-  // A file that is being made at this moment has no header yet.
+  // A file that is being created has no header yet.
   if (end.kind === 'foreign' && isLast) return;
   throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${describeDamage(bytes, end)}`);
 }

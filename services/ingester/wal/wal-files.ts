@@ -4,22 +4,23 @@ const NAME = /^(\d{10})\.wal$/;
 /** First bytes of every file: name and version of the format, padded so that records are aligned. */
 export const FILE_HEADER = new TextEncoder().encode('ALMWAL1\n');
 
-/** One file of the log that is not written any more, or is the last one. */
+/** A file of the log. */
 export interface WalFile {
   readonly number: number;
   readonly path: string;
   bytes: number;
-  /** When its last record was written, milliseconds since 1970. */
+  /** Time of the last write, milliseconds since 1970. */
   lastWriteMs: number;
-  /** Greatest sequence of each region that has rows in it. */
+  /** Greatest sequence of each region that has rows in the file, by region id. */
   readonly lastSequences: Map<number, bigint>;
 }
 
+/** Returns the path of the log file with this number. */
 export function walFilePath(folder: string, number: number): string {
   return `${folder}/${String(number).padStart(10, '0')}.wal`;
 }
 
-/** Numbers of the files in the folder, ascending. */
+/** Returns the numbers of the log files in a folder, ascending. */
 export async function listWalFiles(fs: FileSystem, folder: string): Promise<number[]> {
   const numbers: number[] = [];
   for (const name of await fs.list(folder)) {

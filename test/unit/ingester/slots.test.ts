@@ -68,7 +68,7 @@ describe('slots of a data folder', () => {
     expect(error.message).to.contain(`"${dataFolder}/slots/0" cannot be made: EROFS`);
   });
 
-  it('refuse a file that names no identity', async () => {
+  it('refuse a file that contains no identity', async () => {
     mkdirSync(join(dataFolder, 'slots/0'), { recursive: true });
     for (const text of ['{}', '{"ident', 'null', '{"identity":""}']) {
       writeFileSync(join(dataFolder, 'slots/0/slot.json'), text);

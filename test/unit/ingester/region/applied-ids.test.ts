@@ -39,8 +39,8 @@ describe('AppliedIds', () => {
   it('refuses what is older than it remembers', () => {
     const ids = new AppliedIds(keys);
     for (let counter = 0; counter < 5000; counter += 2) ids.add(id(counter));
-    expect(ids.state(id(1))).to.equal('forgotten');
-    expect(ids.state(id(0))).to.equal('forgotten');
+    expect(ids.state(id(1))).to.equal('outdated');
+    expect(ids.state(id(0))).to.equal('outdated');
     expect(ids.state(id(4998))).to.equal('applied');
     expect(ids.state(id(4997))).to.equal('new');
   });
@@ -67,7 +67,7 @@ describe('AppliedIds', () => {
     for (const counter of [1, 2, 3, 7, 8, 9]) expect(next.state(id(counter))).to.equal('applied');
     for (const counter of [4, 10]) expect(next.state(id(counter))).to.equal('new');
     expect(next.state(id(4, 2n))).to.equal('applied');
-    expect(next.state(id(1, 3n))).to.equal('forgotten');
+    expect(next.state(id(1, 3n))).to.equal('outdated');
     expect(next.state(id(4998, 3n))).to.equal('applied');
     expect(next.state(keyed(1))).to.equal('applied');
     expect(next.state(keyed(2))).to.equal('new');
