@@ -35,7 +35,7 @@ import { collectFiles, type CollectOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
-import { Wal } from './wal/wal.js';
+import { Wal, type WalOptions } from './wal/wal.js';
 
 export { inspectSlots } from './inspect.js';
 export { findLogFolder } from './find-log-folder.js';
@@ -115,80 +115,43 @@ interface DeferredParts {
 
 /** Starts an ingester: recovers its log, then serves. Resolves when it is ready. */
 export async function startIngester(deps: IngesterDeps): Promise<RunningIngester> {
-  const { config, fs, clock, random, metadata, log } = deps;
-  await prepareFolders(config, fs);
-  const { engineThreads, engineBytes, scratchFolder } = config;
-  const spill = { threads: engineThreads, memoryBytes: engineBytes, spillFolder: `${scratchFolder}/spill` };
-  const engine = await (deps.openEngine ?? openEngine)({ ...spill, threads: config.recoveryThreads });
+  const { config, clock, random, metadata, log } = deps;
+  await prepareFolders(config, deps.fs);
+  const engine = await (deps.openEngine ?? openEngine)({
+    threads: config.recoveryThreads,
+    memoryBytes: config.engineBytes,
+    spillFolder: `${config.scratchFolder}/spill`,
+  });
   const stopping = new AbortController();
   const { signal } = stopping;
   const late: DeferredParts = { wal: undefined, onCommitted: () => undefined, signal };
   const parts = openParts(deps, engine, late);
 
-  const startedMs = clock.monotonicMs();
-  const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
-  const giveUp = async (error: unknown): Promise<never> => {
+  const wal = await openRecoveredLog(deps, parts, engine).catch(async (error: unknown) => {
     await parts.flusher.stop();
     engine.closeSync();
     throw diskError(error, `the write-ahead log in "${config.walFolder}" cannot be used`);
-  };
-  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(giveUp);
-  await setThreads(engine, engineThreads);
-  const durationMs = Math.round(clock.monotonicMs() - startedMs);
-  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log replayed');
-
-  const { walFolder, walSync, walFileBytes } = config;
-  const walOptions = {
-    folder: walFolder,
-    fs,
-    clock,
-    sync: walSync,
-    fileBytesMax: walFileBytes,
-    onBroken: deps.onFatal,
-    onFull(error: unknown) {
-      parts.metrics.walFull.set(1);
-      log.error(
-        { error, folder: walFolder },
-        'write-ahead log has no space left: writes are refused until there is space, queries are answered',
-      );
-      deps.onWritable?.(false);
-    },
-    onSpace() {
-      parts.metrics.walFull.set(0);
-      log.info({ folder: walFolder }, 'write-ahead log has space again: writes are accepted');
-      deps.onWritable?.(true);
-      parts.flusher.retryNow();
-    },
-  };
-  const wal = await Wal.open(walOptions, files).catch(giveUp);
+  });
   late.wal = wal;
   const incarnation = newIncarnation(random);
-  const answered = { unknownSeries: [], incarnation };
-  const ingester: Ingester = {
-    nodeId: config.nodeId,
-    incarnation,
-    clock,
-    metadata,
-    wal,
-    acknowledgement: answered,
-    ...parts,
-  };
+  const acknowledgement = { unknownSeries: [], incarnation };
+  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, acknowledgement, ...parts };
   exportDiskGauges(config, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
   const opening = new GrantedRegions(sealing);
 
-  const adopt = (table: Table): void => {
+  const updateTable = (table: Table): void => {
     for (const { regionId } of table.regions) parts.regions.find(regionId)?.updateTable(table);
     opening.noteExpiring(table);
   };
   return {
     service: ingesterService(ingester),
-    updateTable: adopt,
+    updateTable,
     tableDropped: (tableId) => closeDroppedTable(tableId, parts),
     tableChanged(table) {
-      adopt(table);
+      updateTable(table);
       closeLostGrants(table, sealing);
       opening.note(table);
     },
@@ -204,6 +167,38 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
       engine.closeSync();
     },
   };
+}
+
+/** Replays the log and opens it for writing. */
+async function openRecoveredLog(deps: IngesterDeps, parts: Parts, engine: DuckDBInstance): Promise<Wal> {
+  const { config, fs, clock, log } = deps;
+  const { walFolder: folder, nodeId, walRecover: mode } = config;
+  const startedMs = clock.monotonicMs();
+  const { files, rowCount, bytes } = await recover({ ...deps, ...parts, folder, nodeId, mode });
+  await setThreads(engine, config.engineThreads);
+  const durationMs = Math.round(clock.monotonicMs() - startedMs);
+  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log replayed');
+  const options: WalOptions = {
+    folder,
+    fs,
+    clock,
+    sync: config.walSync,
+    fileBytesMax: config.walFileBytes,
+    onBroken: deps.onFatal,
+    onFull(error) {
+      parts.metrics.walFull.set(1);
+      const text = 'write-ahead log has no space left: writes are refused until there is space, queries are answered';
+      log.error({ error, folder }, text);
+      deps.onWritable?.(false);
+    },
+    onSpace() {
+      parts.metrics.walFull.set(0);
+      log.info({ folder }, 'write-ahead log has space again: writes are accepted');
+      deps.onWritable?.(true);
+      parts.flusher.retryNow();
+    },
+  };
+  return Wal.open(options, files);
 }
 
 type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics'> & {

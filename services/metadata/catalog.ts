@@ -13,7 +13,7 @@ import { SegmentStore } from './store/segments.js';
 import { TableStore } from './store/tables.js';
 import { WatchHub } from './watch-hub.js';
 
-/** What a change tells watchers, without the version, which the catalog adds. */
+/** A change as watchers receive it, without the version, which the catalog adds. */
 export type CatalogChange = Omit<WatchEvent, 'catalogVersion'>;
 
 const NO_CHANGE = {
@@ -25,10 +25,10 @@ const NO_CHANGE = {
   removedNodeId: 0,
 } as const;
 
-/** @param reason SQLite's code. */
+/** Receives the path of a damaged catalog file and SQLite's code. */
 export type OnDamage = (path: string, reason: string) => void;
 
-/** The stores over one SQLite file, transactions over them, and who is told of changes. */
+/** The stores over one SQLite file, their transactions, and the watchers of changes. */
 export class MetadataCatalog {
   readonly clock: Clock;
   readonly databases: DatabaseStore;
@@ -66,8 +66,10 @@ export class MetadataCatalog {
   }
 
   /**
-   * @param onDamage hears of each call that meets damage, which may be where no start reads.
-   * @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or cannot be written.
+   * Opens the catalog file.
+   *
+   * @param onDamage called whenever a call meets damage, which may be in parts that a start does not read.
+   * @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or is not writable.
    */
   static async open(
     path: string,
@@ -77,7 +79,7 @@ export class MetadataCatalog {
   ): Promise<MetadataCatalog> {
     const connection = await openStore(path, fs);
     try {
-      // Neither does opening a file need the right to write it, nor does it read what the first call does.
+      // Opening a file neither requires the right to write it nor reads what the first call does.
       connection.exec("BEGIN; UPDATE facts SET value = value WHERE name = 'catalog_version'; ROLLBACK");
       const catalog = new MetadataCatalog(connection, clock, onDamage);
       catalog.everything();
@@ -88,7 +90,7 @@ export class MetadataCatalog {
     }
   }
 
-  /** For messages that go to clients: not where it is on the machine. */
+  /** For messages to clients, which must not contain absolute paths. */
   get #fileName(): string {
     return `"${this.#connection.name.split('/').slice(-2).join('/')}"`;
   }
@@ -97,18 +99,18 @@ export class MetadataCatalog {
     return this.#version;
   }
 
-  /** Ends all watches, then the connection. May be called twice. */
+  /** Ends all watches, then closes the connection. May be called twice. */
   close(): void {
     this.hub.close();
     this.#connection.close();
   }
 
   /**
-   * Runs `work` as one transaction and tells watchers what it notes, in order, once it is durable.
+   * Runs `work` as one transaction, and sends the changes that it records to watchers, in order, once they are durable.
    *
-   * @param work adds each change by `note`; if it throws, nothing happened.
+   * @param work records each change; if it throws, nothing happened.
    */
-  change<T>(work: (note: (change: CatalogChange) => void) => T): T {
+  change<T>(work: (record: (change: CatalogChange) => void) => T): T {
     const events: WatchEvent[] = [];
     const before = this.#version;
     const transaction = this.#connection.transaction(() =>
@@ -128,7 +130,10 @@ export class MetadataCatalog {
     return result;
   }
 
-  /** Runs one method over the open file. @throws `external` after `close`, `storage_unavailable` if reading fails. */
+  /**
+   * Runs one method over the open file.
+   * @throws `external` after `close`, `storage_unavailable` if reading fails.
+   */
   run<T>(method: () => T): T {
     if (!this.#connection.open) throw new AlmanacError('external', 'metadata is stopped', { retryAfterSeconds: 1 });
     try {
@@ -165,7 +170,10 @@ export class MetadataCatalog {
     return region;
   }
 
-  /** What is durable of a region. @throws `region_not_found`. */
+  /**
+   * Returns what is durable of a region.
+   * @throws `region_not_found`.
+   */
   manifest(regionId: number): RegionManifest {
     const region = this.region(regionId);
     const { tableId, epoch, watermark, truncatedSequence, version } = region;
@@ -174,7 +182,7 @@ export class MetadataCatalog {
     return { regionId, tableId, epoch, watermark, truncatedSequence, version, segments, seriesFiles };
   }
 
-  /** The whole catalog as events, for watchers whose version is too old to catch up change by change. */
+  /** Returns the whole catalog as events, for watchers whose version is too old to receive single changes. */
   everything(): WatchEvent[] {
     const changes: CatalogChange[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
     changes.push(...this.nodes.list().map(nodeChanged));
@@ -186,18 +194,22 @@ export class MetadataCatalog {
   }
 }
 
+/** Change for watchers: a database was created or altered. */
 export function databaseCreated(database: Database): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_created', database };
 }
 
+/** Change for watchers: a database was dropped. */
 export function databaseDropped(name: string): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_dropped', droppedDatabase: name };
 }
 
+/** Change for watchers: a table was created or altered, or its regions have other owners. */
 export function tableChanged(table: Table): CatalogChange {
   return { ...NO_CHANGE, kind: 'table_changed', table };
 }
 
+/** Change for watchers: a table was dropped. */
 export function tableDropped(table: Table): CatalogChange {
   return {
     ...NO_CHANGE,
@@ -209,19 +221,22 @@ export function tableDropped(table: Table): CatalogChange {
   };
 }
 
-/** What whoever drops a table has to know of it. */
+/** Returns what the caller of a drop needs to inform the owners of the table's regions. */
 export function droppedTable({ tableId, name, regions }: Table): DroppedTable {
   return { tableId, name, regions };
 }
 
+/** Change for watchers: a node joined or is in another state. */
 export function nodeChanged(node: NodeRecord): CatalogChange {
   return { ...NO_CHANGE, kind: 'node_changed', node: nodeInfo(node) };
 }
 
+/** Change for watchers: a node is not listed any more. */
 export function nodeRemoved(nodeId: number): CatalogChange {
   return { ...NO_CHANGE, kind: 'node_removed', removedNodeId: nodeId };
 }
 
+/** Change for watchers: other files or rows of a region are durable. */
 export function manifestChanged(manifest: RegionManifest): CatalogChange {
   return { ...NO_CHANGE, kind: 'manifest_changed', manifest };
 }

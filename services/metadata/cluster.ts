@@ -14,7 +14,7 @@ import type { RegionOpenings } from './openings.js';
 import { Placement } from './placement.js';
 import type { NodeRecord, NodeLifecycle } from './store/nodes.js';
 
-/** Who takes part, and what is wanted of whom. */
+/** Catalog, leases and moves: the state on which methods about nodes and grants work. */
 export interface Cluster {
   readonly catalog: MetadataCatalog;
   readonly leases: Leases;
@@ -23,24 +23,24 @@ export interface Cluster {
   readonly log: Logger;
 }
 
-/** Takes a change to be told to watchers once it is durable. */
+/** Records a change for watchers within a transaction. */
 export type RecordChange = (change: CatalogChange) => void;
 
-/** Puts a node into another state; one that becomes ready gets the regions that nobody owns. */
-export function changeState({ catalog }: Cluster, node: NodeRecord, state: NodeLifecycle, note: RecordChange): void {
+/** Changes the state of a node. One that becomes ready is granted the regions without an owner. */
+export function changeState({ catalog }: Cluster, node: NodeRecord, state: NodeLifecycle, record: RecordChange): void {
   catalog.nodes.setState(node.nodeId, state, catalog.clock.nowMs());
-  note(nodeChanged({ ...node, state }));
-  if (state === 'ready') grantFree(catalog, note);
+  record(nodeChanged({ ...node, state }));
+  if (state === 'ready') grantFree(catalog, record);
 }
 
-/** Forgets a node that owns nothing. */
-export function removeNode({ catalog }: Cluster, nodeId: number, note: RecordChange): void {
+/** Removes a node that owns nothing. */
+export function removeNode({ catalog }: Cluster, nodeId: number, record: RecordChange): void {
   catalog.nodes.delete(nodeId);
-  note(nodeRemoved(nodeId));
+  record(nodeRemoved(nodeId));
 }
 
-/** Grants regions without an owner to nodes that are ready, if there are any. */
-export function grantFree(catalog: MetadataCatalog, note: RecordChange): void {
+/** Grants regions without an owner to ready nodes, if there are any. */
+export function grantFree(catalog: MetadataCatalog, record: RecordChange): void {
   const granted: number[] = [];
   const placement = new Placement(catalog);
   for (const { regionId } of catalog.regions.free()) {
@@ -49,17 +49,17 @@ export function grantFree(catalog: MetadataCatalog, note: RecordChange): void {
     catalog.regions.regrant(regionId, nodeId);
     granted.push(regionId);
   }
-  noteGrants(catalog, granted, note);
+  noteGrants(catalog, granted, record);
 }
 
-/** Tells of the new grants of regions: each table once, each region's manifest. */
-export function noteGrants(catalog: MetadataCatalog, regionIds: readonly number[], note: RecordChange): void {
+/** Records new grants of regions: each table once, and each region's manifest. */
+export function noteGrants(catalog: MetadataCatalog, regionIds: readonly number[], record: RecordChange): void {
   const tables = new Map<number, Table>();
   for (const regionId of regionIds) {
     const { tableId } = catalog.region(regionId);
     const table = tables.get(tableId) ?? catalog.tables.findById(tableId);
     if (table !== undefined) tables.set(tableId, table);
   }
-  for (const table of tables.values()) note(tableChanged(table));
-  for (const regionId of regionIds) note(manifestChanged(catalog.manifest(regionId)));
+  for (const table of tables.values()) record(tableChanged(table));
+  for (const regionId of regionIds) record(manifestChanged(catalog.manifest(regionId)));
 }

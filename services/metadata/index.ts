@@ -32,6 +32,7 @@ import { createTable, dropTable, ensureTables, getTable, listTables, type TableD
 export { CatalogCopy, type InspectedRegion } from './inspect.js';
 export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';
 
+/** Configuration and surroundings of metadata. */
 export interface MetadataOptions {
   /** Folder of the catalog file; it must exist. */
   readonly folder: string;
@@ -41,22 +42,26 @@ export interface MetadataOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly defaults: TableDefaults;
-  /** A node that is not heard of for so long counts as gone. */
+  /** Time without a heartbeat after which a node counts as gone, in milliseconds. */
   readonly leaseMs?: number;
 }
 
 const LEASE_MS = 10_000;
 const NODE_CHECK_MS = 1_000;
-/** A process that was not checked for half a lease counts as having stood still. */
+/** If checks are delayed by half a lease, this process counts as having been suspended. */
 const CHECKS_PER_LEASE = 10;
 
+/** Metadata over an open catalog file. */
 export interface RunningMetadata extends Service {
   readonly service: MetadataService;
-  /** Of the cluster, and of the folder of its segments, as of the start; empty if none is known yet. */
+  /** Ids of the cluster and of the folder of its segments at the start; empty if unknown. */
   readonly identity: { readonly clusterId: string; readonly folderId: string };
 }
 
-/** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
+/**
+ * Starts metadata: catalog, grants and manifest over one SQLite file. Methods are synchronous inside, so each is
+ * atomic.
+ */
 export async function startMetadata(options: MetadataOptions): Promise<RunningMetadata> {
   const { folder, fs, clock, random, log, metrics, defaults, leaseMs = LEASE_MS } = options;
   const catalog = await MetadataCatalog.open(`${folder}/almanac.db`, fs, clock, damageReporter(log, metrics));
@@ -87,11 +92,11 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
   };
 }
 
-/** Every call may meet the same damage: it is told once. */
+/** Logs damage once, because every call may meet it again. */
 function damageReporter(log: Logger, metrics: Metrics): OnDamage {
   const files = metrics.counter({
     name: 'metadata_damaged_files_total',
-    help: 'catalog files that were found damaged while they were used, each counted once',
+    help: 'catalog files found damaged in use, each counted once',
   });
   let isTold = false;
   return (file, reason) => {
@@ -139,7 +144,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
   };
 }
 
-/** Runs one method, unless its caller gave up already. */
+/** Runs one method, unless its call was cancelled already. */
 function answer<T>(catalog: MetadataCatalog, call: Call, method: () => T): Promise<T> {
   checkCall(call);
   return Promise.resolve(catalog.run(method));

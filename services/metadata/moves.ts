@@ -2,11 +2,11 @@ import type { MetadataCatalog } from './catalog.js';
 import type { Leases } from './leases.js';
 import type { RegionRecord } from './store/regions.js';
 
-/** Regions that one owner is asked to give away at a time, so that most of its tables take writes meanwhile. */
+/** Regions that one owner hands over at a time, so that most of its tables accept writes meanwhile. */
 const MOVES_AT_ONCE = 8;
-/** A node gets regions of others only after it was ready for so long: one that fails at once should not. */
+/** Time for which a node must be ready before it gets regions of others: it may fail at once. */
 const TAKER_AFTER_MS = 2_000;
-/** For so long the rebalancer leaves a region where an operator moved it. */
+/** Time for which the rebalancer leaves a region where an operator moved it. */
 const PIN_MS = 60_000;
 
 interface PlannedMove {
@@ -17,9 +17,9 @@ interface PlannedMove {
 }
 
 /**
- * Which regions are wanted at another node than their owner, by an operator or for an even load.
+ * Moves of regions that are planned, by an operator or to balance the load.
  *
- * In memory only: after a restart the load is as uneven as before, and the same wishes arise again.
+ * In memory only: after a restart the load is as uneven as before, and the same moves are planned again.
  */
 export class RegionMoves {
   readonly #catalog: MetadataCatalog;
@@ -32,33 +32,33 @@ export class RegionMoves {
     this.#leases = leases;
   }
 
-  /** Takes an operator's wish; it replaces an earlier one. */
+  /** Plans an operator's move, which replaces an earlier plan. */
   request({ regionId, nodeId }: RegionRecord, toNodeId: number): void {
     this.#planned.delete(regionId);
     if (nodeId === toNodeId) this.#pin(regionId);
     else this.#planned.set(regionId, { regionId, fromNodeId: nodeId, toNodeId, isManual: true });
   }
 
-  /** Where the region is wanted; 0 if nowhere else. */
+  /** Returns the node that the region should move to; 0: none. */
   targetOf(regionId: number): number {
     return this.#planned.get(regionId)?.toNodeId ?? 0;
   }
 
-  /** Ends a wish: the region has a new grant. */
+  /** Completes a plan: the region has a new grant. */
   granted(regionId: number, nodeId: number): void {
     const wish = this.#planned.get(regionId);
     this.#planned.delete(regionId);
     if (wish?.isManual === true && wish.toNodeId === nodeId) this.#pin(regionId);
   }
 
-  /** Ends the wishes from and to a node that takes no part any more. */
+  /** Cancels the moves from and to a node that left. */
   removeNode(nodeId: number): void {
     for (const wish of this.#planned.values()) {
       if (wish.fromNodeId === nodeId || wish.toNodeId === nodeId) this.#planned.delete(wish.regionId);
     }
   }
 
-  /** The regions that a ready ingester shall seal now, an operator's first. */
+  /** Returns the regions that a ready ingester should seal now, an operator's first. */
   dueFor(nodeId: number): number[] {
     const takers = this.#takers(nodeId);
     const wished = this.#stillWanted(nodeId, takers);
@@ -77,7 +77,7 @@ export class RegionMoves {
     return others.filter((it) => this.#leases.readyForMs(it) >= TAKER_AFTER_MS);
   }
 
-  /** Drops the owner's wishes that things have overtaken; those that stay. */
+  /** Cancels the owner's obsolete moves, and returns the others. */
   #stillWanted(nodeId: number, takers: readonly number[]): PlannedMove[] {
     const ready = new Set(this.#catalog.nodes.readyIngesterIds());
     const own = [...this.#planned.values()].filter((wish) => wish.fromNodeId === nodeId);
@@ -98,7 +98,7 @@ export class RegionMoves {
     return own.filter((wish) => this.#planned.has(wish.regionId));
   }
 
-  /** Loads of the nodes as they will be when all wishes are done. */
+  /** Returns the number of regions per node once all planned moves are done. */
   #plannedLoads(nodeIds: readonly number[]): Map<number, number> {
     const present = this.#catalog.regions.loads();
     const loads = new Map(nodeIds.map((nodeId) => [nodeId, present.get(nodeId) ?? 0]));
@@ -123,7 +123,10 @@ export class RegionMoves {
     return made;
   }
 
-  /** Position of the region whose table the giver has most of, compared with the taker: one table's writes spread. */
+  /**
+   * Returns the index of the region whose table the giver has most of, compared with the taker, so that writes to one
+   * table spread.
+   */
   #best(movable: readonly RegionRecord[], toNodeId: number): number {
     const surplus = new Map<number, number>();
     const add = (tableId: number, by: number): void => void surplus.set(tableId, (surplus.get(tableId) ?? 0) + by);
@@ -150,7 +153,7 @@ export class RegionMoves {
   }
 }
 
-/** Who shall get a region of an owner; 0 if the owner has none to give. */
+/** Returns the node that should get a region of an owner; 0 if the owner has none to give. */
 function takerFrom(loads: ReadonlyMap<number, number>, nodeId: number): number {
   let total = 0;
   let greatest = 0;
@@ -166,12 +169,12 @@ function takerFrom(loads: ReadonlyMap<number, number>, nodeId: number): number {
   const own = loads.get(nodeId) ?? 0;
   const floor = Math.floor(total / loads.size);
   const ceiling = Math.ceil(total / loads.size);
-  // While others have more than their share, those who have theirs give nothing: no region moves twice.
+  // While others are above their share, nodes at their share give nothing, so that no region moves twice.
   const hasExcess = own > ceiling || (own > floor && greatest <= ceiling);
   return hasExcess && own - least > 1 ? taker : 0;
 }
 
-/** Whether giver and taker of a planned move would be even enough without it, or the taker takes nothing now. */
+/** Returns whether the load would be even enough without the move, or the taker is not available. */
 function isNeedless(loads: ReadonlyMap<number, number>, { fromNodeId, toNodeId }: PlannedMove): boolean {
   const to = loads.get(toNodeId);
   if (to === undefined) return true;
@@ -179,7 +182,7 @@ function isNeedless(loads: ReadonlyMap<number, number>, { fromNodeId, toNodeId }
   return from + 1 - (to - 1) <= 1;
 }
 
-/** Counts one region at another node; nodes that are not looked at stay out of it. */
+/** Counts one region at another node; nodes outside of the map are ignored. */
 function shift(loads: Map<number, number>, fromNodeId: number, toNodeId: number): void {
   const from = loads.get(fromNodeId);
   const to = loads.get(toNodeId);

@@ -27,9 +27,10 @@ import { RegionSender } from '#shared/write/send';
 import { BatchWriter } from '#shared/write/writer';
 import type { RowWriter } from '#shared/write/writer-types';
 
+/** Configuration and surroundings of a standalone process. */
 export interface CoreDeps {
   readonly config: Config;
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataFolder: string;
   readonly version: string;
   readonly fs: FileSystem;
@@ -42,7 +43,7 @@ export interface CoreDeps {
   readonly onWritable: (isWritable: boolean) => void;
 }
 
-/** Metadata, ingester and querier of one process, by direct calls. */
+/** Metadata, ingester and querier of one process, connected by direct calls. */
 export interface RunningCore extends Service {
   readonly nodeId: number;
   readonly querier: QuerierService;
@@ -50,16 +51,16 @@ export interface RunningCore extends Service {
   readonly catalog: CatalogCache;
 }
 
-/** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
+/** Opens the data folder and starts everything below the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const { dataFolder } = deps;
   await makeDataFolder(deps.fs, dataFolder);
-  // Before the lock, which is a file in it.
+  // Before locking, because the lock is a file in the folder.
   await expectStartable(deps.fs, dataFolder);
   const unlock = lockFolder(dataFolder);
   const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
   try {
-    // A restore may have begun, and been cut short, in between.
+    // A restore may have begun, and been interrupted, in between.
     await expectStartable(deps.fs, dataFolder);
     await refuseLostCatalog(deps.fs, dataFolder);
     return await startServices(deps, started);
@@ -126,7 +127,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   };
 }
 
-/** Where the log of a standalone process is. */
+/** Returns the folder of a standalone process's log. */
 function walFolderIn(dataFolder: string, { wal }: Config): string {
   return wal.dir ?? `${dataFolder}/slots/${STANDALONE_SLOT}/wal`;
 }
@@ -134,19 +135,19 @@ function walFolderIn(dataFolder: string, { wal }: Config): string {
 async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[]): Promise<RunningMetadata> {
   const { config, fs, clock, random, metrics } = deps;
   await fs.makeFolder(folder);
-  // The metadata process of a cluster holds this one, and leaves the data folder itself to all its processes.
+  // The metadata process of a cluster locks this folder, and leaves the data folder itself to all processes.
   const unlock = lockFolder(folder);
   started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
   return startMetadata({ folder, fs, clock, random, log, metrics, defaults: { regions: config.cluster.regions } });
 }
 
-/** Rows that were acknowledged are in the log already; flushing them makes the next start short. */
+/** Acknowledged rows are in the log already; flushing them shortens the next start. */
 async function drainAll(ingester: RunningIngester): Promise<void> {
   await ingester.drain();
 }
 
-/** Last started, first stopped. */
+/** Stops services in reverse order of their start. */
 async function stopAll(started: Service[]): Promise<void> {
   for (const service of started.splice(0).reverse()) await service.stop();
 }

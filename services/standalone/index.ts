@@ -17,8 +17,8 @@ import { Stage } from '#shared/node/stage';
 import { startCore, type CoreDeps, type RunningCore } from './core.js';
 
 /**
- * All services in one process. The listeners open first, so that health is answered while the data is opened; data is
- * served when this resolves.
+ * Starts all services in one process. Listeners open first, so that health checks are answered while data is opened.
+ * Resolves when data is served.
  */
 export async function startStandalone(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics, onNodeId } = options;

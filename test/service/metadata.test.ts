@@ -93,7 +93,7 @@ describe('opening the catalog file', () => {
     file.close();
     const error = await failure(metadataIn(folder.path));
     expect(error.code).to.equal('illegal_state');
-    expect(error.message).to.match(/^the catalog has format 1000, this release knows up to \d+: use a newer release$/);
+    expect(error.message).to.match(/^the catalog has format 1000, this release supports up to \d+: use a newer release$/);
     folder.remove();
   });
 

@@ -251,7 +251,7 @@ describe('almanac check', function () {
 
   it('refuses a catalog of a newer release, and checks one of an earlier one', async () => {
     catalog((connection) => connection.pragma('user_version = 99'));
-    await expectProblem(/almanac\.db" the catalog has format 99, this release knows up to \d+: use a newer release/);
+    await expectProblem(/almanac\.db" the catalog has format 99, this release supports up to \d+: use a newer release/);
     catalog((connection) => {
       connection.exec('ALTER TABLE columns DROP COLUMN backfill_sql');
       connection.exec('ALTER TABLE columns DROP COLUMN former_types');

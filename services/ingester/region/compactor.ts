@@ -185,8 +185,9 @@ export class Compactor {
     const stop = new AbortController();
     const end = this.#merge(region, runs, async (tookMs) => {
       await rest(tookMs);
-      if (stop.signal.aborted || region.isEnded || region.isSealing || this.#options.signal.aborted)
+      if (stop.signal.aborted || region.isEnded || region.isSealing || this.#options.signal.aborted) {
         throw mergeAborted();
+      }
     });
     this.#running = { region, stop, end };
     try {

@@ -87,8 +87,9 @@ export class Regions {
     const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call, isPatient));
     if (region.isEnded) throw region.endedError();
     if (region.table.tableId !== address.tableId) throw tableDroppedError(address.tableId);
-    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch))
+    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) {
       throw regionNotServed(address.regionId);
+    }
     if (region.table.schemaVersion < address.schemaVersion) {
       region.updateTable(await this.#options.metadata.getTable(byId(address.tableId), call));
     }

@@ -1,14 +1,14 @@
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import type { CatalogConnection } from './open.js';
 
-/** What a node says of itself, or `gone` while its lease has run out. */
+/** State that a node reports, or `gone` after its lease expired. */
 export type NodeLifecycle = 'starting' | 'ready' | 'draining' | 'left' | 'gone';
 
 /** A node, and since when it is in its state. */
 export interface NodeRecord extends NodeInfo {
   readonly state: NodeLifecycle;
   readonly stateMs: number;
-  /** As it registered; empty if it has none or did not say. */
+  /** As registered; empty if it has none or did not report it. */
   readonly dataFolderId: string;
 }
 
@@ -100,19 +100,22 @@ export class NodeStore {
     this.#delete.run(nodeId);
   }
 
-  /** Ingesters that can take regions now. */
+  /** Returns the ingesters that can take regions now. */
   readyIngesterIds(): number[] {
     return this.#ready.all('ingester').map((row) => Number(row.node_id));
   }
 
-  /** Nodes that can own regions now. A standalone node, which nothing can be moved to, only where there is no ingester. */
+  /**
+   * Returns the nodes that can own regions now: ready ingesters, or else a standalone node, which regions cannot move
+   * to.
+   */
   readyOwnerIds(): number[] {
     const ingesters = this.readyIngesterIds();
     return ingesters.length > 0 ? ingesters : this.#ready.all('standalone').map((row) => Number(row.node_id));
   }
 }
 
-/** What the contract tells of a node. */
+/** Returns a node as the contract describes it. */
 export function nodeInfo(node: NodeRecord): NodeInfo {
   const { nodeId, role, addr, version, registeredMs, state, slot, regionCount } = node;
   return { nodeId, role, addr, version, registeredMs, state, slot, regionCount };
