@@ -250,9 +250,9 @@ export const SCHEMA = {
       doc: "Memory limit of the process, divided by the percentages below. Unset: 80% of a container's limit, otherwise half of the machine.",
     }),
     memtable_percent: percent(25, 'rows that are not in a segment yet.'),
-    query_percent: percent(40, 'Query engine.'),
+    query_percent: percent(40, 'query engine.'),
     engine_percent: percent(15, 'engine of flush and compaction.'),
-    cache_percent: percent(10, 'Caches.'),
+    cache_percent: percent(10, 'caches.'),
     body_percent: percent(10, 'bodies of running requests.'),
   },
   logging: {
