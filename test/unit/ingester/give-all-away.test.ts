@@ -21,7 +21,9 @@ describe('giveAllAway', () => {
   });
 
   it('ends when the process stops, whatever regions are left', async () => {
-    const membership = { reportState: () => Promise.resolve({ regionIds: [1], hasTakers: true, dataFolderKnown: true }) };
+    const membership = {
+      reportState: () => Promise.resolve({ regionIds: [1], hasTakers: true, dataFolderKnown: true }),
+    };
     const stopping = new AbortController();
     const giving = giveAllAway(membership, { giveAway: () => Promise.resolve() }, new ManualClock(), stopping.signal);
     stopping.abort();
