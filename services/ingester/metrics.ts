@@ -57,7 +57,7 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     }),
     damagedFiles: metrics.counter({
       name: 'ingester_damaged_files_total',
-      help: 'files of the store found damaged or missing when they were needed, each counted once',
+      help: 'store files found damaged or missing when they were needed, each counted once',
     }),
     memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'memory of unflushed writes in bytes' }),
     regions: metrics.gauge({ name: 'ingester_regions', help: 'open regions' }),

@@ -280,7 +280,7 @@ export class CatalogCache implements Catalog {
     const state = this.#state;
     invariant(state !== undefined, 'watch: end of a state that did not begin');
     for (const table of this.#tables.all()) {
-      // A response to another call may have added a table that is younger than the state, so metadata is asked before a drop.
+      // A response to another call may have added a table that is younger than the state, so metadata is called before a drop.
       if (!state.tableIds.has(table.tableId) && !(await this.#exists(table.tableId, call))) this.#drop(dropped(table));
     }
     for (const name of this.#databases.keys()) if (!state.databases.has(name)) this.#databases.delete(name);

@@ -65,7 +65,7 @@ export class RemoteIngesters implements Ingesters {
 }
 
 /**
- * Errors name the node, so a node that took over another's address gets a new connection. So does one that registered
+ * Errors name the node, so a node that has another's former address gets a new connection. So does one that registered
  * again: the old connection pauses between attempts, for seconds if the process was away for long.
  */
 function keyOf({ addr, nodeId, registeredMs }: NodeInfo): string {

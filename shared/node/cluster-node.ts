@@ -32,7 +32,7 @@ export interface NodeStart {
   readonly slot: string;
   /** The shared data folder; undefined for a gateway. */
   readonly dataFolder: DataFolder | undefined;
-  /** Aborts when the process is told to stop while it starts. */
+  /** Aborts when the process receives a stop signal while it starts. */
   readonly signal: AbortSignal;
   /** Of an ingester: called with the regions that metadata wants to move, repeatedly until they are released. */
   readonly onMoves?: (regionIds: readonly number[]) => void;

@@ -1,5 +1,5 @@
 import type { MergeMode } from '#shared/schema/table-schema';
-import { ANEW, DELETED } from '#shared/schema/segment-columns';
+import { PUT_AFTER_DELETE, DELETED } from '#shared/schema/segment-columns';
 
 /** Describes the rows whose versions are merged. */
 export interface VersionsShape {
@@ -27,12 +27,12 @@ export function mergeVersions(rows: string, { keys, fields, mode, op }: Versions
   }
   if (op === undefined) return `SELECT ${merged('arg_max', '')} FROM (${rows}) GROUP BY ${keys}`;
   // Versions are doubled so that a row that hides itself (2v + 1) and one that only hides earlier versions (2v) sort apart.
-  const hidden = `CASE ${op} WHEN ${DELETED} THEN 2 * version + 1 WHEN ${ANEW} THEN 2 * version END`;
+  const hidden = `CASE ${op} WHEN ${DELETED} THEN 2 * version + 1 WHEN ${PUT_AFTER_DELETE} THEN 2 * version END`;
   const marked = `SELECT *, max(${hidden}) OVER (PARTITION BY ${keys}) AS hidden FROM (${rows})`;
   const counts = ' FILTER (WHERE hidden IS NULL OR 2 * version >= hidden)';
   const operation =
     `CASE WHEN max(hidden) IS NULL THEN NULL WHEN 2 * max(version) < max(hidden) THEN ${DELETED} ` +
-    `ELSE ${ANEW} END AS ${op}`;
+    `ELSE ${PUT_AFTER_DELETE} END AS ${op}`;
   return `SELECT ${merged('arg_max', counts)}, ${operation} FROM (${marked}) GROUP BY ${keys}`;
 }
 

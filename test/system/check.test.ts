@@ -141,7 +141,7 @@ describe('almanac check', function () {
         path: segment(),
         what: 'is damaged: its checksum does not match',
         lost: '2 rows of public.m',
-        remedy: 'restore the file from a backup; queries that need it fail until then, others go on',
+        remedy: 'restore the file from a backup; queries that need it fail until then, others continue to work',
       },
     ]);
     expect(notes).to.deep.equal([]);
@@ -196,7 +196,7 @@ describe('almanac check', function () {
     const slots = join(folder, 'slots');
     rmSync(slots, { recursive: true });
     symlinkSync(slots, slots);
-    expect((await check()).stderr).to.match(/^error: the check cannot go on: ELOOP[^\n]+\n$/);
+    expect((await check()).stderr).to.match(/^error: the check cannot continue: ELOOP[^\n]+\n$/);
   });
 
   it('finds a missing and a damaged series file', async () => {
@@ -259,7 +259,7 @@ describe('almanac check', function () {
       connection.pragma('user_version = 4');
     });
     const { code, lines } = await check();
-    expect(lines[0]).to.match(/^note: .*almanac\.db" has format 4, of an earlier release: the next start brings it up/);
+    expect(lines[0]).to.match(/^note: .*almanac\.db" has format 4 of an earlier release: the next start migrates it/);
     expect(lines.at(-1)).to.match(/^checked 3 segments \(4 rows, .* 0 problems$/);
     expect(code).to.equal(0);
   });
@@ -289,7 +289,7 @@ describe('almanac check', function () {
     rmSync(logFile(2));
     await expectProblem(/0000000002\.wal" is missing; lost: its rows that are in no segment yet/);
     rmSync(logFile(1));
-    await expectProblem(/slots\/0\/wal" goes on at row \d+ of region 1, .* end at \d+; lost: 3 rows of that region/);
+    await expectProblem(/slots\/0\/wal" continues at row \d+ of region 1, .* end at \d+; lost: 3 rows of that region/);
   });
 
   it('finds damaged small files', async () => {
@@ -337,7 +337,7 @@ describe('almanac check', function () {
     symlinkSync(circle, circle);
     for (const [path, code, text] of [
       [join(empty, 'absent'), 2, `error: there is no folder "${join(empty, 'absent')}"`],
-      [empty, 2, `error: "${empty}" is no data folder of Almanac`],
+      [empty, 2, `error: "${empty}" is not a data folder of Almanac`],
       [file, 2, `error: "${file}" cannot be looked into: ENOTDIR`],
       [circle, 1, `error: "${circle}" cannot be looked into: ELOOP`],
     ] as const) {

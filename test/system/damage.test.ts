@@ -90,16 +90,14 @@ describe('what is damaged', function () {
 
   function linesAbout(almanac: Almanac, path: string): LogLine[] {
     const name = path.slice(join(folder, 'store/').length);
-    return linesOf(almanac.stderr).filter(
-      ({ msg, file }) => msg === 'file of the store cannot be used' && file === name,
-    );
+    return linesOf(almanac.stderr).filter(({ msg, file }) => msg === 'store file is unusable' && file === name);
   }
 
   for (const [title, harm, text] of [
     ['a damaged segment', (path: string) => flip(path, 30), 'is damaged: its checksum does not match'],
     ['a missing segment', (path: string) => rmSync(path), 'is missing'],
   ] as const) {
-    it(`${title} fails the queries that need it, is logged and counted once, and others go on`, async () => {
+    it(`${title} fails the queries that need it, is logged and counted once, and others continue to work`, async () => {
       await fill();
       const path = segment();
       const whole = readFileSync(path);
@@ -221,7 +219,7 @@ describe('what is damaged', function () {
     ['a damaged series file', (path: string) => flip(path, 30)],
     ['a missing series file', (path: string) => rmSync(path)],
   ] as const) {
-    it(`${title} fails reads and writes of its table, is logged and counted, and others go on`, async () => {
+    it(`${title} fails reads and writes of its table, is logged and counted, and others continue to work`, async () => {
       await fill();
       const path = fileOf(isSeriesFile);
       const whole = readFileSync(path);
