@@ -151,7 +151,7 @@ describe('versions of rows', () => {
     });
   }
 
-  it('are found where a segment tells of late rows that were flushed with it, and has none of their times', async () => {
+  it('are merged if a segment has the late band of its flush but no row of those times', async () => {
     const cleanUps: (() => void)[] = [];
     const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     try {

@@ -30,7 +30,7 @@ function recordAt(bytes: Buffer, index: number): number {
   return at;
 }
 
-describe('what is damaged', function () {
+describe('damage', function () {
   this.timeout(120_000);
   const cleanUps: (() => unknown)[] = [];
   let folder = '';
@@ -154,7 +154,7 @@ describe('what is damaged', function () {
     ];
 
     for (const [title, harm, text] of harms) {
-      it(`and ${title} since is refused with its name at once, logged and counted once, until it is put back`, async () => {
+      it(`and ${title} since is refused with its name at once, logged and counted once, until it is restored`, async () => {
         harm();
         await expectRefused(almanac, FIRST, path, text);
         expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
@@ -163,7 +163,7 @@ describe('what is damaged', function () {
         expect((await almanac.sql(FIRST)).status).to.equal(200);
       });
 
-      it(`and ${title} since is refused to PromQL too`, async () => {
+      it(`and ${title} since is refused to PromQL, too`, async () => {
         harm();
         // The engine has the footer: what it reads by that is right.
         if (title === 'without its footer') await expectNoticed('SELECT count(*) FROM m');
@@ -185,7 +185,7 @@ describe('what is damaged', function () {
       while ((await almanac.sql(statement)).status === 200) expect(Date.now()).to.be.lessThan(untilMs);
     }
 
-    it('and has another byte since is not answered from once it is looked at again', async () => {
+    it('and has another byte since is refused once it is verified again', async () => {
       flip(path, 30);
       await expectNoticed('SELECT count(*) FROM m');
       await expectRefused(almanac, 'SELECT count(*) FROM m', path, DAMAGED);
@@ -194,7 +194,7 @@ describe('what is damaged', function () {
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_000]]);
     });
 
-    it('and is found damaged by a merge is not answered from, though it looks as before', async () => {
+    it('and is found damaged by a merge is refused, though its size and time are as before', async () => {
       await almanac.written('m,h=z v=1 9');
       await almanac.flush('m');
       const { atime, mtime } = statSync(path);
@@ -207,7 +207,7 @@ describe('what is damaged', function () {
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_001]]);
     });
 
-    it('keeps the error of a query that fails over whole files', async () => {
+    it('keeps the error of a query that fails over intact files', async () => {
       const { status, text } = await almanac.sql('SELECT sum(s::DOUBLE) FROM m');
       expect(status, text).to.equal(500);
       expect(text).to.contain("Could not convert string 'text");
@@ -240,7 +240,7 @@ describe('what is damaged', function () {
     });
   }
 
-  it('a damaged series file ends the start while rows of its region are in the log only', async () => {
+  it('a damaged series file prevents the start while rows of its region are in the log only', async () => {
     const almanac = await start();
     await almanac.written('m,h=a v=1 1');
     await almanac.flush('m');
@@ -259,7 +259,7 @@ describe('what is damaged', function () {
     expect((await (await start()).sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
   });
 
-  it('a damaged log ends the start with its name and place, and is left out if that is asked for', async () => {
+  it('a damaged log prevents the start with its name and offset, and is skipped with skip-corrupt', async () => {
     let almanac = await start();
     await almanac.written('m,h=a v=1 1');
     await almanac.flush('m');
@@ -298,7 +298,7 @@ describe('what is damaged', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
-  it('a missing log file ends the start with the rows that are lost, and is passed over if that is asked for', async () => {
+  it('a missing log file prevents the start, naming the lost rows, and is ignored with skip-corrupt', async () => {
     for (let i = 1; i < 4; i++) {
       const almanac = await start();
       await almanac.written(`m,h=${i} v=${i} ${i}`);
@@ -321,7 +321,7 @@ describe('what is damaged', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
-  it('a damaged catalog ends the start with its path, wherever the damage is', async () => {
+  it('a damaged catalog prevents the start with its path, wherever the damage is', async () => {
     await fill();
     const catalog = join(folder, 'metadata/almanac.db');
     const whole = readFileSync(catalog);
@@ -407,7 +407,7 @@ describe('what is damaged', function () {
       expect((await runAlmanac(['check', folder], inside)).code).to.equal(0);
     });
 
-    it('that is full or read-only ends a start with a clear text', async () => {
+    it('that is full or read-only prevents the start with a clear message', async () => {
       await fill(inside);
       const flags = ['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0'];
       const filler = join(disk.folder, 'filler');

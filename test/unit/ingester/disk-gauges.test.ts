@@ -6,8 +6,8 @@ import { exportDiskGauges } from '#services/ingester/disk-gauges';
 import { Metrics } from '#shared/telemetry/metrics';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('gauges of disks', () => {
-  it('tell of one disk while the other does not answer, of which they tell nothing', async () => {
+describe('disk gauges', () => {
+  it('are exported for one disk and removed for another that does not answer', async () => {
     const cleanUps: (() => void)[] = [];
     const [storeFolder, walFolder] = [0, 1].map(() => tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });

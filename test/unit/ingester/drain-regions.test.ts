@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { drainRegions } from '#services/ingester/drain-regions';
 import { ManualClock } from '#test/support/manual-clock';
 
-describe('giveAllAway', () => {
-  it('goes on while there are regions and takers', async () => {
+describe('drainRegions', () => {
+  it('continues while there are regions and nodes to take them', async () => {
     const rounds = [[1, 2], [3], []];
     const given: number[] = [];
     const membership = {

@@ -10,7 +10,7 @@ import { systemClock } from '#shared/clock/clock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('KeptIds', () => {
+describe('AppliedIdsFile', () => {
   let cleanUp: () => void = () => undefined;
   let folder = '';
   beforeEach(() => (folder = tempFolder((after) => (cleanUp = after))));
@@ -32,7 +32,7 @@ describe('KeptIds', () => {
     return Object.keys((JSON.parse(text) as { regions: object }).regions);
   }
 
-  it('tell a region that is opened, and hold nothing of it from then on', async () => {
+  it('adds its ids to a region that is opened, and keeps none of them afterwards', async () => {
     const kept = new AppliedIdsFile(folder, nodeFileSystem);
     for (const regionId of [1, 2]) kept.addLogged({ regionId, epoch: 1, batchId: batchId(7) });
     await kept.save([]);

@@ -4,8 +4,8 @@ import { DefinitionLookup } from '#services/ingester/region/definition-lookup';
 
 const all = [3n, 1n, 2n].map((tsid) => ({ tsid, tags: Uint8Array.of(Number(tsid)) }));
 
-describe('DefinitionsInTurn', () => {
-  it('finds definitions in their order, as often as they are asked for', () => {
+describe('DefinitionLookup', () => {
+  it('finds definitions in their order, repeatedly', () => {
     const definitions = new DefinitionLookup(all);
     for (let round = 0; round < 3; round++) for (const it of all) expect(definitions.find(it.tsid)).to.equal(it);
   });
@@ -23,7 +23,7 @@ describe('DefinitionsInTurn', () => {
     ]);
   });
 
-  it('finds none where there are none', () => {
+  it('finds none in an empty list', () => {
     expect(new DefinitionLookup([]).find(1n)).to.equal(undefined);
   });
 });

@@ -21,7 +21,7 @@ function newIds(): AppliedIds {
   return new AppliedIds({ clock: systemClock, windowMs: 0, onEarlyDiscard: () => undefined });
 }
 
-describe('what a log tells a backup', () => {
+describe('summary of a log for a backup', () => {
   const cleanUps: (() => unknown)[] = [];
 
   afterEach(async () => {
@@ -48,7 +48,7 @@ describe('what a log tells a backup', () => {
     return folder;
   }
 
-  it('is how far the rows of each region go, under its last epoch', async () => {
+  it('has the last row of each region, under its last epoch', async () => {
     const logs = [
       await log([FIRST, 1, 10n, 5, 1], [SECOND, 1, 100n, 1, 2], [FIRST, 1, 15n, 2, 3]),
       await log([SECOND, 2, 20n, 3, 4], [FIRST, 1, 2n, 1, 5]),
@@ -61,7 +61,7 @@ describe('what a log tells a backup', () => {
     );
   });
 
-  it('is which batches were applied whose rows are in segments, with those of the last seal', async () => {
+  it('has the ids of batches whose rows are in segments, with those of the last seal', async () => {
     const records: Logged[] = [
       [FIRST, 2, 10n, 5, 1],
       [FIRST, 2, 15n, 5, 2],

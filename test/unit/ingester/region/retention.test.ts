@@ -23,8 +23,8 @@ function manifestOf(regionId: number): RegionManifest {
   return { regionId, tableId: TABLE.tableId, ...BOUNDS, segments, seriesFiles: [] };
 }
 
-describe('expireSegments', () => {
-  it('goes on with other regions when one fails', async () => {
+describe('expireRegionSegments', () => {
+  it('continues with other regions when one fails', async () => {
     const clock = new ManualClock();
     const keys = { clock, windowMs: 0, onEarlyDiscard: () => undefined };
     const open = [1, 2, 3].map((regionId) => new Region(TABLE, manifestOf(regionId), 1n, keys));

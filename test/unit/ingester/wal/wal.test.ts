@@ -82,7 +82,7 @@ describe('Wal', () => {
     return wal.files[wal.files.length - 1].path;
   }
 
-  it('gives back what was appended, in order', async () => {
+  it('returns appended records in order', async () => {
     const wal = await Wal.open(options(), []);
     await append(wal, 10n, 3);
     await append(wal, 13n, 1, new Uint8Array(8));
@@ -115,7 +115,7 @@ describe('Wal', () => {
     await wal.close();
   });
 
-  it('resolves nothing before the sync has ended', async () => {
+  it('acknowledges nothing before the sync has ended', async () => {
     const held = new HeldFiles();
     const wal = await Wal.open(options({ fs: held.fileSystem }), []);
     held.hold();
@@ -128,7 +128,7 @@ describe('Wal', () => {
     await wal.close();
   });
 
-  it('refuses everything after a failed write, and says so once', async () => {
+  it('refuses everything after a failed write, and reports it once', async () => {
     const held = new HeldFiles();
     const broken: unknown[] = [];
     const wal = await Wal.open(options({ fs: held.fileSystem, onBroken: (error) => broken.push(error) }), []);
@@ -279,7 +279,7 @@ describe('Wal', () => {
     });
   });
 
-  it('begins a new file when one is full, and forgets the oldest', async () => {
+  it('starts a new file when one is full, and deletes the oldest', async () => {
     const wal = await Wal.open(options({ fileBytesMax: 300 }), []);
     for (let i = 0; i < 10; i++) await append(wal, BigInt(i));
     expect(wal.files.length).to.be.greaterThan(2);
@@ -291,7 +291,7 @@ describe('Wal', () => {
     expect(records.at(-1)?.sequenceFrom).to.equal(9n);
   });
 
-  it('goes on behind the files of an earlier life', async () => {
+  it('continues after the files of an earlier run', async () => {
     const first = await Wal.open(options(), []);
     await append(first, 0n);
     await first.close();
@@ -303,7 +303,7 @@ describe('Wal', () => {
     expect(records.map((record) => record.sequenceFrom)).to.deep.equal([0n, 1n]);
   });
 
-  it('syncs later in the modes that say so, and at close', async () => {
+  it('syncs later in the other modes, and at close', async () => {
     const held = new HeldFiles();
     const wal = await Wal.open(options({ fs: held.fileSystem, sync: 'none' }), []);
     const before = held.syncCount;
@@ -352,7 +352,7 @@ describe('Wal', () => {
       expect(records.map((record) => record.sequenceFrom)).to.deep.equal([0n, 1n]);
     });
 
-    it('refuses to start at damage in front of acknowledged records, naming file and place', async () => {
+    it('refuses to start at damage before acknowledged records, naming file and offset', async () => {
       const wal = await Wal.open(options(), []);
       for (let i = 0; i < 3; i++) await append(wal, BigInt(i));
       await wal.close();
@@ -367,7 +367,7 @@ describe('Wal', () => {
       expect(refusal?.message).to.include(fileOf(wal)).and.to.include('damaged at byte 8');
     });
 
-    it('leaves damaged records out if told so, and reads on', async () => {
+    it('skips damaged records with skip-corrupt, and continues', async () => {
       const wal = await Wal.open(options(), []);
       for (let i = 0; i < 3; i++) await append(wal, BigInt(i));
       await wal.close();
@@ -393,7 +393,7 @@ describe('Wal', () => {
     });
 
     for (const header of ['', 'ALM', '\0\0\0\0\0\0\0\0']) {
-      it(`removes a last file whose header was not written: ${JSON.stringify(header)}`, async () => {
+      it(`removes a last file without a whole header: ${JSON.stringify(header)}`, async () => {
         const wal = await Wal.open(options(), []);
         await append(wal, 0n);
         await wal.close();
@@ -406,7 +406,7 @@ describe('Wal', () => {
       });
     }
 
-    it('searches behind a torn record without reading it again and again', async () => {
+    it('searches after a torn record without reading it again and again', async () => {
       const wal = await Wal.open(options(), []);
       // Every place of it reads as the beginning of a record of 4 MB.
       const words = new Uint32Array(4 << 20).fill(4 << 20);
