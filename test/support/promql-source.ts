@@ -1,10 +1,10 @@
 import { runQuery, type PromAnswer } from '#services/querier/promql/index';
-import type { SeriesSource } from '#services/querier/promql/env';
+import type { SeriesSource } from '#services/querier/promql/runtime/env';
 import type { Histogram } from '#services/querier/promql/histogram/histogram';
 import { Labels, printLabels } from '#services/querier/series/labels';
-import { Limits, type LimitOptions } from '#services/querier/promql/limits';
+import { Limits, type LimitOptions } from '#services/querier/promql/runtime/limits';
 import { compileMatcher } from '#services/querier/series/matcher';
-import type { SampleSeries } from '#services/querier/promql/samples';
+import type { SampleSeries } from '#services/querier/promql/runtime/samples';
 import { systemClock } from '#shared/clock/clock';
 
 /** A sample of a test: a number, a histogram, the end of the series, or nothing. */

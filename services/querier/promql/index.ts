@@ -1,21 +1,21 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { Annotations } from './annotations.js';
-import { typeOf, unwrapped, type Expr } from './ast.js';
-import { SERIES_WORK, type Env, type SeriesSource } from './env.js';
-import { evaluate, evaluateSubquery } from './eval.js';
-import { extendedPoints, isExtended, loadExtended } from './extended.js';
+import { Annotations } from './runtime/annotations.js';
+import { typeOf, unwrapped, type Expr } from './syntax/ast.js';
+import { SERIES_WORK, type Env, type SeriesSource } from './runtime/env.js';
+import { evaluate, evaluateSubquery } from './eval/evaluate.js';
+import { extendedPoints, isExtended, loadExtended } from './functions/extended.js';
 import { SIGNATURES } from './functions/signatures.js';
 import { compareLabels } from '../series/labels.js';
-import type { Limits } from './limits.js';
-import { withoutDroppedNames, withoutDroppedSampleNames } from './merge-series.js';
-import { parseQuery, type Dialect } from './parse.js';
-import { resolveTimes } from './resolve-times.js';
-import type { SampleSeries, StepSeries } from './samples.js';
-import { fillWindows, loadRange, windowsAt, type Windows } from './select.js';
-import { Slabs } from './slabs.js';
-import { sortedInTurns } from './sort.js';
-import { statsSelectors } from './stats-only.js';
+import type { Limits } from './runtime/limits.js';
+import { withoutDroppedNames, withoutDroppedSampleNames } from './runtime/merge-series.js';
+import { parseQuery, type Dialect } from './syntax/parse.js';
+import { resolveTimes } from './syntax/resolve-times.js';
+import type { SampleSeries, StepSeries } from './runtime/samples.js';
+import { fillWindows, loadRange, windowsAt, type Windows } from './runtime/select.js';
+import { Slabs } from './runtime/slabs.js';
+import { sortedInTurns } from './runtime/sort.js';
+import { statsSelectors } from './runtime/stats-only.js';
 
 /** A query and the times at which it is asked. */
 export interface PromQuery {

@@ -23,7 +23,7 @@ import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
 import type { RowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/run/statement.js';
 import { TableNames } from '../sql/plan/table-names.js';
-import type { PromEngine } from '../sql/tql/engine.js';
+import type { PromEngine } from '../promql/engine.js';
 
 export interface SqlLimits {
   /** Longest time that a request may take, whatever deadline it brings. */

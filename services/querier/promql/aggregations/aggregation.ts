@@ -1,7 +1,7 @@
-import type { Aggregation } from '../ast.js';
-import type { Env } from '../env.js';
+import type { Aggregation } from '../syntax/ast.js';
+import type { Env } from '../runtime/env.js';
 import type { Labels } from '../../series/labels.js';
-import type { MutableSeries, StepSeries } from '../samples.js';
+import type { MutableSeries, StepSeries } from '../runtime/samples.js';
 
 /** The series that come together, and what is known of the whole. */
 export interface Group {

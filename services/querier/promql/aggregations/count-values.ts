@@ -1,10 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { newSeries, SERIES_WORK, type Env } from '../env.js';
+import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { printHistogram } from '../histogram/print.js';
 import type { Labels } from '../../series/labels.js';
-import { numberText } from '../print.js';
-import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
+import { numberText } from '../syntax/print.js';
+import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 import type { AggregationCall } from './aggregation.js';
 
 /** What it takes to print a histogram, as so many steps. */

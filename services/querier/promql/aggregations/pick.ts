@@ -1,10 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { SERIES_WORK } from '../env.js';
-import { hashLabels } from '../hash-labels.js';
-import { after, type Limits } from '../limits.js';
-import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../samples.js';
-import { sortedInTurns } from '../sort.js';
+import { SERIES_WORK } from '../runtime/env.js';
+import { hashLabels } from './hash-labels.js';
+import { after, type Limits } from '../runtime/limits.js';
+import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../runtime/samples.js';
+import { sortedInTurns } from '../runtime/sort.js';
 import type { AggregationCall, Group } from './aggregation.js';
 
 /** An aggregation that gives some of its series as they are. */

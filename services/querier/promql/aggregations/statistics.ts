@@ -1,5 +1,5 @@
-import { quantileOf } from '../quantile.js';
-import { FLOAT, HISTOGRAM, NONE, setFloat, type StepSeries } from '../samples.js';
+import { quantileOf } from '../runtime/quantile.js';
+import { FLOAT, HISTOGRAM, NONE, setFloat, type StepSeries } from '../runtime/samples.js';
 import type { AggregationCall, Group, GroupReducer } from './aggregation.js';
 
 /** Looks at the numbers of a group, series by series; histograms are left out, with an info. */

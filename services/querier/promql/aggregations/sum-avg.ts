@@ -1,8 +1,8 @@
-import { combineHistograms } from '../combine-histograms.js';
+import { combineHistograms } from '../runtime/combine-histograms.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { Mean } from '../mean.js';
-import { metricName } from '../metric-name.js';
-import { FLOAT, HISTOGRAM, histogramAt, NONE, setHistogram, type StepSeries } from '../samples.js';
+import { Mean } from '../common/mean.js';
+import { metricName } from '../runtime/metric-name.js';
+import { FLOAT, HISTOGRAM, histogramAt, NONE, setHistogram, type StepSeries } from '../runtime/samples.js';
 import type { GroupReducer } from './aggregation.js';
 
 /** `sum` and `avg`: numbers or histograms, not both. */

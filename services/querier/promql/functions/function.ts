@@ -1,8 +1,8 @@
-import type { Call, Expr } from '../ast.js';
-import { newSeries, type Env } from '../env.js';
-import { FLOAT, type MutableSeries, type SampleSeries, type StepSeries } from '../samples.js';
-import type { Windows } from '../select.js';
-import type { Value } from '../value.js';
+import type { Call, Expr } from '../syntax/ast.js';
+import { newSeries, type Env } from '../runtime/env.js';
+import { FLOAT, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
+import type { Windows } from '../runtime/select.js';
+import type { Value } from '../runtime/value.js';
 
 /** What a function over a range vector may need besides the samples. */
 export interface RangeContext {

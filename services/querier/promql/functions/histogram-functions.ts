@@ -1,16 +1,16 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Annotations } from '../annotations.js';
-import type { Expr } from '../ast.js';
-import { rfc3339 } from '../calendar.js';
-import { newSeries, SERIES_WORK, timeOf, type Env } from '../env.js';
+import type { Annotations } from '../runtime/annotations.js';
+import type { Expr } from '../syntax/ast.js';
+import { rfc3339 } from '../common/calendar.js';
+import { newSeries, SERIES_WORK, timeOf, type Env } from '../runtime/env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
 import { fraction, quantile } from '../histogram/quantile.js';
 import { METRIC_NAME, type Labels } from '../../series/labels.js';
-import { metricName } from '../metric-name.js';
-import { NeumaierSum } from '../neumaier.js';
-import { numberText } from '../print.js';
-import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
+import { metricName } from '../runtime/metric-name.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
+import { numberText } from '../syntax/print.js';
+import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../runtime/samples.js';
 import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
 import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
 

@@ -1,12 +1,12 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Env } from '../env.js';
+import type { Env } from '../runtime/env.js';
 import { compareLabels, METRIC_NAME, type Labels } from '../../series/labels.js';
 import { compileRegex, MATCH_WORK } from '../../series/matcher.js';
-import { mergedSeries } from '../merge-series.js';
-import { natural } from '../natural-order.js';
-import type { StepSeries } from '../samples.js';
-import { sortedInTurns } from '../sort.js';
+import { mergedSeries } from '../runtime/merge-series.js';
+import { natural } from './natural-order.js';
+import type { StepSeries } from '../runtime/samples.js';
+import { sortedInTurns } from '../runtime/sort.js';
 import { stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
 
 const LONE_SURROGATE = /[\ud800-\udfff]/u;

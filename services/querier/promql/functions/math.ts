@@ -1,6 +1,6 @@
-import { greater, smaller } from '../min-max.js';
-import { SERIES_WORK } from '../env.js';
-import type { StepSeries } from '../samples.js';
+import { greater, smaller } from './min-max.js';
+import { SERIES_WORK } from '../runtime/env.js';
+import type { StepSeries } from '../runtime/samples.js';
 import { ofFloats, type ValueFunction } from './function.js';
 
 const TAU = Math.PI;

@@ -1,17 +1,17 @@
-import { combineHistograms } from '../combine-histograms.js';
+import { combineHistograms } from '../runtime/combine-histograms.js';
 import { areEqual, isReset } from '../histogram/compare.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { after, type Limits } from '../limits.js';
-import { Mean } from '../mean.js';
-import { metricName } from '../metric-name.js';
-import { NeumaierSum } from '../neumaier.js';
-import { numberText } from '../print.js';
-import { quantileOf } from '../quantile.js';
-import { setFloat, type MutableSeries, type SampleSeries } from '../samples.js';
-import type { Windows } from '../select.js';
-import { isStartReset } from '../start-times.js';
-import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInTurns } from '../window.js';
-import { WindowExtremes, WindowSums } from '../window-sums.js';
+import { after, type Limits } from '../runtime/limits.js';
+import { Mean } from '../common/mean.js';
+import { metricName } from '../runtime/metric-name.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
+import { numberText } from '../syntax/print.js';
+import { quantileOf } from '../runtime/quantile.js';
+import { setFloat, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
+import type { Windows } from '../runtime/select.js';
+import { isStartReset } from '../runtime/start-times.js';
+import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInTurns } from './range-function.js';
+import { WindowExtremes, WindowSums } from '../runtime/window-sums.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** A function with a shorter way for series that have no histograms. */

@@ -1,13 +1,13 @@
-import { CounterResets, histogramResets } from '../counter-resets.js';
+import { CounterResets, histogramResets } from '../runtime/counter-resets.js';
 import { isReset } from '../histogram/compare.js';
 import { compacted, isCustom, reduced, scaled, type Histogram } from '../histogram/histogram.js';
 import { areCompatible, HistogramSum } from '../histogram/sum.js';
-import { after } from '../limits.js';
-import { metricName } from '../metric-name.js';
-import { FLOAT, setHistogram, type MutableSeries, type SampleSeries } from '../samples.js';
-import type { Windows } from '../select.js';
-import { isStartReset, overlapsPrevious, startWithin } from '../start-times.js';
-import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, windowsInTurns, type Window } from '../window.js';
+import { after } from '../runtime/limits.js';
+import { metricName } from '../runtime/metric-name.js';
+import { FLOAT, setHistogram, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
+import type { Windows } from '../runtime/select.js';
+import { isStartReset, overlapsPrevious, startWithin } from '../runtime/start-times.js';
+import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, windowsInTurns, type Window } from './range-function.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** What of a range is wanted. */

@@ -1,11 +1,11 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { NeumaierSum } from '../neumaier.js';
-import { timeOf } from '../env.js';
-import { after } from '../limits.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
+import { timeOf } from '../runtime/env.js';
+import { after } from '../runtime/limits.js';
 import type { RangeContext, RangeFunction } from './function.js';
-import type { SampleSeries } from '../samples.js';
-import { floatsIn, noteIgnored, perWindow, type Window } from '../window.js';
+import type { SampleSeries } from '../runtime/samples.js';
+import { floatsIn, noteIgnored, perWindow, type Window } from './range-function.js';
 
 /** The slope for each second, around the first sample. */
 export const deriv: RangeFunction = perWindow((window, context) => {

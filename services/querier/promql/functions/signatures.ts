@@ -1,4 +1,4 @@
-import type { FunctionSignature, ValueType } from '../ast.js';
+import type { FunctionSignature, ValueType } from '../syntax/ast.js';
 
 type Entry = readonly [names: string, args: string, variadic?: number, returns?: ValueType];
 

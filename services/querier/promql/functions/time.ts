@@ -1,7 +1,7 @@
-import { Dates, daysInMonth, type Calendar } from '../calendar.js';
-import { newSeries, timeOf } from '../env.js';
+import { Dates, daysInMonth, type Calendar } from '../common/calendar.js';
+import { newSeries, timeOf } from '../runtime/env.js';
 import { NO_LABELS } from '../../series/labels.js';
-import { setFloat } from '../samples.js';
+import { setFloat } from '../runtime/samples.js';
 import { mapFloats, vectorOf, type ValueFunction } from './function.js';
 
 /** A part of the date of each value, or of the time of evaluation if there is no argument. */

@@ -1,9 +1,9 @@
-import { absentLabels, absentSeries } from '../absent.js';
-import { newSeries, timeOf } from '../env.js';
+import { absentLabels, absentSeries } from './absent.js';
+import { newSeries, timeOf } from '../runtime/env.js';
 import { NO_LABELS } from '../../series/labels.js';
-import { presence } from '../matching.js';
-import { FLOAT, NONE, setFloat, type StepSeries } from '../samples.js';
-import { greater, smaller } from '../min-max.js';
+import { presence } from '../eval/matching.js';
+import { FLOAT, NONE, setFloat, type StepSeries } from '../runtime/samples.js';
+import { greater, smaller } from './min-max.js';
 import { scalarsOf, vectorOf, type ValueFunction } from './function.js';
 
 /** The number of the only series, step by step; NaN where there is none or more than one. */

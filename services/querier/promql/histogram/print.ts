@@ -1,4 +1,4 @@
-import { numberText } from '../print.js';
+import { numberText } from '../syntax/print.js';
 import { bucketsOf, type Histogram } from './histogram.js';
 
 /** The histogram as a label value tells it: `{count:10, sum:20, [-0.001,0.001]:2, (0.5,1]:4}`. */

@@ -1,4 +1,4 @@
-import { NeumaierSum } from '../neumaier.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
 import {
   coarserIndex,
   compacted,

@@ -1,7 +1,7 @@
 import type { PromQueryRequest } from '#shared/contracts/gen/querier';
 
 import type { PromAnswer } from '../../promql/index.js';
-import { hasSamples } from '../../promql/samples.js';
+import { hasSamples } from '../../promql/runtime/samples.js';
 import { cut, envelope, jsonArray, jsonArrayOfParts, TRUNCATED } from './envelope.js';
 import { floatHead, matrixElement, rangeElement, scalarJson, timeText, vectorElement, floatText } from './json.js';
 

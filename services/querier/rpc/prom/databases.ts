@@ -2,10 +2,10 @@ import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-import type { VectorSelector } from '../../promql/ast.js';
+import type { VectorSelector } from '../../promql/syntax/ast.js';
 import type { LabelMatcher } from '../../series/matcher.js';
-import type { SeriesSource } from '../../promql/env.js';
-import type { SampleSeries } from '../../promql/samples.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { DatabaseState } from '../../series/database-state.js';
 import type { DatabaseSamples, SampleSources, StoredSeries } from '../../samples/sample-source.js';
 import type { States } from './range-cache.js';

@@ -3,14 +3,14 @@ import type { Call } from '#shared/contracts/call';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import type { SeriesSource } from '../../promql/env.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
 import { DIALECT, runQuery, type PromAnswer, type PromQuery } from '../../promql/index.js';
-import { Limits } from '../../promql/limits.js';
-import { parseQuery, type Dialect } from '../../promql/parse.js';
-import { selectorsOf } from '../../promql/selectors.js';
-import { isStepwise, reachMs } from '../../promql/stepwise.js';
+import { Limits } from '../../promql/runtime/limits.js';
+import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
+import { isStepwise, reachMs } from '../../promql/syntax/time-dependence.js';
 import type { SampleSources } from '../../samples/sample-source.js';
-import type { PromEngine, PromOutcome, PromQuestion, PromSession } from '../../sql/tql/engine.js';
+import type { PromEngine, PromOutcome, PromQuestion, PromSession } from '../../promql/engine.js';
 import { Databases } from './databases.js';
 import { RangeCache, type States } from './range-cache.js';
 

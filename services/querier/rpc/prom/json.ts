@@ -1,7 +1,7 @@
-import { numberText } from '../../promql/print.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
+import { numberText } from '../../promql/syntax/print.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { Labels } from '../../series/labels.js';
-import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
+import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/runtime/samples.js';
 
 /**
  * Values in the JSON of Prometheus's HTTP API.

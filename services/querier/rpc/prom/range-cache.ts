@@ -4,7 +4,7 @@
  */
 import type { PromAnswer } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../series/labels.js';
-import type { KeptTexts, StepSeries } from '../../promql/samples.js';
+import type { KeptTexts, StepSeries } from '../../promql/runtime/samples.js';
 import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
 /** What the databases of a query had, by name. */

@@ -5,13 +5,13 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compareBytes, compareLabels, type Labels } from '../../series/labels.js';
-import { parseQuery, type Dialect } from '../../promql/parse.js';
+import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
 import type { DatabaseSamples, SeriesFacts, SeriesQuery } from '../../samples/sample-source.js';
 import { DATABASE_LABELS, type Databases } from './databases.js';
 import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
 import type { PromExtras } from './extras.js';
 import { floatText, labelsJson, timeText } from './json.js';
-import { selectorsOf } from '../../promql/selectors.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
 import { parseMatches } from './selectors.js';
 
 /** What the answers are made of. */

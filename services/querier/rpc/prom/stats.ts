@@ -2,8 +2,8 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
 import type { LabelMatcher } from '../../series/matcher.js';
-import type { SeriesSource } from '../../promql/env.js';
-import type { SampleSeries } from '../../promql/samples.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 import { timeText } from './json.js';
 
 /** The steps of a query. */

@@ -3,13 +3,13 @@ import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import { formatNamed } from '../../formats/registry.js';
-import { unwrapped, type Expr } from '../../promql/ast.js';
+import { unwrapped, type Expr } from '../../promql/syntax/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { PromAnswer } from '../../promql/index.js';
 import { compareBytes, METRIC_NAME, type Labels } from '../../series/labels.js';
-import { printExpr } from '../../promql/print.js';
-import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
+import { printExpr } from '../../promql/syntax/print.js';
+import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/runtime/samples.js';
 import { cut } from './envelope.js';
 
 const TEXT: ValueType = { name: 'String', kind: 'text' };

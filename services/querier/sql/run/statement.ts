@@ -16,7 +16,7 @@ import type { Cursor } from '../syntax/cursor.js';
 import type { Planner } from '../plan/plan.js';
 import type { Session } from './session.js';
 import type { TableNames } from '../plan/table-names.js';
-import type { PromEngine } from '../tql/engine.js';
+import type { PromEngine } from '../../promql/engine.js';
 
 /** Where INSERT and DELETE hand their rows to. */
 export interface RowSink {

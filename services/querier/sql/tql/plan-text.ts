@@ -1,8 +1,8 @@
-import type { Expr } from '../../promql/ast.js';
-import { durationText } from '../../promql/number-text.js';
-import { printExpr, selectorText } from '../../promql/print.js';
-import { selectorsOf } from '../../promql/selectors.js';
-import { exprTree } from '../../promql/tree.js';
+import type { Expr } from '../../promql/syntax/ast.js';
+import { durationText } from '../../promql/common/number-text.js';
+import { printExpr, selectorText } from '../../promql/syntax/print.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
+import { exprTree } from '../../promql/syntax/tree.js';
 import type { TableOutput } from '../run/table-output.js';
 import type { TqlTimes } from './parameters.js';
 import type { TqlText } from '../syntax/tql-text.js';

@@ -1,7 +1,7 @@
 import type { LabelMatcher } from '../../series/matcher.js';
-import { selectorText } from '../../promql/print.js';
-import type { SampleSeries } from '../../promql/samples.js';
-import type { PromOutcome, PromQuestion, PromSession } from './engine.js';
+import { selectorText } from '../../promql/syntax/print.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
+import type { PromOutcome, PromQuestion, PromSession } from '../../promql/engine.js';
 
 interface Read {
   readonly selector: string;

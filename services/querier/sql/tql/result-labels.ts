@@ -5,7 +5,7 @@ import {
   type Call,
   type Expr,
   type VectorSelector,
-} from '../../promql/ast.js';
+} from '../../promql/syntax/ast.js';
 
 /** The labels that series of a selector can have; undefined if there are no such series. */
 export type LabelsOfSelector = (selector: VectorSelector) => readonly string[];

@@ -3,9 +3,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS } from '#shared/schema/data-type';
 
 import { NO_LABELS, type Labels } from '../../series/labels.js';
-import { FLOAT, NONE, type StepSeries } from '../../promql/samples.js';
+import { FLOAT, NONE, type StepSeries } from '../../promql/runtime/samples.js';
 import type { OutputColumn } from '../../formats/format.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { TqlColumn } from './columns.js';
 
 /** Rows that are made at once. */

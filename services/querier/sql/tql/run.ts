@@ -1,11 +1,11 @@
-import { typeOf, type Expr } from '../../promql/ast.js';
+import { typeOf, type Expr } from '../../promql/syntax/ast.js';
 import { stepCount } from '../../promql/index.js';
-import { hasSamples, type StepSeries } from '../../promql/samples.js';
-import { parseQuery } from '../../promql/parse.js';
-import { printExpr } from '../../promql/print.js';
+import { hasSamples, type StepSeries } from '../../promql/runtime/samples.js';
+import { parseQuery } from '../../promql/syntax/parse.js';
+import { printExpr } from '../../promql/syntax/print.js';
 import type { StatementContext } from '../run/statement.js';
 import { scalarColumns, textColumns, vectorColumns } from './columns.js';
-import type { PromSession } from './engine.js';
+import type { PromSession } from '../../promql/engine.js';
 import { timesOf, type TqlTimes } from './parameters.js';
 import { scalarResult, vectorResult, type TqlResult } from './result.js';
 import type { TqlText } from '../syntax/tql-text.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { LimitOptions } from '#services/querier/promql/limits';
+import type { LimitOptions } from '#services/querier/promql/runtime/limits';
 import { ask, series, type AskedAt } from '#test/support/promql-source';
 
 const HOUR_OF_SECONDS = Array.from({ length: 3600 }, (_, i) => i);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { PromAnswer } from '#services/querier/promql/index';
 import { Labels } from '#services/querier/series/labels';
-import type { StepSeries } from '#services/querier/promql/samples';
+import type { StepSeries } from '#services/querier/promql/runtime/samples';
 import { ArrivalLog } from '#services/querier/series/arrival-log';
 import { RangeCache, type States } from '#services/querier/rpc/prom/range-cache';
 

@@ -1,0 +1,83 @@
+import type { VectorMatching } from '../syntax/ast.js';
+import { SERIES_WORK, type Env } from '../runtime/env.js';
+import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import { after, type Limits } from '../runtime/limits.js';
+import { NONE, type StepSeries } from '../runtime/samples.js';
+
+/** The labels that two series must have in common to be matched. */
+export function matchingLabels(matching: VectorMatching): (labels: Labels) => Labels {
+  if (matching.isOn) {
+    const names = new Set(matching.labels);
+    return (labels) => labels.only(names);
+  }
+  if (matching.labels.length === 0) return (labels) => labels.unnamed;
+  const names = new Set([...matching.labels, METRIC_NAME]);
+  return (labels) => labels.without(names);
+}
+
+/** Series with the same matching labels. */
+export interface MatchGroup {
+  readonly labels: Labels;
+  readonly lhs: StepSeries[];
+  readonly rhs: StepSeries[];
+}
+
+/** Groups the series of both sides by what they are matched on, in order of appearance. */
+export async function matchGroups(
+  lhs: readonly StepSeries[],
+  rhs: readonly StepSeries[],
+  signature: (labels: Labels) => Labels,
+  limits: Limits,
+): Promise<MatchGroup[]> {
+  const groups = new Map<string, MatchGroup>();
+  const groupOf = (series: StepSeries): MatchGroup => {
+    const labels = signature(series.labels);
+    let group = groups.get(labels.key);
+    if (group === undefined) {
+      group = { labels, lhs: [], rhs: [] };
+      groups.set(labels.key, group);
+    }
+    return group;
+  };
+  for (const series of lhs) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.yield();
+    groupOf(series).lhs.push(series);
+  }
+  for (const series of rhs) {
+    limits.spend(SERIES_WORK);
+    if (limits.isDue) await limits.yield();
+    groupOf(series).rhs.push(series);
+  }
+  return [...groups.values()];
+}
+
+/** 1 for each step at which one of the series has something. */
+export function presence(
+  series: readonly StepSeries[],
+  { steps, limits }: Pick<Env, 'steps' | 'limits'>,
+): Uint8Array | Promise<Uint8Array> {
+  const isPresent = new Uint8Array(steps);
+  const looked = limits.inTurns(
+    series.length,
+    (from, to) => {
+      for (let i = from; i < to; i++) {
+        const { kinds } = series[i];
+        for (let step = 0; step < steps; step++) if (kinds[step] !== NONE) isPresent[step] = 1;
+      }
+    },
+    1 + steps,
+  );
+  return after(looked, () => isPresent);
+}
+
+/** The series at the steps of the mask only; undefined if nothing is left. */
+export function masked(series: StepSeries, mask: Uint8Array, wanted: 0 | 1): StepSeries | undefined {
+  const kinds = series.kinds.slice();
+  let isEmpty = true;
+  for (let step = 0; step < kinds.length; step++) {
+    if (mask[step] !== wanted) kinds[step] = NONE;
+    if (kinds[step] !== NONE) isEmpty = false;
+  }
+  return isEmpty ? undefined : { ...series, kinds };
+}

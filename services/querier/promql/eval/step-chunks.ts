@@ -1,0 +1,115 @@
+/**
+ * Makes a value of very many steps piece by piece, so that others are served between the pieces. Queries from outside have
+ * few steps; subqueries may have millions.
+ */
+import { timeOf, type Env } from '../runtime/env.js';
+import { setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import type { Value } from '../runtime/value.js';
+
+/**
+ * What `run` makes of values, step by step: from all at once if there are few steps.
+ *
+ * @param run has at each step a value that follows from the arguments at that step alone.
+ */
+export async function inPieces<Args extends readonly (Value | undefined)[]>(
+  args: Args,
+  env: Env,
+  run: (args: Args, env: Env) => Value | Promise<Value>,
+): Promise<Value> {
+  const { limits, steps } = env;
+  const most = limits.stepsAtOnce;
+  if (steps <= most) return run(args, env);
+  const { held } = limits;
+  const joined = new Joined(env);
+  for (let from = 0; from < steps; from += most) {
+    if (limits.isDue) await limits.yield();
+    const to = Math.min(steps, from + most);
+    const part = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
+    joined.add(await run(part, { ...env, startMs: timeOf(env, from), steps: to - from }), from);
+    limits.spend(to - from);
+    // The piece itself is held no more.
+    limits.reset(held + joined.size);
+  }
+  return joined.value;
+}
+
+/** Steps `[from, to)` of a value; views of its arrays. */
+function stepsOf(value: Value, from: number, to: number): Value {
+  if (value.kind === 'string') return value;
+  if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.subarray(from, to) };
+  const series = value.series.map(({ labels, kinds, values, histograms, isNameDropped }): StepSeries => {
+    const floats = { labels, kinds: kinds.subarray(from, to), values: values.subarray(from, to), isNameDropped };
+    return histograms === undefined ? floats : { ...floats, histograms: histograms.slice(from, to) };
+  });
+  return { kind: 'vector', series };
+}
+
+/** Consecutive pieces as one value. */
+class Joined {
+  readonly #env: Env;
+  readonly #series = new Map<string, MutableSeries>();
+  /** The same: one that is new stands behind the one that it stood behind in its piece. */
+  readonly #order: MutableSeries[] = [];
+  #scalar: Float64Array | undefined;
+
+  constructor(env: Env) {
+    this.#env = env;
+  }
+
+  get value(): Value {
+    if (this.#scalar !== undefined) return { kind: 'scalar', values: this.#scalar };
+    return { kind: 'vector', series: this.#order };
+  }
+
+  /** How many samples it may hold. */
+  get size(): number {
+    return this.#order.length * this.#env.steps + (this.#scalar?.length ?? 0);
+  }
+
+  add(value: Value, from: number): void {
+    if (value.kind === 'scalar') {
+      this.#scalar ??= new Float64Array(this.#env.steps);
+      this.#scalar.set(value.values, from);
+    } else if (value.kind === 'vector') {
+      this.#addSeries(value.series, from);
+    }
+  }
+
+  #addSeries(all: readonly StepSeries[], from: number): void {
+    const seen = new Set<string>();
+    let place = 0;
+    for (const series of all) {
+      // Two series may have equal labels, of which one will lose its name.
+      let key = series.isNameDropped ? `${series.labels.key}-` : series.labels.key;
+      // Equal labels may be there twice, at different steps.
+      while (seen.has(key)) key += '+';
+      seen.add(key);
+      const target = this.#target(key, series, place);
+      place = (this.#order[place] === target ? place : this.#order.indexOf(target)) + 1;
+      copySteps(series, target, from);
+    }
+  }
+
+  #target(key: string, { labels, isNameDropped }: StepSeries, place: number): MutableSeries {
+    let target = this.#series.get(key);
+    if (target === undefined) {
+      const { steps, limits } = this.#env;
+      limits.add(steps);
+      target = { labels, kinds: new Uint8Array(steps), values: new Float64Array(steps), isNameDropped };
+      this.#series.set(key, target);
+      this.#order.splice(place, 0, target);
+    }
+    return target;
+  }
+}
+
+function copySteps({ kinds, values, histograms }: StepSeries, target: MutableSeries, from: number): void {
+  target.values.set(values, from);
+  if (histograms !== undefined) {
+    for (let step = 0; step < histograms.length; step++) {
+      const histogram = histograms[step];
+      if (histogram !== undefined) setHistogram(target, from + step, histogram);
+    }
+  }
+  target.kinds.set(kinds, from);
+}

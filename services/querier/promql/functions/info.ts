@@ -1,0 +1,199 @@
+import { RE2JS } from 're2js';
+
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Call, Expr, VectorSelector } from '../syntax/ast.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
+import { METRIC_NAME, printLabels, type Labels } from '../../series/labels.js';
+import { compileMatcher, matchesEmpty, PLAIN_WORK, type ValueTest } from '../../series/matcher.js';
+import {
+  hasSamples,
+  HISTOGRAM,
+  histogramAt,
+  NONE,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
+import { instantVector, instantSeconds, loadInstant } from '../runtime/select.js';
+
+/** Labels by which a series and its info series are matched. */
+const IDENTIFYING: ReadonlySet<string> = new Set(['instance', 'job']);
+const DEFAULT_INFO: LabelMatcher = { name: METRIC_NAME, op: '=', value: 'target_info' };
+const ANY_INFO: LabelMatcher = { name: METRIC_NAME, op: '=~', value: '.+_info' };
+
+/** An info series with the times of its samples. */
+interface InfoSeries {
+  readonly series: StepSeries;
+  /** Seconds, at each step. */
+  readonly times: Float64Array;
+  readonly name: string;
+}
+
+/**
+ * `info(v, selector)`: the series of a vector with labels of the info metrics that have the same identifying labels.
+ *
+ * @see https://prometheus.io/docs/prometheus/latest/querying/functions/#info
+ */
+export async function addInfo(expr: Call, vector: readonly StepSeries[], env: Env): Promise<StepSeries[]> {
+  const selector = expr.args.at(1);
+  const matchers = selector?.kind === 'vectorSelector' ? selector.matchers : [];
+  const names = nameMatchers(matchers);
+  const data = matchers.filter(({ name }) => name !== METRIC_NAME);
+  const tests = names.map(compileMatcher);
+  const plain = await without(vector, tests, env);
+  const isPlain = new Set(plain);
+  const infos = await infoSeries(expr, plain, [...names, ...data], env);
+  const results = new Map<string, MutableSeries>();
+  const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
+  const isOptional = data.every(matchesEmpty);
+  for (const series of vector) {
+    // An info series stays as it is; a plain one may have no info series at all.
+    const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
+    for (let step = 0; step < env.steps; step++) {
+      if (env.limits.isDue) await env.limits.yield();
+      if (series.kinds[step] === NONE) continue;
+      env.limits.spend(SERIES_WORK);
+      const labels =
+        matching === undefined ? series.labels : enriched(series.labels, matching, step, copied, isOptional);
+      if (labels === undefined) continue;
+      let result = results.get(labels.key);
+      if (result === undefined) {
+        result = newSeries(labels, env, series.isNameDropped);
+        results.set(labels.key, result);
+      }
+      if (result.kinds[step] !== NONE) {
+        throw new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
+      }
+      if (series.kinds[step] === HISTOGRAM) setHistogram(result, step, histogramAt(series, step));
+      else setFloat(result, step, series.values[step]);
+    }
+  }
+  return [...results.values()].filter(hasSamples);
+}
+
+/** The series whose names do not pass all tests. */
+async function without(
+  vector: readonly StepSeries[],
+  tests: readonly ValueTest[],
+  { limits }: Env,
+): Promise<StepSeries[]> {
+  const rest: StepSeries[] = [];
+  for (const series of vector) {
+    limits.spend(SERIES_WORK);
+    const name = series.labels.get(METRIC_NAME);
+    for (const test of tests) {
+      limits.spend(test.work ?? PLAIN_WORK);
+      if (limits.isDue) await limits.yield();
+      if (test(name)) continue;
+      rest.push(series);
+      break;
+    }
+  }
+  return rest;
+}
+
+function nameMatchers(matchers: readonly LabelMatcher[]): LabelMatcher[] {
+  const names = matchers.filter(({ name }) => name === METRIC_NAME);
+  if (names.length === 0) return [DEFAULT_INFO];
+  return names.every(({ op }) => op === '!=' || op === '!~') ? [...names, ANY_INFO] : names;
+}
+
+/** The info series that may belong to the vector, by their identifying labels. */
+async function infoSeries(
+  expr: Call,
+  vector: readonly StepSeries[],
+  matchers: readonly LabelMatcher[],
+  env: Env,
+): Promise<Map<string, InfoSeries[]>> {
+  const byKey = new Map<string, InfoSeries[]>();
+  const identifying = [...IDENTIFYING].flatMap((name): LabelMatcher[] => {
+    const values = new Set(vector.map(({ labels }) => labels.get(name)).filter((value) => value !== ''));
+    return values.size === 0 ? [] : [{ name, op: '=~', value: [...values].map((it) => RE2JS.quote(it)).join('|') }];
+  });
+  if (identifying.length === 0) return byKey;
+  const like = firstSelector(expr.args[0]);
+  const selector: VectorSelector = {
+    ...{ kind: 'vectorSelector', name: '', matchers: [...matchers, ...identifying], start: expr.start, end: expr.end },
+    ...{ offsetMs: like?.offsetMs ?? 0, offsetExpr: undefined, atMs: like?.atMs, startOrEnd: undefined },
+    ...{ isAnchored: false, isSmoothed: false },
+  };
+  const samples = await loadInstant(selector, env);
+  const times = await instantSeconds(samples, selector, env, (one) => one.times);
+  for (const [i, series] of (await instantVector(samples, selector, env)).entries()) {
+    env.limits.spend(SERIES_WORK);
+    if (env.limits.isDue) await env.limits.yield();
+    if (series.kinds.includes(HISTOGRAM)) {
+      const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
+      throw new AlmanacError('execute_query', text);
+    }
+    const { key } = series.labels.only(IDENTIFYING);
+    const others = byKey.get(key);
+    const info = { series, times: times[i].values, name: series.labels.get(METRIC_NAME) };
+    if (others === undefined) byKey.set(key, [info]);
+    else others.push(info);
+  }
+  return byKey;
+}
+
+function firstSelector(expr: Expr): VectorSelector | undefined {
+  switch (expr.kind) {
+    case 'number':
+    case 'string':
+      return undefined;
+    case 'vectorSelector':
+      return expr;
+    case 'matrixSelector':
+      return expr.selector;
+    case 'paren':
+    case 'unary':
+    case 'aggregation':
+    case 'subquery':
+      return firstSelector(expr.expr);
+    case 'binary':
+      return firstSelector(expr.lhs) ?? firstSelector(expr.rhs);
+    case 'call':
+      return expr.args.reduce<VectorSelector | undefined>((found, arg) => found ?? firstSelector(arg), undefined);
+  }
+}
+
+/** The labels with those of the info series at a step; undefined if a label that has to be there is not. */
+function enriched(
+  labels: Labels,
+  infos: readonly InfoSeries[],
+  step: number,
+  copied: ReadonlySet<string> | undefined,
+  isOptional: boolean,
+): Labels | undefined {
+  const newest = newestByName(infos, step);
+  if (newest.size === 0) return isOptional ? labels : undefined;
+  const added = new Map<string, string>();
+  for (const { series } of newest.values()) {
+    for (const [name, value] of series.labels.pairs()) {
+      if (name === METRIC_NAME || IDENTIFYING.has(name) || copied?.has(name) === false) continue;
+      if (labels.get(name) !== '') continue;
+      if ((added.get(name) ?? value) !== value) throw new AlmanacError('execute_query', `conflicting label: ${name}`);
+      added.set(name, value);
+    }
+  }
+  let result = labels;
+  for (const [name, value] of added) result = result.with(name, value);
+  return result;
+}
+
+function newestByName(infos: readonly InfoSeries[], step: number): Map<string, InfoSeries> {
+  const newest = new Map<string, InfoSeries>();
+  for (const info of infos) {
+    if (info.series.kinds[step] === NONE) continue;
+    const before = newest.get(info.name);
+    if (before?.times[step] === info.times[step]) {
+      const at = ` @ ${info.times[step] * 1000}`;
+      const both = `existing ${printLabels(before.series.labels)}${at}, new ${printLabels(info.series.labels)}${at}`;
+      throw new AlmanacError('execute_query', `found duplicate series for info metric: ${both}`);
+    }
+    if (before === undefined || before.times[step] < info.times[step]) newest.set(info.name, info);
+  }
+  return newest;
+}

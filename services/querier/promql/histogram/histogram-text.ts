@@ -1,0 +1,21 @@
+import { numberText } from '../syntax/print.js';
+import { bucketsOf, type Bucket, type Histogram } from './histogram.js';
+
+/** A histogram as Prometheus's HTTP API shows it. */
+export function histogramJson(histogram: Histogram): string {
+  const buckets = bucketsOf(histogram).map(
+    (bucket) => `[${boundsRule(bucket)},${[bucket.lower, bucket.upper, bucket.count].map(quotedNumber).join(',')}]`,
+  );
+  const head = `{"count":${quotedNumber(histogram.count)},"sum":${quotedNumber(histogram.sum)}`;
+  return buckets.length === 0 ? `${head}}` : `${head},"buckets":[${buckets.join(',')}]}`;
+}
+
+/** Which bounds belong to the bucket: 0 the right one, 1 the left one, 2 none, 3 both. */
+function boundsRule({ lowerInclusive, upperInclusive }: Bucket): number {
+  if (lowerInclusive) return upperInclusive ? 3 : 1;
+  return upperInclusive ? 0 : 2;
+}
+
+function quotedNumber(value: number): string {
+  return `"${numberText(value)}"`;
+}

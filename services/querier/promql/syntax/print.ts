@@ -1,0 +1,203 @@
+import type {
+  Aggregation,
+  BinaryExpr,
+  Call,
+  DurationExpr,
+  DurationNode,
+  Expr,
+  TimeShift,
+  VectorSelector,
+} from './ast.js';
+import { durationText } from '../common/number-text.js';
+
+/** Longest line, in bytes, before an expression is split. */
+const LINE_MAX = 100;
+const LABEL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const METRIC_NAME = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
+
+/** The expression on one line. */
+export function printExpr(expr: Expr): string {
+  switch (expr.kind) {
+    case 'number':
+      return expr.isDuration ? durationText(Math.round(expr.value * 1000)) : numberText(expr.value);
+    case 'string':
+      return quoted(expr.value);
+    case 'paren':
+      return `(${printExpr(expr.expr)})`;
+    case 'unary':
+      return `${expr.op}${printExpr(expr.expr)}`;
+    case 'binary':
+      return `${printExpr(expr.lhs)} ${operatorText(expr)} ${printExpr(expr.rhs)}`;
+    case 'call':
+      return `${expr.func.name}(${expr.args.map(printExpr).join(', ')})`;
+    case 'aggregation':
+      return `${aggregationHead(expr)}(${children(expr).map(printExpr).join(', ')})`;
+    case 'vectorSelector':
+      return `${selectorText(expr)}${atText(expr)}${extendedText(expr)}${offsetText(expr)}`;
+    case 'matrixSelector': {
+      const { selector } = expr;
+      const range = durationNode(expr.rangeMs, expr.rangeExpr);
+      return `${selectorText(selector)}[${range}]${extendedText(selector)}${atText(selector)}${offsetText(selector)}`;
+    }
+    case 'subquery':
+      return `${printExpr(expr.expr)}${subquerySuffix(expr)}`;
+  }
+}
+
+/**
+ * The expression as `format_query` gives it: what does not fit into 100 bytes is split, from the outside in.
+ *
+ * @see https://prometheus.io/docs/prometheus/latest/querying/api/#formatting-query-expressions
+ */
+export function prettyExpr(expr: Expr, level = 0): string {
+  const indent = '  '.repeat(level);
+  const line = `${indent}${printExpr(expr)}`;
+  if (Buffer.byteLength(line.trimStart()) <= LINE_MAX) return line;
+  switch (expr.kind) {
+    case 'binary': {
+      const operator = `${'  '.repeat(level)}${operatorText(expr)}`;
+      return `${prettyExpr(expr.lhs, level + 1)}\n${operator}\n${prettyExpr(expr.rhs, level + 1)}`;
+    }
+    case 'aggregation':
+      return block(`${indent}${aggregationHead(expr)}(`, children(expr), `${indent})`, level);
+    case 'call':
+      return prettyCall(expr, indent, level);
+    case 'paren':
+      return `${indent}(\n${prettyExpr(expr.expr, level + 1)}\n${indent})`;
+    case 'unary':
+      return `${indent}${expr.op}${prettyExpr(expr.expr, level).trimStart()}`;
+    case 'subquery':
+      return `${prettyExpr(expr.expr, level)}${subquerySuffix(expr)}`;
+    case 'number':
+    case 'string':
+    case 'vectorSelector':
+    case 'matrixSelector':
+      return line;
+  }
+}
+
+function prettyCall({ func, args }: Call, indent: string, level: number): string {
+  return args.length === 0 ? `${indent}${func.name}()` : block(`${indent}${func.name}(`, args, `${indent})`, level);
+}
+
+function block(head: string, parts: readonly Expr[], tail: string, level: number): string {
+  return `${head}\n${parts.map((part) => prettyExpr(part, level + 1)).join(',\n')}\n${tail}`;
+}
+
+function children({ param, expr }: Aggregation): readonly Expr[] {
+  return param === undefined ? [expr] : [param, expr];
+}
+
+function aggregationHead({ op, grouping, isWithout }: Aggregation): string {
+  if (isWithout) return `${op} without (${labelList(grouping)}) `;
+  return grouping.length > 0 ? `${op} by (${labelList(grouping)}) ` : op;
+}
+
+function operatorText({ op, isBool, matching }: BinaryExpr): string {
+  const parts: string[] = [op];
+  if (isBool) parts.push('bool');
+  const { card, labels, isOn, include, fillLeft, fillRight } = matching;
+  const isGrouped = card === 'many-to-one' || card === 'one-to-many';
+  if (labels.length > 0 || isOn || isGrouped) parts.push(`${isOn ? 'on' : 'ignoring'} (${labelList(labels)})`);
+  if (isGrouped) parts.push(`${card === 'many-to-one' ? 'group_left' : 'group_right'} (${labelList(include)})`);
+  if (fillLeft !== undefined && fillLeft === fillRight) {
+    parts.push(`fill (${numberText(fillLeft)})`);
+  } else {
+    if (fillLeft !== undefined) parts.push(`fill_left (${numberText(fillLeft)})`);
+    if (fillRight !== undefined) parts.push(`fill_right (${numberText(fillRight)})`);
+  }
+  return parts.join(' ');
+}
+
+function labelList(names: readonly string[]): string {
+  return names.map((name) => (LABEL_NAME.test(name) ? name : quoted(name))).join(', ');
+}
+
+/** The name and matchers of a selector. */
+export function selectorText({ name, matchers }: Pick<VectorSelector, 'name' | 'matchers'>): string {
+  const isPlain = name === '' || METRIC_NAME.test(name);
+  const texts = matchers
+    .filter((it) => !(it.name === '__name__' && it.value === name && name !== ''))
+    .map((it) => `${LABEL_NAME.test(it.name) ? it.name : quoted(it.name)}${it.op}${quoted(it.value)}`)
+    .sort();
+  if (!isPlain) texts.unshift(quoted(name));
+  const front = isPlain ? name : '';
+  return texts.length === 0 && front !== '' ? front : `${front}{${texts.join(',')}}`;
+}
+
+function extendedText({ isAnchored, isSmoothed }: VectorSelector): string {
+  return `${isAnchored ? ' anchored' : ''}${isSmoothed ? ' smoothed' : ''}`;
+}
+
+function atText({ atMs, startOrEnd }: TimeShift): string {
+  if (startOrEnd !== undefined) return ` @ ${startOrEnd}()`;
+  return atMs === undefined ? '' : ` @ ${(atMs / 1000).toFixed(3)}`;
+}
+
+function offsetText({ offsetMs, offsetExpr }: TimeShift): string {
+  if (offsetExpr !== undefined) return ` offset ${durationExprText(offsetExpr)}`;
+  return offsetMs === 0 ? '' : ` offset ${durationText(offsetMs)}`;
+}
+
+function subquerySuffix(expr: Extract<Expr, { kind: 'subquery' }>): string {
+  const range = durationNode(expr.rangeMs, expr.rangeExpr);
+  const hasStep = expr.stepMs !== 0 || expr.stepExpr !== undefined;
+  return `[${range}:${hasStep ? durationNode(expr.stepMs, expr.stepExpr) : ''}]${atText(expr)}${offsetText(expr)}`;
+}
+
+function durationNode(ms: number, expr: DurationExpr | undefined): string {
+  return expr === undefined ? durationText(ms) : durationExprText(expr);
+}
+
+function durationExprText(node: DurationNode): string {
+  if (node.kind === 'number') {
+    return node.isDuration ? durationText(Math.round(node.value * 1000)) : numberText(node.value);
+  }
+  const { op, lhs, rhs } = node;
+  const left = lhs === undefined ? '' : durationExprText(lhs);
+  const right = rhs === undefined ? '' : durationExprText(rhs);
+  const text = durationOperation(op, left, right);
+  return node.isWrapped ? `(${text})` : text;
+}
+
+function durationOperation(op: DurationExpr['op'], left: string, right: string): string {
+  if (op === 'step' || op === 'range') return `${op}()`;
+  if (op === 'min_of' || op === 'max_of') return `${op}(${left}, ${right})`;
+  return left === '' ? `${op}${right}` : `${left} ${op} ${right}`;
+}
+
+/** A number without an exponent. */
+export function numberText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
+  const text = Object.is(value, -0) ? '-0' : String(value);
+  const parts = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
+  if (parts === null) return text;
+  const [, sign, whole, fraction = '', exponent] = parts;
+  const shift = Number(exponent);
+  if (shift >= 0) return `${sign}${whole}${fraction.padEnd(shift, '0')}`;
+  return `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}`;
+}
+
+/** A string in double quotes, with Go's escapes. */
+export function quoted(text: string): string {
+  let escaped = '';
+  for (const char of text) escaped += ESCAPES[char] ?? (char < ' ' || char === '\u007f' ? hexEscape(char) : char);
+  return `"${escaped}"`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+};
+
+function hexEscape(char: string): string {
+  return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
+}
