@@ -4,11 +4,11 @@ import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { LabelMatcher } from '../series/matcher.js';
 import type { SeriesSource } from './runtime/env.js';
-import type { PromAnswer } from './index.js';
+import type { PromResult } from './index.js';
 import type { Dialect } from './syntax/parse.js';
 
 /** A query and its steps; `stepMs` is 0 for an instant. */
-export interface PromQuestion {
+export interface PromRequest {
   readonly query: string;
   readonly startMs: number;
   readonly endMs: number;
@@ -18,8 +18,8 @@ export interface PromQuestion {
 }
 
 /** What a question was answered with. */
-export interface PromOutcome {
-  readonly answer: PromAnswer;
+export interface PromEvaluation {
+  readonly answer: PromResult;
   /** Most samples that were held at once. */
   readonly peakSamples: number;
 }
@@ -27,9 +27,9 @@ export interface PromOutcome {
 /** One statement's view of databases: all that it evaluates sees the same rows. Must be closed. */
 export interface PromSession extends SeriesSource {
   /** @param source what is read; the session itself if it is not given. */
-  evaluate(question: PromQuestion, source?: SeriesSource): Promise<PromOutcome>;
+  evaluate(question: PromRequest, source?: SeriesSource): Promise<PromEvaluation>;
   /** The database that matchers name. @throws `invalid_arguments` if they name none in particular. */
-  addressed(matchers: readonly LabelMatcher[]): { readonly database: string };
+  resolveDatabase(matchers: readonly LabelMatcher[]): { readonly database: string };
   close(): void;
 }
 

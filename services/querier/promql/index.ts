@@ -2,19 +2,18 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Annotations } from './runtime/annotations.js';
 import { typeOf, unwrapped, type Expr } from './syntax/ast.js';
-import { SERIES_WORK, type Env, type SeriesSource } from './runtime/env.js';
+import { SERIES_WORK, type Env, type SeriesSource, SlabAllocator } from './runtime/env.js';
 import { evaluate, evaluateSubquery } from './eval/evaluate.js';
 import { extendedPoints, isExtended, loadExtended } from './functions/extended.js';
 import { SIGNATURES } from './functions/signatures.js';
 import { compareLabels } from '../series/labels.js';
-import type { Limits } from './runtime/limits.js';
+import type { QueryLimits } from './runtime/limits.js';
 import { withoutDroppedNames, withoutDroppedSampleNames } from './runtime/merge-series.js';
 import { parseQuery, type Dialect } from './syntax/parse.js';
 import { resolveTimes } from './syntax/resolve-times.js';
 import type { SampleSeries, StepSeries } from './runtime/samples.js';
 import { fillWindows, loadRange, windowsAt, type Windows } from './runtime/select.js';
-import { Slabs } from './runtime/slabs.js';
-import { sortedInTurns } from './runtime/sort.js';
+import { sortedInSlices } from './runtime/sort.js';
 import { statsSelectors } from './runtime/stats-only.js';
 
 /** A query and the times at which it is asked. */
@@ -42,7 +41,7 @@ export type PromValue =
   /** By labels, with the times of the samples themselves. */
   | { readonly kind: 'matrix'; readonly series: readonly SampleSeries[] };
 
-export interface PromAnswer {
+export interface PromResult {
   readonly value: PromValue;
   /** How many steps there are, from `startMs` on. */
   readonly steps: number;
@@ -65,17 +64,17 @@ const TYPE_NAMES = { scalar: 'scalar', string: 'string', vector: 'instant vector
 export async function runQuery(
   asked: PromQuery,
   source: SeriesSource,
-  limits: Limits,
+  limits: QueryLimits,
   dialect: Dialect = DIALECT,
-): Promise<PromAnswer> {
+): Promise<PromResult> {
   const { query, startMs, endMs, stepMs, lookbackMs, defaultStepMs } = asked;
   const expr = resolveTimes(parseQuery(query, dialect), query, asked);
   const steps = stepsOf(asked, expr);
   const notes = new Annotations(query);
   const isInstant = stepMs === 0;
   const env: Env = {
-    ...{ startMs, stepMs, steps, lookbackMs, defaultStepMs, source, limits, notes, isInstant },
-    ...{ statsOnly: statsSelectors(expr), slabs: new Slabs() },
+    ...{ startMs, stepMs, steps, lookbackMs, defaultStepMs, source, limits, annotations: notes, isInstant },
+    ...{ statsOnly: statsSelectors(expr), slabs: new SlabAllocator() },
   };
   const value = await valueOf(expr, { ...env, startMs: isInstant ? endMs : startMs });
   return { value, steps, warnings: notes.warnings, infos: notes.infos };
@@ -104,12 +103,12 @@ export function stepCount(of: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' | '
 async function valueOf(expr: Expr, env: Env): Promise<PromValue> {
   if (typeOf(expr) === 'matrix') {
     const matrix = await withoutDroppedSampleNames(await matrixOf(expr, env), env.limits);
-    return { kind: 'matrix', series: await sortedInTurns(matrix, byLabels, env.limits) };
+    return { kind: 'matrix', series: await sortedInSlices(matrix, byLabels, env.limits) };
   }
   const value = await evaluate(expr, env);
   if (value.kind !== 'vector') return value;
   const series = await withoutDroppedNames(value.series, env.limits);
-  return { kind: 'vector', series: env.isInstant ? series : await sortedInTurns(series, byLabels, env.limits) };
+  return { kind: 'vector', series: env.isInstant ? series : await sortedInSlices(series, byLabels, env.limits) };
 }
 
 function byLabels(one: { readonly labels: SampleSeries['labels'] }, other: typeof one): number {

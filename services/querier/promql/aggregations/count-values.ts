@@ -1,10 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
-import { printHistogram } from '../histogram/print.js';
+import { printHistogram } from '../histogram/histogram-text.js';
 import type { Labels } from '../../series/labels.js';
 import { numberText } from '../syntax/print.js';
-import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import { histogramAt, HISTOGRAM_SAMPLE, NO_SAMPLE, setFloat, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 import type { AggregationCall } from './aggregation.js';
 
 /** What it takes to print a histogram, as so many steps. */
@@ -26,9 +26,9 @@ export async function countValues(
     const isNameDropped = dropped === undefined || (dropped.size > 0 && dropped.has(keyOf(one)));
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.yield();
-      const isHistogram = one.kinds[step] === HISTOGRAM;
+      const isHistogram = one.kinds[step] === HISTOGRAM_SAMPLE;
       env.limits.spend(isHistogram ? PRINT_WORK : 1);
-      if (one.kinds[step] === NONE) continue;
+      if (one.kinds[step] === NO_SAMPLE) continue;
       const value = isHistogram ? printHistogram(histogramAt(one, step)) : one.values[step];
       let result = byValue.get(value);
       if (result === undefined) {

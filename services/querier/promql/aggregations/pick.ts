@@ -1,11 +1,11 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { SERIES_WORK } from '../runtime/env.js';
-import { hashLabels } from './hash-labels.js';
-import { after, type Limits } from '../runtime/limits.js';
-import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../runtime/samples.js';
-import { sortedInTurns } from '../runtime/sort.js';
+import { after, type QueryLimits } from '../runtime/limits.js';
+import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
+import { sortedInSlices } from '../runtime/sort.js';
 import type { AggregationCall, Group } from './aggregation.js';
+import type { Labels } from '../../series/labels.js';
 
 /** An aggregation that gives some of its series as they are. */
 export type GroupPicker = (group: Group, call: AggregationCall) => Promise<StepSeries[]>;
@@ -42,7 +42,7 @@ export const limitRatio: GroupPicker = async (group, call) => {
     if (Number.isNaN(asked)) throw new AlmanacError('execute_query', 'Ratio value is NaN');
     const ratio = Math.max(-1, Math.min(1, asked));
     if (ratio !== asked) {
-      env.notes.warn(`ratio value should be between -1 and 1, got ${asked}, capping to ${ratio}`, at);
+      env.annotations.warn(`ratio value should be between -1 and 1, got ${asked}, capping to ${ratio}`, at);
     }
     return indexesAt(group.series, step).filter((i) => (ratio >= 0 ? shares[i] < ratio : shares[i] >= 1 + ratio));
   });
@@ -58,14 +58,14 @@ async function byRank(
   const { series } = group;
   const withHistograms = series.filter(({ histograms }) => histograms !== undefined);
   const picked = await kept(series, call, (step) => {
-    if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM)) {
-      env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr);
+    if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE)) {
+      env.annotations.info(`ignored histogram in ${expr.op} aggregation`, expr);
     }
     return firstRanked(series, step, { count: counts[step], compare }, env.limits);
   });
   if (env.steps > 1) return picked;
   // All are of one step, and equal ones are in the order in which they were.
-  return sortedInTurns(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.limits);
+  return sortedInSlices(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.limits);
 }
 
 /** How many are wanted, and in which order. */
@@ -82,7 +82,7 @@ function firstRanked(
   series: readonly StepSeries[],
   step: number,
   { count, compare }: Ranking,
-  limits: Limits,
+  limits: QueryLimits,
 ): readonly number[] | Promise<readonly number[]> {
   const ranked: number[] = [];
   if (count < 1) return ranked;
@@ -92,8 +92,8 @@ function firstRanked(
   if (Math.min(count, series.length) > INSERTED_MAX) {
     return rankedOfMany(series, step, { count, compare: order }, limits);
   }
-  const looked = limits.inTurns(series.length, (from, to) => {
-    for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT) insert(ranked, i, count, order);
+  const looked = limits.inSlices(series.length, (from, to) => {
+    for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT_SAMPLE) insert(ranked, i, count, order);
   });
   return after(looked, () => ranked);
 }
@@ -102,10 +102,10 @@ async function rankedOfMany(
   series: readonly StepSeries[],
   step: number,
   { count, compare }: Ranking,
-  limits: Limits,
+  limits: QueryLimits,
 ): Promise<readonly number[]> {
-  const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT);
-  return (await sortedInTurns(numbers, compare, limits)).slice(0, count);
+  const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT_SAMPLE);
+  return (await sortedInSlices(numbers, compare, limits)).slice(0, count);
 }
 
 /** Puts an item among those that are ranked, if it belongs there. */
@@ -136,7 +136,7 @@ function compareWithNan(a: number, b: number, compare: (a: number, b: number) =>
 
 function indexesAt(series: readonly StepSeries[], step: number): number[] {
   const present: number[] = [];
-  for (let i = 0; i < series.length; i++) if (series[i].kinds[step] !== NONE) present.push(i);
+  for (let i = 0; i < series.length; i++) if (series[i].kinds[step] !== NO_SAMPLE) present.push(i);
   return present;
 }
 
@@ -178,4 +178,31 @@ function countsOf({ env, param }: AggregationCall): Float64Array {
     counts[step] = Math.trunc(value);
   }
   return counts;
+}
+
+/**
+ * A number in [0, 1) that follows from the labels: their FNV-1a hash of 64 bits over 2^64, mixed so that names that differ
+ * in one character are far apart.
+ */
+export function hashLabels(labels: Labels): number {
+  const bytes = Buffer.from(labels.key);
+  let low = 0x84222325;
+  let high = 0xcbf29ce4;
+  for (const byte of bytes) {
+    low = (low ^ byte) >>> 0;
+    // Times 2^40 + 0x1b3, in two halves.
+    const product = low * 0x1b3;
+    const carry = Math.floor(product / 2 ** 32);
+    high = (Math.imul(high, 0x1b3) + carry + (low << 8)) >>> 0;
+    low = product >>> 0;
+  }
+  return mixed(high ^ mixed(low)) / 2 ** 32;
+}
+
+/** Murmur's finaliser of 32 bits. */
+function mixed(value: number): number {
+  let bits = value >>> 0;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
 }

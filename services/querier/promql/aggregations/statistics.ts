@@ -1,5 +1,5 @@
 import { quantileOf } from '../runtime/quantile.js';
-import { FLOAT, HISTOGRAM, NONE, setFloat, type StepSeries } from '../runtime/samples.js';
+import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, setFloat, type StepSeries } from '../runtime/samples.js';
 import type { AggregationCall, Group, GroupReducer } from './aggregation.js';
 
 /** Looks at the numbers of a group, series by series; histograms are left out, with an info. */
@@ -11,10 +11,10 @@ async function eachFloat(
   for (const { kinds, values, histograms } of series) {
     env.limits.spend(1 + kinds.length);
     if (env.limits.isDue) await env.limits.yield();
-    if (histograms !== undefined && kinds.includes(HISTOGRAM)) {
-      env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr.expr);
+    if (histograms !== undefined && kinds.includes(HISTOGRAM_SAMPLE)) {
+      env.annotations.info(`ignored histogram in ${expr.op} aggregation`, expr.expr);
     }
-    for (let step = 0; step < kinds.length; step++) if (kinds[step] === FLOAT) see(values[step], step, kinds);
+    for (let step = 0; step < kinds.length; step++) if (kinds[step] === FLOAT_SAMPLE) see(values[step], step, kinds);
   }
 }
 
@@ -24,8 +24,8 @@ function extreme(isMax: boolean): GroupReducer {
     const { kinds, values } = result;
     return eachFloat(group, call, (x, step) => {
       const best = values[step];
-      if (kinds[step] !== NONE && !(isMax ? x > best : x < best) && !Number.isNaN(best)) return;
-      kinds[step] = FLOAT;
+      if (kinds[step] !== NO_SAMPLE && !(isMax ? x > best : x < best) && !Number.isNaN(best)) return;
+      kinds[step] = FLOAT_SAMPLE;
       values[step] = x;
     });
   };
@@ -79,7 +79,7 @@ async function eachPresent(
   for (const { kinds } of series) {
     env.limits.spend(1 + kinds.length);
     if (env.limits.isDue) await env.limits.yield();
-    for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) see(step);
+    for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NO_SAMPLE) see(step);
   }
 }
 

@@ -1,8 +1,8 @@
 import { combineHistograms } from '../runtime/combine-histograms.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { Mean } from '../common/mean.js';
-import { metricName } from '../runtime/metric-name.js';
-import { FLOAT, HISTOGRAM, histogramAt, NONE, setHistogram, type StepSeries } from '../runtime/samples.js';
+import { Mean } from '../common/compensated-sum.js';
+import { metricName } from '../runtime/annotations.js';
+import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, histogramAt, NO_SAMPLE, setHistogram, type StepSeries } from '../runtime/samples.js';
 import type { GroupReducer } from './aggregation.js';
 
 /** `sum` and `avg`: numbers or histograms, not both. */
@@ -25,12 +25,12 @@ async function total(
     if (withHistograms.length > 0) env.limits.spend(withHistograms.length);
     const histograms = histogramsAt(withHistograms, step);
     if (sums.counts[step] > 0 && histograms.length > 0) {
-      env.notes.warn('encountered a mix of histograms and floats for aggregation', expr.expr);
+      env.annotations.warn('encountered a mix of histograms and floats for aggregation', expr.expr);
     } else if (sums.counts[step] > 0) {
-      result.kinds[step] = FLOAT;
+      result.kinds[step] = FLOAT_SAMPLE;
       result.values[step] = isMean ? (sums.mean(step) ?? meanAt(series, step)) : sums.sum(step);
     } else if (histograms.length > 0) {
-      const name = metricName(series.find(({ kinds }) => kinds[step] !== NONE)?.labels);
+      const name = metricName(series.find(({ kinds }) => kinds[step] !== NO_SAMPLE)?.labels);
       const combined = await combineHistograms(histograms, isMean, { env, at: expr.expr, name });
       if (combined !== undefined) setHistogram(result, step, combined);
     }
@@ -41,13 +41,13 @@ const NO_HISTOGRAMS: readonly Histogram[] = [];
 
 function histogramsAt(series: readonly StepSeries[], step: number): readonly Histogram[] {
   if (series.length === 0) return NO_HISTOGRAMS;
-  return series.filter(({ kinds }) => kinds[step] === HISTOGRAM).map((one) => histogramAt(one, step));
+  return series.filter(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE).map((one) => histogramAt(one, step));
 }
 
 /** The mean where the sum is too great for a number. */
 function meanAt(series: readonly StepSeries[], step: number): number {
   const mean = new Mean();
-  for (const { kinds, values } of series) if (kinds[step] === FLOAT) mean.add(values[step]);
+  for (const { kinds, values } of series) if (kinds[step] === FLOAT_SAMPLE) mean.add(values[step]);
   return mean.value;
 }
 
@@ -68,7 +68,7 @@ class Sums {
     const sums = this.#sums;
     const losses = this.#losses;
     for (let step = 0; step < kinds.length; step++) {
-      if (kinds[step] !== FLOAT) continue;
+      if (kinds[step] !== FLOAT_SAMPLE) continue;
       const x = values[step];
       const sum = sums[step];
       const total = sum + x;

@@ -44,7 +44,7 @@ export function durationMs(text: string): number | undefined {
 }
 
 /** A duration in the largest units that are exact, as Prometheus prints it: `1h30m`, `9d`, `1w`. */
-export function durationText(ms: number): string {
+export function promDurationText(ms: number): string {
   if (ms === 0) return '0s';
   let rest = Math.abs(ms);
   let text = ms < 0 ? '-' : '';

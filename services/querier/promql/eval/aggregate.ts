@@ -84,6 +84,6 @@ function warnOfQuantiles({ expr, env }: AggregationCall, quantiles: Float64Array
   for (const q of quantiles) {
     if ((q >= 0 && q <= 1) || Object.is(q, last)) continue;
     last = q;
-    env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, expr.param ?? expr);
+    env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, expr.param ?? expr);
   }
 }

@@ -2,12 +2,12 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { arithmeticOf, isArithmetic, keepsName } from '../syntax/operators.js';
 import type { BinaryExpr, VectorMatching } from '../syntax/ast.js';
-import { applySamples, putSample, sampleAt, type Sample } from './binary-samples.js';
+import { applySamples, putSample, sampleAt, type SampleValue } from './binary-samples.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { printLabels, type Labels } from '../../series/labels.js';
 import { after } from '../runtime/limits.js';
 import type { MatchGroup } from './matching.js';
-import { FLOAT, hasSamples, NONE, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import { FLOAT_SAMPLE, hasSamples, NO_SAMPLE, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 
 /** The series of a result, by their labels. */
 export class MatchResults {
@@ -43,8 +43,8 @@ export class MatchResults {
   }
 
   /** What the operator makes of two samples. @throws `execute_query` if there is something already. */
-  put(series: MutableSeries, step: number, lhs: Sample, rhs: Sample): void {
-    const sample = applySamples(this.#expr, lhs, rhs, lhs, this.#env.notes);
+  put(series: MutableSeries, step: number, lhs: SampleValue, rhs: SampleValue): void {
+    const sample = applySamples(this.#expr, lhs, rhs, lhs, this.#env.annotations);
     if (sample === undefined) return;
     checkFree(series, step);
     putSample(series, step, sample);
@@ -52,7 +52,7 @@ export class MatchResults {
 }
 
 function checkFree({ kinds }: StepSeries, step: number): void {
-  if (kinds[step] === NONE) return;
+  if (kinds[step] === NO_SAMPLE) return;
   throw new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
 }
 
@@ -101,12 +101,12 @@ export class GroupMatch {
     const { limits, steps: count } = this.#env;
     const partners = new Int32Array(count).fill(-1);
     const weight = SERIES_WORK + count;
-    const found = limits.inTurns(this.#one.length, (from, to) => this.#findPartners(partners, steps, from, to), weight);
+    const found = limits.inSlices(this.#one.length, (from, to) => this.#findPartners(partners, steps, from, to), weight);
     return after(found, () => {
       const matchSome = (from: number, to: number): void => {
         for (let i = from; i < to; i++) this.#match(this.#many[i], partners, fillOne, steps);
       };
-      return after(limits.inTurns(this.#many.length, matchSome, weight), () => {
+      return after(limits.inSlices(this.#many.length, matchSome, weight), () => {
         if (fillMany !== undefined) this.#fill(partners, fillMany);
       });
     });
@@ -118,7 +118,7 @@ export class GroupMatch {
     let pairedWith = -2;
     for (let step = 0; step < partners.length; step++) {
       const at = partners[step];
-      if (series.kinds[step] === NONE || steps?.[step] === 0 || (at < 0 && fillOne === undefined)) continue;
+      if (series.kinds[step] === NO_SAMPLE || steps?.[step] === 0 || (at < 0 && fillOne === undefined)) continue;
       this.#checkOnce(step);
       if (pair === undefined || at !== pairedWith) pair = this.#pair(series, at);
       pairedWith = at;
@@ -150,17 +150,17 @@ export class GroupMatch {
   }
 
   #putBoth(result: MutableSeries, step: number, many: StepSeries, one: StepSeries): void {
-    if (this.#operate === undefined || many.kinds[step] !== FLOAT || one.kinds[step] !== FLOAT) {
+    if (this.#operate === undefined || many.kinds[step] !== FLOAT_SAMPLE || one.kinds[step] !== FLOAT_SAMPLE) {
       this.#put(result, step, sampleAt(many, step), sampleAt(one, step));
       return;
     }
     checkFree(result, step);
     const [lhs, rhs] = this.#isSwapped ? [one, many] : [many, one];
-    result.kinds[step] = FLOAT;
+    result.kinds[step] = FLOAT_SAMPLE;
     result.values[step] = this.#operate(lhs.values[step], rhs.values[step]);
   }
 
-  #put(result: MutableSeries, step: number, many: Sample, one: Sample): void {
+  #put(result: MutableSeries, step: number, many: SampleValue, one: SampleValue): void {
     if (this.#isSwapped) this.#results.put(result, step, one, many);
     else this.#results.put(result, step, many, one);
   }
@@ -170,7 +170,7 @@ export class GroupMatch {
     for (let i = from; i < to; i++) {
       const { kinds } = this.#one[i];
       for (let step = 0; step < partners.length; step++) {
-        if (kinds[step] === NONE || steps?.[step] === 0) continue;
+        if (kinds[step] === NO_SAMPLE || steps?.[step] === 0) continue;
         if (partners[step] >= 0) throw this.#duplicate(this.#one[partners[step]], this.#one[i]);
         partners[step] = i;
       }

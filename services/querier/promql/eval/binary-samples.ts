@@ -1,22 +1,22 @@
 import type { Annotations } from '../runtime/annotations.js';
 import { arithmeticOf, compareNumbers, isComparison, isTrim } from '../syntax/operators.js';
 import type { BinaryExpr } from '../syntax/ast.js';
-import { areEqual } from '../histogram/compare.js';
+import { areEqualHistograms } from '../histogram/compare.js';
 import { compacted, divided, scaled, type Histogram } from '../histogram/histogram.js';
 import { areCompatible, HistogramSum } from '../histogram/sum.js';
 import { trimmed } from '../histogram/trim.js';
-import { HISTOGRAM, histogramAt, setFloat, setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import { HISTOGRAM_SAMPLE, histogramAt, setFloat, setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 
 /** A sample: a number or a histogram. */
-export type Sample = number | Histogram;
+export type SampleValue = number | Histogram;
 
 /** The sample of a step that has one. */
-export function sampleAt(series: StepSeries, step: number): Sample {
-  return series.kinds[step] === HISTOGRAM ? histogramAt(series, step) : series.values[step];
+export function sampleAt(series: StepSeries, step: number): SampleValue {
+  return series.kinds[step] === HISTOGRAM_SAMPLE ? histogramAt(series, step) : series.values[step];
 }
 
 /** Puts a sample, if there is one. */
-export function putSample(series: MutableSeries, step: number, sample: Sample | undefined): void {
+export function putSample(series: MutableSeries, step: number, sample: SampleValue | undefined): void {
   if (sample === undefined) return;
   if (typeof sample === 'number') setFloat(series, step, sample);
   else setHistogram(series, step, sample);
@@ -30,18 +30,18 @@ export function putSample(series: MutableSeries, step: number, sample: Sample | 
  */
 export function applySamples(
   expr: BinaryExpr,
-  lhs: Sample,
-  rhs: Sample,
-  kept: Sample,
+  lhs: SampleValue,
+  rhs: SampleValue,
+  kept: SampleValue,
   notes: Annotations,
-): Sample | undefined {
+): SampleValue | undefined {
   if (typeof lhs === 'number') {
     return typeof rhs === 'number' ? applyFloats(expr, lhs, rhs, kept, notes) : applyToHistogram(expr, lhs, rhs, notes);
   }
   return typeof rhs === 'number' ? applyByNumber(expr, lhs, rhs, notes) : applyHistograms(expr, lhs, rhs, notes);
 }
 
-function applyFloats(expr: BinaryExpr, lhs: number, rhs: number, kept: Sample, notes: Annotations): Sample | undefined {
+function applyFloats(expr: BinaryExpr, lhs: number, rhs: number, kept: SampleValue, notes: Annotations): SampleValue | undefined {
   const { op, isBool } = expr;
   if (isTrim(op)) return incompatible(expr, lhs, rhs, notes);
   if (!isComparison(op)) return arithmeticOf(op)(lhs, rhs);
@@ -50,11 +50,11 @@ function applyFloats(expr: BinaryExpr, lhs: number, rhs: number, kept: Sample, n
   return holds ? kept : undefined;
 }
 
-function applyToHistogram(expr: BinaryExpr, lhs: number, rhs: Histogram, notes: Annotations): Sample | undefined {
+function applyToHistogram(expr: BinaryExpr, lhs: number, rhs: Histogram, notes: Annotations): SampleValue | undefined {
   return expr.op === '*' ? compacted(scaled(rhs, lhs)) : incompatible(expr, lhs, rhs, notes);
 }
 
-function applyByNumber(expr: BinaryExpr, lhs: Histogram, rhs: number, notes: Annotations): Sample | undefined {
+function applyByNumber(expr: BinaryExpr, lhs: Histogram, rhs: number, notes: Annotations): SampleValue | undefined {
   switch (expr.op) {
     case '*':
       return compacted(scaled(lhs, rhs));
@@ -68,11 +68,11 @@ function applyByNumber(expr: BinaryExpr, lhs: Histogram, rhs: number, notes: Ann
   }
 }
 
-function applyHistograms(expr: BinaryExpr, lhs: Histogram, rhs: Histogram, notes: Annotations): Sample | undefined {
+function applyHistograms(expr: BinaryExpr, lhs: Histogram, rhs: Histogram, notes: Annotations): SampleValue | undefined {
   const { op, isBool } = expr;
   if (op === '+' || op === '-') return sumOf(expr, lhs, rhs, notes);
   if (op !== '==' && op !== '!=') return incompatible(expr, lhs, rhs, notes);
-  const holds = areEqual(lhs, rhs) === (op === '==');
+  const holds = areEqualHistograms(lhs, rhs) === (op === '==');
   if (isBool) return holds ? 1 : 0;
   return holds ? lhs : undefined;
 }
@@ -94,8 +94,8 @@ function sumOf(expr: BinaryExpr, lhs: Histogram, rhs: Histogram, notes: Annotati
   return op === '+' ? total.result() : { ...total.result(), hint: 'gauge' };
 }
 
-function incompatible({ op, lhs: operand }: BinaryExpr, lhs: Sample, rhs: Sample, notes: Annotations): undefined {
-  const kind = (sample: Sample): string => (typeof sample === 'number' ? 'float' : 'histogram');
+function incompatible({ op, lhs: operand }: BinaryExpr, lhs: SampleValue, rhs: SampleValue, notes: Annotations): undefined {
+  const kind = (sample: SampleValue): string => (typeof sample === 'number' ? 'float' : 'histogram');
   const text = `incompatible sample types encountered for binary operator "${op}": ${kind(lhs)} ${op} ${kind(rhs)}`;
   notes.info(text, operand);
   return undefined;

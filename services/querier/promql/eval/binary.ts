@@ -4,7 +4,7 @@ import { applySamples, putSample, sampleAt } from './binary-samples.js';
 import { GroupMatch, MatchResults } from './binary-match.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { masked, matchGroups, matchingLabels, presence, type MatchGroup } from './matching.js';
-import { FLOAT, hasSamples, NONE, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import { FLOAT_SAMPLE, hasSamples, NO_SAMPLE, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 
 /** Two scalars, step by step. */
 export function scalarBinary({ op }: BinaryExpr, lhs: Float64Array, rhs: Float64Array): Float64Array {
@@ -42,19 +42,19 @@ function applyFloats(
 ): void {
   const operate = arithmeticOf(op);
   for (let step = 0; step < scalar.length; step++) {
-    if (series.kinds[step] === NONE) continue;
+    if (series.kinds[step] === NO_SAMPLE) continue;
     const value = series.values[step];
-    result.kinds[step] = FLOAT;
+    result.kinds[step] = FLOAT_SAMPLE;
     result.values[step] = isSwapped ? operate(scalar[step], value) : operate(value, scalar[step]);
   }
 }
 
 function applyEach(...[expr, series, scalar, isSwapped, result, env]: [...Parameters<typeof applyFloats>, Env]): void {
   for (let step = 0; step < env.steps; step++) {
-    if (series.kinds[step] === NONE) continue;
+    if (series.kinds[step] === NO_SAMPLE) continue;
     const sample = sampleAt(series, step);
     const [lhs, rhs] = isSwapped ? [scalar[step], sample] : [sample, scalar[step]];
-    putSample(result, step, applySamples(expr, lhs, rhs, sample, env.notes));
+    putSample(result, step, applySamples(expr, lhs, rhs, sample, env.annotations));
   }
 }
 

@@ -1,48 +1,20 @@
 import { invariant, InvariantError } from '#shared/errors/invariant';
 
 import { aggregate } from './aggregate.js';
-import {
-  unwrapped,
-  type Aggregation,
-  type BinaryExpr,
-  type Call,
-  type Expr,
-  type Subquery,
-  type VectorSelector,
-} from '../syntax/ast.js';
+import { unwrapped, type Aggregation, type BinaryExpr, type FunctionCall, type Expr, type Subquery, type VectorSelector } from '../syntax/ast.js';
 import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
-import { firstStep, newSeries, SERIES_WORK, timeOf, type Env } from '../runtime/env.js';
+import { firstStep, newSeries, SERIES_WORK, stepTimeMs, type Env, type Value } from '../runtime/env.js';
 import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInstant } from '../functions/extended.js';
 import { scalarsOf, stringOf, vectorOf, type RangeContext, type RangeFunction } from '../functions/function.js';
 import { FUNCTIONS } from '../functions/registry.js';
 import { absentLabels, absentSeries } from '../functions/absent.js';
-import { mapCounts, type Histogram } from '../histogram/histogram.js';
-import { sampleSize } from '../histogram/size.js';
+import { mapCounts, type Histogram, sampleSize } from '../histogram/histogram.js';
 import { addInfo } from '../functions/info.js';
-import { isStepInvariant } from '../syntax/invariant-steps.js';
+import { isStepInvariant } from '../syntax/time-dependence.js';
 import { NO_LABELS } from '../../series/labels.js';
-import { inPieces } from './step-chunks.js';
-import {
-  hasSamples,
-  HISTOGRAM,
-  histogramAt,
-  NONE,
-  setFloat,
-  setHistogram,
-  type SampleSeries,
-  type StepSeries,
-} from '../runtime/samples.js';
-import {
-  fillWindows,
-  instantSeconds,
-  instantVector,
-  loadInstant,
-  loadRange,
-  referenceMs,
-  windowsAt,
-  type Windows,
-} from '../runtime/select.js';
-import type { Value } from '../runtime/value.js';
+import { inStepChunks } from './step-chunks.js';
+import { hasSamples, HISTOGRAM_SAMPLE, histogramAt, NO_SAMPLE, setFloat, setHistogram, type SampleSeries, type StepSeries } from '../runtime/samples.js';
+import { fillWindows, instantSeconds, instantVector, loadInstant, loadRange, referenceMs, windowsAt, type Windows } from '../runtime/select.js';
 
 /** Evaluates an expression at all steps at once. @throws `execute_query` with Prometheus's text. */
 export async function evaluate(expr: Expr, env: Env): Promise<Value> {
@@ -65,7 +37,7 @@ async function sizeOf(value: Value, { limits }: Env): Promise<number> {
   for (const { kinds, histograms } of value.series) {
     size += kinds.length;
     if (histograms === undefined) continue;
-    await limits.inTurns(histograms.length, (from, to) => {
+    await limits.inSlices(histograms.length, (from, to) => {
       for (let i = from; i < to; i++) {
         const histogram = histograms[i];
         if (histogram !== undefined) size += sampleSize(histogram);
@@ -87,7 +59,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
       return evaluate(expr.expr, env);
     case 'unary':
       if (expr.op === '+') return evaluate(expr.expr, env);
-      return inPieces([await evaluate(expr.expr, env)], env, ([value], part) => negated(value, part));
+      return inStepChunks([await evaluate(expr.expr, env)], env, ([value], part) => negated(value, part));
     case 'binary':
       return evaluateBinary(expr, env);
     case 'aggregation':
@@ -107,7 +79,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
 async function evaluateBinary(expr: BinaryExpr, env: Env): Promise<Value> {
   const lhs = await evaluate(expr.lhs, env);
   const rhs = await evaluate(expr.rhs, env);
-  return inPieces([lhs, rhs] as const, env, (operands, part) => binaryOf(expr, operands, part));
+  return inStepChunks([lhs, rhs] as const, env, (operands, part) => binaryOf(expr, operands, part));
 }
 
 async function binaryOf(expr: BinaryExpr, [lhs, rhs]: readonly [Value, Value], env: Env): Promise<Value> {
@@ -126,14 +98,14 @@ async function binaryOf(expr: BinaryExpr, [lhs, rhs]: readonly [Value, Value], e
 async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> {
   const param = expr.param === undefined ? undefined : await evaluate(expr.param, env);
   const value = await evaluate(expr.expr, env);
-  return inPieces([value, param] as const, env, async ([vector, partParam], part) => {
+  return inStepChunks([value, param] as const, env, async ([vector, partParam], part) => {
     const params = partParam?.kind === 'scalar' ? partParam.values : undefined;
     const call = { expr, env: part, param: params };
     return { kind: 'vector', series: await aggregate(vectorOf(vector), call, stringOf(partParam)) };
   });
 }
 
-async function evaluateCall(expr: Call, env: Env): Promise<Value> {
+async function evaluateCall(expr: FunctionCall, env: Env): Promise<Value> {
   const { name } = expr.func;
   switch (name) {
     case 'absent_over_time':
@@ -152,7 +124,7 @@ async function evaluateCall(expr: Call, env: Env): Promise<Value> {
   const args: Value[] = [];
   for (const arg of expr.args) args.push(await evaluate(arg, env));
   if (found.isWhole === true) return found.run({ expr, env, args });
-  return inPieces(args, env, (partArgs, part) => found.run({ expr, env: part, args: partArgs }));
+  return inStepChunks(args, env, (partArgs, part) => found.run({ expr, env: part, args: partArgs }));
 }
 
 /** When the samples of a selector were taken, or when their counters began. */
@@ -164,7 +136,7 @@ async function sampleTimes(name: string, selector: VectorSelector, env: Env): Pr
   return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
 }
 
-async function evaluateRange(expr: Call, func: RangeFunction, env: Env): Promise<Value> {
+async function evaluateRange(expr: FunctionCall, func: RangeFunction, env: Env): Promise<Value> {
   const rangeAt = expr.args.findIndex((_, i) => expr.func.args[Math.min(i, expr.func.args.length - 1)] === 'matrix');
   const arg = expr.args[rangeAt];
   const range = unwrapped(arg);
@@ -205,7 +177,7 @@ async function overWindows(
   return found;
 }
 
-async function absentOverTime(expr: Call, env: Env): Promise<Value> {
+async function absentOverTime(expr: FunctionCall, env: Env): Promise<Value> {
   const [arg] = expr.args;
   const { samples, shift, rangeMs } = await rangeOf(arg, env);
   const isPresent = new Uint8Array(env.steps);
@@ -214,7 +186,7 @@ async function absentOverTime(expr: Call, env: Env): Promise<Value> {
     env.limits.spend(SERIES_WORK);
     if (env.limits.isDue) await env.limits.yield();
     await fillWindows(windows, one, env.limits);
-    await env.limits.inTurns(env.steps, (from, to) => {
+    await env.limits.inSlices(env.steps, (from, to) => {
       for (let step = from; step < to; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
     });
   }
@@ -257,18 +229,18 @@ async function samplesOf(
 ): Promise<SampleSeries> {
   const { limits } = env;
   let count = 0;
-  await limits.inTurns(kinds.length, (from, to) => {
-    for (let step = from; step < to; step++) if (kinds[step] !== NONE) count++;
+  await limits.inSlices(kinds.length, (from, to) => {
+    for (let step = from; step < to; step++) if (kinds[step] !== NO_SAMPLE) count++;
   });
   const times = new Float64Array(count);
   // Nobody changes what a series has once it is made.
   const samples = { labels, times, values: count === values.length ? values : new Float64Array(count), isNameDropped };
   const kept = histograms === undefined ? undefined : new Array<Histogram | undefined>(count);
   let next = 0;
-  await limits.inTurns(kinds.length, (from, to) => {
+  await limits.inSlices(kinds.length, (from, to) => {
     for (let step = from; step < to; step++) {
-      if (kinds[step] === NONE) continue;
-      times[next] = timeOf(env, step);
+      if (kinds[step] === NO_SAMPLE) continue;
+      times[next] = stepTimeMs(env, step);
       samples.values[next] = values[step];
       if (kept !== undefined) kept[next] = withoutHint(histograms?.[step]);
       next++;
@@ -288,8 +260,8 @@ async function negated(value: Value, env: Env): Promise<Value> {
     if (env.limits.isDue) await env.limits.yield();
     const result = newSeries(one.labels, env, true);
     for (let step = 0; step < one.kinds.length; step++) {
-      if (one.kinds[step] === NONE) continue;
-      if (one.kinds[step] !== HISTOGRAM) setFloat(result, step, -one.values[step]);
+      if (one.kinds[step] === NO_SAMPLE) continue;
+      if (one.kinds[step] !== HISTOGRAM_SAMPLE) setFloat(result, step, -one.values[step]);
       else setHistogram(result, step, { ...mapCounts(histogramAt(one, step), (x) => -x), hint: 'gauge' });
     }
     series.push(result);
@@ -300,7 +272,7 @@ async function negated(value: Value, env: Env): Promise<Value> {
 /** The same number at all steps. */
 async function filledScalar(value: number, { steps, limits }: Env): Promise<Value> {
   const values = new Float64Array(steps);
-  await limits.inTurns(steps, (from, to) => values.fill(value, from, to));
+  await limits.inSlices(steps, (from, to) => values.fill(value, from, to));
   return { kind: 'scalar', values };
 }
 
@@ -314,7 +286,7 @@ async function repeated(value: Value, env: Env): Promise<Value> {
     const result = newSeries(one.labels, env, one.isNameDropped);
     const { histograms } = one;
     if (histograms !== undefined) result.histograms = new Array<Histogram | undefined>(steps);
-    await limits.inTurns(steps, (from, to) => {
+    await limits.inSlices(steps, (from, to) => {
       result.kinds.fill(one.kinds[0], from, to);
       result.values.fill(one.values[0], from, to);
       if (histograms !== undefined) result.histograms?.fill(histograms[0], from, to);

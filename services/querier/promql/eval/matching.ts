@@ -1,8 +1,8 @@
 import type { VectorMatching } from '../syntax/ast.js';
 import { SERIES_WORK, type Env } from '../runtime/env.js';
 import { METRIC_NAME, type Labels } from '../../series/labels.js';
-import { after, type Limits } from '../runtime/limits.js';
-import { NONE, type StepSeries } from '../runtime/samples.js';
+import { after, type QueryLimits } from '../runtime/limits.js';
+import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 
 /** The labels that two series must have in common to be matched. */
 export function matchingLabels(matching: VectorMatching): (labels: Labels) => Labels {
@@ -27,7 +27,7 @@ export async function matchGroups(
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
   signature: (labels: Labels) => Labels,
-  limits: Limits,
+  limits: QueryLimits,
 ): Promise<MatchGroup[]> {
   const groups = new Map<string, MatchGroup>();
   const groupOf = (series: StepSeries): MatchGroup => {
@@ -58,12 +58,12 @@ export function presence(
   { steps, limits }: Pick<Env, 'steps' | 'limits'>,
 ): Uint8Array | Promise<Uint8Array> {
   const isPresent = new Uint8Array(steps);
-  const looked = limits.inTurns(
+  const looked = limits.inSlices(
     series.length,
     (from, to) => {
       for (let i = from; i < to; i++) {
         const { kinds } = series[i];
-        for (let step = 0; step < steps; step++) if (kinds[step] !== NONE) isPresent[step] = 1;
+        for (let step = 0; step < steps; step++) if (kinds[step] !== NO_SAMPLE) isPresent[step] = 1;
       }
     },
     1 + steps,
@@ -76,8 +76,8 @@ export function masked(series: StepSeries, mask: Uint8Array, wanted: 0 | 1): Ste
   const kinds = series.kinds.slice();
   let isEmpty = true;
   for (let step = 0; step < kinds.length; step++) {
-    if (mask[step] !== wanted) kinds[step] = NONE;
-    if (kinds[step] !== NONE) isEmpty = false;
+    if (mask[step] !== wanted) kinds[step] = NO_SAMPLE;
+    if (kinds[step] !== NO_SAMPLE) isEmpty = false;
   }
   return isEmpty ? undefined : { ...series, kinds };
 }

@@ -1,23 +1,23 @@
+import { stepTimeMs, type Env, type Value } from '../runtime/env.js';
+import { setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+
 /**
  * Makes a value of very many steps piece by piece, so that others are served between the pieces. Queries from outside have
  * few steps; subqueries may have millions.
  */
-import { timeOf, type Env } from '../runtime/env.js';
-import { setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
-import type { Value } from '../runtime/value.js';
 
 /**
  * What `run` makes of values, step by step: from all at once if there are few steps.
  *
  * @param run has at each step a value that follows from the arguments at that step alone.
  */
-export async function inPieces<Args extends readonly (Value | undefined)[]>(
+export async function inStepChunks<Args extends readonly (Value | undefined)[]>(
   args: Args,
   env: Env,
   run: (args: Args, env: Env) => Value | Promise<Value>,
 ): Promise<Value> {
   const { limits, steps } = env;
-  const most = limits.stepsAtOnce;
+  const most = limits.stepsPerChunk;
   if (steps <= most) return run(args, env);
   const { held } = limits;
   const joined = new Joined(env);
@@ -25,7 +25,7 @@ export async function inPieces<Args extends readonly (Value | undefined)[]>(
     if (limits.isDue) await limits.yield();
     const to = Math.min(steps, from + most);
     const part = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
-    joined.add(await run(part, { ...env, startMs: timeOf(env, from), steps: to - from }), from);
+    joined.add(await run(part, { ...env, startMs: stepTimeMs(env, from), steps: to - from }), from);
     limits.spend(to - from);
     // The piece itself is held no more.
     limits.reset(held + joined.size);

@@ -1,8 +1,7 @@
 import type { LabelMatcher } from '../../series/matcher.js';
-import { newSeries, type Env } from '../runtime/env.js';
+import { newSeries, type Env, type Value } from '../runtime/env.js';
 import { Labels, METRIC_NAME } from '../../series/labels.js';
 import { hasSamples, setFloat } from '../runtime/samples.js';
-import type { Value } from '../runtime/value.js';
 
 /** What a vector without anything would have been: the labels that its selector asks for. */
 export function absentLabels(matchers: readonly LabelMatcher[]): Labels {
@@ -19,7 +18,7 @@ export function absentLabels(matchers: readonly LabelMatcher[]): Labels {
 /** One series of 1 at each step at which nothing is there. */
 export async function absentSeries(isPresent: Uint8Array, labels: Labels, env: Env): Promise<Value> {
   const series = newSeries(labels, env, true);
-  await env.limits.inTurns(isPresent.length, (from, to) => {
+  await env.limits.inSlices(isPresent.length, (from, to) => {
     for (let step = from; step < to; step++) if (isPresent[step] === 0) setFloat(series, step, 1);
   });
   return { kind: 'vector', series: hasSamples(series) ? [series] : [] };

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { MatrixSelector, VectorSelector } from '../syntax/ast.js';
 import { newSeries, type Env } from '../runtime/env.js';
-import { areEqual, isReset } from '../histogram/compare.js';
+import { areEqualHistograms, isCounterReset } from '../histogram/compare.js';
 import { compacted, isCustom, scaled, type Histogram } from '../histogram/histogram.js';
 import { HistogramSum } from '../histogram/sum.js';
 import {
@@ -88,7 +88,7 @@ function canSubtract(
   points: readonly Point[],
   series: SampleSeries,
   { start }: MatrixSelector,
-  { notes }: Env,
+  { annotations: notes }: Env,
 ): boolean {
   const histograms = histogramsOf(points);
   if (histograms.length === 0) return true;
@@ -130,7 +130,7 @@ class Points {
 
   static async of({ times, values, histograms, stale }: SampleSeries, env: Env): Promise<Points> {
     const made = new Points(env);
-    await env.limits.inTurns(
+    await env.limits.inSlices(
       times.length,
       (from, to) => {
         for (let i = from; i < to; i++) {
@@ -191,7 +191,7 @@ function interpolated(before: Point, after: Point, timeMs: number, isCounter: bo
     return { timeMs, value: from + (after.value - from) * share };
   }
   if (typeof before.value === 'number' || typeof after.value === 'number') return { timeMs, value: before.value };
-  if (isCounter && isReset(before.value, after.value)) return { timeMs, value: scaled(after.value, share) };
+  if (isCounter && isCounterReset(before.value, after.value)) return { timeMs, value: scaled(after.value, share) };
   const change = new HistogramSum(after.value);
   change.add(before.value, -1);
   const sum = new HistogramSum(before.value);
@@ -213,7 +213,7 @@ function difference(points: readonly Point[], isCounter: boolean): Sample {
   const histograms = isCounter ? histogramsOf(points) : [];
   for (let i = 1; i < histograms.length; i++) {
     const before = histograms[i - 1];
-    if (isReset(before, histograms[i])) total.add({ ...before, hint: 'unknown' });
+    if (isCounterReset(before, histograms[i])) total.add({ ...before, hint: 'unknown' });
   }
   return total.result();
 }
@@ -231,7 +231,7 @@ function differs(name: 'changes' | 'resets', before: Sample, after: Sample): boo
     return name === 'resets' ? after < before : !Object.is(before, after) && before !== after;
   }
   if (typeof before === 'number' || typeof after === 'number') return true;
-  return name === 'resets' ? isReset(before, after) : !areEqual(before, after);
+  return name === 'resets' ? isCounterReset(before, after) : !areEqualHistograms(before, after);
 }
 
 /** `m smoothed`: the value between the samples around each step. */
@@ -252,7 +252,7 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
       const { value, mix } = smoothedValue(near[before], near.at(before + 1), atMs);
       if (typeof value === 'number') setFloat(result, step, value);
       else if (value !== undefined) setHistogram(result, step, value);
-      if (mix !== '') env.notes.warn(`${mix} for metric name ${nameOf(series)}`, selector);
+      if (mix !== '') env.annotations.warn(`${mix} for metric name ${nameOf(series)}`, selector);
     }
     if (hasSamples(result)) found.push(result);
   }

@@ -1,8 +1,7 @@
-import type { Call, Expr } from '../syntax/ast.js';
-import { newSeries, type Env } from '../runtime/env.js';
-import { FLOAT, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
+import type { FunctionCall, Expr } from '../syntax/ast.js';
+import { newSeries, type Env, type Value } from '../runtime/env.js';
+import { FLOAT_SAMPLE, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
 import type { Windows } from '../runtime/select.js';
-import type { Value } from '../runtime/value.js';
 
 /** What a function over a range vector may need besides the samples. */
 export interface RangeContext {
@@ -31,7 +30,7 @@ export interface RangeFunction {
 
 /** What a function over values gets. */
 export interface ValueCall {
-  readonly expr: Call;
+  readonly expr: FunctionCall;
   readonly env: Env;
   readonly args: readonly Value[];
 }
@@ -73,11 +72,11 @@ export async function mapFloats(
   const results: StepSeries[] = [];
   for (const { labels, kinds, values, histograms } of vector) {
     if (env.limits.isDue) await env.limits.yield();
-    if (histograms !== undefined && !kinds.includes(FLOAT)) continue;
+    if (histograms !== undefined && !kinds.includes(FLOAT_SAMPLE)) continue;
     const result = newSeries(labels, env, true);
     for (let step = 0; step < kinds.length; step++) {
-      if (kinds[step] !== FLOAT) continue;
-      result.kinds[step] = FLOAT;
+      if (kinds[step] !== FLOAT_SAMPLE) continue;
+      result.kinds[step] = FLOAT_SAMPLE;
       result.values[step] = map(values[step], step);
     }
     results.push(result);

@@ -1,16 +1,15 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Annotations } from '../runtime/annotations.js';
+import { type Annotations, metricName } from '../runtime/annotations.js';
 import type { Expr } from '../syntax/ast.js';
 import { rfc3339 } from '../common/calendar.js';
-import { newSeries, SERIES_WORK, timeOf, type Env } from '../runtime/env.js';
+import { newSeries, SERIES_WORK, stepTimeMs, type Env } from '../runtime/env.js';
 import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
-import { fraction, quantile } from '../histogram/quantile.js';
+import { nativeFraction, nativeQuantile } from '../histogram/quantile.js';
 import { METRIC_NAME, type Labels } from '../../series/labels.js';
-import { metricName } from '../runtime/metric-name.js';
 import { NeumaierSum } from '../common/compensated-sum.js';
 import { numberText } from '../syntax/print.js';
-import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../runtime/samples.js';
+import { FLOAT_SAMPLE, hasSamples, HISTOGRAM_SAMPLE, histogramAt, setFloat, type StepSeries } from '../runtime/samples.js';
 import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
 import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
 
@@ -31,7 +30,7 @@ function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
         const result = newSeries(one.labels, env, true);
         for (let step = 0; step < steps; step++) {
           if (limits.isDue) await limits.yield();
-          if (one.kinds[step] !== HISTOGRAM) continue;
+          if (one.kinds[step] !== HISTOGRAM_SAMPLE) continue;
           limits.spend(HISTOGRAM_WORK);
           setFloat(result, step, map(histogramAt(one, step)));
         }
@@ -67,7 +66,7 @@ interface HistogramGroup {
   readonly native: StepSeries[];
 }
 
-async function groupsOf(vector: readonly StepSeries[], { notes, limits }: Env, at: Expr): Promise<HistogramGroup[]> {
+async function groupsOf(vector: readonly StepSeries[], { annotations: notes, limits }: Env, at: Expr): Promise<HistogramGroup[]> {
   const groups = new Map<string, HistogramGroup>();
   const bucketLabel = new Set([BUCKET_LABEL]);
   const groupOf = (labels: Labels): HistogramGroup => {
@@ -81,8 +80,8 @@ async function groupsOf(vector: readonly StepSeries[], { notes, limits }: Env, a
   for (const series of vector) {
     limits.spend(SERIES_WORK + series.kinds.length);
     if (limits.isDue) await limits.yield();
-    if (series.kinds.includes(HISTOGRAM)) groupOf(series.labels).native.push(series);
-    if (!series.kinds.includes(FLOAT)) continue;
+    if (series.kinds.includes(HISTOGRAM_SAMPLE)) groupOf(series.labels).native.push(series);
+    if (!series.kinds.includes(FLOAT_SAMPLE)) continue;
     const text = series.labels.get(BUCKET_LABEL);
     const bound = boundOf(text);
     if (bound === undefined) {
@@ -118,13 +117,13 @@ async function estimate(
     for (let step = 0; step < env.steps; step++) {
       limits.spend(HISTOGRAM_WORK + group.classic.length);
       if (limits.isDue) await limits.yield();
-      const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM);
+      const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE);
       const buckets = group.classic
-        .filter(({ series }) => series.kinds[step] === FLOAT)
+        .filter(({ series }) => series.kinds[step] === FLOAT_SAMPLE)
         .map(({ bound, series }): ClassicBucket => ({ bound, count: series.values[step] }));
       if (native !== undefined && buckets.length > 0) {
         const name = JSON.stringify(metricName(group.labels));
-        env.notes.warn(`vector contains a mix of classic and native histograms for metric name ${name}`, at);
+        env.annotations.warn(`vector contains a mix of classic and native histograms for metric name ${name}`, at);
       } else if (native !== undefined) {
         setFloat(result, step, ofNative(histogramAt(native, step), step, group));
       } else if (buckets.length > 0) {
@@ -178,11 +177,11 @@ async function quantileSeries(
   const { env, expr } = call;
   const vectorAt = expr.args[vectorIndex];
   const corrections = new Corrections();
-  await env.limits.inTurns(quantiles.length, (from, to) => {
+  await env.limits.inSlices(quantiles.length, (from, to) => {
     for (let step = from; step < to; step++) {
       const q = quantiles[step];
       if ((q >= 0 && q <= 1) || (step > 0 && Object.is(q, quantiles[step - 1]))) continue;
-      env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
+      env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
     }
   });
   const series = await estimate(
@@ -190,19 +189,19 @@ async function quantileSeries(
     vectorIndex,
     (buckets, step, { labels }) => {
       const { value, correction } = classicQuantile(quantiles[step], buckets);
-      if (correction !== undefined) corrections.add(metricName(labels), correction, timeOf(env, step));
+      if (correction !== undefined) corrections.add(metricName(labels), correction, stepTimeMs(env, step));
       return value;
     },
     (histogram, step, { labels }) => {
-      const { value, note } = quantile(quantiles[step], histogram);
+      const { value, note } = nativeQuantile(quantiles[step], histogram);
       if (note !== undefined) {
         const name = JSON.stringify(metricName(labels));
-        env.notes.info(`input to histogram_quantile has NaN observations, ${note} for metric name ${name}`, vectorAt);
+        env.annotations.info(`input to histogram_quantile has NaN observations, ${note} for metric name ${name}`, vectorAt);
       }
       return value;
     },
   );
-  corrections.note(env.notes, vectorAt);
+  corrections.note(env.annotations, vectorAt);
   return series;
 }
 
@@ -256,10 +255,10 @@ const histogramFraction: ValueFunction = {
       2,
       (buckets, step) => classicFraction(lower[step], upper[step], buckets),
       (histogram, step, { labels }) => {
-        const { value, hasNan } = fraction(lower[step], upper[step], histogram);
+        const { value, hasNan } = nativeFraction(lower[step], upper[step], histogram);
         if (hasNan) {
           const what = 'input to histogram_fraction has NaN observations, which are excluded from all fractions';
-          env.notes.info(`${what} for metric name ${JSON.stringify(metricName(labels))}`, expr.args[2]);
+          env.annotations.info(`${what} for metric name ${JSON.stringify(metricName(labels))}`, expr.args[2]);
         }
         return value;
       },

@@ -2,16 +2,16 @@ import { RE2JS } from 're2js';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Call, Expr, VectorSelector } from '../syntax/ast.js';
+import type { FunctionCall, Expr, VectorSelector } from '../syntax/ast.js';
 import type { LabelMatcher } from '../../series/matcher.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { METRIC_NAME, printLabels, type Labels } from '../../series/labels.js';
 import { compileMatcher, matchesEmpty, PLAIN_WORK, type ValueTest } from '../../series/matcher.js';
 import {
   hasSamples,
-  HISTOGRAM,
+  HISTOGRAM_SAMPLE,
   histogramAt,
-  NONE,
+  NO_SAMPLE,
   setFloat,
   setHistogram,
   type MutableSeries,
@@ -37,7 +37,7 @@ interface InfoSeries {
  *
  * @see https://prometheus.io/docs/prometheus/latest/querying/functions/#info
  */
-export async function addInfo(expr: Call, vector: readonly StepSeries[], env: Env): Promise<StepSeries[]> {
+export async function addInfo(expr: FunctionCall, vector: readonly StepSeries[], env: Env): Promise<StepSeries[]> {
   const selector = expr.args.at(1);
   const matchers = selector?.kind === 'vectorSelector' ? selector.matchers : [];
   const names = nameMatchers(matchers);
@@ -54,7 +54,7 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
     const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.yield();
-      if (series.kinds[step] === NONE) continue;
+      if (series.kinds[step] === NO_SAMPLE) continue;
       env.limits.spend(SERIES_WORK);
       const labels =
         matching === undefined ? series.labels : enriched(series.labels, matching, step, copied, isOptional);
@@ -64,10 +64,10 @@ export async function addInfo(expr: Call, vector: readonly StepSeries[], env: En
         result = newSeries(labels, env, series.isNameDropped);
         results.set(labels.key, result);
       }
-      if (result.kinds[step] !== NONE) {
+      if (result.kinds[step] !== NO_SAMPLE) {
         throw new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
       }
-      if (series.kinds[step] === HISTOGRAM) setHistogram(result, step, histogramAt(series, step));
+      if (series.kinds[step] === HISTOGRAM_SAMPLE) setHistogram(result, step, histogramAt(series, step));
       else setFloat(result, step, series.values[step]);
     }
   }
@@ -103,7 +103,7 @@ function nameMatchers(matchers: readonly LabelMatcher[]): LabelMatcher[] {
 
 /** The info series that may belong to the vector, by their identifying labels. */
 async function infoSeries(
-  expr: Call,
+  expr: FunctionCall,
   vector: readonly StepSeries[],
   matchers: readonly LabelMatcher[],
   env: Env,
@@ -125,7 +125,7 @@ async function infoSeries(
   for (const [i, series] of (await instantVector(samples, selector, env)).entries()) {
     env.limits.spend(SERIES_WORK);
     if (env.limits.isDue) await env.limits.yield();
-    if (series.kinds.includes(HISTOGRAM)) {
+    if (series.kinds.includes(HISTOGRAM_SAMPLE)) {
       const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
       throw new AlmanacError('execute_query', text);
     }
@@ -186,7 +186,7 @@ function enriched(
 function newestByName(infos: readonly InfoSeries[], step: number): Map<string, InfoSeries> {
   const newest = new Map<string, InfoSeries>();
   for (const info of infos) {
-    if (info.series.kinds[step] === NONE) continue;
+    if (info.series.kinds[step] === NO_SAMPLE) continue;
     const before = newest.get(info.name);
     if (before?.times[step] === info.times[step]) {
       const at = ` @ ${info.times[step] * 1000}`;

@@ -1,12 +1,11 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Env } from '../runtime/env.js';
-import { compareLabels, METRIC_NAME, type Labels } from '../../series/labels.js';
+import { compareLabels, METRIC_NAME, type Labels, compareBytes } from '../../series/labels.js';
 import { compileRegex, MATCH_WORK } from '../../series/matcher.js';
 import { mergedSeries } from '../runtime/merge-series.js';
-import { natural } from './natural-order.js';
 import type { StepSeries } from '../runtime/samples.js';
-import { sortedInTurns } from '../runtime/sort.js';
+import { sortedInSlices } from '../runtime/sort.js';
 import { stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
 
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
@@ -125,8 +124,8 @@ function sorted(
       const { env, args, expr } = call;
       let series = [...vectorOf(args[0])];
       if (!keepsHistograms) series = series.flatMap(withoutHistograms);
-      if (!env.isInstant) env.notes.warn(INEFFECTIVE, expr);
-      else series = await sortedInTurns(series, (one, other) => compare(one, other, call), env.limits);
+      if (!env.isInstant) env.annotations.warn(INEFFECTIVE, expr);
+      else series = await sortedInSlices(series, (one, other) => compare(one, other, call), env.limits);
       return { kind: 'vector', series };
     },
   };
@@ -163,3 +162,25 @@ export const LABEL_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
   sort_by_label: sorted(byLabels, true),
   sort_by_label_desc: sorted((one, other, call) => -byLabels(one, other, call), true),
 };
+
+const RUNS = /\d+|\D+/g;
+
+/** Orders texts as people do: runs of digits by their number, so that `cpu2` comes before `cpu10`. */
+export function natural(one: string, other: string): number {
+  const ones = one.match(RUNS) ?? [];
+  const others = other.match(RUNS) ?? [];
+  const length = Math.min(ones.length, others.length);
+  for (let i = 0; i < length; i++) {
+    if (ones[i] === others[i]) continue;
+    const areNumbers = /^\d/.test(ones[i]) && /^\d/.test(others[i]);
+    const difference = areNumbers
+      ? compareNumbers(BigInt(ones[i]), BigInt(others[i]))
+      : compareBytes(ones[i], others[i]);
+    if (difference !== 0) return difference;
+  }
+  return ones.length - others.length || compareBytes(one, other);
+}
+
+function compareNumbers(one: bigint, other: bigint): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,4 +1,3 @@
-import { greater, smaller } from './min-max.js';
 import { SERIES_WORK } from '../runtime/env.js';
 import type { StepSeries } from '../runtime/samples.js';
 import { ofFloats, type ValueFunction } from './function.js';
@@ -60,4 +59,16 @@ const CLAMP = ofFloats((value, [least, most]) => greater(least, smaller(most, va
 
 function values(value: Parameters<ValueFunction['run']>[0]['args'][number], steps: number): Float64Array {
   return value.kind === 'scalar' ? value.values : new Float64Array(steps);
+}
+
+/** Go's `max`: NaN wins, but for infinity. */
+export function greater(one: number, other: number): number {
+  if (one === Infinity || other === Infinity) return Infinity;
+  return Math.max(one, other);
+}
+
+/** Go's `min`: NaN wins, but for minus infinity. */
+export function smaller(one: number, other: number): number {
+  if (one === -Infinity || other === -Infinity) return -Infinity;
+  return Math.min(one, other);
 }

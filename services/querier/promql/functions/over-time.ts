@@ -1,23 +1,22 @@
 import { combineHistograms } from '../runtime/combine-histograms.js';
-import { areEqual, isReset } from '../histogram/compare.js';
+import { areEqualHistograms, isCounterReset } from '../histogram/compare.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { after, type Limits } from '../runtime/limits.js';
-import { Mean } from '../common/mean.js';
-import { metricName } from '../runtime/metric-name.js';
-import { NeumaierSum } from '../common/compensated-sum.js';
+import { after, type QueryLimits } from '../runtime/limits.js';
+import { Mean, NeumaierSum } from '../common/compensated-sum.js';
+import { metricName } from '../runtime/annotations.js';
 import { numberText } from '../syntax/print.js';
 import { quantileOf } from '../runtime/quantile.js';
 import { setFloat, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
 import type { Windows } from '../runtime/select.js';
-import { isStartReset } from '../runtime/start-times.js';
-import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInTurns } from './range-function.js';
+import { isStartReset } from '../runtime/counter-resets.js';
+import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInSlices } from './range-function.js';
 import { WindowExtremes, WindowSums } from '../runtime/window-sums.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** A function with a shorter way for series that have no histograms. */
 function withFloats(
   general: RangeFunction,
-  floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: Limits) => void | Promise<void>,
+  floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: QueryLimits) => void | Promise<void>,
 ): RangeFunction {
   return {
     ...general,
@@ -41,19 +40,19 @@ function combined(isMean: boolean): RangeFunction {
   });
 }
 
-function meanOf(values: Float64Array, limits: Limits): number | Promise<number> {
+function meanOf(values: Float64Array, limits: QueryLimits): number | Promise<number> {
   const mean = new Mean();
-  const added = limits.inTurns(values.length, (from, to) => {
+  const added = limits.inSlices(values.length, (from, to) => {
     for (let i = from; i < to; i++) mean.add(values[i]);
   });
   return after(added, () => mean.value);
 }
 
-function sums({ values }: SampleSeries, windows: Windows, result: MutableSeries, limits: Limits): void | Promise<void> {
+function sums({ values }: SampleSeries, windows: Windows, result: MutableSeries, limits: QueryLimits): void | Promise<void> {
   const { from, to } = windows;
   const all = new WindowSums(values);
   return after(all.prepare(limits), () =>
-    windowsInTurns(windows, limits, (firstStep, endStep) => {
+    windowsInSlices(windows, limits, (firstStep, endStep) => {
       for (let step = firstStep; step < endStep; step++) {
         if (from[step] < to[step]) setFloat(result, step, all.sum(from[step], to[step]));
       }
@@ -65,14 +64,14 @@ function means(
   { values }: SampleSeries,
   windows: Windows,
   result: MutableSeries,
-  limits: Limits,
+  limits: QueryLimits,
 ): void | Promise<void> {
   const { from, to } = windows;
   const all = new WindowSums(values);
   /** Where the sum is too great for a number, the mean need not be. */
   const others: number[] = [];
   const summed = after(all.prepare(limits), () =>
-    windowsInTurns(windows, limits, (firstStep, endStep) => {
+    windowsInSlices(windows, limits, (firstStep, endStep) => {
       for (let step = firstStep; step < endStep; step++) {
         const count = to[step] - from[step];
         if (count <= 0) continue;
@@ -88,7 +87,7 @@ function means(
 }
 
 async function meansOneByOne(
-  ...[values, { from, to }, steps, result, limits]: [Float64Array, Windows, readonly number[], MutableSeries, Limits]
+  ...[values, { from, to }, steps, result, limits]: [Float64Array, Windows, readonly number[], MutableSeries, QueryLimits]
 ): Promise<void> {
   for (const step of steps) setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
 }
@@ -99,7 +98,7 @@ function extremes(isMax: boolean): RangeFunction {
     const { from, to } = windows;
     const all = new WindowExtremes(values, isMax);
     return after(all.prepare(limits), () =>
-      windowsInTurns(windows, limits, (firstStep, endStep) => {
+      windowsInSlices(windows, limits, (firstStep, endStep) => {
         for (let step = firstStep; step < endStep; step++) {
           if (from[step] < to[step]) setFloat(result, step, all.extreme(from[step], to[step]));
         }
@@ -114,7 +113,7 @@ function ofEnds(value: (series: SampleSeries, from: number, to: number) => numbe
     kind: 'range',
     keepsName: false,
     run(series, { from, to }, result, { env }) {
-      return env.limits.inTurns(from.length, (firstStep, endStep) => {
+      return env.limits.inSlices(from.length, (firstStep, endStep) => {
         for (let step = firstStep; step < endStep; step++) {
           if (from[step] < to[step]) setFloat(result, step, value(series, from[step], to[step]));
         }
@@ -124,10 +123,10 @@ function ofEnds(value: (series: SampleSeries, from: number, to: number) => numbe
 }
 
 /** Welford's population variance with compensation. */
-function variance(floats: Float64Array, limits: Limits): number | Promise<number> {
+function variance(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const mean = new NeumaierSum();
   const squares = new NeumaierSum();
-  const added = limits.inTurns(floats.length, (from, to) => {
+  const added = limits.inSlices(floats.length, (from, to) => {
     for (let i = from; i < to; i++) {
       const distance = floats[i] - mean.value;
       mean.add(distance / (i + 1));
@@ -137,7 +136,7 @@ function variance(floats: Float64Array, limits: Limits): number | Promise<number
   return after(added, () => squares.value / floats.length);
 }
 
-function deviation(floats: Float64Array, limits: Limits): number | Promise<number> {
+function deviation(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const squared = variance(floats, limits);
   return squared instanceof Promise ? squared.then(Math.sqrt) : Math.sqrt(squared);
 }
@@ -147,7 +146,7 @@ function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunct
   return ofNumbers((_, { series, from, to }, { env }) => {
     const { histograms, values, times } = series;
     let best = -1;
-    const looked = env.limits.inTurns(to - from, (first, end) => {
+    const looked = env.limits.inSlices(to - from, (first, end) => {
       for (let i = from + first; i < from + end; i++) {
         if (histograms?.[i] !== undefined) continue;
         if (best < 0 || isBetter(values[i], values[best]) || Number.isNaN(values[best])) best = i;
@@ -165,11 +164,11 @@ function pairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunct
     run(series, { from, to }, result, { env }) {
       const { limits } = env;
       const upTo = new Int32Array(series.times.length);
-      const counted = limits.inTurns(upTo.length, (first, end) => {
+      const counted = limits.inSlices(upTo.length, (first, end) => {
         for (let i = Math.max(first, 1); i < end; i++) upTo[i] = upTo[i - 1] + (differ(series, i) ? 1 : 0);
       });
       return after(counted, () =>
-        limits.inTurns(from.length, (firstStep, endStep) => {
+        limits.inSlices(from.length, (firstStep, endStep) => {
           for (let step = firstStep; step < endStep; step++) {
             if (from[step] < to[step]) setFloat(result, step, upTo[to[step] - 1] - upTo[from[step]]);
           }
@@ -201,14 +200,14 @@ function isDrop(before: number, now: number): boolean {
 }
 
 function areUnequal(before: Histogram, now: Histogram): boolean {
-  return !areEqual(before, now);
+  return !areEqualHistograms(before, now);
 }
 
 function sampleAt(series: SampleSeries, i: number): number | Histogram {
   return series.histograms?.[i] ?? series.values[i];
 }
 
-function absoluteDeviation(floats: Float64Array, limits: Limits): number | Promise<number> {
+function absoluteDeviation(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const middle = quantileOf(0.5, floats, limits);
   return middle instanceof Promise
     ? middle.then((known) => deviationFrom(known, floats, limits))
@@ -216,10 +215,10 @@ function absoluteDeviation(floats: Float64Array, limits: Limits): number | Promi
 }
 
 /** The median of the distances from a number; NaN if one of them is. */
-function deviationFrom(middle: number, floats: Float64Array, limits: Limits): number | Promise<number> {
+function deviationFrom(middle: number, floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const distances = new Float64Array(floats.length);
   let hasNan = false;
-  const measured = limits.inTurns(floats.length, (from, to) => {
+  const measured = limits.inSlices(floats.length, (from, to) => {
     for (let i = from; i < to; i++) {
       const x = floats[i];
       hasNan ||= Number.isNaN(x);
@@ -236,7 +235,7 @@ function quantileAt(
 ): number | Promise<number> {
   const q = params[0][step];
   if (!(q >= 0 && q <= 1)) {
-    env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, paramExprs[0]);
+    env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, paramExprs[0]);
   }
   return quantileOf(q, floats, env.limits);
 }
@@ -259,5 +258,5 @@ export const OVER_TIME: Readonly<Record<string, RangeFunction>> = {
   mad_over_time: ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
   quantile_over_time: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
   changes: pairs((series, i) => differs(series, i, isChange, areUnequal)),
-  resets: pairs((series, i) => differs(series, i, isDrop, isReset) || isStartReset(series, i)),
+  resets: pairs((series, i) => differs(series, i, isDrop, isCounterReset) || isStartReset(series, i)),
 };

@@ -1,7 +1,7 @@
 import type { RangeContext, RangeFunction } from './function.js';
 import type { Histogram } from '../histogram/histogram.js';
-import type { Limits } from '../runtime/limits.js';
-import { metricName } from '../runtime/metric-name.js';
+import type { QueryLimits } from '../runtime/limits.js';
+import { metricName } from '../runtime/annotations.js';
 import { setFloat, setHistogram, type SampleSeries } from '../runtime/samples.js';
 import type { Windows } from '../runtime/select.js';
 
@@ -73,9 +73,9 @@ const SAMPLES_PER_WORK = 32;
  *
  * @returns a promise only where others are served before all is done.
  */
-export function windowsInTurns(
+export function windowsInSlices(
   { from, to }: Windows,
-  limits: Limits,
+  limits: QueryLimits,
   run: (firstStep: number, endStep: number) => void,
 ): void | Promise<void> {
   for (let step = 0; step < from.length;) {
@@ -89,7 +89,7 @@ type SomeWindows = Pick<Windows, 'from' | 'to'>;
 async function windowsFrom(
   first: number,
   windows: SomeWindows,
-  limits: Limits,
+  limits: QueryLimits,
   run: (firstStep: number, endStep: number) => void,
 ): Promise<void> {
   for (let step = first; step < windows.from.length;) {
@@ -101,7 +101,7 @@ async function windowsFrom(
 function someWindows(
   first: number,
   { from, to }: SomeWindows,
-  limits: Limits,
+  limits: QueryLimits,
   run: (firstStep: number, endStep: number) => void,
 ): number {
   let work = 0;
@@ -140,7 +140,7 @@ export function nameOf({ labels }: SampleSeries): string {
 /** Notes that a window held histograms which its function does not look at. */
 export function noteIgnored(series: SampleSeries, { env, arg }: RangeContext): void {
   const what = 'ignored histograms in a range containing both floats and histograms';
-  env.notes.info(`${what} for metric name ${nameOf(series)}`, arg);
+  env.annotations.info(`${what} for metric name ${nameOf(series)}`, arg);
 }
 
 /** Warns of a window with both kinds. @returns whether it is one. */
@@ -149,6 +149,6 @@ export function isMixed({ series, from, to }: Window, { env, arg }: RangeContext
   let histograms = 0;
   for (let i = from; i < to; i++) if (series.histograms[i] !== undefined) histograms++;
   if (histograms === 0 || histograms === to - from) return false;
-  env.notes.warn(`${MIXED_KINDS} for metric name ${nameOf(series)}`, arg);
+  env.annotations.warn(`${MIXED_KINDS} for metric name ${nameOf(series)}`, arg);
   return true;
 }

@@ -1,13 +1,12 @@
-import { CounterResets, histogramResets } from '../runtime/counter-resets.js';
-import { isReset } from '../histogram/compare.js';
+import { CounterResets, histogramResets, isStartReset, overlapsPrevious, startWithin } from '../runtime/counter-resets.js';
+import { isCounterReset } from '../histogram/compare.js';
 import { compacted, isCustom, reduced, scaled, type Histogram } from '../histogram/histogram.js';
 import { areCompatible, HistogramSum } from '../histogram/sum.js';
 import { after } from '../runtime/limits.js';
-import { metricName } from '../runtime/metric-name.js';
-import { FLOAT, setHistogram, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
+import { metricName } from '../runtime/annotations.js';
+import { FLOAT_SAMPLE, setHistogram, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
 import type { Windows } from '../runtime/select.js';
-import { isStartReset, overlapsPrevious, startWithin } from '../runtime/start-times.js';
-import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, windowsInTurns, type Window } from './range-function.js';
+import { histogramsIn, isMixed, MIXED_SCHEMAS, nameOf, perWindow, windowsInSlices, type Window } from './range-function.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** What of a range is wanted. */
@@ -36,7 +35,7 @@ function extrapolated(kind: Kind): RangeFunction {
         const floats = new FloatRate(series, windows, context, kind, known);
         const running =
           series.histograms === undefined
-            ? windowsInTurns(windows, limits, (from, to) => {
+            ? windowsInSlices(windows, limits, (from, to) => {
                 for (let step = from; step < to; step++) floats.put(result, step);
               })
             : mixedRates(floats, { series, windows, result, context, kind });
@@ -118,7 +117,7 @@ class FloatRate {
       factor = stretch(sampled, count, (times[from] - startMs) / 1000, toEnd, toZero);
     }
     this.hasResults = true;
-    result.kinds[step] = FLOAT;
+    result.kinds[step] = FLOAT_SAMPLE;
     result.values[step] = difference * (factor * this.#scale);
   }
 }
@@ -156,7 +155,7 @@ function noteCounterName({ labels }: SampleSeries, { env, arg }: RangeContext): 
   const name = metricName(labels);
   if (name === '' || COUNTER_NAME.test(name)) return;
   const what = 'metric might not be a counter, name does not end in _total/_sum/_count/_bucket';
-  env.notes.info(`${what}: ${JSON.stringify(name)}`, arg);
+  env.annotations.info(`${what}: ${JSON.stringify(name)}`, arg);
 }
 
 /** Warns, once a series, of samples whose counter began before other counters of the series ended. */
@@ -164,12 +163,12 @@ function warnOfOverlaps(series: SampleSeries, windows: Windows, { env, arg }: Ra
   const { from, to } = windows;
   let isWarned = false;
   let next = 1;
-  return windowsInTurns(windows, env.limits, (firstStep, endStep) => {
+  return windowsInSlices(windows, env.limits, (firstStep, endStep) => {
     for (let step = firstStep; step < endStep && !isWarned; step++) {
       for (next = Math.max(next, from[step] + 1); next < to[step] && !isWarned; next++) {
         if (!overlapsPrevious(series, next)) continue;
         const text = 'sample has start time that overlaps with previous sample timestamp for metric';
-        env.notes.warnCounted(`${text} ${nameOf(series)}`, arg);
+        env.annotations.warnCounted(`${text} ${nameOf(series)}`, arg);
         isWarned = true;
       }
     }
@@ -242,7 +241,7 @@ async function histogramDelta(
   context: RangeContext,
   { isCounter }: Kind,
 ): Promise<HistogramSum | undefined> {
-  const { notes, limits } = context.env;
+  const { annotations: notes, limits } = context.env;
   const { arg } = context;
   const last = histograms[histograms.length - 1];
   if (isCounter) warnOfGauges(histograms, series, context);
@@ -279,12 +278,12 @@ const HISTOGRAM_WORK = 100;
 
 function warnOfGauges(histograms: readonly Histogram[], series: SampleSeries, { env, arg }: RangeContext): void {
   if (histograms.every(({ hint }) => hint !== 'gauge')) return;
-  env.notes.warn(`this native histogram metric is not a counter: ${nameOf(series)}`, arg);
+  env.annotations.warn(`this native histogram metric is not a counter: ${nameOf(series)}`, arg);
 }
 
 function warnOfCounters(histograms: readonly Histogram[], series: SampleSeries, { env, arg }: RangeContext): void {
   if (histograms.every(({ hint }) => hint === 'gauge')) return;
-  env.notes.warn(`this native histogram metric is not a gauge: ${nameOf(series)}`, arg);
+  env.annotations.warn(`this native histogram metric is not a gauge: ${nameOf(series)}`, arg);
 }
 
 function emptied(histogram: Histogram): Histogram {
@@ -325,7 +324,7 @@ function histogramIncrease(
   context: RangeContext,
 ): Histogram | undefined {
   warnOfGauges([before, after], window.series, context);
-  if (isCustom(before) === isCustom(after) && (startsAnew || isReset(before, after))) {
+  if (isCustom(before) === isCustom(after) && (startsAnew || isCounterReset(before, after))) {
     return { ...after, hint: 'gauge' };
   }
   return subtracted(before, after, window, context);
@@ -345,7 +344,7 @@ function subtracted(
   before: Histogram,
   after: Histogram,
   { series }: Window,
-  { env: { notes }, arg }: RangeContext,
+  { env: { annotations: notes }, arg }: RangeContext,
 ): Histogram | undefined {
   if (isCustom(before) !== isCustom(after)) {
     notes.warn(`${MIXED_SCHEMAS} for metric name ${nameOf(series)}`, arg);

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { NeumaierSum } from '../common/compensated-sum.js';
-import { timeOf } from '../runtime/env.js';
+import { stepTimeMs } from '../runtime/env.js';
 import { after } from '../runtime/limits.js';
 import type { RangeContext, RangeFunction } from './function.js';
 import type { SampleSeries } from '../runtime/samples.js';
@@ -15,7 +15,7 @@ export const deriv: RangeFunction = perWindow((window, context) => {
 
 /** The value that the line through the samples has some seconds after the time of evaluation. */
 export const predictLinear: RangeFunction = perWindow((window, context) => {
-  return fit(window, timeOf(context.env, window.step), context, ({ slope, intercept }) => {
+  return fit(window, stepTimeMs(context.env, window.step), context, ({ slope, intercept }) => {
     return slope * context.params[0][window.step] + intercept;
   });
 });
@@ -31,7 +31,7 @@ export const doubleExponentialSmoothing: RangeFunction = perWindow((window, cont
   let before = 0;
   let now = values[0];
   let slope = values[1] - values[0];
-  const smoothed = context.env.limits.inTurns(values.length, (from, to) => {
+  const smoothed = context.env.limits.inSlices(values.length, (from, to) => {
     for (let i = Math.max(from, 1); i < to; i++) {
       if (i > 1) slope = trend * (now - before) + (1 - trend) * slope;
       before = now;
@@ -66,7 +66,7 @@ function fit(
 ): number | undefined | Promise<number | undefined> {
   const { series, from, to } = window;
   const sums = new LineSums(originMs);
-  const added = context.env.limits.inTurns(to - from, (first, end) => sums.add(series, from + first, from + end));
+  const added = context.env.limits.inSlices(to - from, (first, end) => sums.add(series, from + first, from + end));
   return after(added, () => {
     const { count } = sums;
     if (count > 0 && count < to - from) noteIgnored(window.series, context);

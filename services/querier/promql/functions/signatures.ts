@@ -1,9 +1,9 @@
-import type { FunctionSignature, ValueType } from '../syntax/ast.js';
+import type { FunctionSignature, PromType } from '../syntax/ast.js';
 
-type Entry = readonly [names: string, args: string, variadic?: number, returns?: ValueType];
+type Entry = readonly [names: string, args: string, variadic?: number, returns?: PromType];
 
 /** v: vector, m: matrix, s: scalar, t: string. */
-const LETTERS: Readonly<Record<string, ValueType>> = { v: 'vector', m: 'matrix', s: 'scalar', t: 'string' };
+const LETTERS: Readonly<Record<string, PromType>> = { v: 'vector', m: 'matrix', s: 'scalar', t: 'string' };
 
 const ENTRIES: readonly Entry[] = [
   ['abs absent acos acosh asin asinh atan atanh ceil cos cosh deg exp floor ln log10 log2 rad sgn sin sinh', 'v'],

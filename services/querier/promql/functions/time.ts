@@ -1,5 +1,5 @@
 import { Dates, daysInMonth, type Calendar } from '../common/calendar.js';
-import { newSeries, timeOf } from '../runtime/env.js';
+import { newSeries, stepTimeMs } from '../runtime/env.js';
 import { NO_LABELS } from '../../series/labels.js';
 import { setFloat } from '../runtime/samples.js';
 import { mapFloats, vectorOf, type ValueFunction } from './function.js';
@@ -14,7 +14,7 @@ function part(of: (calendar: Calendar) => number): ValueFunction {
         return { kind: 'vector', series: await mapFloats(vectorOf(args[0]), env, (x) => of(dates.of(x))) };
       }
       const series = newSeries(NO_LABELS, env, false);
-      for (let step = 0; step < env.steps; step++) setFloat(series, step, of(dates.of(timeOf(env, step) / 1000)));
+      for (let step = 0; step < env.steps; step++) setFloat(series, step, of(dates.of(stepTimeMs(env, step) / 1000)));
       return { kind: 'vector', series: [series] };
     },
   };
@@ -25,7 +25,7 @@ export const TIME: Readonly<Record<string, ValueFunction>> = {
     kind: 'value',
     run({ env }) {
       const values = new Float64Array(env.steps);
-      for (let step = 0; step < values.length; step++) values[step] = timeOf(env, step) / 1000;
+      for (let step = 0; step < values.length; step++) values[step] = stepTimeMs(env, step) / 1000;
       return { kind: 'scalar', values };
     },
   },

@@ -1,9 +1,9 @@
 import { absentLabels, absentSeries } from './absent.js';
-import { newSeries, timeOf } from '../runtime/env.js';
+import { newSeries, stepTimeMs } from '../runtime/env.js';
 import { NO_LABELS } from '../../series/labels.js';
 import { presence } from '../eval/matching.js';
-import { FLOAT, NONE, setFloat, type StepSeries } from '../runtime/samples.js';
-import { greater, smaller } from './min-max.js';
+import { FLOAT_SAMPLE, NO_SAMPLE, setFloat, type StepSeries } from '../runtime/samples.js';
+import { greater, smaller } from './math.js';
 import { scalarsOf, vectorOf, type ValueFunction } from './function.js';
 
 /** The number of the only series, step by step; NaN where there is none or more than one. */
@@ -29,7 +29,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
         env.limits.spend(1 + env.steps);
         if (env.limits.isDue) await env.limits.yield();
         for (let step = 0; step < env.steps; step++) {
-          if (series.kinds[step] !== FLOAT) continue;
+          if (series.kinds[step] !== FLOAT_SAMPLE) continue;
           counts[step]++;
           values[step] = series.values[step];
         }
@@ -43,7 +43,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
     isWhole: true,
     run({ env, args }) {
       const values = scalarsOf(args[0], env.steps);
-      const kinds = new Uint8Array(env.steps).fill(FLOAT);
+      const kinds = new Uint8Array(env.steps).fill(FLOAT_SAMPLE);
       return { kind: 'vector', series: [{ labels: NO_LABELS, kinds, values, isNameDropped: false }] };
     },
   },
@@ -56,7 +56,7 @@ export const VECTOR_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
         if (env.limits.isDue) await env.limits.yield();
         const result = newSeries(labels, env, true);
         for (let step = 0; step < env.steps; step++) {
-          if (kinds[step] !== NONE) setFloat(result, step, timeOf(env, step) / 1000);
+          if (kinds[step] !== NO_SAMPLE) setFloat(result, step, stepTimeMs(env, step) / 1000);
         }
         series.push(result);
       }

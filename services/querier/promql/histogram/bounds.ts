@@ -34,14 +34,14 @@ interface Layout {
 }
 
 /** Lower bound of a bucket on the positive side. */
-export function lowerBound(histogram: Layout, index: number): number {
+export function bucketLowerBound(histogram: Layout, index: number): number {
   const { schema, custom } = histogram;
   if (schema !== CUSTOM_SCHEMA) return exponentialBound(schema, index - 1);
   return index === 0 ? -Infinity : custom[index - 1];
 }
 
 /** Upper bound of a bucket on the positive side. */
-export function upperBound(histogram: Layout, index: number): number {
+export function bucketUpperBound(histogram: Layout, index: number): number {
   const { schema, custom } = histogram;
   if (schema !== CUSTOM_SCHEMA) return exponentialBound(schema, index);
   return index < custom.length ? custom[index] : Infinity;

@@ -2,7 +2,7 @@ import { commonBounds, reboundBuckets } from './sum.js';
 import { isCustom, reduced, widerZero, withZero, type Buckets, type Histogram } from './histogram.js';
 
 /** Whether two histograms are the same to the bit; hints do not count. */
-export function areEqual(one: Histogram, other: Histogram): boolean {
+export function areEqualHistograms(one: Histogram, other: Histogram): boolean {
   return (
     one.schema === other.schema &&
     one.zeroThreshold === other.zeroThreshold &&
@@ -28,7 +28,7 @@ function areSameNumbers(one: readonly number[], other: readonly number[]): boole
  *
  * @see https://prometheus.io/docs/specs/native_histograms/#counter-reset-considerations
  */
-export function isReset(previous: Histogram, current: Histogram): boolean {
+export function isCounterReset(previous: Histogram, current: Histogram): boolean {
   if (current.hint === 'reset') return true;
   if (current.hint === 'not_reset') return false;
   if (current.count < previous.count) return true;

@@ -1,4 +1,4 @@
-import { CUSTOM_SCHEMA, lowerBound, upperBound } from './bounds.js';
+import { CUSTOM_SCHEMA, bucketLowerBound, bucketUpperBound } from './bounds.js';
 
 /** What is known of the counter that a histogram is a reading of. */
 export type CounterHint = 'unknown' | 'reset' | 'not_reset' | 'gauge';
@@ -61,14 +61,14 @@ export function bucketsOf(histogram: Histogram): Bucket[] {
 }
 
 function positiveBucket(histogram: Histogram, index: number, count: number): Bucket {
-  const lower = Math.max(lowerBound(histogram, index), isCustom(histogram) ? -Infinity : histogram.zeroThreshold);
+  const lower = Math.max(bucketLowerBound(histogram, index), isCustom(histogram) ? -Infinity : histogram.zeroThreshold);
   const lowerInclusive = isCustom(histogram) && index === 0;
-  return { lower, upper: upperBound(histogram, index), count, lowerInclusive, upperInclusive: true };
+  return { lower, upper: bucketUpperBound(histogram, index), count, lowerInclusive, upperInclusive: true };
 }
 
 function negativeBucket(histogram: Histogram, index: number, count: number): Bucket {
-  const upper = Math.min(-lowerBound(histogram, index), -histogram.zeroThreshold);
-  return { lower: -upperBound(histogram, index), upper, count, lowerInclusive: true, upperInclusive: false };
+  const upper = Math.min(-bucketLowerBound(histogram, index), -histogram.zeroThreshold);
+  return { lower: -bucketUpperBound(histogram, index), upper, count, lowerInclusive: true, upperInclusive: false };
 }
 
 function zeroBucket({ zeroThreshold, zeroCount }: Histogram): Bucket {
@@ -164,9 +164,9 @@ function withinZero(
   threshold: number,
 ): { readonly count: number; readonly threshold: number } {
   let count = 0;
-  for (let i = 0; i < indexes.length && lowerBound(histogram, indexes[i]) < threshold; i++) {
+  for (let i = 0; i < indexes.length && bucketLowerBound(histogram, indexes[i]) < threshold; i++) {
     count += counts[i];
-    const upper = upperBound(histogram, indexes[i]);
+    const upper = bucketUpperBound(histogram, indexes[i]);
     if (upper > threshold) return { count, threshold: counts[i] === 0 ? threshold : upper };
   }
   return { count, threshold };
@@ -176,9 +176,27 @@ function withinZero(
 export function withZero(histogram: Histogram, zeroCount: number, zeroThreshold: number): Histogram {
   const { positive, negative } = histogram;
   const beyond = (buckets: Buckets): Buckets => {
-    const isKept = buckets.indexes.map((index) => upperBound(histogram, index) > zeroThreshold);
+    const isKept = buckets.indexes.map((index) => bucketUpperBound(histogram, index) > zeroThreshold);
     const indexes = buckets.indexes.filter((_, i) => isKept[i]);
     return { indexes, counts: buckets.counts.filter((_, i) => isKept[i]) };
   };
   return { ...histogram, zeroCount, zeroThreshold, positive: beyond(positive), negative: beyond(negative) };
+}
+
+/** Bytes of a histogram without buckets, and of each of its numbers, as Prometheus counts them. */
+const BASE_BYTES = 168;
+const NUMBER_BYTES = 8;
+const SAMPLE_BYTES = 16;
+
+/** How many samples a histogram counts for. */
+export function sampleSize({ positive, negative, custom }: Histogram): number {
+  const numbers = spans(positive) + spans(negative) + positive.counts.length + negative.counts.length + custom.length;
+  return Math.floor((BASE_BYTES + NUMBER_BYTES * numbers + NUMBER_BYTES) / SAMPLE_BYTES);
+}
+
+/** Runs of buckets without gaps. */
+function spans({ indexes }: Buckets): number {
+  let count = 0;
+  for (let i = 0; i < indexes.length; i++) if (i === 0 || indexes[i] !== indexes[i - 1] + 1) count++;
+  return count;
 }

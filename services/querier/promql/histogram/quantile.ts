@@ -10,7 +10,7 @@ interface Quantile {
 }
 
 /** The value below which a share `q` of the observations lies. */
-export function quantile(q: number, histogram: Histogram): Quantile {
+export function nativeQuantile(q: number, histogram: Histogram): Quantile {
   if (!(q >= 0 && q <= 1) || histogram.count === 0) return { value: outside(q), note: undefined };
   const { count } = histogram;
   const hasNan = Number.isNaN(histogram.sum);
@@ -87,7 +87,7 @@ function interpolated(lower: number, upper: number, share: number, isLinear: boo
  *
  * @returns NaN for no observations or a bound that is NaN.
  */
-export function fraction(
+export function nativeFraction(
   lower: number,
   upper: number,
   histogram: Histogram,

@@ -1,4 +1,4 @@
-import { lowerBound, upperBound } from './bounds.js';
+import { bucketLowerBound, bucketUpperBound } from './bounds.js';
 import { compacted, isCustom, type Buckets, type Histogram } from './histogram.js';
 
 /** An interval of values with the number of observations in it that are kept. */
@@ -41,8 +41,8 @@ export function trimmed(histogram: Histogram, op: '</' | '>/', value: number): H
 }
 
 function boundsOf(histogram: Histogram, index: number, sign: 1 | -1): readonly [number, number] {
-  const lower = lowerBound(histogram, index);
-  const upper = upperBound(histogram, index);
+  const lower = bucketLowerBound(histogram, index);
+  const upper = bucketUpperBound(histogram, index);
   return sign === 1 ? [lower, upper] : [-upper, -lower];
 }
 

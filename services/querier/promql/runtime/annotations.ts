@@ -1,4 +1,5 @@
 import type { Span } from '../syntax/ast.js';
+import { METRIC_NAME, type Labels } from '../../series/labels.js';
 
 /** Most annotations of a kind that an answer names. */
 const SHOWN_MAX = 10;
@@ -66,4 +67,9 @@ export class Annotations {
 
 function keep(all: Map<string, number>, text: string, start: number): void {
   if (all.size < KEPT_MAX || all.has(text)) all.set(text, start);
+}
+
+/** The metric name of a series; empty if it has none. */
+export function metricName(labels: Labels | undefined): string {
+  return labels?.get(METRIC_NAME) ?? '';
 }

@@ -2,12 +2,12 @@ import type { Expr } from '../syntax/ast.js';
 import type { Env } from './env.js';
 import { divided, isCustom, type Histogram } from '../histogram/histogram.js';
 import { HistogramSum } from '../histogram/sum.js';
-import type { Limits } from './limits.js';
+import type { QueryLimits } from './limits.js';
 import { MIXED_SCHEMAS } from '../functions/range-function.js';
 
 /** What annotations of a combination name. */
 export interface CombineContext {
-  readonly env: Pick<Env, 'notes' | 'limits'>;
+  readonly env: Pick<Env, 'annotations' | 'limits'>;
   readonly at: Expr;
   readonly name: string;
 }
@@ -21,7 +21,7 @@ export async function combineHistograms(
   isMean: boolean,
   { env, at, name }: CombineContext,
 ): Promise<Histogram | undefined> {
-  const { notes, limits } = env;
+  const { annotations: notes, limits } = env;
   const [first] = histograms;
   if (histograms.some((it) => isCustom(it) !== isCustom(first))) {
     notes.warn(`${MIXED_SCHEMAS} for metric name ${JSON.stringify(name)}`, at);
@@ -44,7 +44,7 @@ export async function combineHistograms(
 }
 
 /** The mean where the sum would be infinite. @param finite how many of them can be summed. */
-async function incrementalMean(histograms: readonly Histogram[], finite: number, limits: Limits): Promise<Histogram> {
+async function incrementalMean(histograms: readonly Histogram[], finite: number, limits: QueryLimits): Promise<Histogram> {
   const mean = new HistogramSum(histograms[0]);
   for (const histogram of histograms.slice(1, finite)) mean.add(histogram);
   mean.scale(1 / finite);

@@ -3,7 +3,7 @@ import { Slices } from '#shared/clock/slices';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /** What one query may use. */
-export interface LimitOptions {
+export interface QueryLimitOptions {
   /** Most samples that are held at once: those read, and a place for each step of each series that is made. */
   readonly samplesMax: number;
   /** From now on. */
@@ -11,7 +11,7 @@ export interface LimitOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** Most steps that are computed at once, whatever is computed. */
-  readonly stepsAtOnce?: number;
+  readonly stepsPerChunk?: number;
 }
 
 const STEPS_AT_ONCE = 1 << 13;
@@ -22,9 +22,9 @@ const WORK_AT_ONCE = 1 << 14;
 const WORK_PER_CHECK = 1 << 20;
 
 /** Counts what a query uses, and ends it where that is too much. */
-export class Limits {
+export class QueryLimits {
   /** Vectors with more steps are made in pieces of so many. */
-  readonly stepsAtOnce: number;
+  readonly stepsPerChunk: number;
   readonly #samplesMax: number;
   readonly #endsMs: number;
   readonly #signal: AbortSignal;
@@ -35,8 +35,8 @@ export class Limits {
   #isDue = false;
   readonly #slices: Slices;
 
-  constructor({ samplesMax, timeoutMs, signal, clock, stepsAtOnce = STEPS_AT_ONCE }: LimitOptions) {
-    this.stepsAtOnce = stepsAtOnce;
+  constructor({ samplesMax, timeoutMs, signal, clock, stepsPerChunk: stepsAtOnce = STEPS_AT_ONCE }: QueryLimitOptions) {
+    this.stepsPerChunk = stepsAtOnce;
     this.#samplesMax = samplesMax;
     this.#endsMs = clock.monotonicMs() + timeoutMs;
     this.#signal = signal;
@@ -99,7 +99,7 @@ export class Limits {
    * @param weight of an item: about so many numbers are looked at.
    * @returns a promise only where others have to be served before all is done.
    */
-  inTurns(count: number, run: (from: number, to: number) => void, weight = 1): void | Promise<void> {
+  inSlices(count: number, run: (from: number, to: number) => void, weight = 1): void | Promise<void> {
     const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
     for (let from = 0; from < count; from += most) {
       if (this.#isDue) return this.#inTurnsFrom(from, count, run, weight);
@@ -108,7 +108,7 @@ export class Limits {
   }
 
   async #inTurnsFrom(
-    ...[first, count, run, weight]: [number, ...Required<Parameters<Limits['inTurns']>>]
+    ...[first, count, run, weight]: [number, ...Required<Parameters<QueryLimits['inSlices']>>]
   ): Promise<void> {
     const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
     for (let from = first; from < count; from += most) {

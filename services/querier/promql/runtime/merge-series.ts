@@ -2,11 +2,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { SERIES_WORK } from './env.js';
 import type { Histogram } from '../histogram/histogram.js';
-import type { Limits } from './limits.js';
+import type { QueryLimits } from './limits.js';
 import {
-  HISTOGRAM,
+  HISTOGRAM_SAMPLE,
   histogramAt,
-  NONE,
+  NO_SAMPLE,
   setFloat,
   setHistogram,
   type MutableSeries,
@@ -19,7 +19,7 @@ import {
  *
  * @throws `execute_query`.
  */
-export async function mergedSeries(vector: readonly StepSeries[], limits: Limits): Promise<StepSeries[]> {
+export async function mergedSeries(vector: readonly StepSeries[], limits: QueryLimits): Promise<StepSeries[]> {
   const byLabels = new Map<string, StepSeries>();
   for (const series of vector) {
     limits.spend(SERIES_WORK);
@@ -31,7 +31,7 @@ export async function mergedSeries(vector: readonly StepSeries[], limits: Limits
 }
 
 /** The vector without the names that were to be dropped. @throws as `mergedSeries`. */
-export async function withoutDroppedNames(vector: readonly StepSeries[], limits: Limits): Promise<StepSeries[]> {
+export async function withoutDroppedNames(vector: readonly StepSeries[], limits: QueryLimits): Promise<StepSeries[]> {
   const bare: StepSeries[] = [];
   for (const series of vector) {
     limits.spend(SERIES_WORK);
@@ -42,7 +42,7 @@ export async function withoutDroppedNames(vector: readonly StepSeries[], limits:
 }
 
 /** Samples without the names that were to be dropped. @throws as `mergedSeries`. */
-export async function withoutDroppedSampleNames(all: readonly SampleSeries[], limits: Limits): Promise<SampleSeries[]> {
+export async function withoutDroppedSampleNames(all: readonly SampleSeries[], limits: QueryLimits): Promise<SampleSeries[]> {
   const byLabels = new Map<string, SampleSeries>();
   for (const series of all) {
     limits.spend(SERIES_WORK);
@@ -56,12 +56,12 @@ export async function withoutDroppedSampleNames(all: readonly SampleSeries[], li
 }
 
 /** The samples of both, by time. */
-async function mergedSamples(one: SampleSeries, other: SampleSeries, limits: Limits): Promise<SampleSeries> {
+async function mergedSamples(one: SampleSeries, other: SampleSeries, limits: QueryLimits): Promise<SampleSeries> {
   const count = one.times.length + other.times.length;
   const merged = { times: new Float64Array(count), values: new Float64Array(count) };
   const histograms = new Array<Histogram | undefined>(count);
   let [left, right] = [0, 0];
-  await limits.inTurns(count, (from, to) => {
+  await limits.inSlices(count, (from, to) => {
     for (let i = from; i < to; i++) {
       const isLeft = right === other.times.length || one.times[left] < other.times[right];
       if (!isLeft && left < one.times.length && one.times[left] === other.times[right]) throw sameLabels();
@@ -79,15 +79,15 @@ function sameLabels(): AlmanacError {
   return new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
 }
 
-async function merged(one: StepSeries, other: StepSeries, limits: Limits): Promise<StepSeries> {
+async function merged(one: StepSeries, other: StepSeries, limits: QueryLimits): Promise<StepSeries> {
   const { labels, isNameDropped } = one;
   const base = { labels, kinds: one.kinds.slice(), values: one.values.slice(), isNameDropped };
   const result: MutableSeries = one.histograms === undefined ? base : { ...base, histograms: [...one.histograms] };
-  await limits.inTurns(result.kinds.length, (from, to) => {
+  await limits.inSlices(result.kinds.length, (from, to) => {
     for (let step = from; step < to; step++) {
-      if (other.kinds[step] === NONE) continue;
-      if (result.kinds[step] !== NONE) throw sameLabels();
-      if (other.kinds[step] === HISTOGRAM) setHistogram(result, step, histogramAt(other, step));
+      if (other.kinds[step] === NO_SAMPLE) continue;
+      if (result.kinds[step] !== NO_SAMPLE) throw sameLabels();
+      if (other.kinds[step] === HISTOGRAM_SAMPLE) setHistogram(result, step, histogramAt(other, step));
       else setFloat(result, step, other.values[step]);
     }
   });

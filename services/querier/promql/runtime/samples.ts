@@ -19,9 +19,9 @@ export interface SampleSeries {
 }
 
 /** What a series has at a step. */
-export const NONE = 0;
-export const FLOAT = 1;
-export const HISTOGRAM = 2;
+export const NO_SAMPLE = 0;
+export const FLOAT_SAMPLE = 1;
+export const HISTOGRAM_SAMPLE = 2;
 
 /** One series of a vector: a value, or none, for each step of the query. */
 export interface StepSeries {
@@ -50,13 +50,13 @@ export interface MutableSeries extends StepSeries {
 
 /** Puts a number at a step. */
 export function setFloat({ kinds, values }: MutableSeries, step: number, value: number): void {
-  kinds[step] = FLOAT;
+  kinds[step] = FLOAT_SAMPLE;
   values[step] = value;
 }
 
 /** Puts a histogram at a step. */
 export function setHistogram(series: MutableSeries, step: number, histogram: Histogram): void {
-  series.kinds[step] = HISTOGRAM;
+  series.kinds[step] = HISTOGRAM_SAMPLE;
   series.histograms ??= new Array<Histogram | undefined>(series.kinds.length);
   series.histograms[step] = histogram;
 }
@@ -73,6 +73,6 @@ export function histogramAt(
 
 /** Whether the series has anything at any step. */
 export function hasSamples({ kinds }: StepSeries): boolean {
-  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NONE) return true;
+  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NO_SAMPLE) return true;
   return false;
 }

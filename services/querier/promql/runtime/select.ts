@@ -1,8 +1,8 @@
 import type { MatrixSelector, TimeShift, VectorSelector } from '../syntax/ast.js';
-import { newSeries, SERIES_WORK, timeOf, type Env } from './env.js';
-import { sampleSize } from '../histogram/size.js';
-import type { Limits } from './limits.js';
-import { FLOAT, setFloat, setHistogram, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import { newSeries, SERIES_WORK, stepTimeMs, type Env } from './env.js';
+import { sampleSize } from '../histogram/histogram.js';
+import type { QueryLimits } from './limits.js';
+import { FLOAT_SAMPLE, setFloat, setHistogram, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
 import { withStats } from './stats-only.js';
 
 /** For each step the samples `[from, to)` of a series that are in its window, and the ends of the window. */
@@ -16,13 +16,13 @@ export interface Windows {
 
 /** The time that a selector or subquery refers to at a step. */
 export function referenceMs({ atMs, offsetMs }: TimeShift, env: Env, step: number): number {
-  return (atMs ?? timeOf(env, step)) - offsetMs;
+  return (atMs ?? stepTimeMs(env, step)) - offsetMs;
 }
 
 /** The times that a selector or subquery refers to at all steps. */
 async function references(shift: TimeShift, env: Env): Promise<Float64Array> {
   const times = new Float64Array(env.steps);
-  await env.limits.inTurns(env.steps, (from, to) => {
+  await env.limits.inSlices(env.steps, (from, to) => {
     for (let step = from; step < to; step++) times[step] = referenceMs(shift, env, step);
   });
   return times;
@@ -103,7 +103,7 @@ export function instantVector(all: readonly SampleSeries[], selector: VectorSele
 function putFloats(from: Float64Array, picked: Int32Array, { kinds, values }: MutableSeries, first: number): void {
   for (let i = 0; i < picked.length; i++) {
     if (picked[i] < 0) continue;
-    kinds[first + i] = FLOAT;
+    kinds[first + i] = FLOAT_SAMPLE;
     values[first + i] = from[picked[i]];
   }
 }
@@ -135,7 +135,7 @@ async function newest(
 ): Promise<StepSeries[]> {
   const { limits, steps } = env;
   const ends = await references(selector, env);
-  const most = Math.min(steps, limits.stepsAtOnce);
+  const most = Math.min(steps, limits.stepsPerChunk);
   const room = new Int32Array(most);
   const found: StepSeries[] = [];
   for (const series of all) {
@@ -212,7 +212,7 @@ export async function windowsAt(shift: TimeShift, rangeMs: number, env: Env): Pr
   const { steps, limits } = env;
   const endMs = await references(shift, env);
   const startMs = new Float64Array(steps);
-  await limits.inTurns(steps, (from, to) => {
+  await limits.inSlices(steps, (from, to) => {
     for (let step = from; step < to; step++) startMs[step] = endMs[step] - rangeMs;
   });
   return { from: new Int32Array(steps), to: new Int32Array(steps), startMs, endMs };
@@ -222,11 +222,11 @@ export async function windowsAt(shift: TimeShift, rangeMs: number, env: Env): Pr
 export function fillWindows(
   { from, to, startMs, endMs }: Windows,
   { times }: SampleSeries,
-  limits: Limits,
+  limits: QueryLimits,
 ): void | Promise<void> {
   let first = 0;
   let next = 0;
-  return limits.inTurns(endMs.length, (firstStep, endStep) => {
+  return limits.inSlices(endMs.length, (firstStep, endStep) => {
     for (let step = firstStep; step < endStep; step++) {
       next = firstAfter(times, endMs[step], next, times.length);
       first = firstAfter(times, startMs[step], first, next);

@@ -1,4 +1,4 @@
-import type { Limits } from './limits.js';
+import type { QueryLimits } from './limits.js';
 
 /** So many are sorted at once. */
 const RUN = 1 << 10;
@@ -6,10 +6,10 @@ const RUN = 1 << 10;
 const COMPARISON = 8;
 
 /** The items in order, equal ones as they were; others are served while many are sorted. */
-export async function sortedInTurns<T>(
+export async function sortedInSlices<T>(
   items: readonly T[],
   compare: (one: T, other: T) => number,
-  limits: Limits,
+  limits: QueryLimits,
 ): Promise<T[]> {
   if (items.length <= RUN) return [...items].sort(compare);
   let from: T[] = [];

@@ -1,6 +1,6 @@
 import { isTrim } from '../syntax/operators.js';
 import type { Expr, VectorSelector } from '../syntax/ast.js';
-import { isReset } from '../histogram/compare.js';
+import { isCounterReset } from '../histogram/compare.js';
 import { NO_BUCKETS, type CounterHint, type Histogram } from '../histogram/histogram.js';
 import type { SampleSeries } from './samples.js';
 
@@ -79,7 +79,7 @@ export function withStats(series: SampleSeries, endMs: Float64Array, windowMs: n
     const before = histograms[i - 1];
     const isKnown = histogram.hint !== 'unknown' || before === undefined || stale?.[i - 1] === 1 || !isRead(i);
     if (isKnown) return statsOf(histogram, histogram.hint);
-    return statsOf(histogram, isReset(before, histogram) ? 'reset' : 'not_reset');
+    return statsOf(histogram, isCounterReset(before, histogram) ? 'reset' : 'not_reset');
   });
   return { ...series, histograms: stats };
 }

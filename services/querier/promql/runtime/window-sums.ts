@@ -1,4 +1,4 @@
-import type { Limits } from './limits.js';
+import type { QueryLimits } from './limits.js';
 import { NeumaierSum } from '../common/compensated-sum.js';
 
 /** Values of a block; windows of fewer than two blocks are added up one by one. */
@@ -42,9 +42,9 @@ export class WindowSums {
   }
 
   /** Is to be called before the first window, and waited for if there is a promise. */
-  prepare(limits: Limits): void | Promise<void> {
+  prepare(limits: QueryLimits): void | Promise<void> {
     if (this.#length < PREPARED_MIN) return;
-    return limits.inTurns(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
+    return limits.inSlices(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
   }
 
   /** @returns how many blocks are to be summed. */
@@ -96,9 +96,9 @@ export class WindowExtremes {
   }
 
   /** As `WindowSums.prepare`. */
-  prepare(limits: Limits): void | Promise<void> {
+  prepare(limits: QueryLimits): void | Promise<void> {
     if (this.#values.length < PREPARED_MIN) return;
-    return limits.inTurns(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
+    return limits.inSlices(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
   }
 
   #begin(): number {

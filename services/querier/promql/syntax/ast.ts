@@ -1,7 +1,7 @@
 /** Shapes of a parsed PromQL expression. Offsets count UTF-16 units of the query text. */
 import type { LabelMatcher } from '../../series/matcher.js';
 
-export type ValueType = 'scalar' | 'string' | 'vector' | 'matrix';
+export type PromType = 'scalar' | 'string' | 'vector' | 'matrix';
 
 /** Place of a node in the query: `[start, end)`. */
 export interface Span {
@@ -85,14 +85,14 @@ export interface Subquery extends Span, TimeShift {
 /** What the parser has to know of a function. */
 export interface FunctionSignature {
   readonly name: string;
-  readonly args: readonly ValueType[];
+  readonly args: readonly PromType[];
   /** How often the last argument may be left out or repeated: 0 exactly once, n up to n times, -1 any number of times. */
   readonly variadic: number;
-  readonly returns: ValueType;
+  readonly returns: PromType;
   readonly isExperimental: boolean;
 }
 
-export interface Call extends Span {
+export interface FunctionCall extends Span {
   readonly kind: 'call';
   readonly func: FunctionSignature;
   readonly args: readonly Expr[];
@@ -160,12 +160,12 @@ export type Expr =
   | VectorSelector
   | MatrixSelector
   | Subquery
-  | Call
+  | FunctionCall
   | Aggregation
   | BinaryExpr;
 
 /** The type of an expression's value. */
-export function typeOf(expr: Expr): ValueType {
+export function typeOf(expr: Expr): PromType {
   switch (expr.kind) {
     case 'number':
       return 'scalar';

@@ -1,9 +1,9 @@
-import { typeOf, type BinaryExpr, type Call, type Expr, type ValueType, type VectorSelector } from './ast.js';
+import { typeOf, type BinaryExpr, type FunctionCall, type Expr, type PromType, type VectorSelector } from './ast.js';
 import { matchesEmpty } from '../../series/matcher.js';
 import { parseError } from './parse-error.js';
 
 /** Words for types in errors. */
-const TYPE_NAMES: Readonly<Record<ValueType, string>> = {
+const TYPE_NAMES: Readonly<Record<PromType, string>> = {
   scalar: 'scalar',
   string: 'string',
   vector: 'instant vector',
@@ -25,7 +25,7 @@ class Checker {
     this.#query = query;
   }
 
-  check(expr: Expr): ValueType {
+  check(expr: Expr): PromType {
     switch (expr.kind) {
       case 'number':
       case 'string':
@@ -63,19 +63,19 @@ class Checker {
     return typeOf(expr);
   }
 
-  #expect(expr: Expr, wanted: ValueType, context: string): void {
+  #expect(expr: Expr, wanted: PromType, context: string): void {
     const type = this.check(expr);
     if (type === wanted) return;
     this.#fail(expr, `expected type ${TYPE_NAMES[wanted]} in ${context}, got ${TYPE_NAMES[type]}`);
   }
 
-  #checkUnary(expr: Expr, type: ValueType): void {
+  #checkUnary(expr: Expr, type: PromType): void {
     if (type === 'scalar' || type === 'vector') return;
     const allowed = 'expressions of type scalar or instant vector';
     this.#fail(expr, `unary expression only allowed on ${allowed}, got "${TYPE_NAMES[type]}"`);
   }
 
-  #checkSubquery(expr: Expr, type: ValueType): void {
+  #checkSubquery(expr: Expr, type: PromType): void {
     if (type !== 'vector') this.#fail(expr, `subquery is only allowed on instant vector, got ${type} instead`);
   }
 
@@ -118,7 +118,7 @@ class Checker {
     if (isFilled) this.#fail(expr, 'filling in missing series not allowed for set operators');
   }
 
-  #checkCall(expr: Call): void {
+  #checkCall(expr: FunctionCall): void {
     const { func, args } = expr;
     const { name, args: types, variadic } = func;
     const least = variadic === 0 ? types.length : types.length - 1;

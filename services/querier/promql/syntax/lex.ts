@@ -3,11 +3,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseError } from './parse-error.js';
 import { readQuoted, readRaw } from './string-literal.js';
 
-export type TokenKind =
+export type PromTokenKind =
   'identifier' | 'string' | 'number' | 'duration' | 'keyword' | 'aggregator' | 'operator' | 'punctuation' | 'end';
 
-export interface Token {
-  readonly kind: TokenKind;
+export interface PromToken {
+  readonly kind: PromTokenKind;
   /** As written; words of the language in lower case. */
   readonly text: string;
   readonly start: number;
@@ -41,14 +41,14 @@ const SYMBOL = /==|!=|<=|<\/|<|>=|>\/|>|[+\-*/%^@]/y;
 const MATCH_OPERATOR = /=~|!~|!=|=/y;
 
 /** A query in tokens; the last is `end`. */
-export interface Lexed {
-  readonly tokens: readonly Token[];
+export interface LexedQuery {
+  readonly tokens: readonly PromToken[];
   /** Why the text is cut off at the end of the tokens; undefined if it is not. */
   readonly error: AlmanacError | undefined;
 }
 
 /** Cuts a query into tokens. What is wrong behind a place counts only if the grammar allows what stands before it. */
-export function lex(query: string): Lexed {
+export function tokenizePromql(query: string): LexedQuery {
   const lexer = new Lexer(query);
   let error: AlmanacError | undefined;
   try {
@@ -61,7 +61,7 @@ export function lex(query: string): Lexed {
 
 class Lexer {
   readonly #query: string;
-  readonly #tokens: Token[] = [];
+  readonly #tokens: PromToken[] = [];
   #at = 0;
   #parentheses = 0;
 
@@ -83,7 +83,7 @@ class Lexer {
   }
 
   /** What was read, and the end behind it. */
-  finished(): readonly Token[] {
+  finished(): readonly PromToken[] {
     this.#push('end', 0);
     return this.#tokens;
   }
@@ -207,7 +207,7 @@ class Lexer {
     throw this.#error(`unexpected character in duration expression: ${quoted(this.#query, this.#at)}`);
   }
 
-  #push(kind: TokenKind, length: number, text?: string): void {
+  #push(kind: PromTokenKind, length: number, text?: string): void {
     const start = this.#at;
     const end = start + length;
     const written = this.#query.slice(start, end);

@@ -1,21 +1,10 @@
-import type {
-  Aggregation,
-  AggregationOperator,
-  BinaryExpr,
-  BinaryOperator,
-  Cardinality,
-  Expr,
-  FunctionSignature,
-  VectorMatching,
-  VectorSelector,
-} from './ast.js';
-import type { LabelMatcher } from '../../series/matcher.js';
+import type { Aggregation, AggregationOperator, BinaryExpr, BinaryOperator, Cardinality, Expr, FunctionSignature, VectorMatching, VectorSelector } from './ast.js';
+import { type LabelMatcher, compileMatcher } from '../../series/matcher.js';
 import { checkExpr } from './check.js';
-import { compileMatcher } from '../../series/matcher.js';
 import { DurationParser } from './parse-duration.js';
 import { ModifierParser } from './parse-modifiers.js';
-import { checkLength, checkNesting } from './nesting.js';
-import { lex } from './lex.js';
+import { checkLength, checkNesting } from './parse-error.js';
+import { tokenizePromql } from './lex.js';
 import { TokenReader } from './token-reader.js';
 
 /** What a parser knows of its surroundings. */
@@ -53,7 +42,7 @@ const METRIC_WORDS: ReadonlySet<string> = new Set([
  */
 export function parseQuery(query: string, dialect: Dialect): Expr {
   checkLength(query);
-  const lexed = lex(query);
+  const lexed = tokenizePromql(query);
   checkNesting(query, lexed.tokens);
   const reader = new TokenReader(query, lexed);
   if (reader.next.kind === 'end') throw reader.error('no expression found in input');
@@ -70,7 +59,7 @@ export function parseQuery(query: string, dialect: Dialect): Expr {
  */
 export function parseSelector(text: string, dialect: Dialect): readonly LabelMatcher[] {
   checkLength(text);
-  const reader = new TokenReader(text, lex(text));
+  const reader = new TokenReader(text, tokenizePromql(text));
   const { matchers } = new Parser(reader, dialect).selectorAlone();
   return matchers;
 }

@@ -1,14 +1,14 @@
 import type {
   Aggregation,
   BinaryExpr,
-  Call,
+  FunctionCall,
   DurationExpr,
   DurationNode,
   Expr,
   TimeShift,
   VectorSelector,
 } from './ast.js';
-import { durationText } from '../common/number-text.js';
+import { promDurationText } from '../common/number-text.js';
 
 /** Longest line, in bytes, before an expression is split. */
 const LINE_MAX = 100;
@@ -19,7 +19,7 @@ const METRIC_NAME = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
 export function printExpr(expr: Expr): string {
   switch (expr.kind) {
     case 'number':
-      return expr.isDuration ? durationText(Math.round(expr.value * 1000)) : numberText(expr.value);
+      return expr.isDuration ? promDurationText(Math.round(expr.value * 1000)) : numberText(expr.value);
     case 'string':
       return quoted(expr.value);
     case 'paren':
@@ -76,7 +76,7 @@ export function prettyExpr(expr: Expr, level = 0): string {
   }
 }
 
-function prettyCall({ func, args }: Call, indent: string, level: number): string {
+function prettyCall({ func, args }: FunctionCall, indent: string, level: number): string {
   return args.length === 0 ? `${indent}${func.name}()` : block(`${indent}${func.name}(`, args, `${indent})`, level);
 }
 
@@ -136,7 +136,7 @@ function atText({ atMs, startOrEnd }: TimeShift): string {
 
 function offsetText({ offsetMs, offsetExpr }: TimeShift): string {
   if (offsetExpr !== undefined) return ` offset ${durationExprText(offsetExpr)}`;
-  return offsetMs === 0 ? '' : ` offset ${durationText(offsetMs)}`;
+  return offsetMs === 0 ? '' : ` offset ${promDurationText(offsetMs)}`;
 }
 
 function subquerySuffix(expr: Extract<Expr, { kind: 'subquery' }>): string {
@@ -146,12 +146,12 @@ function subquerySuffix(expr: Extract<Expr, { kind: 'subquery' }>): string {
 }
 
 function durationNode(ms: number, expr: DurationExpr | undefined): string {
-  return expr === undefined ? durationText(ms) : durationExprText(expr);
+  return expr === undefined ? promDurationText(ms) : durationExprText(expr);
 }
 
 function durationExprText(node: DurationNode): string {
   if (node.kind === 'number') {
-    return node.isDuration ? durationText(Math.round(node.value * 1000)) : numberText(node.value);
+    return node.isDuration ? promDurationText(Math.round(node.value * 1000)) : numberText(node.value);
   }
   const { op, lhs, rhs } = node;
   const left = lhs === undefined ? '' : durationExprText(lhs);

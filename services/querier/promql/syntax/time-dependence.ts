@@ -1,13 +1,4 @@
-import {
-  unwrapped,
-  type Aggregation,
-  type Call,
-  type Expr,
-  type MatrixSelector,
-  type Subquery,
-  type TimeShift,
-  type VectorSelector,
-} from './ast.js';
+import { unwrapped, type Aggregation, type FunctionCall, type Expr, type MatrixSelector, type Subquery, type TimeShift, type VectorSelector } from './ast.js';
 
 /** Functions of the query's own range, and one that chooses series by what the whole range has. */
 const OF_RANGE: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step', 'info']);
@@ -61,7 +52,7 @@ function farthest(exprs: readonly Expr[], lookbackMs: number): number {
 }
 
 function partsOf(
-  expr: Exclude<Expr, VectorSelector | MatrixSelector | Subquery | Call | Aggregation>,
+  expr: Exclude<Expr, VectorSelector | MatrixSelector | Subquery | FunctionCall | Aggregation>,
 ): readonly Expr[] {
   if (expr.kind === 'binary') return [expr.lhs, expr.rhs];
   return expr.kind === 'paren' || expr.kind === 'unary' ? [expr.expr] : [];
@@ -84,4 +75,48 @@ function isPlain(selector: VectorSelector): boolean {
 
 function looksBack({ offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift): boolean {
   return offsetMs >= 0 && offsetExpr === undefined && atMs === undefined && startOrEnd === undefined;
+}
+
+/** Functions whose value depends on the time of evaluation, or on all of the query. */
+const UNSAFE: ReadonlySet<string> = new Set([
+  ...['time', 'timestamp', 'predict_linear', 'days_in_month', 'day_of_month', 'day_of_week', 'day_of_year'],
+  ...['hour', 'minute', 'month', 'year', 'start', 'end', 'range', 'step'],
+]);
+
+/** Whether the expression has the same value at each step: then it is evaluated at the first one only. */
+export function isStepInvariant(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'number':
+    case 'string':
+      return true;
+    case 'paren':
+    case 'unary':
+    case 'aggregation':
+      // Of an aggregation only the vector counts: its parameter is that of the first step then.
+      return isStepInvariant(expr.expr);
+    case 'binary':
+      return isStepInvariant(expr.lhs) && isStepInvariant(expr.rhs);
+    case 'call': {
+      if (isTimestampOfSelector(expr)) return true;
+      // What the other argument selects is read at the times of the first.
+      if (expr.func.name === 'info') return isStepInvariant(expr.args[0]);
+      return !UNSAFE.has(expr.func.name) && expr.args.every(isStepInvariant);
+    }
+    case 'vectorSelector':
+      return isPinned(expr);
+    case 'matrixSelector':
+      return isPinned(expr.selector);
+    case 'subquery':
+      return expr.atMs !== undefined;
+  }
+}
+
+function isTimestampOfSelector(expr: Extract<Expr, { kind: 'call' }>): boolean {
+  if (expr.func.name !== 'timestamp') return false;
+  const [arg] = expr.args;
+  return arg.kind === 'vectorSelector' && isPinned(arg);
+}
+
+function isPinned({ atMs }: Pick<VectorSelector, 'atMs'>): boolean {
+  return atMs !== undefined;
 }

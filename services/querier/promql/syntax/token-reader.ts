@@ -1,24 +1,24 @@
 import type { Span } from './ast.js';
-import type { Lexed, Token } from './lex.js';
+import type { LexedQuery, PromToken } from './lex.js';
 import { parseError } from './parse-error.js';
 
 /** Walks over the tokens of a query; knows how Prometheus words that one of them is wrong. */
 export class TokenReader {
   readonly query: string;
-  readonly #tokens: readonly Token[];
+  readonly #tokens: readonly PromToken[];
   readonly #lexError: Error | undefined;
   #index = 0;
   /** What is being read, for errors of tokens that fit nowhere; the innermost last. */
   readonly #contexts: string[] = [];
 
-  constructor(query: string, { tokens, error }: Lexed) {
+  constructor(query: string, { tokens, error }: LexedQuery) {
     this.query = query;
     this.#tokens = tokens;
     this.#lexError = error;
   }
 
   /** @throws `invalid_syntax` where the text could not be cut any further. */
-  get next(): Token {
+  get next(): PromToken {
     const token = this.#tokens[this.#index];
     if (this.#lexError !== undefined && token.kind === 'end') throw this.#lexError;
     return token;
@@ -30,11 +30,11 @@ export class TokenReader {
   }
 
   /** The token so many places behind the next one, or the end. */
-  peek(count: number): Token {
+  peek(count: number): PromToken {
     return this.#tokens[Math.min(this.#index + count, this.#tokens.length - 1)];
   }
 
-  take(): Token {
+  take(): PromToken {
     const token = this.next;
     if (token.kind !== 'end') this.#index++;
     return token;
@@ -49,7 +49,7 @@ export class TokenReader {
   }
 
   /** Takes a word or sign that has to be there. */
-  expect(text: string, context?: string): Token {
+  expect(text: string, context?: string): PromToken {
     const token = this.next;
     if (!this.accept(text)) throw this.unexpected(context);
     return token;
@@ -77,7 +77,7 @@ export class TokenReader {
 
 const TEXT_MAX = 10;
 
-function describe({ kind, text, start, end }: Token, query: string): string {
+function describe({ kind, text, start, end }: PromToken, query: string): string {
   const written = query.slice(start, end);
   const shown = JSON.stringify(written);
   const characters = Array.from(written);

@@ -1,5 +1,5 @@
 import type { Expr } from '../../promql/syntax/ast.js';
-import { durationText } from '../../promql/common/number-text.js';
+import { promDurationText } from '../../promql/common/number-text.js';
 import { printExpr, selectorText } from '../../promql/syntax/print.js';
 import { selectorsOf } from '../../promql/syntax/selectors.js';
 import { exprTree } from '../../promql/syntax/tree.js';
@@ -42,7 +42,7 @@ export function planText(
 }
 
 function timesText({ startMs, endMs, stepMs, lookbackMs }: TqlTimes): string {
-  const lookback = lookbackMs === 0 ? '' : `, lookback=${durationText(lookbackMs)}`;
+  const lookback = lookbackMs === 0 ? '' : `, lookback=${promDurationText(lookbackMs)}`;
   return `range=[${startMs}..${endMs}], interval=[${stepMs}]${lookback}`;
 }
 

@@ -2,7 +2,7 @@ import {
   typeOf,
   type Aggregation,
   type BinaryExpr,
-  type Call,
+  type FunctionCall,
   type Expr,
   type VectorSelector,
 } from '../../promql/syntax/ast.js';
@@ -47,7 +47,7 @@ function aggregatedLabels(expr: Aggregation, of: LabelsOfSelector): readonly str
   return expr.op === 'count_values' && expr.param?.kind === 'string' ? [...grouped, expr.param.value] : grouped;
 }
 
-function calledLabels({ func, args }: Call, of: LabelsOfSelector): readonly string[] {
+function calledLabels({ func, args }: FunctionCall, of: LabelsOfSelector): readonly string[] {
   const argument = args.find((arg) => typeOf(arg) === 'vector' || typeOf(arg) === 'matrix');
   if (argument === undefined || UNLABELLED.has(func.name)) return [];
   const labels = resultLabels(argument, of);

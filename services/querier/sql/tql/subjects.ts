@@ -44,7 +44,7 @@ export async function subjectsOf(
   const subjects = new Map<VectorSelector, Subject | undefined>();
   for (const { selector } of selectorsOf(expr)) {
     const metric = metricOf(selector);
-    const { database } = session.addressed(selector.matchers);
+    const { database } = session.resolveDatabase(selector.matchers);
     const table = metric === undefined ? undefined : await names.find(database, metric, call);
     subjects.set(selector, table === undefined ? undefined : await subjectOf(table, selector, slices));
   }

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 
 import { systemClock, type Clock } from '#shared/clock/clock';
-import { Limits, type LimitOptions } from '#services/querier/promql/runtime/limits';
-import { quantileOf } from '#services/querier/promql/runtime/quantile';
-import { selected } from '#services/querier/promql/runtime/select-rank';
+import { QueryLimits, type QueryLimitOptions } from '#services/querier/promql/runtime/limits';
+import { quantileOf, valueAtRank } from '#services/querier/promql/runtime/quantile';
 import type { SampleSeries, StepSeries } from '#services/querier/promql/runtime/samples';
-import { sortedInTurns } from '#services/querier/promql/runtime/sort';
+import { sortedInSlices } from '#services/querier/promql/runtime/sort';
 import { ask, series, type TestSample } from '#test/support/promql-source';
 
 const HISTOGRAM = {
@@ -119,12 +118,12 @@ function hurriedClock(): Clock & { readonly turns: () => number } {
   };
 }
 
-function limitsOf(clock: Clock): Limits {
-  return new Limits({ samplesMax: 1e9, timeoutMs: 1e9, signal: new AbortController().signal, clock });
+function limitsOf(clock: Clock): QueryLimits {
+  return new QueryLimits({ samplesMax: 1e9, timeoutMs: 1e9, signal: new AbortController().signal, clock });
 }
 
 /** All that a query tells, or why it does not. */
-async function told(query: string, limits: Partial<LimitOptions>): Promise<unknown> {
+async function told(query: string, limits: Partial<QueryLimitOptions>): Promise<unknown> {
   try {
     const { value, warnings, infos } = await ask(DATA, query, { atS: 3600 }, limits);
     if (value.kind !== 'matrix' && value.kind !== 'vector') return { value, warnings, infos };
@@ -145,10 +144,10 @@ describe('pieces of many steps', () => {
   for (const vector of VECTORS) {
     it(`are together what the whole is: ${vector}`, async () => {
       for (const query of [`(${vector})[1h:30s]`, `last_over_time((${vector})[1h:30s])`]) {
-        const whole = await told(query, { stepsAtOnce: 1000 });
+        const whole = await told(query, { stepsPerChunk: 1000 });
         expect(whole, query).not.to.be.a('string');
         for (const stepsAtOnce of [1, 7]) {
-          expect(await told(query, { stepsAtOnce }), `${query} by ${stepsAtOnce}`).to.deep.equal(whole);
+          expect(await told(query, { stepsPerChunk: stepsAtOnce }), `${query} by ${stepsAtOnce}`).to.deep.equal(whole);
         }
       }
     });
@@ -189,11 +188,11 @@ describe('values by their rank', () => {
     const numbers = values.filter((x) => !Number.isNaN(x)).sort();
     const sorted = [...new Array<number>(values.length - numbers.length).fill(NaN), ...numbers];
     for (let rank = 0; rank < values.length; rank += 13) {
-      const { value, next } = await selected(values, rank, limitsOf(systemClock));
+      const { value, next } = await valueAtRank(values, rank, limitsOf(systemClock));
       expect(Object.is(value, sorted[rank]), `${rank}`).to.equal(true);
       expect(Object.is(next, sorted[rank + 1]), `behind ${rank}`).to.equal(true);
     }
-    expect((await selected(values, values.length - 1, limitsOf(systemClock))).next).to.be.NaN;
+    expect((await valueAtRank(values, values.length - 1, limitsOf(systemClock))).next).to.be.NaN;
   });
 
   it('make quantiles of many values', async () => {
@@ -214,7 +213,7 @@ describe('sorting in turns', () => {
   it('keeps equal items as they were', async () => {
     const items = Array.from({ length: 10_001 }, (_, i) => ({ i, key: (i * 31) % 97 }));
     const clock = hurriedClock();
-    const sorted = await sortedInTurns(items, (a, b) => a.key - b.key, limitsOf(clock));
+    const sorted = await sortedInSlices(items, (a, b) => a.key - b.key, limitsOf(clock));
     expect(sorted).to.deep.equal([...items].sort((a, b) => a.key - b.key));
     expect(clock.turns()).to.be.greaterThan(5);
   });
