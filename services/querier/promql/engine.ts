@@ -3,42 +3,43 @@ import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { LabelMatcher } from '../series/matcher.js';
-import type { SeriesSource } from './runtime/env.js';
 import type { PromResult } from './index.js';
+import type { SeriesSource } from './runtime/env.js';
 import type { Dialect } from './syntax/parse.js';
 
-/** A query and its steps; `stepMs` is 0 for an instant. */
+/** A PromQL query with its evaluation times, as requests and statements give it. */
 export interface PromRequest {
   readonly query: string;
   readonly startMs: number;
   readonly endMs: number;
+  /** 0 for an instant query. */
   readonly stepMs: number;
-  /** 0: as configured. */
+  /** 0 for the configured lookback. */
   readonly lookbackMs: number;
 }
 
-/** What a question was answered with. */
+/** The result of a request and its cost. */
 export interface PromEvaluation {
-  readonly answer: PromResult;
-  /** Most samples that were held at once. */
+  readonly result: PromResult;
+  /** Largest number of samples that were in memory at once. */
   readonly peakSamples: number;
 }
 
-/** One statement's view of databases: all that it evaluates sees the same rows. Must be closed. */
+/** A consistent view of the databases for all queries of one statement. Must be closed. */
 export interface PromSession extends SeriesSource {
-  /** @param source what is read; the session itself if it is not given. */
-  evaluate(question: PromRequest, source?: SeriesSource): Promise<PromEvaluation>;
-  /** The database that matchers name. @throws `invalid_arguments` if they name none in particular. */
+  /** @param source replaces the session as the source of samples; its results are not cached. */
+  evaluate(request: PromRequest, source?: SeriesSource): Promise<PromEvaluation>;
+  /** Returns the database that a selector reads. @throws `invalid_syntax` if its matchers name no single database. */
   resolveDatabase(matchers: readonly LabelMatcher[]): { readonly database: string };
   close(): void;
 }
 
-/** PromQL for statements. */
+/** Evaluates PromQL over the databases of this node. */
 export interface PromEngine {
   readonly dialect: Dialect;
-  /** Most steps of a query. */
+  /** Largest number of steps of a query. */
   readonly stepsMax: number;
-  /** How metrics are stored. */
+  /** Names of the tables and columns that store metrics. */
   readonly names: MetricNames;
   open(database: string, call: Call, slot: AdmissionSlot): PromSession;
 }

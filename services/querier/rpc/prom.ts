@@ -92,7 +92,7 @@ class PromRunner {
     const evaluate = (run: Run, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
     return this.during(request.database, call, async function* (run) {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
-      const { answer, peakSamples, elapsedMs } = await evaluate(run, stats);
+      const { result: answer, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
       const timed: AnswerStats | undefined = stats && {
         samples: stats.json(peakSamples, isPerStep),
@@ -117,7 +117,7 @@ class PromRunner {
     const evaluate = (run: Run): Promise<Evaluated> => this.#evaluate(request, run);
     return this.during(request.database, call, async function* (run) {
       await catalog.database(request.database, run.call);
-      const { answer } = await evaluate(run);
+      const { result: answer } = await evaluate(run);
       let blocks = 0;
       for (const event of tableOf(request, answer, parseQuery(request.query, dialect), names)) {
         yield event;

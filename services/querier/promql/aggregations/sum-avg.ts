@@ -1,16 +1,37 @@
-import { combineHistograms } from '../runtime/combine-histograms.js';
+import { RunningMean } from '../common/compensated-sum.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { Mean } from '../common/compensated-sum.js';
-import { metricName } from '../runtime/annotations.js';
-import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, histogramAt, NO_SAMPLE, setHistogram, type StepSeries } from '../runtime/samples.js';
-import type { GroupReducer } from './aggregation.js';
+import { metricName, MIXED_KINDS } from '../runtime/annotations.js';
+import { combineHistograms } from '../runtime/combine-histograms.js';
+import {
+  FLOAT_SAMPLE,
+  HISTOGRAM_SAMPLE,
+  histogramAt,
+  NO_SAMPLE,
+  setHistogram,
+  type MutableSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
+import type { AggregationCall, Group, PromAggregation } from './aggregation.js';
 
-/** `sum` and `avg`: numbers or histograms, not both. */
-export const sum: GroupReducer = (group, result, call) => total(group, result, call, false);
-export const avg: GroupReducer = (group, result, call) => total(group, result, call, true);
+/** Sum of the floats or of the histograms of each group. */
+export const SUM: PromAggregation = {
+  name: 'sum',
+  doc: 'Sum of floats or of histograms.',
+  body: { kind: 'reduce', run: (group, result, call) => total(group, result, call, false) },
+};
+
+/** Mean of the floats or of the histograms of each group. */
+export const AVG: PromAggregation = {
+  name: 'avg',
+  doc: 'Mean of floats or of histograms.',
+  body: { kind: 'reduce', run: (group, result, call) => total(group, result, call, true) },
+};
 
 async function total(
-  ...[{ series }, result, { expr, env }, isMean]: [...Parameters<GroupReducer>, boolean]
+  { series }: Group,
+  result: MutableSeries,
+  { expr, env }: AggregationCall,
+  isMean: boolean,
 ): Promise<void> {
   const sums = new Sums(env.steps);
   const withHistograms: StepSeries[] = [];
@@ -25,7 +46,7 @@ async function total(
     if (withHistograms.length > 0) env.limits.spend(withHistograms.length);
     const histograms = histogramsAt(withHistograms, step);
     if (sums.counts[step] > 0 && histograms.length > 0) {
-      env.annotations.warn('encountered a mix of histograms and floats for aggregation', expr.expr);
+      env.annotations.warn(`${MIXED_KINDS} for aggregation`, expr.expr);
     } else if (sums.counts[step] > 0) {
       result.kinds[step] = FLOAT_SAMPLE;
       result.values[step] = isMean ? (sums.mean(step) ?? meanAt(series, step)) : sums.sum(step);
@@ -44,14 +65,14 @@ function histogramsAt(series: readonly StepSeries[], step: number): readonly His
   return series.filter(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE).map((one) => histogramAt(one, step));
 }
 
-/** The mean where the sum is too great for a number. */
+/** Mean of values whose sum overflows. */
 function meanAt(series: readonly StepSeries[], step: number): number {
-  const mean = new Mean();
+  const mean = new RunningMean();
   for (const { kinds, values } of series) if (kinds[step] === FLOAT_SAMPLE) mean.add(values[step]);
   return mean.value;
 }
 
-/** Neumaier's sums, one for each step: series by series, which is the order in which the numbers lie in memory. */
+/** Neumaier sums, one per step. Adds series by series, the order in which the values are in memory. */
 class Sums {
   readonly counts: Int32Array;
   readonly #sums: Float64Array;
@@ -84,7 +105,7 @@ class Sums {
     return this.#sums[step] + this.#losses[step];
   }
 
-  /** Undefined where the sum is not finite, and the mean may be. */
+  /** Returns undefined where the sum is not finite; the mean may be. */
   mean(step: number): number | undefined {
     if (!Number.isFinite(this.#sums[step])) return undefined;
     const count = this.counts[step];

@@ -3,17 +3,17 @@ export class NeumaierSum {
   #sum = 0;
   #compensation = 0;
 
-  /** The sum by now. Once infinite it stays so. */
+  /** The compensated sum. Once infinite it remains infinite. */
   get value(): number {
     return this.#sum + this.#compensation;
   }
 
-  /** The sum without what rounding took from it. */
+  /** The sum without compensation. */
   get sum(): number {
     return this.#sum;
   }
 
-  /** What rounding took. */
+  /** The accumulated rounding error. */
   get compensation(): number {
     return this.#compensation;
   }
@@ -43,12 +43,12 @@ export class NeumaierSum {
     this.#compensation = compensation;
   }
 
-  /** Adds another sum with what it has compensated. */
+  /** Adds another sum including its compensation. */
   addSum(other: NeumaierSum): void {
     this.addPart(other.#sum, other.#compensation);
   }
 
-  /** Adds a sum that was made elsewhere, and what rounding took from it. */
+  /** Adds a partial sum and its compensation. */
   addPart(sum: number, compensation: number): void {
     this.add(sum);
     this.#compensation += compensation;
@@ -60,11 +60,8 @@ export class NeumaierSum {
   }
 }
 
-/**
- * The mean of numbers that are added one by one: a compensated sum, or an incremental mean from where the sum would be
- * infinite.
- */
-export class Mean {
+/** The mean of numbers added one by one: a compensated sum, then an incremental mean once the sum would overflow. */
+export class RunningMean {
   #count = 0;
   #sum = 0;
   #compensation = 0;

@@ -9,16 +9,16 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 const UNITS = ['y', 'w', 'd', 'h', 'm', 's', 'ms'];
-/** Longest duration: 2^63 nanoseconds. */
+/** Longest duration in milliseconds: 2^63 nanoseconds. */
 export const DURATION_MS_MAX = 9_223_372_036_854;
 
-/** Greatest whole number that may be written in hexadecimal. */
+/** Largest hexadecimal number. */
 const INTEGER_MAX = 2n ** 63n - 1n;
 
 /**
- * The value of a number token: decimal, hexadecimal, octal with a leading zero, `Inf` or `NaN`.
+ * Parses a number token: decimal, hexadecimal, octal with a leading zero, `Inf` or `NaN`.
  *
- * @returns why it is none, in Prometheus's words, if it is too large.
+ * @returns the error text of Prometheus for a number out of range.
  */
 export function numberValue(text: string): number | string {
   const plain = text.replaceAll('_', '').toLowerCase();
@@ -32,9 +32,9 @@ export function numberValue(text: string): number | string {
 }
 
 /**
- * The length of a duration such as `1h30m` in milliseconds: each unit at most once, the longest first.
+ * Parses a duration such as `1h30m` to milliseconds; each unit at most once, the longest first.
  *
- * @returns undefined if the text is none; Infinity if it is longer than 2^63 ns.
+ * @returns undefined if the text is no duration; Infinity above 2^63 ns.
  */
 export function durationMs(text: string): number | undefined {
   const parts = DURATION.exec(text);
@@ -43,7 +43,7 @@ export function durationMs(text: string): number | undefined {
   return ms > DURATION_MS_MAX ? Infinity : ms;
 }
 
-/** A duration in the largest units that are exact, as Prometheus prints it: `1h30m`, `9d`, `1w`. */
+/** Formats a duration as Prometheus does, in the largest units that are exact: `1h30m`, `9d`, `1w`. */
 export function promDurationText(ms: number): string {
   if (ms === 0) return '0s';
   let rest = Math.abs(ms);
@@ -51,10 +51,23 @@ export function promDurationText(ms: number): string {
   for (const unit of UNITS) {
     const length = UNIT_MS[unit];
     const count = Math.floor(rest / length);
-    // Years and weeks only when nothing is left over: `8d` says more than `1w1d`.
+    // Years and weeks are used for whole multiples only: `8d` instead of `1w1d`.
     if (count === 0 || ((unit === 'y' || unit === 'w') && rest % length !== 0)) continue;
     text += `${count}${unit}`;
     rest -= count * length;
   }
   return text;
+}
+
+/** Formats a number as Prometheus does in labels and results: without an exponent. */
+export function numberText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
+  const text = Object.is(value, -0) ? '-0' : String(value);
+  const parts = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
+  if (parts === null) return text;
+  const [, sign, whole, fraction = '', exponent] = parts;
+  const shift = Number(exponent);
+  if (shift >= 0) return `${sign}${whole}${fraction.padEnd(shift, '0')}`;
+  return `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}`;
 }

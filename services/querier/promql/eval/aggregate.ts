@@ -1,61 +1,33 @@
-import type { Aggregation } from '../syntax/ast.js';
-import type { AggregationCall, Group, GroupReducer } from '../aggregations/aggregation.js';
-import { countValues } from '../aggregations/count-values.js';
-import { bottomk, limitk, limitRatio, topk, type GroupPicker } from '../aggregations/pick.js';
-import { count, group, max, min, quantile, stddev, stdvar } from '../aggregations/statistics.js';
-import { avg, sum } from '../aggregations/sum-avg.js';
+import { invariant } from '#shared/errors/invariant';
+
+import type { Labels } from '../../series/labels.js';
+import { groupingOf, type AggregationCall, type Group } from '../aggregations/aggregation.js';
+import { AGGREGATIONS } from '../aggregations/registry.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
-import { METRIC_NAME, type Labels, NO_LABELS } from '../../series/labels.js';
-import { numberText } from '../syntax/print.js';
 import { hasSamples, type StepSeries } from '../runtime/samples.js';
 
-const REDUCERS: Readonly<Record<string, GroupReducer>> = {
-  ...{ sum, avg, min, max, count, group, stddev, stdvar, quantile },
-};
-const PICKERS: Readonly<Record<string, GroupPicker>> = { topk, bottomk, limitk, limit_ratio: limitRatio };
-
-/** Aggregates a vector; `label` is the parameter of `count_values`. */
-export async function aggregate(
-  vector: readonly StepSeries[],
-  call: AggregationCall,
-  label: string,
-): Promise<StepSeries[]> {
-  const { expr, env, param } = call;
-  if (expr.op === 'count_values') return countValues(vector, label, grouping(expr, label), call);
-  if (expr.op === 'quantile') warnOfQuantiles(call, param ?? new Float64Array(0));
-  const picker = PICKERS[expr.op];
-  // What is wrong with the parameter is told even of nothing.
-  if (picker !== undefined && vector.length === 0) {
-    await picker({ labels: NO_LABELS, series: [], isNameDropped: false }, call);
-  }
-  const groups = await groupsOf(vector, grouping(expr), env);
-  if (picker !== undefined) {
-    const picked: StepSeries[] = [];
-    for (const one of groups) {
+/** Aggregates a vector. @throws `execute_query` for a parameter out of range. */
+export async function aggregate(vector: readonly StepSeries[], call: AggregationCall): Promise<StepSeries[]> {
+  const { expr, env } = call;
+  const aggregation = AGGREGATIONS.get(expr.op);
+  invariant(aggregation !== undefined, `aggregation ${expr.op} is not registered`);
+  const { checkParam, body } = aggregation;
+  checkParam?.(call);
+  if (body.kind === 'whole') return body.run(vector, call);
+  const results: StepSeries[] = [];
+  for (const group of await groupsOf(vector, groupingOf(expr), env)) {
+    if (body.kind === 'pick') {
       if (env.limits.isDue) await env.limits.yield();
-      for (const series of await picker(one, call)) picked.push(series);
+      for (const series of await body.run(group, call)) results.push(series);
+      continue;
     }
-    return picked;
-  }
-  const found: StepSeries[] = [];
-  for (const one of groups) {
-    const result = newSeries(one.labels, env, one.isNameDropped);
-    const running = REDUCERS[expr.op](one, result, call);
+    const result = newSeries(group.labels, env, group.isNameDropped);
+    const running = body.run(group, result, call);
     if (running !== undefined) await running;
     if (env.limits.isDue) await env.limits.yield();
-    if (hasSamples(result)) found.push(result);
+    if (hasSamples(result)) results.push(result);
   }
-  return found;
-}
-
-/** The labels of the group that a series is in. @param added label that `count_values` makes. */
-function grouping({ grouping: names, isWithout, op }: Aggregation, added?: string): (labels: Labels) => Labels {
-  if (isWithout) {
-    const removed = new Set(op === 'count_values' ? names : [...names, METRIC_NAME]);
-    return (labels) => labels.without(removed);
-  }
-  const kept = new Set(added === undefined ? names : [...names, added]);
-  return (labels) => labels.only(kept);
+  return results;
 }
 
 async function groupsOf(
@@ -77,13 +49,4 @@ async function groupsOf(
     one.isNameDropped ||= series.isNameDropped;
   }
   return [...groups.values()];
-}
-
-function warnOfQuantiles({ expr, env }: AggregationCall, quantiles: Float64Array): void {
-  let last: number | undefined;
-  for (const q of quantiles) {
-    if ((q >= 0 && q <= 1) || Object.is(q, last)) continue;
-    last = q;
-    env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, expr.param ?? expr);
-  }
 }

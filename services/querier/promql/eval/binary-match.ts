@@ -1,15 +1,24 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { arithmeticOf, isArithmetic, keepsName } from '../syntax/operators.js';
-import type { BinaryExpr, VectorMatching } from '../syntax/ast.js';
-import { applySamples, putSample, sampleAt, type SampleValue } from './binary-samples.js';
-import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { printLabels, type Labels } from '../../series/labels.js';
+import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { after } from '../runtime/limits.js';
+import {
+  FLOAT_SAMPLE,
+  hasSamples,
+  NO_SAMPLE,
+  putSample,
+  sampleAt,
+  type MutableSeries,
+  type SampleValue,
+  type StepSeries,
+} from '../runtime/samples.js';
+import type { BinaryExpr, VectorMatching } from '../syntax/ast.js';
+import { arithmeticOf, isArithmetic, keepsName } from '../syntax/operators.js';
+import { applySamples } from './binary-samples.js';
 import type { MatchGroup } from './matching.js';
-import { FLOAT_SAMPLE, hasSamples, NO_SAMPLE, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 
-/** The series of a result, by their labels. */
+/** The result series of a binary operation, by their labels. */
 export class MatchResults {
   readonly #env: Env;
   readonly #expr: BinaryExpr;
@@ -20,7 +29,7 @@ export class MatchResults {
     this.#env = env;
   }
 
-  /** All that have something. */
+  /** Returns the series that have samples. */
   async all(): Promise<StepSeries[]> {
     const { limits, steps } = this.#env;
     const found: StepSeries[] = [];
@@ -32,7 +41,7 @@ export class MatchResults {
     return found;
   }
 
-  /** The series with these labels. Its name is there to stay: what drops it has dropped it already. */
+  /** Returns the series with these labels. Its metric name is final: `#labels` has removed it where necessary. */
   at(labels: Labels): MutableSeries {
     let series = this.#series.get(labels.key);
     if (series === undefined) {
@@ -42,28 +51,28 @@ export class MatchResults {
     return series;
   }
 
-  /** What the operator makes of two samples. @throws `execute_query` if there is something already. */
+  /** Sets the result of two samples. @throws `execute_query` if the step has a sample. */
   put(series: MutableSeries, step: number, lhs: SampleValue, rhs: SampleValue): void {
     const sample = applySamples(this.#expr, lhs, rhs, lhs, this.#env.annotations);
     if (sample === undefined) return;
-    checkFree(series, step);
+    checkEmpty(series, step);
     putSample(series, step, sample);
   }
 }
 
-function checkFree({ kinds }: StepSeries, step: number): void {
+function checkEmpty({ kinds }: StepSeries, step: number): void {
   if (kinds[step] === NO_SAMPLE) return;
   throw new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
 }
 
-/** What a series of the many side makes with one of the other. */
-interface Pair {
+/** The result series of a series of the "many" side. */
+interface PairResult {
   readonly result: MutableSeries;
-  /** 1 at the steps at which the group has made these labels; absent if it can make them but once. */
-  readonly taken: Uint8Array | undefined;
+  /** 1 at steps at which the group has a result with these labels; undefined if that can happen only once. */
+  readonly usedSteps: Uint8Array | undefined;
 }
 
-/** The matches of one group: the many side meets the one series that the other has at each step. */
+/** Matches one group: each series of the "many" side with the only series that the "one" side has at each step. */
 export class GroupMatch {
   readonly #expr: BinaryExpr;
   readonly #matching: VectorMatching;
@@ -74,9 +83,9 @@ export class GroupMatch {
   readonly #many: readonly StepSeries[];
   readonly #one: readonly StepSeries[];
   readonly #operate: ((lhs: number, rhs: number) => number) | undefined;
-  /** 1 at the steps at which the other side was met. */
+  /** 1 at steps at which the "one" side has a match. */
   readonly #isMatched: Uint8Array;
-  readonly #taken = new Map<string, Uint8Array>();
+  readonly #usedSteps = new Map<string, Uint8Array>();
 
   constructor(expr: BinaryExpr, group: MatchGroup, results: MatchResults, env: Env) {
     this.#expr = expr;
@@ -92,16 +101,20 @@ export class GroupMatch {
   }
 
   /**
-   * @param steps 1 for those at which both vectors have something; all if not given.
-   * @returns a promise only where others are served meanwhile.
+   * @param steps 1 for steps at which both vectors have samples; all steps if undefined.
+   * @returns a promise only if it yields to the event loop.
    */
   run(steps: Uint8Array | undefined): void | Promise<void> {
-    // With `group_right` the sides are swapped, and what they are filled with is not.
+    // As in Prometheus, `group_right` swaps the sides but not their fill values.
     const { fillLeft: fillMany, fillRight: fillOne } = this.#matching;
     const { limits, steps: count } = this.#env;
     const partners = new Int32Array(count).fill(-1);
     const weight = SERIES_WORK + count;
-    const found = limits.inSlices(this.#one.length, (from, to) => this.#findPartners(partners, steps, from, to), weight);
+    const found = limits.inSlices(
+      this.#one.length,
+      (from, to) => this.#findPartners(partners, steps, from, to),
+      weight,
+    );
     return after(found, () => {
       const matchSome = (from: number, to: number): void => {
         for (let i = from; i < to; i++) this.#match(this.#many[i], partners, fillOne, steps);
@@ -112,9 +125,9 @@ export class GroupMatch {
     });
   }
 
-  /** One series of the many side at all steps. */
+  /** Matches one series of the "many" side. */
   #match(series: StepSeries, partners: Int32Array, fillOne: number | undefined, steps: Uint8Array | undefined): void {
-    let pair: Pair | undefined;
+    let pair: PairResult | undefined;
     let pairedWith = -2;
     for (let step = 0; step < partners.length; step++) {
       const at = partners[step];
@@ -138,15 +151,15 @@ export class GroupMatch {
     }
   }
 
-  #pair(series: StepSeries, at: number): Pair {
+  #pair(series: StepSeries, at: number): PairResult {
     const labels = this.#labels(series.labels, at < 0 ? undefined : this.#one[at].labels);
-    if (this.#matching.card === 'one-to-one') return { result: this.#results.at(labels), taken: undefined };
-    let taken = this.#taken.get(labels.key);
-    if (taken === undefined) {
-      taken = new Uint8Array(this.#env.steps);
-      this.#taken.set(labels.key, taken);
+    if (this.#matching.card === 'one-to-one') return { result: this.#results.at(labels), usedSteps: undefined };
+    let usedSteps = this.#usedSteps.get(labels.key);
+    if (usedSteps === undefined) {
+      usedSteps = new Uint8Array(this.#env.steps);
+      this.#usedSteps.set(labels.key, usedSteps);
     }
-    return { result: this.#results.at(labels), taken };
+    return { result: this.#results.at(labels), usedSteps };
   }
 
   #putBoth(result: MutableSeries, step: number, many: StepSeries, one: StepSeries): void {
@@ -154,7 +167,7 @@ export class GroupMatch {
       this.#put(result, step, sampleAt(many, step), sampleAt(one, step));
       return;
     }
-    checkFree(result, step);
+    checkEmpty(result, step);
     const [lhs, rhs] = this.#isSwapped ? [one, many] : [many, one];
     result.kinds[step] = FLOAT_SAMPLE;
     result.values[step] = this.#operate(lhs.values[step], rhs.values[step]);
@@ -165,7 +178,7 @@ export class GroupMatch {
     else this.#results.put(result, step, many, one);
   }
 
-  /** Looks which of the series `[from, to)` of the one side are there, for each step; there may be but one. */
+  /** Finds the series of the "one" side, among `[from, to)`, at each step. @throws `execute_query` for two at a step. */
   #findPartners(partners: Int32Array, steps: Uint8Array | undefined, from: number, to: number): void {
     for (let i = from; i < to; i++) {
       const { kinds } = this.#one[i];
@@ -194,13 +207,13 @@ export class GroupMatch {
     this.#isMatched[step] = 1;
   }
 
-  #checkUnique({ taken }: Pair, step: number): void {
-    if (taken === undefined) return;
-    if (taken[step] === 1) {
+  #checkUnique({ usedSteps }: PairResult, step: number): void {
+    if (usedSteps === undefined) return;
+    if (usedSteps[step] === 1) {
       const text = 'multiple matches for labels: grouping labels must ensure unique matches';
       throw new AlmanacError('execute_query', text);
     }
-    taken[step] = 1;
+    usedSteps[step] = 1;
   }
 
   #labels(many: Labels, one: Labels | undefined): Labels {

@@ -1,18 +1,27 @@
-import { arithmeticOf, isSetOperator, keepsName } from '../syntax/operators.js';
-import type { BinaryExpr } from '../syntax/ast.js';
-import { applySamples, putSample, sampleAt } from './binary-samples.js';
-import { GroupMatch, MatchResults } from './binary-match.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
-import { masked, matchGroups, matchingLabels, presence, type MatchGroup } from './matching.js';
-import { FLOAT_SAMPLE, hasSamples, NO_SAMPLE, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import {
+  FLOAT_SAMPLE,
+  hasSamples,
+  NO_SAMPLE,
+  presence,
+  putSample,
+  sampleAt,
+  type MutableSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
+import type { BinaryExpr } from '../syntax/ast.js';
+import { arithmeticOf, isSetOperator, keepsName } from '../syntax/operators.js';
+import { GroupMatch, MatchResults } from './binary-match.js';
+import { applySamples } from './binary-samples.js';
+import { masked, matchGroups, matchingLabels, type MatchGroup } from './matching.js';
 
-/** Two scalars, step by step. */
+/** Applies an operator to two scalars. */
 export function scalarBinary({ op }: BinaryExpr, lhs: Float64Array, rhs: Float64Array): Float64Array {
   const operate = arithmeticOf(op);
   return lhs.map((value, step) => operate(value, rhs[step]));
 }
 
-/** A vector and a scalar. @param isSwapped whether the scalar is the left operand. */
+/** Applies an operator to a vector and a scalar. @param isSwapped whether the scalar is the left operand. */
 export async function vectorScalarBinary(
   expr: BinaryExpr,
   vector: readonly StepSeries[],
@@ -25,14 +34,22 @@ export async function vectorScalarBinary(
   for (const series of vector) {
     if (env.limits.isDue) await env.limits.yield();
     const result = newSeries(series.labels, env, series.isNameDropped || dropsName);
-    if (dropsName && series.histograms === undefined) applyFloats(expr, series, scalar, isSwapped, result);
-    else applyEach(expr, series, scalar, isSwapped, result, env);
+    if (dropsName && series.histograms === undefined) {
+      applyFloats(expr, series, scalar, isSwapped, result);
+    } else {
+      for (let step = 0; step < env.steps; step++) {
+        if (series.kinds[step] === NO_SAMPLE) continue;
+        const sample = sampleAt(series, step);
+        const [lhs, rhs] = isSwapped ? [scalar[step], sample] : [sample, scalar[step]];
+        putSample(result, step, applySamples(expr, lhs, rhs, sample, env.annotations));
+      }
+    }
     if (hasSamples(result)) results.push(result);
   }
   return results;
 }
 
-/** Arithmetic, and comparisons with `bool`, of numbers only. */
+/** Applies arithmetic or a comparison with `bool` to a series of floats. */
 function applyFloats(
   { op }: BinaryExpr,
   series: StepSeries,
@@ -49,16 +66,7 @@ function applyFloats(
   }
 }
 
-function applyEach(...[expr, series, scalar, isSwapped, result, env]: [...Parameters<typeof applyFloats>, Env]): void {
-  for (let step = 0; step < env.steps; step++) {
-    if (series.kinds[step] === NO_SAMPLE) continue;
-    const sample = sampleAt(series, step);
-    const [lhs, rhs] = isSwapped ? [scalar[step], sample] : [sample, scalar[step]];
-    putSample(result, step, applySamples(expr, lhs, rhs, sample, env.annotations));
-  }
-}
-
-/** Two vectors, by the labels that their series have in common. */
+/** Applies an operator to two vectors, whose series are matched by labels. */
 export async function vectorBinary(
   expr: BinaryExpr,
   lhs: readonly StepSeries[],
@@ -69,11 +77,11 @@ export async function vectorBinary(
   if (isSetOperator(expr.op)) return setBinary(expr, lhs, rhs, groups, env);
   const results = new MatchResults(expr, env);
   const { fillLeft, fillRight } = expr.matching;
-  const areBothThere = bothPresent(await presence(lhs, env), await presence(rhs, env));
+  const haveBoth = bothPresent(await presence(lhs, env), await presence(rhs, env));
   const isFilled = fillLeft !== undefined || fillRight !== undefined;
   for (const group of groups) {
     if (env.limits.isDue) await env.limits.yield();
-    const matching = new GroupMatch(expr, group, results, env).run(isFilled ? undefined : areBothThere);
+    const matching = new GroupMatch(expr, group, results, env).run(isFilled ? undefined : haveBoth);
     if (matching !== undefined) await matching;
   }
   return results.all();

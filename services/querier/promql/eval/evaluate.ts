@@ -1,22 +1,45 @@
 import { invariant, InvariantError } from '#shared/errors/invariant';
 
-import { aggregate } from './aggregate.js';
-import { unwrapped, type Aggregation, type BinaryExpr, type FunctionCall, type Expr, type Subquery, type VectorSelector } from '../syntax/ast.js';
-import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
-import { firstStep, newSeries, SERIES_WORK, stepTimeMs, type Env, type Value } from '../runtime/env.js';
-import { checkExtended, extendedFunction, isExtended, loadExtended, smoothedInstant } from '../functions/extended.js';
-import { scalarsOf, stringOf, vectorOf, type RangeContext, type RangeFunction } from '../functions/function.js';
+import { checkExtended, isExtended, loadExtended, runExtended, smoothedInstant } from '../functions/extended.js';
+import {
+  scalarsOf,
+  stringOf,
+  vectorOf,
+  type Evaluator,
+  type PromFunction,
+  type RangeContext,
+  type RangeFunction,
+  type RangeSamples,
+} from '../functions/function.js';
 import { FUNCTIONS } from '../functions/registry.js';
-import { absentLabels, absentSeries } from '../functions/absent.js';
-import { mapCounts, type Histogram, sampleSize } from '../histogram/histogram.js';
-import { addInfo } from '../functions/info.js';
+import { mapCounts, sampleSize, type Histogram } from '../histogram/histogram.js';
+import { firstStep, newSeries, stepTimeMs, type Env, type Value } from '../runtime/env.js';
+import {
+  hasSamples,
+  HISTOGRAM_SAMPLE,
+  histogramAt,
+  NO_SAMPLE,
+  setFloat,
+  setHistogram,
+  type SampleSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
+import { fillWindows, instantVector, loadInstant, loadRange, referenceMs, windowsAt } from '../runtime/select.js';
+import {
+  unwrapped,
+  type Aggregation,
+  type BinaryExpr,
+  type Expr,
+  type FunctionCall,
+  type MatrixSelector,
+  type Subquery,
+} from '../syntax/ast.js';
 import { isStepInvariant } from '../syntax/time-dependence.js';
-import { NO_LABELS } from '../../series/labels.js';
+import { aggregate } from './aggregate.js';
+import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
 import { inStepChunks } from './step-chunks.js';
-import { hasSamples, HISTOGRAM_SAMPLE, histogramAt, NO_SAMPLE, setFloat, setHistogram, type SampleSeries, type StepSeries } from '../runtime/samples.js';
-import { fillWindows, instantSeconds, instantVector, loadInstant, loadRange, referenceMs, windowsAt, type Windows } from '../runtime/select.js';
 
-/** Evaluates an expression at all steps at once. @throws `execute_query` with Prometheus's text. */
+/** Evaluates an expression at all steps of the query. @throws `execute_query` with the text of Prometheus. */
 export async function evaluate(expr: Expr, env: Env): Promise<Value> {
   const { limits } = env;
   const { held } = limits;
@@ -25,7 +48,7 @@ export async function evaluate(expr: Expr, env: Env): Promise<Value> {
     ? await repeated(await evaluateNode(expr, firstStep(env)), env)
     : await evaluateNode(expr, env);
   limits.check();
-  // What was read and made on the way is held no more.
+  // Inputs and intermediate results can be freed now.
   limits.reset(held + (await sizeOf(value, env)));
   return value;
 }
@@ -59,7 +82,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
       return evaluate(expr.expr, env);
     case 'unary':
       if (expr.op === '+') return evaluate(expr.expr, env);
-      return inStepChunks([await evaluate(expr.expr, env)], env, ([value], part) => negated(value, part));
+      return inStepChunks([await evaluate(expr.expr, env)], env, ([value], chunk) => negated(value, chunk));
     case 'binary':
       return evaluateBinary(expr, env);
     case 'aggregation':
@@ -79,7 +102,7 @@ async function evaluateNode(expr: Expr, env: Env): Promise<Value> {
 async function evaluateBinary(expr: BinaryExpr, env: Env): Promise<Value> {
   const lhs = await evaluate(expr.lhs, env);
   const rhs = await evaluate(expr.rhs, env);
-  return inStepChunks([lhs, rhs] as const, env, (operands, part) => binaryOf(expr, operands, part));
+  return inStepChunks([lhs, rhs] as const, env, (operands, chunk) => binaryOf(expr, operands, chunk));
 }
 
 async function binaryOf(expr: BinaryExpr, [lhs, rhs]: readonly [Value, Value], env: Env): Promise<Value> {
@@ -98,67 +121,57 @@ async function binaryOf(expr: BinaryExpr, [lhs, rhs]: readonly [Value, Value], e
 async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> {
   const param = expr.param === undefined ? undefined : await evaluate(expr.param, env);
   const value = await evaluate(expr.expr, env);
-  return inStepChunks([value, param] as const, env, async ([vector, partParam], part) => {
-    const params = partParam?.kind === 'scalar' ? partParam.values : undefined;
-    const call = { expr, env: part, param: params };
-    return { kind: 'vector', series: await aggregate(vectorOf(vector), call, stringOf(partParam)) };
+  return inStepChunks([value, param] as const, env, async ([vector, chunkParam], chunk) => {
+    const params = chunkParam?.kind === 'scalar' ? chunkParam.values : undefined;
+    const call = { expr, env: chunk, param: params, label: stringOf(chunkParam) };
+    return { kind: 'vector', series: await aggregate(vectorOf(vector), call) };
   });
 }
 
+const EVALUATOR: Evaluator = { evaluate, range: rangeSamples };
+
 async function evaluateCall(expr: FunctionCall, env: Env): Promise<Value> {
   const { name } = expr.func;
-  switch (name) {
-    case 'absent_over_time':
-      return absentOverTime(expr, env);
-    case 'info':
-      return { kind: 'vector', series: await addInfo(expr, vectorOf(await evaluate(expr.args[0], env)), env) };
-    case 'timestamp':
-    case 'start_timestamp': {
-      const arg = unwrapped(expr.args[0]);
-      if (arg.kind === 'vectorSelector') return sampleTimes(name, arg, env);
-    }
+  const func = FUNCTIONS.get(name);
+  const body = func?.body;
+  invariant(func !== undefined && body !== undefined, `function ${name} has no body`);
+  if (body.kind === 'expression') return body.run(expr, env, EVALUATOR);
+  if (body.kind === 'range') return evaluateRange(expr, func, body, env);
+  if (body.ofSelector !== undefined) {
+    const selector = unwrapped(expr.args[0]);
+    if (selector.kind === 'vectorSelector') return body.ofSelector(selector, env);
   }
-  const found = FUNCTIONS.get(name);
-  invariant(found !== undefined, `function ${name} has no body`);
-  if (found.kind === 'range') return evaluateRange(expr, found, env);
   const args: Value[] = [];
   for (const arg of expr.args) args.push(await evaluate(arg, env));
-  if (found.isWhole === true) return found.run({ expr, env, args });
-  return inStepChunks(args, env, (partArgs, part) => found.run({ expr, env: part, args: partArgs }));
+  if (body.isWhole === true) return body.run({ expr, env, args });
+  return inStepChunks(args, env, (chunkArgs, chunk) => body.run({ expr, env: chunk, args: chunkArgs }));
 }
 
-/** When the samples of a selector were taken, or when their counters began. */
-async function sampleTimes(name: string, selector: VectorSelector, env: Env): Promise<Value> {
-  const samples = await loadInstant(selector, env);
-  const series = await instantSeconds(samples, selector, env, (one) =>
-    name === 'timestamp' ? one.times : one.startTimes,
-  );
-  return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
-}
-
-async function evaluateRange(expr: FunctionCall, func: RangeFunction, env: Env): Promise<Value> {
-  const rangeAt = expr.args.findIndex((_, i) => expr.func.args[Math.min(i, expr.func.args.length - 1)] === 'matrix');
+async function evaluateRange(expr: FunctionCall, func: PromFunction, body: RangeFunction, env: Env): Promise<Value> {
+  const rangeAt = expr.args.findIndex((_, i) => func.args[Math.min(i, func.args.length - 1)] === 'matrix');
   const arg = expr.args[rangeAt];
   const range = unwrapped(arg);
-  if (range.kind === 'matrixSelector' && isExtended(range.selector)) {
-    checkExtended(range.selector, expr.func.name);
-    const all = await loadExtended(range, env);
-    const series: StepSeries[] = [];
-    for (const one of all) series.push(...(await extendedFunction(expr.func.name, one, range, env)));
-    return { kind: 'vector', series };
-  }
+  if (range.kind === 'matrixSelector' && isExtended(range.selector)) return evaluateExtended(func, range, env);
   const paramExprs = expr.args.filter((_, i) => i !== rangeAt);
   const params: Float64Array[] = [];
   for (const param of paramExprs) params.push(scalarsOf(await evaluate(param, env), env.steps));
-  const { samples, shift, rangeMs } = await rangeOf(arg, env);
-  const context = { env, arg, rangeMs, params, paramExprs };
-  return { kind: 'vector', series: await overWindows(samples, await windowsAt(shift, rangeMs, env), func, context) };
+  const found = await rangeSamples(arg, env);
+  invariant(range.kind === 'matrixSelector' || range.kind === 'subquery', 'the range argument is not a range');
+  const context = { env, arg, rangeMs: range.rangeMs, params, paramExprs };
+  return { kind: 'vector', series: await overWindows(found, func.keepsName === true, body, context) };
+}
+
+async function evaluateExtended(func: PromFunction, range: MatrixSelector, env: Env): Promise<Value> {
+  const extended = checkExtended(func, range.selector, FUNCTIONS.values());
+  const series: StepSeries[] = [];
+  for (const one of await loadExtended(range, env)) series.push(...(await runExtended(extended, one, range, env)));
+  return { kind: 'vector', series };
 }
 
 async function overWindows(
-  samples: readonly SampleSeries[],
-  windows: Windows,
-  { run, keepsName }: RangeFunction,
+  { samples, windows }: RangeSamples,
+  keepsName: boolean,
+  { run }: RangeFunction,
   context: RangeContext,
 ): Promise<StepSeries[]> {
   const { limits } = context.env;
@@ -177,35 +190,18 @@ async function overWindows(
   return found;
 }
 
-async function absentOverTime(expr: FunctionCall, env: Env): Promise<Value> {
-  const [arg] = expr.args;
-  const { samples, shift, rangeMs } = await rangeOf(arg, env);
-  const isPresent = new Uint8Array(env.steps);
-  const windows = await windowsAt(shift, rangeMs, env);
-  for (const one of samples) {
-    env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.yield();
-    await fillWindows(windows, one, env.limits);
-    await env.limits.inSlices(env.steps, (from, to) => {
-      for (let step = from; step < to; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
-    });
+/** Reads the samples of a range vector; the windows have no samples yet. */
+export async function rangeSamples(expr: Expr, env: Env): Promise<RangeSamples> {
+  const range = unwrapped(expr);
+  if (range.kind === 'matrixSelector') {
+    return { samples: await loadRange(range, env), windows: await windowsAt(range.selector, range.rangeMs, env) };
   }
-  const labels = arg.kind === 'matrixSelector' ? absentLabels(arg.selector.matchers) : NO_LABELS;
-  return absentSeries(isPresent, labels, env);
+  invariant(range.kind === 'subquery', 'the range argument is not a range');
+  return { samples: await evaluateSubquery(range, env), windows: await windowsAt(range, range.rangeMs, env) };
 }
 
-/** The samples of a range vector, and how its windows lie. */
-async function rangeOf(expr: Expr, env: Env) {
-  const arg = unwrapped(expr);
-  if (arg.kind === 'matrixSelector') {
-    return { samples: await loadRange(arg, env), shift: arg.selector, rangeMs: arg.rangeMs };
-  }
-  invariant(arg.kind === 'subquery', 'a range function has no range');
-  return { samples: await evaluateSubquery(arg, env), shift: arg, rangeMs: arg.rangeMs };
-}
-
-/** The expression at the subquery's own steps, which are multiples of their length, as samples. */
-export async function evaluateSubquery(expr: Subquery, env: Env): Promise<SampleSeries[]> {
+/** Evaluates a subquery at its own steps, which are multiples of the step length. */
+async function evaluateSubquery(expr: Subquery, env: Env): Promise<SampleSeries[]> {
   const stepMs = expr.stepMs === 0 ? env.defaultStepMs : expr.stepMs;
   const first = referenceMs(expr, env, 0) - expr.rangeMs;
   const last = referenceMs(expr, env, env.steps - 1);
@@ -213,7 +209,7 @@ export async function evaluateSubquery(expr: Subquery, env: Env): Promise<Sample
   if (startMs <= first) startMs += stepMs;
   const steps = Math.floor((last - startMs) / stepMs) + 1;
   if (steps <= 0) return [];
-  // Refused before anything is made that long.
+  // Throws before anything of that length is allocated.
   env.limits.add(steps);
   const inner: Env = { ...env, startMs, stepMs, steps, isInstant: false };
   const value = await evaluate(expr.expr, inner);
@@ -222,7 +218,7 @@ export async function evaluateSubquery(expr: Subquery, env: Env): Promise<Sample
   return samples;
 }
 
-/** A series of steps as samples. What was known of resets between its histograms is not true of these. */
+/** Converts steps to samples. Reset hints of histograms do not apply between steps. */
 async function samplesOf(
   { labels, kinds, values, histograms, isNameDropped }: StepSeries,
   env: Env,
@@ -233,7 +229,7 @@ async function samplesOf(
     for (let step = from; step < to; step++) if (kinds[step] !== NO_SAMPLE) count++;
   });
   const times = new Float64Array(count);
-  // Nobody changes what a series has once it is made.
+  // The array can be shared because finished series never change.
   const samples = { labels, times, values: count === values.length ? values : new Float64Array(count), isNameDropped };
   const kept = histograms === undefined ? undefined : new Array<Histogram | undefined>(count);
   let next = 0;
@@ -269,14 +265,14 @@ async function negated(value: Value, env: Env): Promise<Value> {
   return { kind: 'vector', series };
 }
 
-/** The same number at all steps. */
+/** Returns a scalar with the same value at all steps. */
 async function filledScalar(value: number, { steps, limits }: Env): Promise<Value> {
   const values = new Float64Array(steps);
   await limits.inSlices(steps, (from, to) => values.fill(value, from, to));
   return { kind: 'scalar', values };
 }
 
-/** A value of one step at each of many. */
+/** Repeats a value of one step at all steps. */
 async function repeated(value: Value, env: Env): Promise<Value> {
   const { steps, limits } = env;
   if (value.kind === 'string') return value;

@@ -1,10 +1,10 @@
 import type { VectorMatching } from '../syntax/ast.js';
-import { SERIES_WORK, type Env } from '../runtime/env.js';
+import { SERIES_WORK } from '../runtime/env.js';
 import { METRIC_NAME, type Labels } from '../../series/labels.js';
-import { after, type QueryLimits } from '../runtime/limits.js';
+import type { QueryLimits } from '../runtime/limits.js';
 import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 
-/** The labels that two series must have in common to be matched. */
+/** Returns the function from the labels of a series to those that its partner must share. */
 export function matchingLabels(matching: VectorMatching): (labels: Labels) => Labels {
   if (matching.isOn) {
     const names = new Set(matching.labels);
@@ -15,14 +15,14 @@ export function matchingLabels(matching: VectorMatching): (labels: Labels) => La
   return (labels) => labels.without(names);
 }
 
-/** Series with the same matching labels. */
+/** Series of both sides with the same matching labels. */
 export interface MatchGroup {
   readonly labels: Labels;
   readonly lhs: StepSeries[];
   readonly rhs: StepSeries[];
 }
 
-/** Groups the series of both sides by what they are matched on, in order of appearance. */
+/** Groups the series of both sides by their matching labels, in order of appearance. */
 export async function matchGroups(
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
@@ -52,31 +52,12 @@ export async function matchGroups(
   return [...groups.values()];
 }
 
-/** 1 for each step at which one of the series has something. */
-export function presence(
-  series: readonly StepSeries[],
-  { steps, limits }: Pick<Env, 'steps' | 'limits'>,
-): Uint8Array | Promise<Uint8Array> {
-  const isPresent = new Uint8Array(steps);
-  const looked = limits.inSlices(
-    series.length,
-    (from, to) => {
-      for (let i = from; i < to; i++) {
-        const { kinds } = series[i];
-        for (let step = 0; step < steps; step++) if (kinds[step] !== NO_SAMPLE) isPresent[step] = 1;
-      }
-    },
-    1 + steps,
-  );
-  return after(looked, () => isPresent);
-}
-
-/** The series at the steps of the mask only; undefined if nothing is left. */
-export function masked(series: StepSeries, mask: Uint8Array, wanted: 0 | 1): StepSeries | undefined {
+/** Returns the series at the steps where the mask has a value; undefined if no sample is left. */
+export function masked(series: StepSeries, mask: Uint8Array, selected: 0 | 1): StepSeries | undefined {
   const kinds = series.kinds.slice();
   let isEmpty = true;
   for (let step = 0; step < kinds.length; step++) {
-    if (mask[step] !== wanted) kinds[step] = NO_SAMPLE;
+    if (mask[step] !== selected) kinds[step] = NO_SAMPLE;
     if (kinds[step] !== NO_SAMPLE) isEmpty = false;
   }
   return isEmpty ? undefined : { ...series, kinds };

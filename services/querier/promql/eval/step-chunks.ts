@@ -2,14 +2,10 @@ import { stepTimeMs, type Env, type Value } from '../runtime/env.js';
 import { setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 
 /**
- * Makes a value of very many steps piece by piece, so that others are served between the pieces. Queries from outside have
- * few steps; subqueries may have millions.
- */
-
-/**
- * What `run` makes of values, step by step: from all at once if there are few steps.
+ * Computes a value in chunks of steps, so that the process can do other work between them. Queries have at most 11,000
+ * steps, subqueries may have millions.
  *
- * @param run has at each step a value that follows from the arguments at that step alone.
+ * @param run computes the value at each step from the arguments at that step alone.
  */
 export async function inStepChunks<Args extends readonly (Value | undefined)[]>(
   args: Args,
@@ -20,20 +16,20 @@ export async function inStepChunks<Args extends readonly (Value | undefined)[]>(
   const most = limits.stepsPerChunk;
   if (steps <= most) return run(args, env);
   const { held } = limits;
-  const joined = new Joined(env);
+  const joined = new JoinedChunks(env);
   for (let from = 0; from < steps; from += most) {
     if (limits.isDue) await limits.yield();
     const to = Math.min(steps, from + most);
-    const part = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
-    joined.add(await run(part, { ...env, startMs: stepTimeMs(env, from), steps: to - from }), from);
+    const chunk = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
+    joined.add(await run(chunk, { ...env, startMs: stepTimeMs(env, from), steps: to - from }), from);
     limits.spend(to - from);
-    // The piece itself is held no more.
+    // The chunk itself can be freed.
     limits.reset(held + joined.size);
   }
   return joined.value;
 }
 
-/** Steps `[from, to)` of a value; views of its arrays. */
+/** Returns views of the steps `[from, to)` of a value. */
 function stepsOf(value: Value, from: number, to: number): Value {
   if (value.kind === 'string') return value;
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.subarray(from, to) };
@@ -44,11 +40,11 @@ function stepsOf(value: Value, from: number, to: number): Value {
   return { kind: 'vector', series };
 }
 
-/** Consecutive pieces as one value. */
-class Joined {
+/** Joins consecutive chunks to one value. */
+class JoinedChunks {
   readonly #env: Env;
   readonly #series = new Map<string, MutableSeries>();
-  /** The same: one that is new stands behind the one that it stood behind in its piece. */
+  /** The same series. A new one is inserted after its predecessor in the chunk. */
   readonly #order: MutableSeries[] = [];
   #scalar: Float64Array | undefined;
 
@@ -61,7 +57,7 @@ class Joined {
     return { kind: 'vector', series: this.#order };
   }
 
-  /** How many samples it may hold. */
+  /** Number of samples that the value has room for. */
   get size(): number {
     return this.#order.length * this.#env.steps + (this.#scalar?.length ?? 0);
   }
@@ -76,28 +72,28 @@ class Joined {
   }
 
   #addSeries(all: readonly StepSeries[], from: number): void {
-    const seen = new Set<string>();
-    let place = 0;
+    const keys = new Set<string>();
+    let position = 0;
     for (const series of all) {
       // Two series may have equal labels, of which one will lose its name.
       let key = series.isNameDropped ? `${series.labels.key}-` : series.labels.key;
-      // Equal labels may be there twice, at different steps.
-      while (seen.has(key)) key += '+';
-      seen.add(key);
-      const target = this.#target(key, series, place);
-      place = (this.#order[place] === target ? place : this.#order.indexOf(target)) + 1;
+      // Two series with equal labels may have samples at different steps.
+      while (keys.has(key)) key += '+';
+      keys.add(key);
+      const target = this.#target(key, series, position);
+      position = (this.#order[position] === target ? position : this.#order.indexOf(target)) + 1;
       copySteps(series, target, from);
     }
   }
 
-  #target(key: string, { labels, isNameDropped }: StepSeries, place: number): MutableSeries {
+  #target(key: string, { labels, isNameDropped }: StepSeries, position: number): MutableSeries {
     let target = this.#series.get(key);
     if (target === undefined) {
       const { steps, limits } = this.#env;
       limits.add(steps);
       target = { labels, kinds: new Uint8Array(steps), values: new Float64Array(steps), isNameDropped };
       this.#series.set(key, target);
-      this.#order.splice(place, 0, target);
+      this.#order.splice(position, 0, target);
     }
     return target;
   }

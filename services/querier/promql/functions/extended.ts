@@ -1,112 +1,156 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { MatrixSelector, VectorSelector } from '../syntax/ast.js';
-import { newSeries, type Env } from '../runtime/env.js';
-import { areEqualHistograms, isCounterReset } from '../histogram/compare.js';
+import type { Labels } from '../../series/labels.js';
+import { isCounterReset } from '../histogram/compare.js';
 import { compacted, isCustom, scaled, type Histogram } from '../histogram/histogram.js';
 import { HistogramSum } from '../histogram/sum.js';
-import {
-  hasSamples,
-  setFloat,
-  setHistogram,
-  type MutableSeries,
-  type SampleSeries,
-  type StepSeries,
-} from '../runtime/samples.js';
+import { MIXED_KINDS, MIXED_SCHEMAS, quotedMetricName, type Annotations } from '../runtime/annotations.js';
+import { newSeries, type Env } from '../runtime/env.js';
+import { hasSamples, putSample, type SampleSeries, type SampleValue, type StepSeries } from '../runtime/samples.js';
 import { loadBetween, referenceMs } from '../runtime/select.js';
-import { MIXED_KINDS, MIXED_SCHEMAS, nameOf } from './range-function.js';
-
-type Sample = number | Histogram;
+import type { MatrixSelector, Span, VectorSelector } from '../syntax/ast.js';
 
 /** A sample with its time. */
-export interface Point {
+interface Point {
   readonly timeMs: number;
-  readonly value: Sample;
+  readonly value: SampleValue;
 }
 
-const ANCHORED = ['changes', 'delta', 'increase', 'rate', 'resets'];
-const SMOOTHED = ['delta', 'increase', 'rate'];
+/** A window of an `anchored` or `smoothed` selector. */
+interface ExtendedWindow {
+  /** Samples from a lookback before the window, and to a lookback after it for `smoothed`. */
+  readonly points: readonly Point[];
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly isSmoothed: boolean;
+}
 
-/** Whether the selector's windows reach beyond their ends, so that nothing has to be extrapolated. */
+/** What annotations about a window refer to. */
+interface AnnotationTarget {
+  readonly annotations: Annotations;
+  readonly labels: Labels;
+  readonly at: Pick<Span, 'start'>;
+}
+
+/** Evaluation of a range function over the windows of `anchored` and `smoothed` selectors. */
+export interface ExtendedFunction {
+  readonly isSmoothable: boolean;
+  readonly run: (window: ExtendedWindow, target: AnnotationTarget) => SampleValue | undefined;
+}
+
+/** Returns `rate`, `increase` or `delta` over extended windows, which need no extrapolation. */
+export function extendedDifference(isCounter: boolean, isRate: boolean): ExtendedFunction {
+  return {
+    isSmoothable: true,
+    run(window, target) {
+      const edges = windowOf(window);
+      if (edges === undefined || !canSubtract(isCounter, edges, target)) return undefined;
+      const total = difference(smoothedEnds(edges, window, isCounter), isCounter);
+      const seconds = isRate ? (window.endMs - window.startMs) / 1000 : 1;
+      if (typeof total === 'number') return total / seconds;
+      return compacted({ ...scaled(total, 1 / seconds), hint: 'gauge' });
+    },
+  };
+}
+
+/** Returns `changes` or `resets` over anchored windows. */
+export function extendedCount(
+  isCounted: (before: number, now: number) => boolean,
+  areCounted: (before: Histogram, now: Histogram) => boolean,
+): ExtendedFunction {
+  const differs = (before: SampleValue, now: SampleValue): boolean => {
+    if (typeof before === 'number' && typeof now === 'number') return isCounted(before, now);
+    return typeof before === 'number' || typeof now === 'number' || areCounted(before, now);
+  };
+  return {
+    isSmoothable: false,
+    run({ points, startMs }) {
+      if (points.length === 0 || points[points.length - 1].timeMs <= startMs) return undefined;
+      let count = 0;
+      for (let i = Math.max(0, lastIndex(points, startMs)) + 1; i < points.length; i++) {
+        if (differs(points[i - 1].value, points[i].value)) count++;
+      }
+      return count;
+    },
+  };
+}
+
+/** Reports whether a selector is `anchored` or `smoothed`. */
 export function isExtended({ isAnchored, isSmoothed }: VectorSelector): boolean {
   return isAnchored || isSmoothed;
 }
 
-/** @throws `execute_query` if the function knows nothing of such windows. */
-export function checkExtended({ isAnchored }: VectorSelector, name: string): void {
-  const allowed = isAnchored ? ANCHORED : SMOOTHED;
-  if (allowed.includes(name)) return;
+/** Returns the extended variant of a function. @throws `execute_query` if it does not support the modifier. */
+export function checkExtended(
+  { name, extended }: NamedFunction,
+  { isAnchored }: VectorSelector,
+  all: Iterable<NamedFunction>,
+): ExtendedFunction {
+  const supports = (func: ExtendedFunction | undefined): boolean =>
+    func !== undefined && (isAnchored || func.isSmoothable);
+  if (extended !== undefined && supports(extended)) return extended;
+  const allowed = [...all].filter((func) => supports(func.extended)).map((func) => func.name);
   const modifier = isAnchored ? 'anchored' : 'smoothed';
-  const text = `${modifier} modifier can only be used with: ${allowed.join(', ')} - not with ${name}`;
+  const text = `${modifier} modifier can only be used with: ${allowed.sort().join(', ')} - not with ${name}`;
   throw new AlmanacError('execute_query', text);
 }
 
-/** Reads samples up to a lookback before the window and, for `smoothed`, behind it. */
+interface NamedFunction {
+  readonly name: string;
+  readonly extended?: ExtendedFunction;
+}
+
+/** Reads samples from a lookback before the range, and to a lookback after it for `smoothed`. */
 export async function loadExtended({ selector, rangeMs }: MatrixSelector, env: Env): Promise<readonly SampleSeries[]> {
   const first = referenceMs(selector, env, 0) - rangeMs - env.lookbackMs;
   const last = referenceMs(selector, env, env.steps - 1) + (selector.isSmoothed ? env.lookbackMs : 0);
   return loadBetween(selector, first, last, env);
 }
 
-/** `rate`, `increase`, `delta`, `changes` and `resets` over such windows. */
-export async function extendedFunction(
-  name: string,
+/** Evaluates a function over the extended windows of one series. */
+export async function runExtended(
+  func: ExtendedFunction,
   series: SampleSeries,
-  range: MatrixSelector,
+  { selector, rangeMs, start }: MatrixSelector,
   env: Env,
 ): Promise<StepSeries[]> {
-  const { selector, rangeMs } = range;
-  const result = newSeries(series.labels, env, true);
+  const { labels } = series;
+  const { isSmoothed } = selector;
+  const result = newSeries(labels, env, true);
   const points = await Points.of(series, env);
   for (let step = 0; step < env.steps; step++) {
     if (env.limits.isDue) await env.limits.yield();
     const endMs = referenceMs(selector, env, step);
     const startMs = endMs - rangeMs;
-    const near = points.between(startMs - env.lookbackMs, endMs + (selector.isSmoothed ? env.lookbackMs : 0));
-    if (name === 'changes' || name === 'resets') {
-      const count = countPairs(name, near, startMs);
-      if (count !== undefined) setFloat(result, step, count);
-      continue;
-    }
-    const edges = windowOf(near, startMs, endMs, selector.isSmoothed);
-    if (edges === undefined || !canSubtract(name, edges, series, range, env)) continue;
-    const isCounter = name !== 'delta';
-    const ends = smoothedEnds(edges, startMs, endMs, selector.isSmoothed, isCounter);
-    putDifference(result, step, difference(ends, isCounter), name === 'rate' ? rangeMs / 1000 : 1);
+    const near = points.between(startMs - env.lookbackMs, endMs + (isSmoothed ? env.lookbackMs : 0));
+    const target = { annotations: env.annotations, labels, at: { start } };
+    putSample(result, step, func.run({ points: near, startMs, endMs, isSmoothed }, target));
   }
   return hasSamples(result) ? [result] : [];
 }
 
-function putDifference(result: MutableSeries, step: number, total: Sample, seconds: number): void {
-  if (typeof total === 'number') setFloat(result, step, total / seconds);
-  else setHistogram(result, step, compacted({ ...scaled(total, 1 / seconds), hint: 'gauge' }));
-}
-
-/** Whether the samples of a window are of a kind; warns of what is odd about them. */
+/** Reports whether all samples of a window are of one kind; warns about mixed and misused histograms. */
 function canSubtract(
-  name: string,
+  isCounter: boolean,
   points: readonly Point[],
-  series: SampleSeries,
-  { start }: MatrixSelector,
-  { annotations: notes }: Env,
+  { annotations, labels, at }: AnnotationTarget,
 ): boolean {
   const histograms = histogramsOf(points);
   if (histograms.length === 0) return true;
-  const metric = nameOf(series);
+  const metric = quotedMetricName(labels);
   if (histograms.length < points.length) {
-    notes.warn(`${MIXED_KINDS} for metric name ${metric}`, { start });
+    annotations.warn(`${MIXED_KINDS} for metric name ${metric}`, at);
     return false;
   }
-  const isCounter = name !== 'delta';
   const ends = [histograms[0], histograms[histograms.length - 1]];
   if (isCounter && histograms.some(({ hint }) => hint === 'gauge')) {
-    notes.warn(`this native histogram metric is not a counter: ${metric}`, { start });
+    annotations.warn(`this native histogram metric is not a counter: ${metric}`, at);
   }
   if (!isCounter && ends.some(({ hint }) => hint !== 'gauge')) {
-    notes.warn(`this native histogram metric is not a gauge: ${metric}`, { start });
+    annotations.warn(`this native histogram metric is not a gauge: ${metric}`, at);
   }
   if (new Set((isCounter ? histograms : ends).map(isCustom)).size === 1) return true;
-  notes.warn(`${MIXED_SCHEMAS} for metric name ${metric}`, { start });
+  annotations.warn(`${MIXED_SCHEMAS} for metric name ${metric}`, at);
   return false;
 }
 
@@ -114,10 +158,10 @@ function histogramsOf(points: readonly Point[]): Histogram[] {
   return points.flatMap(({ value }) => (typeof value === 'number' ? [] : [value]));
 }
 
-/** Work of making a point, in numbers that are looked at. */
+/** Cost of creating a point, in units of reading one float. */
 const POINT_WORK = 8;
 
-/** The samples of a series, without staleness markers, for windows that only move forward. */
+/** The samples of a series without staleness markers, for windows that only move forward. */
 class Points {
   readonly #points: Point[] = [];
   readonly #env: Env;
@@ -142,7 +186,7 @@ class Points {
     return made;
   }
 
-  /** Those in `(fromMs, toMs]`; both never less than in the call before. */
+  /** Returns the points in `(fromMs, toMs]`; neither bound may be less than in the previous call. */
   between(fromMs: number, toMs: number): readonly Point[] {
     const points = this.#points;
     while (this.#to < points.length && points[this.#to].timeMs <= toMs) this.#to++;
@@ -152,8 +196,8 @@ class Points {
   }
 }
 
-/** From the last point at or before the start to the last at or before the end, or the first at or behind it. */
-function windowOf(points: readonly Point[], startMs: number, endMs: number, isSmoothed: boolean): Point[] | undefined {
+/** Returns the points from the last one at or before the start to the last at or before, or first at or after, the end. */
+function windowOf({ points, startMs, endMs, isSmoothed }: ExtendedWindow): Point[] | undefined {
   if (points.length === 0) return undefined;
   const first = Math.max(0, lastIndex(points, startMs));
   let last = lastIndex(points, endMs);
@@ -162,17 +206,16 @@ function windowOf(points: readonly Point[], startMs: number, endMs: number, isSm
   return points.slice(first, last + 1);
 }
 
+/** Returns the index of the last point at or before a time; -1 if there is none. */
 function lastIndex(points: readonly Point[], atMs: number): number {
   for (let i = points.length - 1; i >= 0; i--) if (points[i].timeMs <= atMs) return i;
   return -1;
 }
 
-/** The points with the first and the last one moved to the ends of the window. */
+/** Returns the points with the first and the last one moved to the bounds of a smoothed window. */
 function smoothedEnds(
   points: readonly Point[],
-  startMs: number,
-  endMs: number,
-  isSmoothed: boolean,
+  { startMs, endMs, isSmoothed }: ExtendedWindow,
   isCounter: boolean,
 ): Point[] {
   const result = [...points];
@@ -186,7 +229,7 @@ function smoothedEnds(
 function interpolated(before: Point, after: Point, timeMs: number, isCounter: boolean): Point {
   const share = (timeMs - before.timeMs) / (after.timeMs - before.timeMs);
   if (typeof before.value === 'number' && typeof after.value === 'number') {
-    // A counter that began anew did so at zero.
+    // A counter that was reset started at zero.
     const from = isCounter && after.value < before.value ? 0 : before.value;
     return { timeMs, value: from + (after.value - from) * share };
   }
@@ -199,7 +242,7 @@ function interpolated(before: Point, after: Point, timeMs: number, isCounter: bo
   return { timeMs, value: sum.result() };
 }
 
-function difference(points: readonly Point[], isCounter: boolean): Sample {
+function difference(points: readonly Point[], isCounter: boolean): SampleValue {
   const first = points[0].value;
   const last = points[points.length - 1].value;
   if (typeof first === 'number' || typeof last === 'number') {
@@ -218,23 +261,7 @@ function difference(points: readonly Point[], isCounter: boolean): Sample {
   return total.result();
 }
 
-function countPairs(name: 'changes' | 'resets', points: readonly Point[], startMs: number): number | undefined {
-  const first = Math.max(0, lastIndex(points, startMs));
-  if (points.length === 0 || points[points.length - 1].timeMs <= startMs) return undefined;
-  let count = 0;
-  for (let i = first + 1; i < points.length; i++) if (differs(name, points[i - 1].value, points[i].value)) count++;
-  return count;
-}
-
-function differs(name: 'changes' | 'resets', before: Sample, after: Sample): boolean {
-  if (typeof before === 'number' && typeof after === 'number') {
-    return name === 'resets' ? after < before : !Object.is(before, after) && before !== after;
-  }
-  if (typeof before === 'number' || typeof after === 'number') return true;
-  return name === 'resets' ? isCounterReset(before, after) : !areEqualHistograms(before, after);
-}
-
-/** `m smoothed`: the value between the samples around each step. */
+/** Evaluates `m smoothed`: at each step, the value interpolated between the neighbouring samples. */
 export async function smoothedInstant(selector: VectorSelector, env: Env): Promise<StepSeries[]> {
   const first = referenceMs(selector, env, 0) - env.lookbackMs;
   const last = referenceMs(selector, env, env.steps - 1) + env.lookbackMs;
@@ -250,9 +277,8 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
       const before = lastIndex(near, atMs);
       if (before < 0) continue;
       const { value, mix } = smoothedValue(near[before], near.at(before + 1), atMs);
-      if (typeof value === 'number') setFloat(result, step, value);
-      else if (value !== undefined) setHistogram(result, step, value);
-      if (mix !== '') env.annotations.warn(`${mix} for metric name ${nameOf(series)}`, selector);
+      putSample(result, step, value);
+      if (mix !== '') env.annotations.warn(`${mix} for metric name ${quotedMetricName(series.labels)}`, selector);
     }
     if (hasSamples(result)) found.push(result);
   }
@@ -260,8 +286,8 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
 }
 
 interface SmoothedValue {
-  readonly value: Sample | undefined;
-  /** What cannot be mixed, if that is why there is no value. */
+  readonly value: SampleValue | undefined;
+  /** Text of the warning if the neighbours cannot be combined, else empty. */
   readonly mix: string;
 }
 
@@ -278,25 +304,27 @@ function smoothedValue(point: Point, after: Point | undefined, atMs: number): Sm
   return { value: interpolated(point, after, atMs, !areGauges).value, mix: '' };
 }
 
-/** `m[5m] anchored` by itself: points at both ends of the window, and those within. */
-export async function extendedPoints(
+/** Evaluates `m[5m] anchored` as a whole query: a float at each end of the window and those within it. */
+export async function extendedSamples(
   series: SampleSeries,
   { selector, rangeMs }: MatrixSelector,
   env: Env,
-): Promise<Point[]> {
+): Promise<SampleSeries | undefined> {
+  const { isAnchored, isSmoothed } = selector;
   const endMs = referenceMs(selector, env, 0);
   const startMs = endMs - rangeMs;
-  const points = (await Points.of(series, env)).between(
-    startMs - env.lookbackMs,
-    endMs + (selector.isSmoothed ? env.lookbackMs : 0),
-  );
+  const all = await Points.of(series, env);
+  const points = all.between(startMs - env.lookbackMs, endMs + (isSmoothed ? env.lookbackMs : 0));
   if (points.some(({ value }) => typeof value !== 'number')) {
-    const modifier = selector.isAnchored ? 'anchored' : 'smoothed';
+    const modifier = isAnchored ? 'anchored' : 'smoothed';
     throw new AlmanacError('execute_query', `${modifier} modifier is not supported with histograms`);
   }
-  const window = windowOf(points, startMs, endMs, selector.isSmoothed);
-  if (window === undefined) return [];
-  const ends = smoothedEnds(window, startMs, endMs, selector.isSmoothed, false);
-  const inner = window.filter(({ timeMs }) => timeMs > startMs && timeMs < endMs);
-  return [{ timeMs: startMs, value: ends[0].value }, ...inner, { timeMs: endMs, value: ends[ends.length - 1].value }];
+  const window = { points, startMs, endMs, isSmoothed };
+  const edges = windowOf(window);
+  if (edges === undefined) return undefined;
+  const ends = smoothedEnds(edges, window, false);
+  const inner = edges.filter(({ timeMs }) => timeMs > startMs && timeMs < endMs);
+  const times = [startMs, ...inner.map(({ timeMs }) => timeMs), endMs];
+  const values = [ends[0], ...inner, ends[ends.length - 1]].map(({ value }) => Number(value));
+  return { labels: series.labels, times: Float64Array.from(times), values: Float64Array.from(values) };
 }

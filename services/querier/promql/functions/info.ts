@@ -2,55 +2,51 @@ import { RE2JS } from 're2js';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { FunctionCall, Expr, VectorSelector } from '../syntax/ast.js';
-import type { LabelMatcher } from '../../series/matcher.js';
-import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { METRIC_NAME, printLabels, type Labels } from '../../series/labels.js';
-import { compileMatcher, matchesEmpty, PLAIN_WORK, type ValueTest } from '../../series/matcher.js';
+import { compileMatcher, matchesEmpty, PLAIN_WORK, type LabelMatcher, type ValueTest } from '../../series/matcher.js';
+import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import {
   hasSamples,
   HISTOGRAM_SAMPLE,
-  histogramAt,
   NO_SAMPLE,
-  setFloat,
-  setHistogram,
+  putSample,
+  sampleAt,
   type MutableSeries,
   type StepSeries,
 } from '../runtime/samples.js';
 import { instantVector, instantSeconds, loadInstant } from '../runtime/select.js';
+import type { FunctionCall, VectorSelector } from '../syntax/ast.js';
+import { commonReference } from '../syntax/time-dependence.js';
+import { vectorOf, type FunctionDefinition } from './function.js';
 
-/** Labels by which a series and its info series are matched. */
+/** Labels that a series and its info series have in common. */
 const IDENTIFYING: ReadonlySet<string> = new Set(['instance', 'job']);
 const DEFAULT_INFO: LabelMatcher = { name: METRIC_NAME, op: '=', value: 'target_info' };
 const ANY_INFO: LabelMatcher = { name: METRIC_NAME, op: '=~', value: '.+_info' };
 
-/** An info series with the times of its samples. */
+/** An info series with the times of its samples, by which the newer of two wins. */
 interface InfoSeries {
   readonly series: StepSeries;
-  /** Seconds, at each step. */
+  /** Seconds, one per step. */
   readonly times: Float64Array;
   readonly name: string;
 }
 
-/**
- * `info(v, selector)`: the series of a vector with labels of the info metrics that have the same identifying labels.
- *
- * @see https://prometheus.io/docs/prometheus/latest/querying/functions/#info
- */
-export async function addInfo(expr: FunctionCall, vector: readonly StepSeries[], env: Env): Promise<StepSeries[]> {
+/** Adds labels of info series to the series of a vector that have the same identifying labels. */
+async function addInfo(expr: FunctionCall, vector: readonly StepSeries[], env: Env): Promise<StepSeries[]> {
   const selector = expr.args.at(1);
   const matchers = selector?.kind === 'vectorSelector' ? selector.matchers : [];
   const names = nameMatchers(matchers);
   const data = matchers.filter(({ name }) => name !== METRIC_NAME);
   const tests = names.map(compileMatcher);
-  const plain = await without(vector, tests, env);
+  const plain = await notMatching(vector, tests, env);
   const isPlain = new Set(plain);
   const infos = await infoSeries(expr, plain, [...names, ...data], env);
   const results = new Map<string, MutableSeries>();
   const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
   const isOptional = data.every(matchesEmpty);
   for (const series of vector) {
-    // An info series stays as it is; a plain one may have no info series at all.
+    // Info series are not enriched.
     const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.yield();
@@ -67,15 +63,14 @@ export async function addInfo(expr: FunctionCall, vector: readonly StepSeries[],
       if (result.kinds[step] !== NO_SAMPLE) {
         throw new AlmanacError('execute_query', 'vector cannot contain metrics with the same labelset');
       }
-      if (series.kinds[step] === HISTOGRAM_SAMPLE) setHistogram(result, step, histogramAt(series, step));
-      else setFloat(result, step, series.values[step]);
+      putSample(result, step, sampleAt(series, step));
     }
   }
   return [...results.values()].filter(hasSamples);
 }
 
-/** The series whose names do not pass all tests. */
-async function without(
+/** Returns the series whose names do not pass all tests. */
+async function notMatching(
   vector: readonly StepSeries[],
   tests: readonly ValueTest[],
   { limits }: Env,
@@ -101,7 +96,7 @@ function nameMatchers(matchers: readonly LabelMatcher[]): LabelMatcher[] {
   return names.every(({ op }) => op === '!=' || op === '!~') ? [...names, ANY_INFO] : names;
 }
 
-/** The info series that may belong to the vector, by their identifying labels. */
+/** Reads the info series of a vector, grouped by their identifying labels. */
 async function infoSeries(
   expr: FunctionCall,
   vector: readonly StepSeries[],
@@ -114,11 +109,11 @@ async function infoSeries(
     return values.size === 0 ? [] : [{ name, op: '=~', value: [...values].map((it) => RE2JS.quote(it)).join('|') }];
   });
   if (identifying.length === 0) return byKey;
-  const like = firstSelector(expr.args[0]);
+  // The info series are read at the time of the samples that they describe.
+  const { offsetMs, atMs } = commonReference(expr.args[0]) ?? { offsetMs: 0, atMs: undefined };
   const selector: VectorSelector = {
     ...{ kind: 'vectorSelector', name: '', matchers: [...matchers, ...identifying], start: expr.start, end: expr.end },
-    ...{ offsetMs: like?.offsetMs ?? 0, offsetExpr: undefined, atMs: like?.atMs, startOrEnd: undefined },
-    ...{ isAnchored: false, isSmoothed: false },
+    ...{ offsetMs, offsetExpr: undefined, atMs, startOrEnd: undefined, isAnchored: false, isSmoothed: false },
   };
   const samples = await loadInstant(selector, env);
   const times = await instantSeconds(samples, selector, env, (one) => one.times);
@@ -138,28 +133,7 @@ async function infoSeries(
   return byKey;
 }
 
-function firstSelector(expr: Expr): VectorSelector | undefined {
-  switch (expr.kind) {
-    case 'number':
-    case 'string':
-      return undefined;
-    case 'vectorSelector':
-      return expr;
-    case 'matrixSelector':
-      return expr.selector;
-    case 'paren':
-    case 'unary':
-    case 'aggregation':
-    case 'subquery':
-      return firstSelector(expr.expr);
-    case 'binary':
-      return firstSelector(expr.lhs) ?? firstSelector(expr.rhs);
-    case 'call':
-      return expr.args.reduce<VectorSelector | undefined>((found, arg) => found ?? firstSelector(arg), undefined);
-  }
-}
-
-/** The labels with those of the info series at a step; undefined if a label that has to be there is not. */
+/** Returns the labels with those of the info series at a step; undefined if there is no info series and one is required. */
 function enriched(
   labels: Labels,
   infos: readonly InfoSeries[],
@@ -197,3 +171,27 @@ function newestByName(infos: readonly InfoSeries[], step: number): Map<string, I
   }
   return newest;
 }
+
+/** `info`. */
+export const INFO_FUNCTIONS: readonly FunctionDefinition[] = [
+  {
+    name: 'info',
+    args: { v: 'vector', selector: 'vector' },
+    variadic: 1,
+    matchersArg: 1,
+    isExperimental: true,
+    dependsOnRange: true,
+    dropsLabels: true,
+    keepsName: true,
+    doc:
+      'Adds the labels of the info series with the same `instance` and `job`: of `target_info`, or those that `selector`, ' +
+      'label matchers in braces, selects. They are read at the time of the samples in `v`.',
+    body: {
+      kind: 'expression',
+      async run(expr, env, evaluator) {
+        const vector = vectorOf(await evaluator.evaluate(expr.args[0], env));
+        return { kind: 'vector', series: await addInfo(expr, vector, env) };
+      },
+    },
+  },
+];

@@ -1,19 +1,20 @@
-import { combineHistograms } from '../runtime/combine-histograms.js';
+import { NeumaierSum, RunningMean } from '../common/compensated-sum.js';
+import { numberText } from '../common/number-text.js';
 import { areEqualHistograms, isCounterReset } from '../histogram/compare.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { after, type QueryLimits } from '../runtime/limits.js';
-import { Mean, NeumaierSum } from '../common/compensated-sum.js';
 import { metricName } from '../runtime/annotations.js';
-import { numberText } from '../syntax/print.js';
-import { quantileOf } from '../runtime/quantile.js';
-import { setFloat, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
-import type { Windows } from '../runtime/select.js';
+import { combineHistograms } from '../runtime/combine-histograms.js';
 import { isStartReset } from '../runtime/counter-resets.js';
-import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInSlices } from './range-function.js';
+import { after, type QueryLimits } from '../runtime/limits.js';
+import { quantileOf } from '../runtime/quantile.js';
+import { setFloat, type MutableSeries, type SampleSeries, type SampleValue } from '../runtime/samples.js';
+import type { Windows } from '../runtime/select.js';
 import { WindowExtremes, WindowSums } from '../runtime/window-sums.js';
-import type { RangeContext, RangeFunction } from './function.js';
+import { extendedCount } from './extended.js';
+import type { FunctionDefinition, RangeContext, RangeFunction } from './function.js';
+import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInSlices } from './range-function.js';
 
-/** A function with a shorter way for series that have no histograms. */
+/** Adds a faster body for series without histograms. */
 function withFloats(
   general: RangeFunction,
   floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: QueryLimits) => void | Promise<void>,
@@ -41,14 +42,19 @@ function combined(isMean: boolean): RangeFunction {
 }
 
 function meanOf(values: Float64Array, limits: QueryLimits): number | Promise<number> {
-  const mean = new Mean();
+  const mean = new RunningMean();
   const added = limits.inSlices(values.length, (from, to) => {
     for (let i = from; i < to; i++) mean.add(values[i]);
   });
   return after(added, () => mean.value);
 }
 
-function sums({ values }: SampleSeries, windows: Windows, result: MutableSeries, limits: QueryLimits): void | Promise<void> {
+function sums(
+  { values }: SampleSeries,
+  windows: Windows,
+  result: MutableSeries,
+  limits: QueryLimits,
+): void | Promise<void> {
   const { from, to } = windows;
   const all = new WindowSums(values);
   return after(all.prepare(limits), () =>
@@ -68,8 +74,8 @@ function means(
 ): void | Promise<void> {
   const { from, to } = windows;
   const all = new WindowSums(values);
-  /** Where the sum is too great for a number, the mean need not be. */
-  const others: number[] = [];
+  // Steps whose sum overflows; their mean may be finite.
+  const overflowed: number[] = [];
   const summed = after(all.prepare(limits), () =>
     windowsInSlices(windows, limits, (firstStep, endStep) => {
       for (let step = firstStep; step < endStep; step++) {
@@ -77,19 +83,16 @@ function means(
         if (count <= 0) continue;
         const sum = all.sum(from[step], to[step]);
         if (Number.isFinite(sum)) setFloat(result, step, sum / count);
-        else others.push(step);
+        else overflowed.push(step);
       }
     }),
   );
-  return after(summed, () =>
-    others.length === 0 ? undefined : meansOneByOne(values, windows, others, result, limits),
-  );
-}
-
-async function meansOneByOne(
-  ...[values, { from, to }, steps, result, limits]: [Float64Array, Windows, readonly number[], MutableSeries, QueryLimits]
-): Promise<void> {
-  for (const step of steps) setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
+  const addOverflowed = async (): Promise<void> => {
+    for (const step of overflowed) {
+      setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
+    }
+  };
+  return after(summed, () => (overflowed.length === 0 ? undefined : addOverflowed()));
 }
 
 function extremes(isMax: boolean): RangeFunction {
@@ -107,11 +110,10 @@ function extremes(isMax: boolean): RangeFunction {
   });
 }
 
-/** Something of the ends of a window that is a number for all kinds of samples. */
+/** Builds a function of the first and last index of a window, which works for floats and histograms. */
 function ofEnds(value: (series: SampleSeries, from: number, to: number) => number): RangeFunction {
   return {
     kind: 'range',
-    keepsName: false,
     run(series, { from, to }, result, { env }) {
       return env.limits.inSlices(from.length, (firstStep, endStep) => {
         for (let step = firstStep; step < endStep; step++) {
@@ -122,7 +124,7 @@ function ofEnds(value: (series: SampleSeries, from: number, to: number) => numbe
   };
 }
 
-/** Welford's population variance with compensation. */
+/** Population variance by Welford's algorithm, with compensated sums. */
 function variance(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const mean = new NeumaierSum();
   const squares = new NeumaierSum();
@@ -141,7 +143,7 @@ function deviation(floats: Float64Array, limits: QueryLimits): number | Promise<
   return squared instanceof Promise ? squared.then(Math.sqrt) : Math.sqrt(squared);
 }
 
-/** The time, in seconds, of the last number that is the extreme. */
+/** Builds a function that returns the time of the last extreme value, in seconds. */
 function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunction {
   return ofNumbers((_, { series, from, to }, { env }) => {
     const { histograms, values, times } = series;
@@ -156,11 +158,10 @@ function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunct
   });
 }
 
-/** How many neighbours in a window differ in a way: counted once for the series, then each window is a subtraction. */
-function pairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunction {
+/** Builds a function that counts pairs of neighbours: once for the series, so each window costs one subtraction. */
+function countPairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunction {
   return {
     kind: 'range',
-    keepsName: false,
     run(series, { from, to }, result, { env }) {
       const { limits } = env;
       const upTo = new Int32Array(series.times.length);
@@ -178,7 +179,7 @@ function pairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunct
   };
 }
 
-/** Whether sample `i` is another kind than the one before, or differs from it. */
+/** Reports whether sample `i` differs from the previous one, in its kind or by a predicate. */
 function differs(
   { values, histograms }: SampleSeries,
   i: number,
@@ -203,7 +204,7 @@ function areUnequal(before: Histogram, now: Histogram): boolean {
   return !areEqualHistograms(before, now);
 }
 
-function sampleAt(series: SampleSeries, i: number): number | Histogram {
+function valueAt(series: SampleSeries, i: number): SampleValue {
   return series.histograms?.[i] ?? series.values[i];
 }
 
@@ -214,7 +215,7 @@ function absoluteDeviation(floats: Float64Array, limits: QueryLimits): number | 
     : deviationFrom(middle, floats, limits);
 }
 
-/** The median of the distances from a number; NaN if one of them is. */
+/** Median of the distances from a number; NaN if one of them is. */
 function deviationFrom(middle: number, floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const distances = new Float64Array(floats.length);
   let hasNan = false;
@@ -240,23 +241,102 @@ function quantileAt(
   return quantileOf(q, floats, env.limits);
 }
 
-export const OVER_TIME: Readonly<Record<string, RangeFunction>> = {
-  avg_over_time: withFloats(combined(true), means),
-  sum_over_time: withFloats(combined(false), sums),
-  min_over_time: extremes(false),
-  max_over_time: extremes(true),
-  ts_of_min_over_time: extremeTime((x, best) => x <= best),
-  ts_of_max_over_time: extremeTime((x, best) => x >= best),
-  count_over_time: ofEnds((_, from, to) => to - from),
-  present_over_time: ofEnds(() => 1),
-  first_over_time: perWindow(({ series, from }) => sampleAt(series, from), true),
-  last_over_time: perWindow(({ series, to }) => sampleAt(series, to - 1), true),
-  ts_of_first_over_time: ofEnds(({ times }, from) => times[from] / 1000),
-  ts_of_last_over_time: ofEnds(({ times }, _, to) => times[to - 1] / 1000),
-  stdvar_over_time: ofNumbers((floats, _, { env }) => variance(floats, env.limits)),
-  stddev_over_time: ofNumbers((floats, _, { env }) => deviation(floats, env.limits)),
-  mad_over_time: ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
-  quantile_over_time: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
-  changes: pairs((series, i) => differs(series, i, isChange, areUnequal)),
-  resets: pairs((series, i) => differs(series, i, isDrop, isCounterReset) || isStartReset(series, i)),
-};
+/** Counts the samples that differ from the previous one, also for `anchored` selectors. */
+function countFunction(
+  name: string,
+  doc: string,
+  isCounted: (before: number, now: number) => boolean,
+  areCounted: (before: Histogram, now: Histogram) => boolean,
+  isStartCounted = false,
+): FunctionDefinition {
+  const differ = (series: SampleSeries, i: number): boolean =>
+    differs(series, i, isCounted, areCounted) || (isStartCounted && isStartReset(series, i));
+  return { name, args: { v: 'matrix' }, doc, body: countPairs(differ), extended: extendedCount(isCounted, areCounted) };
+}
+
+/** Declares a function with a range vector as its only argument. */
+function overTime(name: string, doc: string, body: RangeFunction): FunctionDefinition {
+  return { name, args: { v: 'matrix' }, doc, body };
+}
+
+/** Declares an experimental function with a range vector as its only argument. */
+function experimentalOverTime(name: string, doc: string, body: RangeFunction): FunctionDefinition {
+  return { ...overTime(name, doc, body), isExperimental: true };
+}
+
+/** Functions that aggregate the samples of a range. */
+export const OVER_TIME_FUNCTIONS: readonly FunctionDefinition[] = [
+  overTime('avg_over_time', 'Mean of the samples.', withFloats(combined(true), means)),
+  overTime('sum_over_time', 'Sum of the samples.', withFloats(combined(false), sums)),
+  overTime('min_over_time', 'Least float.', extremes(false)),
+  overTime('max_over_time', 'Greatest float.', extremes(true)),
+  overTime(
+    'count_over_time',
+    'Number of samples.',
+    ofEnds((_, from, to) => to - from),
+  ),
+  {
+    name: 'quantile_over_time',
+    args: { q: 'scalar', v: 'matrix' },
+    doc: 'The `q` quantile of the floats, 0 ≤ `q` ≤ 1.',
+    body: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
+  },
+  overTime(
+    'stddev_over_time',
+    'Population standard deviation of the floats.',
+    ofNumbers((floats, _, { env }) => deviation(floats, env.limits)),
+  ),
+  overTime(
+    'stdvar_over_time',
+    'Population variance of the floats.',
+    ofNumbers((floats, _, { env }) => variance(floats, env.limits)),
+  ),
+  experimentalOverTime(
+    'mad_over_time',
+    'Median absolute deviation of the floats.',
+    ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
+  ),
+  {
+    ...overTime(
+      'last_over_time',
+      'The newest sample.',
+      perWindow(({ series, to }) => valueAt(series, to - 1)),
+    ),
+    keepsName: true,
+  },
+  {
+    ...overTime(
+      'first_over_time',
+      'The oldest sample.',
+      perWindow(({ series, from }) => valueAt(series, from)),
+    ),
+    keepsName: true,
+  },
+  overTime(
+    'present_over_time',
+    'Returns 1 if there is a sample.',
+    ofEnds(() => 1),
+  ),
+  countFunction('changes', 'Number of times the value changed.', isChange, areUnequal),
+  countFunction('resets', 'Number of counter resets.', isDrop, isCounterReset, true),
+  experimentalOverTime(
+    'ts_of_min_over_time',
+    'Time of the last least float, in seconds.',
+    extremeTime((x, best) => x <= best),
+  ),
+  experimentalOverTime(
+    'ts_of_max_over_time',
+    'Time of the last greatest float, in seconds.',
+    extremeTime((x, best) => x >= best),
+  ),
+  experimentalOverTime(
+    'ts_of_first_over_time',
+    'Time of the oldest sample, in seconds.',
+    ofEnds(({ times }, from) => times[from] / 1000),
+  ),
+  experimentalOverTime(
+    'ts_of_last_over_time',
+    'Time of the newest sample, in seconds.',
+    ofEnds(({ times }, _, to) => times[to - 1] / 1000),
+  ),
+];

@@ -1,15 +1,11 @@
-import type { RangeContext, RangeFunction } from './function.js';
 import type { Histogram } from '../histogram/histogram.js';
+import { MIXED_KINDS, quotedMetricName } from '../runtime/annotations.js';
 import type { QueryLimits } from '../runtime/limits.js';
-import { metricName } from '../runtime/annotations.js';
 import { setFloat, setHistogram, type SampleSeries } from '../runtime/samples.js';
 import type { Windows } from '../runtime/select.js';
+import type { RangeContext, RangeFunction } from './function.js';
 
-/** What annotations say of samples that do not go together. */
-export const MIXED_KINDS = 'encountered a mix of histograms and floats';
-export const MIXED_SCHEMAS = 'vector contains a mix of histograms with exponential and custom buckets schemas';
-
-/** One window: the samples `[from, to)` of a series, never none. */
+/** One window: the samples `[from, to)` of a series, at least one. */
 export interface Window {
   readonly series: SampleSeries;
   readonly from: number;
@@ -19,17 +15,15 @@ export interface Window {
   readonly endMs: number;
 }
 
-/** What a function makes of a window; a promise of it where the window is so long that others are served meanwhile. */
-type OfWindow<T> = T | undefined | Promise<T | undefined>;
+/** Result of a window; a promise where the window is so long that the function yields within it. */
+type WindowResult<T> = T | undefined | Promise<T | undefined>;
 
-/** A function that looks at each window by itself; its cost is that of all samples of all windows. */
+/** Builds a function that reads each window independently; its cost is the number of samples of all windows. */
 export function perWindow(
-  run: (window: Window, context: RangeContext) => OfWindow<number | Histogram>,
-  keepsName = false,
+  run: (window: Window, context: RangeContext) => WindowResult<number | Histogram>,
 ): RangeFunction {
   return {
     kind: 'range',
-    keepsName,
     async run(series, windows, result, context) {
       const { limits } = context.env;
       for (let step = 0; step < windows.from.length; step++) {
@@ -50,12 +44,12 @@ export function perWindow(
   };
 }
 
-/** Longer windows count what is done with them while it is done. */
+/** Longest window whose work is counted in advance; functions count longer ones while they read them. */
 const WINDOW_WORK_MAX = 1 << 14;
 
-/** A function of the numbers of a window; histograms among them are left out, with an info. */
+/** Builds a function of the floats of a window; histograms among them are ignored, with an info annotation. */
 export function ofNumbers(
-  run: (floats: Float64Array, window: Window, context: RangeContext) => OfWindow<number>,
+  run: (floats: Float64Array, window: Window, context: RangeContext) => WindowResult<number>,
 ): RangeFunction {
   return perWindow((window, context) => {
     const floats = floatsIn(window);
@@ -65,13 +59,13 @@ export function ofNumbers(
   });
 }
 
-/** Samples of a window that cost as much as a window itself, where blocks of them were added up before. */
+/** Number of samples that cost as much as one window, where blocks of samples are summed in advance. */
 const SAMPLES_PER_WORK = 32;
 
 /**
- * Looks at all windows of a series in order, so many at once that others do not wait long.
+ * Visits all windows of a series in order, in slices short enough for other work of the process.
  *
- * @returns a promise only where others are served before all is done.
+ * @returns a promise only if it yields before the last slice.
  */
 export function windowsInSlices(
   { from, to }: Windows,
@@ -80,27 +74,28 @@ export function windowsInSlices(
 ): void | Promise<void> {
   for (let step = 0; step < from.length;) {
     if (limits.isDue) return windowsFrom(step, { from, to }, limits, run);
-    step = someWindows(step, { from, to }, limits, run);
+    step = runSlice(step, { from, to }, limits, run);
   }
 }
 
-type SomeWindows = Pick<Windows, 'from' | 'to'>;
+type WindowRanges = Pick<Windows, 'from' | 'to'>;
 
 async function windowsFrom(
   first: number,
-  windows: SomeWindows,
+  windows: WindowRanges,
   limits: QueryLimits,
   run: (firstStep: number, endStep: number) => void,
 ): Promise<void> {
   for (let step = first; step < windows.from.length;) {
     if (limits.isDue) await limits.yield();
-    step = someWindows(step, windows, limits, run);
+    step = runSlice(step, windows, limits, run);
   }
 }
 
-function someWindows(
+/** Runs one slice of windows. @returns the step after it. */
+function runSlice(
   first: number,
-  { from, to }: SomeWindows,
+  { from, to }: WindowRanges,
   limits: QueryLimits,
   run: (firstStep: number, endStep: number) => void,
 ): number {
@@ -112,7 +107,7 @@ function someWindows(
   return end;
 }
 
-/** The histograms of a window. */
+/** Returns the histograms of a window. */
 export function histogramsIn({ series, from, to }: Window): Histogram[] {
   const found: Histogram[] = [];
   if (series.histograms === undefined) return found;
@@ -123,7 +118,7 @@ export function histogramsIn({ series, from, to }: Window): Histogram[] {
   return found;
 }
 
-/** The numbers of a window; may be a view of the samples themselves, so it is not to be changed. */
+/** Returns the floats of a window. The array may be a view of the samples: do not change it. */
 export function floatsIn({ series, from, to }: Window): Float64Array {
   const { histograms, values } = series;
   if (histograms === undefined) return values.subarray(from, to);
@@ -132,23 +127,18 @@ export function floatsIn({ series, from, to }: Window): Float64Array {
   return Float64Array.from(found);
 }
 
-/** The metric name as annotations show it. */
-export function nameOf({ labels }: SampleSeries): string {
-  return JSON.stringify(metricName(labels));
-}
-
-/** Notes that a window held histograms which its function does not look at. */
-export function noteIgnored(series: SampleSeries, { env, arg }: RangeContext): void {
+/** Notes that a window holds histograms which its function ignores. */
+export function noteIgnored({ labels }: SampleSeries, { env, arg }: RangeContext): void {
   const what = 'ignored histograms in a range containing both floats and histograms';
-  env.annotations.info(`${what} for metric name ${nameOf(series)}`, arg);
+  env.annotations.info(`${what} for metric name ${quotedMetricName(labels)}`, arg);
 }
 
-/** Warns of a window with both kinds. @returns whether it is one. */
+/** Reports whether a window holds both floats and histograms, and warns if so. */
 export function isMixed({ series, from, to }: Window, { env, arg }: RangeContext): boolean {
   if (series.histograms === undefined) return false;
   let histograms = 0;
   for (let i = from; i < to; i++) if (series.histograms[i] !== undefined) histograms++;
   if (histograms === 0 || histograms === to - from) return false;
-  env.annotations.warn(`${MIXED_KINDS} for metric name ${nameOf(series)}`, arg);
+  env.annotations.warn(`${MIXED_KINDS} for metric name ${quotedMetricName(series.labels)}`, arg);
   return true;
 }

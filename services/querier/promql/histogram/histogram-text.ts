@@ -1,7 +1,7 @@
-import { numberText } from '../syntax/print.js';
+import { numberText } from '../common/number-text.js';
 import { bucketsOf, type Bucket, type Histogram } from './histogram.js';
 
-/** A histogram as Prometheus's HTTP API shows it. */
+/** Formats a histogram as JSON, as Prometheus's HTTP API does. */
 export function histogramJson(histogram: Histogram): string {
   const buckets = bucketsOf(histogram).map(
     (bucket) => `[${boundsRule(bucket)},${[bucket.lower, bucket.upper, bucket.count].map(quotedNumber).join(',')}]`,
@@ -10,7 +10,7 @@ export function histogramJson(histogram: Histogram): string {
   return buckets.length === 0 ? `${head}}` : `${head},"buckets":[${buckets.join(',')}]}`;
 }
 
-/** Which bounds belong to the bucket: 0 the right one, 1 the left one, 2 none, 3 both. */
+/** Returns which bounds are inclusive: 0 the upper, 1 the lower, 2 none, 3 both. */
 function boundsRule({ lowerInclusive, upperInclusive }: Bucket): number {
   if (lowerInclusive) return upperInclusive ? 3 : 1;
   return upperInclusive ? 0 : 2;
@@ -20,8 +20,8 @@ function quotedNumber(value: number): string {
   return `"${numberText(value)}"`;
 }
 
-/** The histogram as a label value tells it: `{count:10, sum:20, [-0.001,0.001]:2, (0.5,1]:4}`. */
-export function printHistogram(histogram: Histogram): string {
+/** Formats a histogram as a label value: `{count:10, sum:20, [-0.001,0.001]:2, (0.5,1]:4}`. */
+export function histogramText(histogram: Histogram): string {
   const parts = [`count:${numberText(histogram.count)}`, `sum:${numberText(histogram.sum)}`];
   for (const { lower, upper, count, lowerInclusive, upperInclusive } of bucketsOf(histogram)) {
     const range = `${lowerInclusive ? '[' : '('}${numberText(lower)},${numberText(upper)}${upperInclusive ? ']' : ')'}`;

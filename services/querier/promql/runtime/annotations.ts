@@ -1,64 +1,69 @@
-import type { Span } from '../syntax/ast.js';
 import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import type { Span } from '../syntax/ast.js';
 
-/** Most annotations of a kind that an answer names. */
+/** Annotation about a range or group that has both kinds of samples. */
+export const MIXED_KINDS = 'encountered a mix of histograms and floats';
+/** Annotation about histograms whose buckets cannot be combined. */
+export const MIXED_SCHEMAS = 'vector contains a mix of histograms with exponential and custom buckets schemas';
+
+/** Largest number of annotations of a kind in a result. */
 const SHOWN_MAX = 10;
 
-/** Most that are told apart: a query may say something of each of its steps. */
+/** Largest number of distinct annotations of a kind that are kept; a query may add one per step. */
 const KEPT_MAX = 10_000;
 
-/** Warnings and infos of one query; equal ones count once. */
+/** The warnings and infos of one query, without duplicates. */
 export class Annotations {
   readonly #query: string;
-  /** Position by text; the last one counts. */
+  /** Position by text; the last position wins. */
   readonly #warnings = new Map<string, number>();
   readonly #infos = new Map<string, number>();
-  /** How often warnings that say so were met. */
+  /** Number of occurrences of counted warnings. */
   readonly #occurrences = new Map<string, number>();
 
   constructor(query: string) {
     this.#query = query;
   }
 
-  /** A warning of the node that starts there. */
+  /** Adds a warning about a node of the expression. */
   warn(text: string, { start }: Pick<Span, 'start'>): void {
     keep(this.#warnings, `PromQL warning: ${text}`, start);
   }
 
-  /** A warning that tells how often it was met, if that was more than once. */
+  /** Adds a warning that shows its number of occurrences if there are several. */
   warnCounted(text: string, at: Pick<Span, 'start'>): void {
     const key = `PromQL warning: ${text}`;
     this.#occurrences.set(key, (this.#occurrences.get(key) ?? 0) + 1);
     this.warn(text, at);
   }
 
-  /** An info of the node that starts there. */
+  /** Adds an info about a node of the expression. */
   info(text: string, { start }: Pick<Span, 'start'>): void {
     keep(this.#infos, `PromQL info: ${text}`, start);
   }
 
-  /** As they are shown: with the place, the first ten. */
+  /** The first ten warnings, each with its position. */
   get warnings(): string[] {
     return this.#shown(this.#warnings, 'warning');
   }
 
-  /** As `warnings`. */
+  /** The first ten infos, each with its position. */
   get infos(): string[] {
     return this.#shown(this.#infos, 'info');
   }
 
   #shown(all: ReadonlyMap<string, number>, kind: string): string[] {
-    const texts = Array.from(all, ([text, start]) => `${text}${this.#times(text)} (${this.#place(start)})`);
+    const texts = Array.from(all, ([text, start]) => `${text}${this.#count(text)} (${this.#position(start)})`);
     const rest = texts.length - SHOWN_MAX;
     return rest > 0 ? [...texts.slice(0, SHOWN_MAX), `${rest} more ${kind} annotations omitted`] : texts;
   }
 
-  #times(text: string): string {
+  #count(text: string): string {
     const count = this.#occurrences.get(text) ?? 1;
     return count > 1 ? ` (${count} occurrences)` : '';
   }
 
-  #place(start: number): string {
+  #position(start: number): string {
     const before = this.#query.slice(0, start);
     const line = before.split('\n').length;
     return `${line}:${Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1)) + 1}`;
@@ -69,7 +74,12 @@ function keep(all: Map<string, number>, text: string, start: number): void {
   if (all.size < KEPT_MAX || all.has(text)) all.set(text, start);
 }
 
-/** The metric name of a series; empty if it has none. */
+/** Returns the metric name of a series, empty if it has none. */
 export function metricName(labels: Labels | undefined): string {
   return labels?.get(METRIC_NAME) ?? '';
+}
+
+/** Returns the metric name as annotations show it. */
+export function quotedMetricName(labels: Labels): string {
+  return JSON.stringify(metricName(labels));
 }

@@ -2,28 +2,28 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** What one query may use. */
+/** Resource limits of one query. */
 export interface QueryLimitOptions {
-  /** Most samples that are held at once: those read, and a place for each step of each series that is made. */
+  /** Largest number of samples in memory: those read, plus one per step of each computed series. */
   readonly samplesMax: number;
-  /** From now on. */
+  /** Relative to the construction of the limits. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** Most steps that are computed at once, whatever is computed. */
+  /** Largest number of steps that are computed without yielding. */
   readonly stepsPerChunk?: number;
 }
 
-const STEPS_AT_ONCE = 1 << 13;
-/** Work that `inTurns` does between two looks at the clock. */
-const WORK_AT_ONCE = 1 << 14;
+const STEPS_PER_CHUNK = 1 << 13;
+/** Work of `inSlices` between two checks of the clock. */
+const WORK_PER_SLICE = 1 << 14;
 
-/** Samples that are looked at between two looks at the clock: some milliseconds. */
+/** Work between two checks of deadline and cancellation: some milliseconds. */
 const WORK_PER_CHECK = 1 << 20;
 
-/** Counts what a query uses, and ends it where that is too much. */
+/** Counts the resources that a query uses; ends the query when it exceeds its limits. */
 export class QueryLimits {
-  /** Vectors with more steps are made in pieces of so many. */
+  /** Vectors with more steps are computed in chunks of this many. */
   readonly stepsPerChunk: number;
   readonly #samplesMax: number;
   readonly #endsMs: number;
@@ -35,7 +35,13 @@ export class QueryLimits {
   #isDue = false;
   readonly #slices: Slices;
 
-  constructor({ samplesMax, timeoutMs, signal, clock, stepsPerChunk: stepsAtOnce = STEPS_AT_ONCE }: QueryLimitOptions) {
+  constructor({
+    samplesMax,
+    timeoutMs,
+    signal,
+    clock,
+    stepsPerChunk: stepsAtOnce = STEPS_PER_CHUNK,
+  }: QueryLimitOptions) {
     this.stepsPerChunk = stepsAtOnce;
     this.#samplesMax = samplesMax;
     this.#endsMs = clock.monotonicMs() + timeoutMs;
@@ -44,17 +50,17 @@ export class QueryLimits {
     this.#slices = new Slices(clock);
   }
 
-  /** Samples that are held now. */
+  /** Number of samples in memory. */
   get held(): number {
     return this.#samples;
   }
 
-  /** Most samples that were held at once. */
+  /** Largest number of samples that were in memory. */
   get peak(): number {
     return this.#peak;
   }
 
-  /** Counts samples before they are loaded or made. @throws `execute_query` above the limit. */
+  /** Counts samples before they are loaded or computed. @throws `execute_query` above the limit. */
   add(samples: number): void {
     this.#samples += samples;
     this.#peak = Math.max(this.#peak, this.#samples);
@@ -66,12 +72,12 @@ export class QueryLimits {
     );
   }
 
-  /** Says how many samples are held, once others were let go. */
+  /** Sets the number of samples in memory, after others were freed. */
   reset(samples: number): void {
     this.#samples = samples;
   }
 
-  /** Counts work on samples; now and then looks whether the query is over. @throws as `check`. */
+  /** Counts work, in units of reading one float; checks the deadline from time to time. @throws as `check`. */
   spend(samples: number): void {
     this.#work += samples;
     if (this.#slices.isOver(samples)) this.#isDue = true;
@@ -80,12 +86,12 @@ export class QueryLimits {
     this.check();
   }
 
-  /** Whether the query has computed for so long that `turn` is to be awaited before it goes on. */
+  /** Whether the query has computed long enough to await `yield` before it continues. */
   get isDue(): boolean {
     return this.#isDue;
   }
 
-  /** Lets others be served. @throws as `check`. */
+  /** Yields to the event loop. @throws as `check`. */
   async yield(): Promise<void> {
     await this.#slices.yield();
     this.#isDue = false;
@@ -93,24 +99,27 @@ export class QueryLimits {
   }
 
   /**
-   * Works on items in order, no more at once than others can wait for.
+   * Processes items in order, in slices short enough for other work of the process.
    *
-   * @param run does items `[from, to)`.
-   * @param weight of an item: about so many numbers are looked at.
-   * @returns a promise only where others have to be served before all is done.
+   * @param run processes the items `[from, to)`.
+   * @param weight cost of an item, in units of reading one float.
+   * @returns a promise only if it yields before the last slice.
    */
   inSlices(count: number, run: (from: number, to: number) => void, weight = 1): void | Promise<void> {
-    const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
+    const most = Math.max(1, Math.floor(WORK_PER_SLICE / weight));
     for (let from = 0; from < count; from += most) {
-      if (this.#isDue) return this.#inTurnsFrom(from, count, run, weight);
+      if (this.#isDue) return this.#inSlicesFrom(from, count, run, weight);
       this.#runSome(from, Math.min(count, from + most), run, weight);
     }
   }
 
-  async #inTurnsFrom(
-    ...[first, count, run, weight]: [number, ...Required<Parameters<QueryLimits['inSlices']>>]
+  async #inSlicesFrom(
+    first: number,
+    count: number,
+    run: (from: number, to: number) => void,
+    weight: number,
   ): Promise<void> {
-    const most = Math.max(1, Math.floor(WORK_AT_ONCE / weight));
+    const most = Math.max(1, Math.floor(WORK_PER_SLICE / weight));
     for (let from = first; from < count; from += most) {
       if (this.#isDue) await this.yield();
       this.#runSome(from, Math.min(count, from + most), run, weight);
@@ -122,18 +131,18 @@ export class QueryLimits {
     this.spend((to - from) * weight);
   }
 
-  /** @throws `deadline_exceeded` or `cancelled` if the query is over. */
+  /** @throws `deadline_exceeded` or `cancelled` if the query must end. */
   check(): void {
     const reason: unknown = this.#signal.reason;
-    const isLate = reason instanceof AlmanacError && reason.code === 'deadline_exceeded';
-    if (isLate || this.#clock.monotonicMs() >= this.#endsMs) {
+    const isExpired = reason instanceof AlmanacError && reason.code === 'deadline_exceeded';
+    if (isExpired || this.#clock.monotonicMs() >= this.#endsMs) {
       throw new AlmanacError('deadline_exceeded', 'query timed out in expression evaluation');
     }
     if (this.#signal.aborted) throw new AlmanacError('cancelled', 'query was canceled in expression evaluation');
   }
 }
 
-/** What comes after work that may have to wait; waits only if the work did. */
+/** Runs `next` after work that may be asynchronous; synchronously if the work was. */
 export function after<T>(work: void | Promise<void>, next: () => T | Promise<T>): T | Promise<T> {
   return work === undefined ? next() : work.then(next);
 }

@@ -42,7 +42,10 @@ export async function withoutDroppedNames(vector: readonly StepSeries[], limits:
 }
 
 /** Samples without the names that were to be dropped. @throws as `mergedSeries`. */
-export async function withoutDroppedSampleNames(all: readonly SampleSeries[], limits: QueryLimits): Promise<SampleSeries[]> {
+export async function withoutDroppedSampleNames(
+  all: readonly SampleSeries[],
+  limits: QueryLimits,
+): Promise<SampleSeries[]> {
   const byLabels = new Map<string, SampleSeries>();
   for (const series of all) {
     limits.spend(SERIES_WORK);

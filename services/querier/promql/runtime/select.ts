@@ -2,7 +2,14 @@ import type { MatrixSelector, TimeShift, VectorSelector } from '../syntax/ast.js
 import { newSeries, SERIES_WORK, stepTimeMs, type Env } from './env.js';
 import { sampleSize } from '../histogram/histogram.js';
 import type { QueryLimits } from './limits.js';
-import { FLOAT_SAMPLE, setFloat, setHistogram, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import {
+  FLOAT_SAMPLE,
+  setFloat,
+  setHistogram,
+  type MutableSeries,
+  type SampleSeries,
+  type StepSeries,
+} from './samples.js';
 import { withStats } from './stats-only.js';
 
 /** For each step the samples `[from, to)` of a series that are in its window, and the ends of the window. */

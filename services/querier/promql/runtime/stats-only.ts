@@ -1,31 +1,27 @@
 import { isTrim } from '../syntax/operators.js';
 import type { Expr, VectorSelector } from '../syntax/ast.js';
+import type { FunctionSignature } from '../syntax/signature.js';
 import { isCounterReset } from '../histogram/compare.js';
 import { NO_BUCKETS, type CounterHint, type Histogram } from '../histogram/histogram.js';
 import type { SampleSeries } from './samples.js';
 
-/** Functions that look at nothing but count and sum of a histogram. */
-const STATS: ReadonlySet<string> = new Set(['histogram_count', 'histogram_sum', 'histogram_avg']);
-/** Functions that look at buckets, whatever is done with their result. */
-const BUCKETS: ReadonlySet<string> = new Set(['histogram_quantile', 'histogram_quantiles', 'histogram_fraction']);
-
-/** The selectors of an expression of whose histograms only count and sum are looked at. */
+/** Returns the selectors of histograms of which an expression reads only count and sum. */
 export function statsSelectors(expr: Expr): Set<VectorSelector> {
   const found = new Set<VectorSelector>();
   collect(expr, 'plain', found);
   return found;
 }
 
-/** What is known of how the value of a node is used: nothing, for its count and sum, or for its buckets. */
-type Use = 'plain' | 'stats' | 'buckets';
+/** The part of histograms that the parents of a node read. */
+type HistogramUse = 'plain' | 'stats' | 'buckets';
 
-function collect(expr: Expr, use: Use, found: Set<VectorSelector>): void {
+function collect(expr: Expr, use: HistogramUse, found: Set<VectorSelector>): void {
   if (expr.kind === 'vectorSelector' && use === 'stats') found.add(expr);
   for (const [inner, innerUse] of innerUses(expr, use)) collect(inner, innerUse, found);
 }
 
-/** The parts of a node, and how it uses them. */
-function innerUses(expr: Expr, use: Use): (readonly [Expr, Use])[] {
+/** Returns the children of a node and the part that it reads of their histograms. */
+function innerUses(expr: Expr, use: HistogramUse): (readonly [Expr, HistogramUse])[] {
   switch (expr.kind) {
     case 'number':
     case 'string':
@@ -45,22 +41,22 @@ function innerUses(expr: Expr, use: Use): (readonly [Expr, Use])[] {
       return [expr.lhs, expr.rhs].map((inner) => [inner, innerUse] as const);
     }
     case 'call':
-      return expr.args.map((arg) => [arg, useBy(expr.func.name, use)] as const);
+      return expr.args.map((arg) => [arg, useBy(expr.func, use)] as const);
   }
 }
 
-function useBy(name: string, use: Use): Use {
-  if (use === 'buckets' || BUCKETS.has(name)) return 'buckets';
-  return STATS.has(name) ? 'stats' : use;
+function useBy({ histogramPart }: FunctionSignature, use: HistogramUse): HistogramUse {
+  if (use === 'buckets' || histogramPart === 'buckets') return 'buckets';
+  return histogramPart === 'countAndSum' ? 'stats' : use;
 }
 
 /**
- * The series with histograms of which only count and sum are left. Those that are not known to follow a reset or not
- * are compared, with all their buckets, to the sample before, if the query reads that one too.
+ * Reduces histograms to count and sum. A histogram without reset hint gets one: it is compared with the previous sample, by
+ * all buckets, if the query reads that one too.
  *
- * @param endMs of the windows, ascending.
- * @param isRange whether both have to be in one window; otherwise it is enough that the earlier one is in a window that
- *   ends behind it.
+ * @param endMs ends of the windows, ascending.
+ * @param isRange whether both samples must be in one window; otherwise the previous one must be in a window that ends after
+ *   it.
  */
 export function withStats(series: SampleSeries, endMs: Float64Array, windowMs: number, isRange: boolean): SampleSeries {
   const { times, histograms, stale } = series;
@@ -71,7 +67,7 @@ export function withStats(series: SampleSeries, endMs: Float64Array, windowMs: n
     while (step < endMs.length && (isRange ? endMs[step] < times[i] : endMs[step] <= before)) step++;
     if (step === endMs.length) return false;
     const startMs = endMs[step] - windowMs;
-    // A sample on the left edge of a range is not in it, and is read all the same.
+    // A sample on the open left edge of a range is read although it is not in the range.
     return isRange ? startMs <= before : startMs < before;
   };
   const stats = histograms.map((histogram, i) => {

@@ -1,19 +1,19 @@
-import { typeOf, type BinaryExpr, type FunctionCall, type Expr, type PromType, type VectorSelector } from './ast.js';
+import { METRIC_NAME } from '../../series/labels.js';
 import { matchesEmpty } from '../../series/matcher.js';
+import { typeOf, type BinaryExpr, type Expr, type FunctionCall, type VectorSelector } from './ast.js';
+import { isComparison, isSetOperator } from './operators.js';
 import { parseError } from './parse-error.js';
+import type { PromType } from './signature.js';
 
-/** Words for types in errors. */
-const TYPE_NAMES: Readonly<Record<PromType, string>> = {
+/** Names of types in error texts and documentation. */
+export const TYPE_NAMES: Readonly<Record<PromType, string>> = {
   scalar: 'scalar',
   string: 'string',
   vector: 'instant vector',
   matrix: 'range vector',
 };
-const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<=', '<', '>=', '>']);
-const SET_OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'unless']);
-const SCALAR_PARAMS: ReadonlySet<string> = new Set(['topk', 'bottomk', 'quantile', 'limitk', 'limit_ratio']);
 
-/** Checks types and what else the grammar does not say. @throws `invalid_syntax`: the first error. */
+/** Checks types and other rules beyond the grammar. @throws `invalid_syntax` for the first violation. */
 export function checkExpr(expr: Expr, query: string): void {
   new Checker(query).check(expr);
 }
@@ -44,10 +44,8 @@ class Checker {
         break;
       case 'aggregation':
         this.#expect(expr.expr, 'vector', 'aggregation expression');
-        if (expr.param !== undefined && SCALAR_PARAMS.has(expr.op)) {
-          this.#expect(expr.param, 'scalar', 'aggregation parameter');
-        } else if (expr.param !== undefined) {
-          this.#expect(expr.param, 'string', 'aggregation parameter');
+        if (expr.param !== undefined) {
+          this.#expect(expr.param, expr.signature.param?.type ?? 'scalar', 'aggregation parameter');
         }
         break;
       case 'subquery':
@@ -63,10 +61,10 @@ class Checker {
     return typeOf(expr);
   }
 
-  #expect(expr: Expr, wanted: PromType, context: string): void {
+  #expect(expr: Expr, expected: PromType, context: string): void {
     const type = this.check(expr);
-    if (type === wanted) return;
-    this.#fail(expr, `expected type ${TYPE_NAMES[wanted]} in ${context}, got ${TYPE_NAMES[type]}`);
+    if (type === expected) return;
+    this.#fail(expr, `expected type ${TYPE_NAMES[expected]} in ${context}, got ${TYPE_NAMES[type]}`);
   }
 
   #checkUnary(expr: Expr, type: PromType): void {
@@ -84,15 +82,15 @@ class Checker {
     const left = this.check(lhs);
     const right = this.check(rhs);
     const operator = { start: this.#operatorStart(expr) };
-    if (isBool && !COMPARISONS.has(op)) {
+    if (isBool && !isComparison(op)) {
       this.#fail(operator, 'bool modifier can only be used on comparison operators');
     }
-    if (COMPARISONS.has(op) && !isBool && left === 'scalar' && right === 'scalar') {
+    if (isComparison(op) && !isBool && left === 'scalar' && right === 'scalar') {
       this.#fail(operator, 'comparisons between scalars must use BOOL modifier');
     }
-    const twice = matching.isOn ? matching.labels.find((it) => matching.include.includes(it)) : undefined;
-    if (twice !== undefined) {
-      this.#fail(operator, `label ${JSON.stringify(twice)} must not occur in ON and GROUP clause at once`);
+    const duplicate = matching.isOn ? matching.labels.find((it) => matching.include.includes(it)) : undefined;
+    if (duplicate !== undefined) {
+      this.#fail(operator, `label ${JSON.stringify(duplicate)} must not occur in ON and GROUP clause at once`);
     }
     for (const [side, type] of [[lhs, left] as const, [rhs, right] as const]) {
       if (type === 'scalar' || type === 'vector') continue;
@@ -110,7 +108,7 @@ class Checker {
     if (!areVectors && isFilled) {
       this.#fail(expr, 'filling in missing series only allowed between instant vectors');
     }
-    if (!SET_OPERATORS.has(op)) return;
+    if (!isSetOperator(op)) return;
     if (!areVectors) this.#fail(expr, `set operator "${op}" not allowed in binary scalar expression`);
     if (matching.card !== 'many-to-many') {
       this.#fail(expr, `no grouping allowed for "${op}" operation`);
@@ -120,25 +118,25 @@ class Checker {
 
   #checkCall(expr: FunctionCall): void {
     const { func, args } = expr;
-    const { name, args: types, variadic } = func;
+    const { name, args: types, variadic, matchersArg } = func;
     const least = variadic === 0 ? types.length : types.length - 1;
     const most = variadic < 0 ? Infinity : least + variadic;
     const called = `argument(s) in call to "${name}", got ${args.length}`;
     if (variadic === 0 && args.length !== types.length) this.#fail(expr, `expected ${types.length} ${called}`);
     if (args.length < least) this.#fail(expr, `expected at least ${least} ${called}`);
     if (args.length > most) this.#fail(expr, `expected at most ${most} ${called}`);
-    if (name === 'info' && args.length > 1) this.#checkInfo(expr, args[1]);
+    if (matchersArg !== undefined && matchersArg < args.length) this.#checkMatchers(expr, args[matchersArg]);
     for (const [i, arg] of args.entries()) {
-      // The labels that `info` looks for may all match the empty string.
-      if (name === 'info' && i === 1) continue;
-      this.#expect(arg, types[Math.min(i, types.length - 1)], `call to function "${name}"`);
+      if (i !== matchersArg) this.#expect(arg, types[Math.min(i, types.length - 1)], `call to function "${name}"`);
     }
   }
 
-  #checkInfo(call: Expr, arg: Expr): void {
+  /** Checks label matchers in braces, all of which may match the empty string. */
+  #checkMatchers(call: FunctionCall, arg: Expr): void {
     const type = typeOf(arg);
     if (type !== 'vector') {
-      this.#fail(call, `expected type instant vector in call to function "info", got ${TYPE_NAMES[type]}`);
+      const text = `expected type instant vector in call to function "${call.func.name}", got ${TYPE_NAMES[type]}`;
+      this.#fail(call, text);
     }
     if (arg.kind !== 'vectorSelector') return this.#fail(arg, 'expected label selectors only');
     if (arg.name !== '') this.#fail(arg, 'expected label selectors only, got vector selector instead');
@@ -147,7 +145,7 @@ class Checker {
 
   #checkSelector(selector: VectorSelector, mayBeEmpty: boolean): void {
     const { matchers } = selector;
-    const names = matchers.filter((it) => it.name === '__name__');
+    const names = matchers.filter((it) => it.name === METRIC_NAME);
     const [first] = names;
     if (selector.name !== '' && names.length > 1) {
       this.#fail(
@@ -159,7 +157,7 @@ class Checker {
     this.#fail(selector, 'vector selector must contain at least one non-empty matcher');
   }
 
-  /** Where the operator itself stands. */
+  /** Returns the position of the operator. */
   #operatorStart({ lhs }: BinaryExpr): number {
     const rest = /\S/.exec(this.#query.slice(lhs.end));
     return lhs.end + (rest?.index ?? 0);

@@ -1,31 +1,31 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { parseError } from './parse-error.js';
+import { checkLength, checkNesting, parseError } from './parse-error.js';
 import { readQuoted, readRaw } from './string-literal.js';
 
+/** Kinds of PromQL tokens. */
 export type PromTokenKind =
   'identifier' | 'string' | 'number' | 'duration' | 'keyword' | 'aggregator' | 'operator' | 'punctuation' | 'end';
 
+/** A token of a query. */
 export interface PromToken {
   readonly kind: PromTokenKind;
-  /** As written; words of the language in lower case. */
+  /** Text of the query; keywords, aggregations and operators in lower case. */
   readonly text: string;
   readonly start: number;
   readonly end: number;
-  /** What a string literal means. */
+  /** Value of a string literal. */
   readonly value?: string;
 }
 
-export const AGGREGATORS: ReadonlySet<string> = new Set([
-  ...['sum', 'avg', 'count', 'min', 'max', 'group', 'stddev', 'stdvar', 'topk', 'bottomk'],
-  ...['count_values', 'quantile', 'limitk', 'limit_ratio'],
-]);
 const WORD_OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'atan2']);
-const KEYWORDS: ReadonlySet<string> = new Set([
-  ...['offset', 'by', 'without', 'on', 'ignoring', 'group_left', 'group_right', 'bool'],
-  ...['start', 'end', 'step', 'range', 'anchored', 'smoothed', 'max_of', 'min_of'],
-]);
-/** Keywords only in front of a parenthesis. */
+const KEYWORDS: ReadonlySet<string> = new Set(
+  (
+    'offset by without on ignoring group_left group_right bool ' +
+    'start end step range anchored smoothed max_of min_of'
+  ).split(' '),
+);
+/** Words that are keywords before a parenthesis only. */
 const FILLS: ReadonlySet<string> = new Set(['fill', 'fill_left', 'fill_right']);
 const DURATION_WORDS: ReadonlySet<string> = new Set(['step', 'range', 'min_of', 'max_of']);
 
@@ -34,42 +34,54 @@ const WORD = /[A-Za-z_:][A-Za-z0-9_:]*/y;
 const LABEL = /[A-Za-z_][A-Za-z0-9_]*/y;
 const NUMBER = /0[xX][0-9a-fA-F_]+|(?:\d[\d_]*)?(?:\.[\d_]*)?(?:[eE][+-]?\d+)?/y;
 const DURATION = /\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhdw]))*/y;
-/** What a broken duration is taken for, so that the error names all of it. */
+/** An invalid duration, so that the error can show all of it. */
 const UNITS = /\d+[smhdwy]s?(?:\d+[smhdw]s?)*/y;
 const SYMBOL = /==|!=|<=|<\/|<|>=|>\/|>|[+\-*/%^@]/y;
 
 const MATCH_OPERATOR = /=~|!~|!=|=/y;
 
-/** A query in tokens; the last is `end`. */
+/** The tokens of a query; the last is `end`. */
 export interface LexedQuery {
   readonly tokens: readonly PromToken[];
-  /** Why the text is cut off at the end of the tokens; undefined if it is not. */
+  /** Why tokenizing stopped at the last token; undefined at the end of the query. */
   readonly error: AlmanacError | undefined;
 }
 
-/** Cuts a query into tokens. What is wrong behind a place counts only if the grammar allows what stands before it. */
-export function tokenizePromql(query: string): LexedQuery {
-  const lexer = new Lexer(query);
+/**
+ * Splits a query into tokens. An error is returned with the tokens before it, because an error of the grammar in these has
+ * precedence.
+ *
+ * @throws `invalid_syntax` for a query that is too long or nested too deeply.
+ */
+export function tokenizePromql(query: string, aggregations: AggregationNames): LexedQuery {
+  checkLength(query);
+  const lexer = new Lexer(query, aggregations);
   let error: AlmanacError | undefined;
   try {
     lexer.run();
   } catch (thrown) {
     error = AlmanacError.from(thrown);
   }
-  return { tokens: lexer.finished(), error };
+  const tokens = lexer.finished();
+  checkNesting(query, tokens);
+  return { tokens, error };
 }
+
+type AggregationNames = Pick<ReadonlySet<string>, 'has'>;
 
 class Lexer {
   readonly #query: string;
+  readonly #aggregations: AggregationNames;
   readonly #tokens: PromToken[] = [];
   #at = 0;
   #parentheses = 0;
 
-  constructor(query: string) {
+  constructor(query: string, aggregations: AggregationNames) {
     this.#query = query;
+    this.#aggregations = aggregations;
   }
 
-  /** Reads all of it. @throws `invalid_syntax` with line and column. */
+  /** Reads the whole query. @throws `invalid_syntax` with line and column. */
   run(): void {
     for (;;) {
       this.#at += this.#match(SPACE)?.length ?? 0;
@@ -82,7 +94,7 @@ class Lexer {
     if (this.#parentheses > 0) throw this.#error('unclosed left parenthesis', this.#query.length);
   }
 
-  /** What was read, and the end behind it. */
+  /** Returns the tokens read so far, and the end. */
   finished(): readonly PromToken[] {
     this.#push('end', 0);
     return this.#tokens;
@@ -96,15 +108,15 @@ class Lexer {
     if (char === '}') throw this.#error("unexpected character: '}'");
     if (char === '=' && this.#query[this.#at + 1] === '~') throw this.#error("unexpected character after '=': '~'");
     if (char === '!' && this.#query[this.#at + 1] !== '=') {
-      throw this.#error(`unexpected character after '!': ${quoted(this.#query, this.#at + 1)}`);
+      throw this.#error(`unexpected character after '!': ${quotedCharacter(this.#query, this.#at + 1)}`);
     }
     const symbol = this.#match(SYMBOL);
     if (symbol !== undefined) return this.#push('operator', symbol.length);
     if (char === ',' || char === '=') return this.#push('punctuation', 1);
-    throw this.#error(`unexpected character: ${quoted(this.#query, this.#at)}`);
+    throw this.#error(`unexpected character: ${quotedCharacter(this.#query, this.#at)}`);
   }
 
-  /** Parentheses, numbers and strings. */
+  /** Reads a parenthesis, number or string. */
   #common(char: string): boolean {
     if (char === '(') {
       this.#parentheses++;
@@ -126,7 +138,7 @@ class Lexer {
     const word = written.toLowerCase();
     const isCall = (): boolean => /^[ \t\r\n]*\(/.test(this.#query.slice(this.#at + written.length));
     if (word === 'inf' || word === 'nan') this.#push('number', written.length);
-    else if (AGGREGATORS.has(word)) this.#push('aggregator', written.length);
+    else if (this.#aggregations.has(word)) this.#push('aggregator', written.length);
     else if (WORD_OPERATORS.has(word)) this.#push('operator', written.length);
     else if (KEYWORDS.has(word) || (FILLS.has(word) && isCall())) this.#push('keyword', written.length);
     else this.#push('identifier', written.length);
@@ -148,7 +160,7 @@ class Lexer {
     this.#at = end;
   }
 
-  /** Label matchers: words of the language are plain names here. */
+  /** Reads label matchers, in which keywords are plain names. */
   #braces(): void {
     this.#push('punctuation', 1);
     for (;;) {
@@ -170,12 +182,12 @@ class Lexer {
     if (operator === '=') return this.#push('punctuation', 1);
     if (operator !== undefined) return this.#push('operator', operator.length);
     if (char === '!') {
-      throw this.#error(`unexpected character after '!' inside braces: ${quoted(this.#query, this.#at + 1)}`);
+      throw this.#error(`unexpected character after '!' inside braces: ${quotedCharacter(this.#query, this.#at + 1)}`);
     }
-    throw this.#error(`unexpected character inside braces: ${quoted(this.#query, this.#at)}`);
+    throw this.#error(`unexpected character inside braces: ${quotedCharacter(this.#query, this.#at)}`);
   }
 
-  /** A range, or range and step of a subquery. */
+  /** Reads a range, or the range and step of a subquery. */
   #brackets(): void {
     this.#push('punctuation', 1);
     const outer = this.#parentheses;
@@ -204,7 +216,7 @@ class Lexer {
     if (word !== undefined && DURATION_WORDS.has(word)) return this.#push('keyword', word.length);
     if (char === ',') return this.#push('punctuation', 1);
     if ('+-*/%^'.includes(char)) return this.#push('operator', 1);
-    throw this.#error(`unexpected character in duration expression: ${quoted(this.#query, this.#at)}`);
+    throw this.#error(`unexpected character in duration expression: ${quotedCharacter(this.#query, this.#at)}`);
   }
 
   #push(kind: PromTokenKind, length: number, text?: string): void {
@@ -231,8 +243,8 @@ function isDigit(char: string | undefined): boolean {
   return char !== undefined && char >= '0' && char <= '9';
 }
 
-/** The character at a place, as Go's `%q` prints it. */
-function quoted(query: string, at: number): string {
+/** Formats the character at a position as Go's `%q` does. */
+function quotedCharacter(query: string, at: number): string {
   const point = query.codePointAt(at);
   if (point === undefined) return "'￿'";
   const char = String.fromCodePoint(point);

@@ -12,23 +12,23 @@ const ARITHMETIC: Readonly<Partial<Record<BinaryOperator, NumberOperation>>> = {
   atan2: Math.atan2,
 };
 
-/** The operator for numbers; comparisons give 1 or 0. Differs from JavaScript where Go does. */
+/** Returns the operator as a function of numbers; comparisons return 1 or 0. Edge cases are those of Go. */
 export function arithmeticOf(op: BinaryOperator): NumberOperation {
   return ARITHMETIC[op] ?? ((lhs, rhs) => (compareNumbers(op, lhs, rhs) ? 1 : 0));
 }
 
-/** Whether the operator makes a number of two. */
+/** Reports whether the operator is arithmetic. */
 export function isArithmetic(op: BinaryOperator): boolean {
   return ARITHMETIC[op] !== undefined;
 }
 
-/** IEEE's power: `1 ^ NaN` and `-1 ^ Inf` are 1. */
+/** IEEE 754 power: unlike in JavaScript, `1 ^ NaN` and `-1 ^ Inf` are 1. */
 function power(base: number, exponent: number): number {
   if (base === 1 || (base === -1 && Math.abs(exponent) === Infinity)) return 1;
   return base ** exponent;
 }
 
-/** Whether a comparison holds; with NaN only `!=` does. */
+/** Evaluates a comparison; with NaN only `!=` is true. */
 export function compareNumbers(op: BinaryOperator, lhs: number, rhs: number): boolean {
   switch (op) {
     case '==':
@@ -52,19 +52,22 @@ const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<=', '<', '>=', '
 const TRIMS: ReadonlySet<string> = new Set(['</', '>/']);
 const SET_OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'unless']);
 
+/** Reports whether the operator is a comparison. */
 export function isComparison(op: BinaryOperator): boolean {
   return COMPARISONS.has(op);
 }
 
+/** Reports whether the operator trims histograms. */
 export function isTrim(op: BinaryOperator): boolean {
   return TRIMS.has(op);
 }
 
+/** Reports whether the operator is a set operator. */
 export function isSetOperator(op: BinaryOperator): boolean {
   return SET_OPERATORS.has(op);
 }
 
-/** Whether the metric name stays with the result: comparisons that filter, and trims. */
+/** Reports whether the result keeps the metric name: after filtering comparisons and trims. */
 export function keepsName(op: BinaryOperator, isBool: boolean): boolean {
   return (isComparison(op) && !isBool) || isTrim(op);
 }

@@ -2,8 +2,8 @@ import type { DurationExpr, DurationNode, DurationOperator, NumberLiteral } from
 import { DURATION_MS_MAX, durationMs, numberValue } from '../common/number-text.js';
 import type { TokenReader } from './token-reader.js';
 
-/** A length of time: in milliseconds, or to be computed when the query's range and step are known. */
-export interface Duration {
+/** A duration: in milliseconds, or an expression of the range and step of the query. */
+export interface ParsedDuration {
   readonly ms: number;
   readonly expr: DurationExpr | undefined;
 }
@@ -11,7 +11,7 @@ export interface Duration {
 const LEVELS: Readonly<Record<string, number>> = { '+': 1, '-': 1, '*': 2, '/': 2, '%': 2, '^': 3 };
 const POWER_LEVEL = 3;
 
-/** Reads numbers, durations and arithmetic of both. */
+/** Parses numbers, durations and duration arithmetic. */
 export class DurationParser {
   readonly #reader: TokenReader;
 
@@ -19,7 +19,7 @@ export class DurationParser {
     this.#reader = reader;
   }
 
-  /** A number, or a duration in seconds. The next token is one. */
+  /** Parses a number or a duration; the next token must be one. */
   literal(): NumberLiteral {
     const { kind, text, start, end } = this.#reader.next;
     if (kind !== 'duration') {
@@ -35,8 +35,8 @@ export class DurationParser {
     return { kind: 'number', value: ms / 1000, isDuration: true, start, end };
   }
 
-  /** A range or a step: greater than 0. */
-  positive(): Duration {
+  /** Parses a range or a step, which is greater than 0. */
+  positive(): ParsedDuration {
     const at = this.#reader.next;
     const node = this.#binary(1);
     if (node.kind === 'duration') return { ms: 0, expr: node };
@@ -45,8 +45,8 @@ export class DurationParser {
     return { ms: Math.trunc(ms), expr: undefined };
   }
 
-  /** What stands behind `offset`: without parentheses no arithmetic. */
-  offset(): Duration {
+  /** Parses the operand of `offset`; arithmetic requires parentheses. */
+  offset(): ParsedDuration {
     const { kind, text } = this.#reader.next;
     const isSigned = kind === 'operator' && (text === '+' || text === '-');
     const { kind: operandKind, text: operand } = isSigned ? this.#reader.peek(1) : this.#reader.next;
@@ -61,7 +61,7 @@ export class DurationParser {
   }
 
   #milliseconds(node: NumberLiteral): number {
-    // Nanoseconds are the unit that a number of seconds is rounded to.
+    // Prometheus rounds a number of seconds to nanoseconds.
     const ms = Math.round(node.value * 1e9) / 1e6;
     if (!(Math.abs(ms) <= DURATION_MS_MAX)) throw this.#reader.error('duration out of range', node);
     return ms;
@@ -95,7 +95,7 @@ export class DurationParser {
     return arithmetic(text, undefined, operand, { start, end: operand.end });
   }
 
-  /** A power behind it is one of the selector with its offset. */
+  /** Stops before `^`, which applies to the selector with its offset. */
   #signedPrimary(): DurationNode {
     const { kind, text, start } = this.#reader.next;
     if (kind !== 'operator') return this.#primary();

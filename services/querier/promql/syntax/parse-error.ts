@@ -1,9 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { PromToken } from './lex.js';
-
 /**
- * An error of a query's text, in Prometheus's form: `line:col: parse error: text`, both from 1, columns in bytes.
+ * Returns a parse error in the format of Prometheus: `line:col: parse error: text`, both from 1, columns in bytes.
  *
  * @param offset in UTF-16 units.
  */
@@ -15,20 +13,20 @@ export function parseError(query: string, offset: number, text: string): Almanac
   return new AlmanacError('invalid_syntax', `${line}:${column}: parse error: ${text}`);
 }
 
-/** Longest query that is read, in UTF-16 units. */
+/** Longest query, in UTF-16 units. */
 const LENGTH_MAX = 1 << 20;
-/** Deepest nesting of parentheses and brackets, and most operators: recursion over the expression follows both. */
+/** Limits of nesting and of operators, because both determine the depth of recursion over the expression. */
 const DEPTH_MAX = 256;
 const OPERATORS_MAX = 2_000;
 
-/** @throws `invalid_syntax` for a query that is too long to be cut into tokens. */
+/** @throws `invalid_syntax` for a query that is too long. */
 export function checkLength(query: string): void {
   if (query.length <= LENGTH_MAX) return;
   throw parseError(query, 0, `query has ${query.length} characters, more than ${LENGTH_MAX}`);
 }
 
-/** Refuses what recursion would not survive. @throws `invalid_syntax`. */
-export function checkNesting(query: string, tokens: readonly PromToken[]): void {
+/** @throws `invalid_syntax` for a query whose nesting would overflow the stack. */
+export function checkNesting(query: string, tokens: readonly TokenText[]): void {
   let depth = 0;
   let operators = 0;
   for (const { kind, text, start } of tokens) {
@@ -40,4 +38,10 @@ export function checkNesting(query: string, tokens: readonly PromToken[]): void 
     else if (text === ')' || text === ']') depth--;
     if (depth > DEPTH_MAX) throw parseError(query, start, `query is nested deeper than ${DEPTH_MAX}`);
   }
+}
+
+interface TokenText {
+  readonly kind: string;
+  readonly text: string;
+  readonly start: number;
 }

@@ -1,11 +1,11 @@
 import type { Expr, Subquery, TimeShift } from './ast.js';
-import type { Duration, DurationParser } from './parse-duration.js';
+import type { DurationParser, ParsedDuration } from './parse-duration.js';
 import type { TokenReader } from './token-reader.js';
 
-/** 2^63 ms: times beyond are refused. */
+/** 2^63 ms in seconds; later times are rejected. */
 const AT_SECONDS_MAX = 2 ** 63 / 1000;
 
-/** Reads what may stand behind a selector or a subquery. */
+/** Parses the modifiers of a selector or a subquery. */
 export class ModifierParser {
   readonly #reader: TokenReader;
   readonly #durations: DurationParser;
@@ -17,7 +17,7 @@ export class ModifierParser {
     this.#isExperimental = isExperimental;
   }
 
-  /** `[..]`, `offset`, `@`, `anchored` and `smoothed`, as many as there are. */
+  /** Parses any number of `[..]`, `offset`, `@`, `anchored` and `smoothed`. */
   read(primary: Expr): Expr {
     const reader = this.#reader;
     let expr = primary;
@@ -49,14 +49,18 @@ export class ModifierParser {
     }
     const { start } = expr;
     return {
-      ...{ kind: 'matrixSelector', selector: expr, start, end: reader.previousEnd },
-      ...{ rangeMs: range.ms, rangeExpr: range.expr },
+      kind: 'matrixSelector',
+      selector: expr,
+      start,
+      end: reader.previousEnd,
+      rangeMs: range.ms,
+      rangeExpr: range.expr,
     };
   }
 
-  #subquery(expr: Expr, range: Duration): Subquery {
+  #subquery(expr: Expr, range: ParsedDuration): Subquery {
     const reader = this.#reader;
-    let step: Duration = { ms: 0, expr: undefined };
+    let step: ParsedDuration = { ms: 0, expr: undefined };
     if (reader.next.text !== ']') {
       const { kind, text } = reader.next;
       const isDuration = kind === 'number' || kind === 'duration' || kind === 'keyword' || kind === 'operator';
@@ -65,9 +69,15 @@ export class ModifierParser {
     }
     if (!reader.accept(']')) throw reader.unexpected('subquery selector', '"]"');
     return {
-      ...{ kind: 'subquery', expr, start: expr.start, end: reader.previousEnd },
-      ...{ rangeMs: range.ms, rangeExpr: range.expr, stepMs: step.ms, stepExpr: step.expr },
-      ...{ offsetMs: 0, offsetExpr: undefined, atMs: undefined, startOrEnd: undefined },
+      kind: 'subquery',
+      expr,
+      start: expr.start,
+      end: reader.previousEnd,
+      rangeMs: range.ms,
+      rangeExpr: range.expr,
+      stepMs: step.ms,
+      stepExpr: step.expr,
+      ...NO_SHIFT,
     };
   }
 
@@ -143,6 +153,14 @@ export class ModifierParser {
   }
 }
 
+/** No `offset` and no `@`. */
+export const NO_SHIFT: TimeShift = {
+  offsetMs: 0,
+  offsetExpr: undefined,
+  atMs: undefined,
+  startOrEnd: undefined,
+};
+
 function shiftOf(expr: Expr): TimeShift | undefined {
   if (expr.kind === 'matrixSelector') return expr.selector;
   return expr.kind === 'vectorSelector' || expr.kind === 'subquery' ? expr : undefined;
@@ -154,7 +172,7 @@ function shifted(expr: Expr, { offsetMs, offsetExpr, atMs, startOrEnd }: TimeShi
   return { ...expr, ...shift, end };
 }
 
-/** A number as Go's `%f` prints it. */
+/** Formats a number as Go's `%f` does. */
 function fixed(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';

@@ -1,50 +1,70 @@
-import type { Aggregation, AggregationOperator, BinaryExpr, BinaryOperator, Cardinality, Expr, FunctionSignature, VectorMatching, VectorSelector } from './ast.js';
-import { type LabelMatcher, compileMatcher } from '../../series/matcher.js';
+import { METRIC_NAME } from '../../series/labels.js';
+import { compileMatcher, type LabelMatcher } from '../../series/matcher.js';
+import { goQuoted, isValidUtf8 } from '../common/go-string.js';
+import type {
+  Aggregation,
+  BinaryExpr,
+  BinaryOperator,
+  Cardinality,
+  Expr,
+  Span,
+  VectorMatching,
+  VectorSelector,
+} from './ast.js';
 import { checkExpr } from './check.js';
-import { DurationParser } from './parse-duration.js';
-import { ModifierParser } from './parse-modifiers.js';
-import { checkLength, checkNesting } from './parse-error.js';
 import { tokenizePromql } from './lex.js';
+import { isSetOperator } from './operators.js';
+import { DurationParser } from './parse-duration.js';
+import { ModifierParser, NO_SHIFT } from './parse-modifiers.js';
+import type { AggregationSignature, FunctionSignature } from './signature.js';
 import { TokenReader } from './token-reader.js';
 
-/** What a parser knows of its surroundings. */
+/** The functions, aggregations and experimental features that a parser accepts. */
 export interface Dialect {
   readonly functions: ReadonlyMap<string, FunctionSignature>;
+  readonly aggregations: ReadonlyMap<string, AggregationSignature>;
   /** Whether experimental functions, aggregations and modifiers are allowed. */
   readonly isExperimental: boolean;
 }
 
-/** Levels of binary operators; a greater one binds tighter. */
+/** Precedence of binary operators; a greater one binds tighter. */
 const LEVELS: Readonly<Record<string, number>> = {
   or: 1,
-  ...{ and: 2, unless: 2 },
-  ...{ '==': 3, '!=': 3, '<=': 3, '<': 3, '>=': 3, '>': 3, '</': 3, '>/': 3 },
-  ...{ '+': 4, '-': 4 },
-  ...{ '*': 5, '/': 5, '%': 5, atan2: 5 },
+  and: 2,
+  unless: 2,
+  '==': 3,
+  '!=': 3,
+  '<=': 3,
+  '<': 3,
+  '>=': 3,
+  '>': 3,
+  '</': 3,
+  '>/': 3,
+  '+': 4,
+  '-': 4,
+  '*': 5,
+  '/': 5,
+  '%': 5,
+  atan2: 5,
   '^': 6,
 };
 const POWER_LEVEL = 6;
-const SET_OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'unless']);
-const EXPERIMENTAL_AGGREGATORS: ReadonlySet<string> = new Set(['limitk', 'limit_ratio']);
-const WITH_PARAM: ReadonlySet<string> = new Set([
-  ...['topk', 'bottomk', 'quantile', 'count_values', 'limitk', 'limit_ratio'],
-]);
-const METRIC_WORDS: ReadonlySet<string> = new Set([
-  ...['by', 'without', 'offset', 'and', 'or', 'unless', 'start', 'end', 'step', 'range', 'anchored', 'smoothed'],
-  ...['max_of', 'min_of', 'fill', 'fill_left', 'fill_right'],
-]);
+/** Keywords that may also be metric names. */
+const METRIC_WORDS: ReadonlySet<string> = new Set(
+  (
+    'by without offset and or unless start end step range anchored smoothed max_of min_of ' +
+    'fill fill_left fill_right'
+  ).split(' '),
+);
 
 /**
  * Parses a query and checks its types.
  *
- * @throws `invalid_syntax`: `line:col: parse error: text`, in Prometheus's words; the first error only.
+ * @throws `invalid_syntax`, `line:col: parse error: text` with the text of Prometheus, for the first error.
  * @see https://prometheus.io/docs/prometheus/latest/querying/basics/
  */
 export function parseQuery(query: string, dialect: Dialect): Expr {
-  checkLength(query);
-  const lexed = tokenizePromql(query);
-  checkNesting(query, lexed.tokens);
-  const reader = new TokenReader(query, lexed);
+  const reader = new TokenReader(query, tokenizePromql(query, dialect.aggregations));
   if (reader.next.kind === 'end') throw reader.error('no expression found in input');
   const expr = new Parser(reader, dialect).whole();
   checkExpr(expr, query);
@@ -52,19 +72,18 @@ export function parseQuery(query: string, dialect: Dialect): Expr {
 }
 
 /**
- * Parses what `match[]` takes: a selector by itself, without range, offset or time.
+ * Parses a `match[]` parameter: a selector without range, offset and `@`.
  *
- * @returns its matchers, that of the name last; they may fit every series.
+ * @returns its matchers, that of the name last; they may match every series.
  * @throws `invalid_syntax`, as `parseQuery`.
  */
 export function parseSelector(text: string, dialect: Dialect): readonly LabelMatcher[] {
-  checkLength(text);
-  const reader = new TokenReader(text, tokenizePromql(text));
+  const reader = new TokenReader(text, tokenizePromql(text, dialect.aggregations));
   const { matchers } = new Parser(reader, dialect).selectorAlone();
   return matchers;
 }
 
-/** Recursive descent over the tokens, with precedence climbing for operators. */
+/** A recursive descent parser, with precedence climbing for operators. */
 class Parser {
   readonly #reader: TokenReader;
   readonly #dialect: Dialect;
@@ -113,7 +132,7 @@ class Parser {
 
   #matching(op: BinaryOperator): VectorMatching {
     const reader = this.#reader;
-    let card: Cardinality = SET_OPERATORS.has(op) ? 'many-to-many' : 'one-to-one';
+    let card: Cardinality = isSetOperator(op) ? 'many-to-many' : 'one-to-one';
     let labels: readonly string[] = [];
     let include: readonly string[] = [];
     const isOn = reader.accept('on');
@@ -156,7 +175,7 @@ class Parser {
     return sign * value.value;
   }
 
-  /** `(label, ..)`; names may be quoted, a comma may stand behind the last. */
+  /** Parses `(label, ..)`; names may be quoted, a trailing comma is allowed. */
   #grouping(): string[] {
     const reader = this.#reader;
     const names: string[] = [];
@@ -176,9 +195,10 @@ class Parser {
     const isWordOperator = kind === 'operator' && /^[a-z]/.test(text);
     const isWordNumber = kind === 'number' && /^[a-z]/i.test(text);
     if (kind === 'string') {
-      if (value === '') throw reader.error('invalid label name for grouping: ""');
+      const name = value ?? '';
+      if (name === '' || !isValidUtf8(name)) throw reader.error(`invalid label name for grouping: ${goQuoted(name)}`);
       reader.take();
-      return value ?? '';
+      return name;
     }
     if (!isWord && !isWordOperator && !isWordNumber) throw reader.unexpected('grouping opts', 'label');
     const name = reader.query.slice(start, end);
@@ -210,7 +230,7 @@ class Parser {
     return this.#named();
   }
 
-  /** An aggregation, a call, or a selector that begins with a name. */
+  /** Parses an aggregation, a call, or a selector that starts with a name. */
   #named(): Expr {
     const reader = this.#reader;
     const { kind, text, start, end } = reader.next;
@@ -239,7 +259,7 @@ class Parser {
     const { args, end } = this.#args();
     const func = this.#dialect.functions.get(name);
     if (func === undefined) throw reader.error(`unknown function with name ${JSON.stringify(name)}`, called);
-    if (func.isExperimental && !this.#dialect.isExperimental) {
+    if (func.isExperimental === true && !this.#dialect.isExperimental) {
       throw reader.error(`function ${JSON.stringify(name)} is not enabled`, called);
     }
     return { kind: 'call', func, args, start, end };
@@ -261,50 +281,39 @@ class Parser {
     return { args, end: reader.take().end };
   }
 
-  /** The modifier may stand before the arguments or behind them. */
-  #aggregation(): Expr {
+  /** Parses an aggregation; the modifier may be before or after the arguments. */
+  #aggregation(): Aggregation {
     const reader = this.#reader;
-    const { text, start } = reader.next;
-    if (EXPERIMENTAL_AGGREGATORS.has(text) && !this.#dialect.isExperimental) {
+    const { text: op, start } = reader.next;
+    const signature = this.#dialect.aggregations.get(op);
+    if (signature === undefined) throw reader.unexpected();
+    if (signature.isExperimental === true && !this.#dialect.isExperimental) {
       const flag = '--enable-feature=promql-experimental-functions';
-      throw reader.error(`${text}() is experimental and must be enabled with ${flag}`);
+      throw reader.error(`${op}() is experimental and must be enabled with ${flag}`);
     }
     reader.take();
     let modifier = this.#aggregationModifier();
-    const { args, end } = reader.within('aggregation', () => this.#args());
-    let last = end;
+    const { args, end: argsEnd } = reader.within('aggregation', () => this.#args());
+    let end = argsEnd;
     if (modifier === undefined) {
       modifier = this.#aggregationModifier();
-      if (modifier !== undefined) last = reader.previousEnd;
+      if (modifier !== undefined) end = reader.previousEnd;
     }
-    const { expr, param } = this.#aggregated(text, args, { start, end: last });
-    const aggregation: Aggregation = {
-      kind: 'aggregation',
-      op: text as AggregationOperator,
-      expr,
-      param,
-      grouping: modifier?.grouping ?? [],
-      isWithout: modifier?.isWithout ?? false,
-      start,
-      end: last,
-    };
-    return aggregation;
+    const operands = this.#operands(signature, args, { start, end });
+    const { grouping = [], isWithout = false } = modifier ?? {};
+    return { kind: 'aggregation', op, signature, ...operands, grouping, isWithout, start, end };
   }
 
-  #aggregated(
-    op: string,
-    args: readonly Expr[],
-    span: { readonly start: number; readonly end: number },
-  ): { readonly expr: Expr; readonly param: Expr | undefined } {
-    const wanted = WITH_PARAM.has(op) ? 2 : 1;
+  #operands({ param }: AggregationSignature, args: readonly Expr[], span: Span): Pick<Aggregation, 'expr' | 'param'> {
+    const expected = param === undefined ? 1 : 2;
     if (args.length === 0) {
       throw this.#reader.error('no arguments for aggregate expression provided', span);
     }
-    if (args.length !== wanted) {
-      const text = `wrong number of arguments for aggregate expression provided, expected ${wanted}, got ${args.length}`;
-      throw this.#reader.error(text, span);
+    if (args.length !== expected) {
+      const what = 'wrong number of arguments for aggregate expression provided';
+      throw this.#reader.error(`${what}, expected ${expected}, got ${args.length}`, span);
     }
-    return wanted === 2 ? { param: args[0], expr: args[1] } : { param: undefined, expr: args[0] };
+    return expected === 2 ? { param: args[0], expr: args[1] } : { param: undefined, expr: args[0] };
   }
 
   #aggregationModifier(): { readonly isWithout: boolean; readonly grouping: string[] } | undefined {
@@ -313,16 +322,21 @@ class Parser {
     return { isWithout, grouping: this.#grouping() };
   }
 
-  /** A selector whose name, if any, was read. */
+  /** Parses a selector after its name, if it has one. */
   #selector(name: string, start: number): VectorSelector {
     const reader = this.#reader;
     const matchers: LabelMatcher[] = [];
     if (reader.next.kind === 'punctuation' && reader.accept('{')) this.#matchers(matchers);
-    if (name !== '') matchers.push({ name: '__name__', op: '=', value: name });
+    if (name !== '') matchers.push({ name: METRIC_NAME, op: '=', value: name });
     return {
-      ...{ kind: 'vectorSelector', name, matchers, start, end: reader.previousEnd },
-      ...{ offsetMs: 0, offsetExpr: undefined, atMs: undefined, startOrEnd: undefined },
-      ...{ isAnchored: false, isSmoothed: false },
+      kind: 'vectorSelector',
+      name,
+      matchers,
+      start,
+      end: reader.previousEnd,
+      ...NO_SHIFT,
+      isAnchored: false,
+      isSmoothed: false,
     };
   }
 
@@ -344,7 +358,7 @@ class Parser {
     const { kind: opKind, text: op } = reader.next;
     const isOperator = op === '=' || op === '!=' || op === '=~' || op === '!~';
     if (!isOperator || opKind === 'string') {
-      if (kind === 'string') return { name: '__name__', op: '=', value: value ?? '' };
+      if (kind === 'string') return { name: METRIC_NAME, op: '=', value: value ?? '' };
       throw reader.unexpected('label matching', 'label matching operator');
     }
     reader.take();

@@ -1,3 +1,4 @@
+import { METRIC_NAME } from '../../series/labels.js';
 import type {
   Aggregation,
   BinaryExpr,
@@ -8,20 +9,21 @@ import type {
   TimeShift,
   VectorSelector,
 } from './ast.js';
-import { promDurationText } from '../common/number-text.js';
+import { goQuoted } from '../common/go-string.js';
+import { numberText, promDurationText } from '../common/number-text.js';
 
-/** Longest line, in bytes, before an expression is split. */
+/** Longest line in bytes; longer expressions are split. */
 const LINE_MAX = 100;
 const LABEL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const METRIC_NAME = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
+const PLAIN_METRIC = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
 
-/** The expression on one line. */
+/** Formats an expression on one line. */
 export function printExpr(expr: Expr): string {
   switch (expr.kind) {
     case 'number':
       return expr.isDuration ? promDurationText(Math.round(expr.value * 1000)) : numberText(expr.value);
     case 'string':
-      return quoted(expr.value);
+      return goQuoted(expr.value);
     case 'paren':
       return `(${printExpr(expr.expr)})`;
     case 'unary':
@@ -45,7 +47,7 @@ export function printExpr(expr: Expr): string {
 }
 
 /**
- * The expression as `format_query` gives it: what does not fit into 100 bytes is split, from the outside in.
+ * Formats an expression as `format_query` does: lines longer than 100 bytes are split, starting with the outermost node.
  *
  * @see https://prometheus.io/docs/prometheus/latest/querying/api/#formatting-query-expressions
  */
@@ -110,17 +112,17 @@ function operatorText({ op, isBool, matching }: BinaryExpr): string {
 }
 
 function labelList(names: readonly string[]): string {
-  return names.map((name) => (LABEL_NAME.test(name) ? name : quoted(name))).join(', ');
+  return names.map((name) => (LABEL_NAME.test(name) ? name : goQuoted(name))).join(', ');
 }
 
-/** The name and matchers of a selector. */
+/** Formats the name and matchers of a selector. */
 export function selectorText({ name, matchers }: Pick<VectorSelector, 'name' | 'matchers'>): string {
-  const isPlain = name === '' || METRIC_NAME.test(name);
+  const isPlain = name === '' || PLAIN_METRIC.test(name);
   const texts = matchers
-    .filter((it) => !(it.name === '__name__' && it.value === name && name !== ''))
-    .map((it) => `${LABEL_NAME.test(it.name) ? it.name : quoted(it.name)}${it.op}${quoted(it.value)}`)
+    .filter((it) => !(it.name === METRIC_NAME && it.value === name && name !== ''))
+    .map((it) => `${LABEL_NAME.test(it.name) ? it.name : goQuoted(it.name)}${it.op}${goQuoted(it.value)}`)
     .sort();
-  if (!isPlain) texts.unshift(quoted(name));
+  if (!isPlain) texts.unshift(goQuoted(name));
   const front = isPlain ? name : '';
   return texts.length === 0 && front !== '' ? front : `${front}{${texts.join(',')}}`;
 }
@@ -164,40 +166,4 @@ function durationOperation(op: DurationExpr['op'], left: string, right: string):
   if (op === 'step' || op === 'range') return `${op}()`;
   if (op === 'min_of' || op === 'max_of') return `${op}(${left}, ${right})`;
   return left === '' ? `${op}${right}` : `${left} ${op} ${right}`;
-}
-
-/** A number without an exponent. */
-export function numberText(value: number): string {
-  if (Number.isNaN(value)) return 'NaN';
-  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
-  const text = Object.is(value, -0) ? '-0' : String(value);
-  const parts = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
-  if (parts === null) return text;
-  const [, sign, whole, fraction = '', exponent] = parts;
-  const shift = Number(exponent);
-  if (shift >= 0) return `${sign}${whole}${fraction.padEnd(shift, '0')}`;
-  return `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}`;
-}
-
-/** A string in double quotes, with Go's escapes. */
-export function quoted(text: string): string {
-  let escaped = '';
-  for (const char of text) escaped += ESCAPES[char] ?? (char < ' ' || char === '\u007f' ? hexEscape(char) : char);
-  return `"${escaped}"`;
-}
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-};
-
-function hexEscape(char: string): string {
-  return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
 }

@@ -3,19 +3,12 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { arithmeticOf } from './operators.js';
 import type { DurationExpr, DurationNode, Expr, TimeShift } from './ast.js';
 import { DURATION_MS_MAX } from '../common/number-text.js';
-
-/** The outermost query: of one step if `stepMs` is 0. */
-export interface QueryRange {
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly stepMs: number;
-}
+import type { QueryRange } from './signature.js';
 
 /**
- * The expression with everything that follows from the query's own times put in: `@ start()`, `step()`, arithmetic of
- * durations.
+ * Replaces everything that depends on the times of the query: `@ start()`, `step()`, duration arithmetic.
  *
- * @throws `invalid_syntax`: `from:to: text` with byte offsets, for a duration that cannot be.
+ * @throws `invalid_syntax`, `from:to: text` with byte offsets, for an invalid duration.
  */
 export function resolveTimes(expr: Expr, query: string, range: QueryRange): Expr {
   return new Resolver(query, range).expr(expr);
@@ -47,7 +40,7 @@ class Resolver {
           param: expr.param === undefined ? undefined : this.expr(expr.param),
         };
       case 'call': {
-        const value = this.#rangeFunction(expr.func.name);
+        const value = expr.func.queryConstant?.(this.#range);
         if (value === undefined) return { ...expr, args: expr.args.map((arg) => this.expr(arg)) };
         return { kind: 'number', value, isDuration: false, start: expr.start, end: expr.end };
       }
@@ -62,22 +55,6 @@ class Resolver {
         const stepMs = this.#positive(expr.stepMs, expr.stepExpr);
         return { ...expr, ...this.#shift(expr), expr: this.expr(expr.expr), rangeMs, stepMs };
       }
-    }
-  }
-
-  #rangeFunction(name: string): number | undefined {
-    const { startMs, endMs, stepMs } = this.#range;
-    switch (name) {
-      case 'start':
-        return startMs / 1000;
-      case 'end':
-        return endMs / 1000;
-      case 'range':
-        return (endMs - startMs) / 1000;
-      case 'step':
-        return stepMs / 1000;
-      default:
-        return undefined;
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Expr, VectorSelector } from './ast.js';
 
-/** All selectors of an expression. */
+/** Returns all selectors of an expression. */
 export function selectorsOf(expr: Expr): { readonly selector: VectorSelector; readonly isRange: boolean }[] {
   switch (expr.kind) {
     case 'number':
@@ -23,7 +23,7 @@ export function selectorsOf(expr: Expr): { readonly selector: VectorSelector; re
   }
 }
 
-/** The expression with other selectors in the place of its own. */
+/** Returns the expression with each selector replaced. */
 export function mapSelectors(expr: Expr, change: (selector: VectorSelector) => VectorSelector): Expr {
   const within = (inner: Expr): Expr => mapSelectors(inner, change);
   switch (expr.kind) {

@@ -1,6 +1,7 @@
+import { decodeGoString } from '../common/go-string.js';
 import { parseError } from './parse-error.js';
 
-/** What a string literal means, and where it ends. */
+/** The value of a string literal and where it ends. */
 export interface StringToken {
   readonly value: string;
   readonly end: number;
@@ -16,18 +17,18 @@ const PLAIN: Readonly<Record<string, number>> = {
   v: 11,
   '\\': 92,
 };
-/** Digits and base of a numeric escape. */
+/** Number of digits and base of a numeric escape. */
 const NUMERIC: Readonly<Record<string, readonly [number, number]>> = { x: [2, 16], u: [4, 16], U: [8, 16] };
 const POINT_MAX = 0x10ffff;
 
-/** Reads a string in backquotes, which has no escapes. */
+/** Reads a string in backquotes, without escapes. */
 export function readRaw(query: string, start: number): StringToken {
   const end = query.indexOf('`', start + 1);
   if (end < 0) throw parseError(query, start, 'unterminated raw string');
   return { value: query.slice(start + 1, end), end: end + 1 };
 }
 
-/** Reads a string with Go's escapes; bytes that are no UTF-8 become U+FFFD. */
+/** Reads a string with Go's escapes. */
 export function readQuoted(query: string, start: number, quote: string): StringToken {
   const parts: Buffer[] = [];
   let from = start + 1;
@@ -39,7 +40,7 @@ export function readQuoted(query: string, start: number, quote: string): StringT
       continue;
     }
     parts.push(Buffer.from(query.slice(from, at)));
-    if (char === quote) return { value: Buffer.concat(parts).toString(), end: at + 1 };
+    if (char === quote) return { value: decodeGoString(Buffer.concat(parts)), end: at + 1 };
     const escape = readEscape(query, at, quote);
     parts.push(escape.bytes);
     at = from = escape.end;
@@ -60,7 +61,7 @@ function readEscape(query: string, at: number, quote: string): { readonly bytes:
   return { bytes: pointBytes(query, at, from, length, base), end: from + length };
 }
 
-/** The character, or the byte if it has fewer than four digits, of a numeric escape. */
+/** Returns the bytes of a numeric escape: one byte for up to three digits, else a code point. */
 function pointBytes(query: string, at: number, from: number, length: number, base: number): Buffer {
   let point = 0;
   for (let i = from; i < from + length; i++) {
@@ -77,7 +78,7 @@ function pointBytes(query: string, at: number, from: number, length: number, bas
   return isByte ? Buffer.of(point) : Buffer.from(String.fromCodePoint(point));
 }
 
-/** A character as Go's `%#U` prints it: `U+0071 'q'`. */
+/** Formats a character as Go's `%#U` does: `U+0071 'q'`. */
 function unicodeName(query: string, at: number): string {
   const point = query.codePointAt(at) ?? 0;
   const hex = point.toString(16).toUpperCase().padStart(4, '0');

@@ -1,12 +1,117 @@
-import { unwrapped, type Aggregation, type FunctionCall, type Expr, type MatrixSelector, type Subquery, type TimeShift, type VectorSelector } from './ast.js';
+import {
+  typeOf,
+  unwrapped,
+  type Aggregation,
+  type Expr,
+  type FunctionCall,
+  type MatrixSelector,
+  type Subquery,
+  type TimeShift,
+  type VectorSelector,
+} from './ast.js';
 
-/** Functions of the query's own range, and one that chooses series by what the whole range has. */
-const OF_RANGE: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step', 'info']);
-const BY_ORDER: ReadonlySet<string> = new Set(['limitk', 'limit_ratio']);
+/** Reports whether an expression has the same value at each step; then it is evaluated at the first step only. */
+export function isStepInvariant(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'number':
+    case 'string':
+      return true;
+    case 'paren':
+    case 'unary':
+    case 'aggregation':
+      // The parameter of an aggregation is that of the first step then, as in Prometheus.
+      return isStepInvariant(expr.expr);
+    case 'binary':
+      return isStepInvariant(expr.lhs) && isStepInvariant(expr.rhs);
+    case 'call':
+      return isInvariantCall(expr);
+    case 'vectorSelector':
+    case 'subquery':
+      return isPinned(expr);
+    case 'matrixSelector':
+      return isPinned(expr.selector);
+  }
+}
+
+function isInvariantCall(call: FunctionCall): boolean {
+  const { func, args } = call;
+  const [first] = args;
+  if (func.readsSampleTimes === true && first.kind === 'vectorSelector' && isPinned(first)) return true;
+  if (func.matchersArg !== undefined && commonReference(call)?.atMs === undefined) return false;
+  return func.dependsOnTime !== true && evaluatedArgs(call).every(isStepInvariant);
+}
+
+/** Returns the arguments without label matchers, which select series at the time of the other arguments. */
+function evaluatedArgs({ func, args }: FunctionCall): readonly Expr[] {
+  return args.filter((_, i) => i !== func.matchersArg);
+}
+
+function isPinned({ atMs }: Pick<TimeShift, 'atMs'>): boolean {
+  return atMs !== undefined;
+}
+
+/** The time that samples are from: `atMs`, or the time of the step, minus `offsetMs`. */
+export interface TimeReference {
+  readonly atMs: number | undefined;
+  readonly offsetMs: number;
+}
 
 /**
- * Whether the value of an expression at a time follows from samples up to that time and nothing else: neither from the
- * range of the query nor from later samples.
+ * Returns the time that all samples of an expression are from; undefined if they are from different times or if a part of
+ * the vector comes from no selector.
+ *
+ * @see https://github.com/prometheus/prometheus/pull/19387
+ */
+export function commonReference(expr: Expr): TimeReference | undefined {
+  const references = referencesOf(expr);
+  if (references === undefined || references.length === 0) return undefined;
+  const [first, ...others] = references;
+  return others.every((other) => isSameTime(first, other)) ? first : undefined;
+}
+
+function isSameTime(one: TimeReference, other: TimeReference): boolean {
+  if ((one.atMs === undefined) !== (other.atMs === undefined)) return false;
+  return (one.atMs ?? 0) - one.offsetMs === (other.atMs ?? 0) - other.offsetMs;
+}
+
+/** Returns the times of all selectors that contribute samples; undefined if a vector has no selector. */
+function referencesOf(expr: Expr): readonly TimeReference[] | undefined {
+  switch (expr.kind) {
+    case 'vectorSelector':
+      return [expr];
+    case 'matrixSelector':
+      return [expr.selector];
+    case 'subquery':
+      return referencesOf(expr.expr)?.map((inner) => within(inner, expr));
+    case 'paren':
+    case 'unary':
+    case 'aggregation':
+      return referencesOf(expr.expr);
+    case 'binary':
+      return referencesOfAll([expr.lhs, expr.rhs]);
+    case 'call':
+      return referencesOfAll(evaluatedArgs(expr));
+    case 'number':
+    case 'string':
+      return undefined;
+  }
+}
+
+/** Scalars select no series, so their selectors do not count. */
+function referencesOfAll(exprs: readonly Expr[]): readonly TimeReference[] | undefined {
+  const vectors = exprs.filter((expr) => typeOf(expr) === 'vector' || typeOf(expr) === 'matrix').map(referencesOf);
+  if (vectors.length === 0) return undefined;
+  return vectors.reduce((all, some) => all && some && [...all, ...some], []);
+}
+
+/** Returns the time of a selector within a subquery. An inner `@` is absolute; offsets add up to it. */
+function within(inner: TimeReference, { atMs, offsetMs }: TimeReference): TimeReference {
+  return inner.atMs === undefined ? { atMs, offsetMs: inner.offsetMs + offsetMs } : inner;
+}
+
+/**
+ * Reports whether the value of an expression at a time depends only on samples up to that time: neither on the range of the
+ * query nor on later samples.
  */
 export function isStepwise(expr: Expr): boolean {
   switch (expr.kind) {
@@ -15,18 +120,18 @@ export function isStepwise(expr: Expr): boolean {
     case 'matrixSelector':
       return isPlain(expr.selector) && expr.rangeExpr === undefined;
     case 'subquery':
-      return looksBack(expr) && isFixed(expr) && isStepwise(expr.expr);
+      return looksBack(expr) && hasFixedSteps(expr) && isStepwise(expr.expr);
     case 'call':
-      return !OF_RANGE.has(expr.func.name) && expr.args.every(isStepwise);
+      return expr.func.dependsOnRange !== true && expr.args.every(isStepwise);
     case 'aggregation':
-      return !BY_ORDER.has(expr.op) && isLiteral(expr.param) && isStepwise(expr.expr);
+      return expr.signature.dependsOnRange !== true && isLiteral(expr.param) && isStepwise(expr.expr);
     default:
       return partsOf(expr).every(isStepwise);
   }
 }
 
 /**
- * How far in front of a step samples may lie on which the value of a stepwise expression depends there.
+ * Returns how far before a step the oldest sample can be that a stepwise expression reads, in milliseconds.
  *
  * @param lookbackMs of selectors without a range.
  */
@@ -65,7 +170,7 @@ function isLiteral(param: Expr | undefined): boolean {
   return kind === 'number' || kind === 'string';
 }
 
-function isFixed({ rangeExpr, stepExpr }: Subquery): boolean {
+function hasFixedSteps({ rangeExpr, stepExpr }: Subquery): boolean {
   return rangeExpr === undefined && stepExpr === undefined;
 }
 
@@ -75,48 +180,4 @@ function isPlain(selector: VectorSelector): boolean {
 
 function looksBack({ offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift): boolean {
   return offsetMs >= 0 && offsetExpr === undefined && atMs === undefined && startOrEnd === undefined;
-}
-
-/** Functions whose value depends on the time of evaluation, or on all of the query. */
-const UNSAFE: ReadonlySet<string> = new Set([
-  ...['time', 'timestamp', 'predict_linear', 'days_in_month', 'day_of_month', 'day_of_week', 'day_of_year'],
-  ...['hour', 'minute', 'month', 'year', 'start', 'end', 'range', 'step'],
-]);
-
-/** Whether the expression has the same value at each step: then it is evaluated at the first one only. */
-export function isStepInvariant(expr: Expr): boolean {
-  switch (expr.kind) {
-    case 'number':
-    case 'string':
-      return true;
-    case 'paren':
-    case 'unary':
-    case 'aggregation':
-      // Of an aggregation only the vector counts: its parameter is that of the first step then.
-      return isStepInvariant(expr.expr);
-    case 'binary':
-      return isStepInvariant(expr.lhs) && isStepInvariant(expr.rhs);
-    case 'call': {
-      if (isTimestampOfSelector(expr)) return true;
-      // What the other argument selects is read at the times of the first.
-      if (expr.func.name === 'info') return isStepInvariant(expr.args[0]);
-      return !UNSAFE.has(expr.func.name) && expr.args.every(isStepInvariant);
-    }
-    case 'vectorSelector':
-      return isPinned(expr);
-    case 'matrixSelector':
-      return isPinned(expr.selector);
-    case 'subquery':
-      return expr.atMs !== undefined;
-  }
-}
-
-function isTimestampOfSelector(expr: Extract<Expr, { kind: 'call' }>): boolean {
-  if (expr.func.name !== 'timestamp') return false;
-  const [arg] = expr.args;
-  return arg.kind === 'vectorSelector' && isPinned(arg);
-}
-
-function isPinned({ atMs }: Pick<VectorSelector, 'atMs'>): boolean {
-  return atMs !== undefined;
 }

@@ -2,13 +2,13 @@ import type { Span } from './ast.js';
 import type { LexedQuery, PromToken } from './lex.js';
 import { parseError } from './parse-error.js';
 
-/** Walks over the tokens of a query; knows how Prometheus words that one of them is wrong. */
+/** A cursor over the tokens of a query. Its errors have the texts of Prometheus. */
 export class TokenReader {
   readonly query: string;
   readonly #tokens: readonly PromToken[];
   readonly #lexError: Error | undefined;
   #index = 0;
-  /** What is being read, for errors of tokens that fit nowhere; the innermost last. */
+  /** Constructs being parsed, for errors of unexpected tokens; the innermost last. */
   readonly #contexts: string[] = [];
 
   constructor(query: string, { tokens, error }: LexedQuery) {
@@ -17,19 +17,19 @@ export class TokenReader {
     this.#lexError = error;
   }
 
-  /** @throws `invalid_syntax` where the text could not be cut any further. */
+  /** @throws `invalid_syntax` at the position where tokenizing failed. */
   get next(): PromToken {
     const token = this.#tokens[this.#index];
     if (this.#lexError !== undefined && token.kind === 'end') throw this.#lexError;
     return token;
   }
 
-  /** Where the token before ends. */
+  /** End of the previous token. */
   get previousEnd(): number {
     return this.#index === 0 ? 0 : this.#tokens[this.#index - 1].end;
   }
 
-  /** The token so many places behind the next one, or the end. */
+  /** Returns the token `count` positions after the next one, or the end. */
   peek(count: number): PromToken {
     return this.#tokens[Math.min(this.#index + count, this.#tokens.length - 1)];
   }
@@ -40,7 +40,7 @@ export class TokenReader {
     return token;
   }
 
-  /** Takes the next token if it is this word or sign. */
+  /** Consumes the next token if it is this word or symbol. */
   accept(text: string): boolean {
     const { kind } = this.next;
     if (this.next.text !== text || kind === 'string' || kind === 'identifier' || kind === 'end') return false;
@@ -48,14 +48,14 @@ export class TokenReader {
     return true;
   }
 
-  /** Takes a word or sign that has to be there. */
+  /** Consumes a required word or symbol. */
   expect(text: string, context?: string): PromToken {
     const token = this.next;
     if (!this.accept(text)) throw this.unexpected(context);
     return token;
   }
 
-  /** Reads a part; a token that fits nowhere in it is an error in this context. */
+  /** Parses a construct; the error of an unexpected token in it names this context. */
   within<T>(context: string, read: () => T): T {
     this.#contexts.push(context);
     const result = read();
@@ -69,7 +69,7 @@ export class TokenReader {
     return this.error(`unexpected ${describe(this.next, this.query)}${where}${what}`);
   }
 
-  /** @param at the place that the error names; the next token if not given. */
+  /** @param at position of the error, by default the next token. */
   error(text: string, at: Span = this.next): Error {
     return parseError(this.query, at.start, text);
   }

@@ -1,17 +1,18 @@
 import { typeOf } from './ast.js';
 import type { DurationExpr, DurationNode, Expr, TimeShift, VectorMatching, VectorSelector } from './ast.js';
-import { numberText } from './print.js';
+import { toValidUtf8 } from '../common/go-string.js';
+import { numberText } from '../common/number-text.js';
 
-/** A value of JSON, as `parse_query` gives it. */
+/** A JSON value of a `parse_query` response. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
-/** The tree of an expression in the form of Prometheus's `parse_query`. */
+/** Returns the tree of an expression as Prometheus's `parse_query` does. */
 export function exprTree(expr: Expr): Json {
   switch (expr.kind) {
     case 'number':
       return { type: 'numberLiteral', val: numberText(expr.value) };
     case 'string':
-      return { type: 'stringLiteral', val: expr.value };
+      return { type: 'stringLiteral', val: toValidUtf8(expr.value) };
     case 'paren':
       return { type: 'parenExpr', expr: exprTree(expr.expr) };
     case 'unary':
@@ -29,8 +30,8 @@ export function exprTree(expr: Expr): Json {
     }
     case 'aggregation': {
       const { op, param, grouping, isWithout } = expr;
-      const operands = { expr: exprTree(expr.expr), param: param === undefined ? null : exprTree(param) };
-      return { type: 'aggregation', op, ...operands, grouping, without: isWithout };
+      const paramTree = param === undefined ? null : exprTree(param);
+      return { type: 'aggregation', op, expr: exprTree(expr.expr), param: paramTree, grouping, without: isWithout };
     }
     case 'vectorSelector':
       return { type: 'vectorSelector', ...selectorMembers(expr) };
@@ -40,9 +41,13 @@ export function exprTree(expr: Expr): Json {
     }
     case 'subquery':
       return {
-        ...{ type: 'subquery', expr: exprTree(expr.expr), ...shiftMembers(expr) },
-        ...{ range: expr.rangeMs, rangeExpr: durationTree(expr.rangeExpr) },
-        ...{ step: expr.stepMs, stepExpr: durationTree(expr.stepExpr) },
+        type: 'subquery',
+        expr: exprTree(expr.expr),
+        ...shiftMembers(expr),
+        range: expr.rangeMs,
+        rangeExpr: durationTree(expr.rangeExpr),
+        step: expr.stepMs,
+        stepExpr: durationTree(expr.stepExpr),
       };
   }
 }
@@ -55,8 +60,10 @@ function selectorMembers(selector: VectorSelector): Readonly<Record<string, Json
 
 function shiftMembers({ offsetMs, offsetExpr, atMs, startOrEnd }: TimeShift): Readonly<Record<string, Json>> {
   return {
-    ...{ offset: offsetMs, offsetExpr: durationTree(offsetExpr) },
-    ...{ timestamp: atMs ?? null, startOrEnd: startOrEnd ?? null },
+    offset: offsetMs,
+    offsetExpr: durationTree(offsetExpr),
+    timestamp: atMs ?? null,
+    startOrEnd: startOrEnd ?? null,
   };
 }
 
@@ -71,7 +78,10 @@ function durationTree(node: DurationNode | undefined): Json {
   if (node.kind === 'number') return { type: 'numberLiteral', val: numberText(node.value), duration: node.isDuration };
   const { op, isWrapped }: DurationExpr = node;
   return {
-    ...{ type: 'durationExpr', op, wrapped: isWrapped },
-    ...{ lhs: durationTree(node.lhs), rhs: durationTree(node.rhs) },
+    type: 'durationExpr',
+    op,
+    wrapped: isWrapped,
+    lhs: durationTree(node.lhs),
+    rhs: durationTree(node.rhs),
   };
 }

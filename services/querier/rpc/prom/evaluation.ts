@@ -93,11 +93,16 @@ export class Evaluation implements PromEngine {
       source === undefined
         ? await this.#kept(session, asked, databases, limits)
         : await runQuery(asked, source, limits, this.dialect);
-    return { answer, peakSamples: limits.peak };
+    return { result: answer, peakSamples: limits.peak };
   }
 
   /** Answers a query with what is kept of its range, as far as that is still true. */
-  async #kept(session: string, asked: PromQuery, databases: SessionDatabases, limits: QueryLimits): Promise<PromResult> {
+  async #kept(
+    session: string,
+    asked: PromQuery,
+    databases: SessionDatabases,
+    limits: QueryLimits,
+  ): Promise<PromResult> {
     const { query, startMs, endMs, stepMs, lookbackMs } = asked;
     const evaluate = (part: PromQuery): Promise<PromResult> => runQuery(part, databases, limits, this.dialect);
     const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;

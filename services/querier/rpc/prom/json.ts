@@ -1,7 +1,13 @@
-import { numberText } from '../../promql/syntax/print.js';
+import { numberText } from '../../promql/common/number-text.js';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { Labels } from '../../series/labels.js';
-import { FLOAT_SAMPLE, histogramAt, NO_SAMPLE, type SampleSeries, type StepSeries } from '../../promql/runtime/samples.js';
+import {
+  FLOAT_SAMPLE,
+  histogramAt,
+  NO_SAMPLE,
+  type SampleSeries,
+  type StepSeries,
+} from '../../promql/runtime/samples.js';
 
 /**
  * Values in the JSON of Prometheus's HTTP API.

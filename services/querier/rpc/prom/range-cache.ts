@@ -4,7 +4,7 @@
  */
 import type { PromResult } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../series/labels.js';
-import type { KeptTexts, StepSeries } from '../../promql/runtime/samples.js';
+import type { CachedTexts, StepSeries } from '../../promql/runtime/samples.js';
 import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
 /** What the databases of a query had, by name. */
@@ -215,7 +215,7 @@ function sliced(from: Steps, { startMs, stepMs, steps }: CachedRange): StepSerie
   });
 }
 
-function copyTexts(from: KeptTexts | undefined, to: KeptTexts | undefined, steps: number, offset: number): void {
+function copyTexts(from: CachedTexts | undefined, to: CachedTexts | undefined, steps: number, offset: number): void {
   if (from === undefined || to === undefined) return;
   for (let step = 0; step < steps; step++) to.all[offset + step] = from.all[from.from + step];
 }
