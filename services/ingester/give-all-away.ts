@@ -12,13 +12,13 @@ const REST_MS = 100;
  * @param signal ends it, between two rounds; a seal under way ends when the ingester stops.
  */
 export async function giveAllAway(
-  membership: Pick<Membership, 'tell'>,
+  membership: Pick<Membership, 'reportState'>,
   ingester: Pick<RunningIngester, 'giveAway'>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const answer = await membership.tell('draining');
+    const answer = await membership.reportState('draining');
     if (answer?.hasTakers !== true || answer.regionIds.length === 0) return;
     await ingester.giveAway(answer.regionIds, 0);
     await clock.sleep(REST_MS, signal);

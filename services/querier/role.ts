@@ -69,7 +69,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     addresses: [serverAddress(config, server)],
     async drain() {
       stage.state = 'draining';
-      await node.membership.tell('draining');
+      await node.membership.reportState('draining');
       await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(config.query.maxTimeoutMs);
       await running.drain();

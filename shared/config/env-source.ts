@@ -11,16 +11,16 @@ interface Target {
   readonly role: Role | undefined;
 }
 
-/** Every name that means something: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
+/** All recognised names: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
 const TARGETS: ReadonlyMap<string, Target> = new Map([
-  // Names for a role come first: where one is spelled like a key for all roles, the key for all wins.
+  // Names for one role come first, so that a name for all roles wins where both are spelled alike.
   ...ROLES.flatMap((role) =>
     ENTRIES.map((entry): [string, Target] => [`${PREFIX}${upper(role)}__${levels(entry)}`, { entry, role }]),
   ),
   ...ENTRIES.map((entry): [string, Target] => [environmentName(entry), { entry, role: undefined }]),
 ]);
 
-/** The environment name of a key for all roles. */
+/** Returns the environment variable that sets a key for all roles. */
 export function environmentName(entry: Entry): string {
   return entry.section === 'top' ? `${PREFIX}_${levels(entry)}` : `${PREFIX}${levels(entry)}`;
 }
@@ -53,7 +53,7 @@ export function readEnvironmentSource(environment: Environment, role: Role, read
   return reading;
 }
 
-/** The text in a secret's file, without one line break at its end. */
+/** Returns the text of a secret's file without one trailing line break. */
 export function readSecret(path: string, readText: ReadText): string | undefined {
   return readText(path)?.replace(/\r?\n$/, '');
 }

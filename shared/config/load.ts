@@ -16,9 +16,10 @@ import {
   type SourceReading,
 } from './source.js';
 
-/** Where a file is looked for when neither a flag nor the environment names one. */
+/** Files that are tried in this order when neither a flag nor the environment names one. */
 const FILE_PLACES = ['./almanac.toml', '/etc/almanac/almanac.toml'];
 
+/** A value from the command line. */
 export interface FlagValue {
   /** As the user wrote it: `--http-addr`. */
   readonly flag: string;
@@ -27,6 +28,7 @@ export interface FlagValue {
   readonly value: string;
 }
 
+/** Everything that configuration is read from. */
 export interface ConfigSources {
   readonly role: Role;
   readonly flags: readonly FlagValue[];
@@ -37,9 +39,10 @@ export interface ConfigSources {
   readonly readText: ReadText;
 }
 
+/** The checked configuration and where each value came from. */
 export interface LoadedConfig {
   readonly config: Config;
-  /** By the path of the key; every key has one. */
+  /** By path of the key; every key has an entry. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** The file that was read, if any. */
   readonly file: string | undefined;
@@ -47,10 +50,10 @@ export interface LoadedConfig {
 }
 
 /**
- * Reads, checks and joins all sources: flags win over the environment, the environment over the file, the
- * file over defaults.
+ * Reads, validates and merges all sources. Flags override the environment, the environment overrides the file, and the
+ * file overrides defaults.
  *
- * @throws `invalid_arguments` with every problem of every source, one a line.
+ * @throws `invalid_arguments` with every problem of every source, one per line.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { file, reading: fileReading } = readConfigFile(sources);
@@ -70,14 +73,14 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     sections[entry.section][entry.property] = value;
   }
   const { top, ...others } = sections;
-  // The schema has just produced every property of `Config`; the compiler cannot follow the loop.
+  // The loop over the schema has set every property of `Config`, which the compiler cannot infer.
   const config = { ...top, ...others } as unknown as Config;
   if (problems.length === 0) problems.push(...contradictions(config));
   if (problems.length > 0) throw new AlmanacError('invalid_arguments', problems.join('\n'));
   return { config, origins, file, warnings: readings.flatMap((reading) => reading.warnings) };
 }
 
-/** The first file that exists; one that was named must exist. */
+/** Reads the first existing file; a file that the user named must exist. */
 function readConfigFile(sources: ConfigSources): { file: string | undefined; reading: SourceReading } {
   const named = sources.configFile ?? sources.environment['ALMANAC_CONFIG_FILE'];
   for (const file of named === undefined ? FILE_PLACES : [named]) {
@@ -106,7 +109,7 @@ function strongest(assignments: readonly Assignment[]): ReadonlyMap<string, Assi
   return winners;
 }
 
-/** The value of one key, checked; a problem is noted and answered with the default, so that all are found. */
+/** Returns the checked value of one key. A problem is recorded and the default returned, so that all problems are found. */
 function settle(
   entry: Entry,
   assignment: Assignment | undefined,
@@ -136,7 +139,7 @@ function settle(
   }
 }
 
-/** Rules between keys. */
+/** Checks rules between keys. */
 function contradictions(config: Config): string[] {
   const problems: string[] = [];
   const { memory, promql, query, storage, shutdown } = config;

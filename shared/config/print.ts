@@ -5,8 +5,8 @@ import { ROLES, type Role } from './role.js';
 import { ENTRIES, SCHEMA, type Config, type Entry, type SectionName } from './schema.js';
 
 /**
- * The effective configuration as TOML, in the order of the schema. Keys without a value are left out;
- * values that came from secret files and passwords inside URLs are masked.
+ * Prints the effective configuration as TOML, in the order of the schema. Unset keys are left out; values from secret
+ * files and passwords inside URLs are masked.
  *
  * @param withSources adds to each line where its value came from.
  */
@@ -21,7 +21,7 @@ export function printConfig(loaded: LoadedConfig, options: { readonly withSource
   });
 }
 
-/** A file with every key commented out and described, with the defaults of one role. */
+/** Prints a file with every key commented out and described, with the defaults of one role. */
 export function printDefaults(role: Role): string {
   return printSections((entry) => [...described(entry), `# ${entry.name} = ${defaultText(entry, role)}`, '']).replace(
     /\n+$/,
@@ -29,7 +29,7 @@ export function printDefaults(role: Role): string {
   );
 }
 
-/** The reference page of all keys, in Markdown. */
+/** Prints the Markdown reference page of all keys. */
 export function printReference(): string {
   const sections = sectionNames().map((section) => {
     const rows = ENTRIES.filter((entry) => entry.section === section).map(
@@ -81,14 +81,14 @@ function described(entry: Entry): readonly string[] {
   return [`# ${entry.key.doc}`, `# Allowed: ${entry.key.allowed}. Environment: ${environmentName(entry)}`];
 }
 
-/** The memory limit depends on the machine, so its default is shown as the rule. */
+/** The default of the memory limit depends on the machine, so the rule is printed instead of a number. */
 function defaultText(entry: Entry, role: Role): string {
   if (entry.path === 'memory.limit') return '"50%"';
   const value = entry.key.defaultValue({ memoryBytes: 0, containerMemoryBytes: undefined }, role);
   return value === undefined ? '""' : entry.key.print(value);
 }
 
-/** One default, or which role has which. */
+/** Prints one default, or the default of each role. */
 function defaultCell(entry: Entry): string {
   const rolesOf = new Map<string, Role[]>();
   for (const role of ROLES) {

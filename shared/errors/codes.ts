@@ -45,4 +45,5 @@ export const ERROR_CODES = {
   flow_not_found: { number: 8001, http: 400, grpc: 5, retry: false },
 } as const;
 
+/** Name of an error code, as used in the code and in logs. */
 export type ErrorCode = keyof typeof ERROR_CODES;

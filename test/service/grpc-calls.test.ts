@@ -294,7 +294,7 @@ describe('gRPC: calls', () => {
       const { service } = await rig.start({ write }, { serve: { messageBytesMax: 3000 } });
       const error = await failure(service.write(writeRequest(new Uint8Array(10)), callFor(10_000)));
       expect(error.code).to.equal('resources_exhausted');
-      expect(error.message).to.match(/^Ingester\.write: the answer has \d+ bytes, more than the 3000 that/);
+      expect(error.message).to.match(/^Ingester\.write: the reply has \d+ bytes, more than the message limit of 3000/);
     });
 
     it('of the receiver hold as well', async () => {

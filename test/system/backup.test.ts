@@ -176,7 +176,7 @@ describe('almanac backup and restore', function () {
     for (const role of ['standalone', 'metadata']) {
       const { code, stderr } = await runAlmanac([role, '--data-dir', data]);
       expect(code).to.equal(1);
-      expect(stderr).to.contain('is under way or was cut short');
+      expect(stderr).to.contain('is running or was interrupted');
     }
     const checked = await runAlmanac(['check', data]);
     expect(checked.code, checked.stderr).to.equal(1);

@@ -301,7 +301,7 @@ describe('almanac check', function () {
     rmSync(join(folder, 'slots/0/slot.json'));
     writeFileSync(join(folder, 'identity/folder.json'), '{"folderId":');
     await expectProblem(
-      /^problem: "[^"]+folder\.json" is damaged or of something else than Almanac; the files of this catalog are in the data folder \w{32}, of the cluster \w{32}; lost: no row; servers do not start; name that folder, or if this is it, write \{"folderId":"\w{32}","clusterId":"\w{32}"\} into the file; files were not compared$/,
+      /^problem: "[^"]+folder\.json" is damaged or was not written by Almanac; the files of this catalog are in the data folder \w{32}, of the cluster \w{32}; lost: no row; servers do not start; name that folder, or if this is it, write \{"folderId":"\w{32}","clusterId":"\w{32}"\} into the file; files were not compared$/,
     );
   });
 

@@ -183,7 +183,7 @@ describe('the data folder of a cluster', function () {
     expect(await isReady(ingester), ingester.stderr).to.equal(true);
     expect(await querier.ended()).to.equal(1);
     const { message, reason } = lastWords(querier.stderr);
-    expect(message).to.equal('metadata refuses this process: it ends');
+    expect(message).to.equal('registration refused by metadata; exiting');
     expect(reason).to.contain(idOf(data)).and.to.contain(idOf(other));
     expect(ingester.runs).to.equal(true);
   });

@@ -51,7 +51,7 @@ export class KeptIds {
   }
 
   /** Tells a region that is being opened what is known of it. Rows of another grant may be lost, and count as never sent. */
-  tell({ regionId, epoch, applied }: Region): void {
+  report({ regionId, epoch, applied }: Region): void {
     const entry = this.#entries.get(regionId);
     if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
     const unopened = this.#unopened.get(regionId);

@@ -182,7 +182,7 @@ export class Regions {
     if (epoch !== region.epoch) throw notHere(regionId);
     invariant(!this.#regions.has(regionId), `region ${regionId} was opened twice`);
     // With nothing in between: the log, which may be read meanwhile, tells regions that are open itself.
-    this.#options.keptIds.tell(region);
+    this.#options.keptIds.report(region);
     this.#regions.set(regionId, region);
     return region;
   }

@@ -115,7 +115,7 @@ export class IngesterNode {
       { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock, log, metrics },
       () => adoption.look(),
     );
-    await membership.tell('ready');
+    await membership.reportState('ready');
     adopting.start();
   }
 

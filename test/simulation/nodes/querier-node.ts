@@ -156,7 +156,7 @@ export class QuerierNode {
       metrics: this.#world.metrics,
     });
     this.#running = { joined, snapshots, instance, sink: new RowSink(sender, this.#world.metrics) };
-    await membership.tell('ready');
+    await membership.reportState('ready');
   }
 
   #parts(): Running {

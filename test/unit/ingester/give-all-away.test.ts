@@ -8,7 +8,7 @@ describe('giveAllAway', () => {
     const rounds = [[1, 2], [3], []];
     const given: number[] = [];
     const membership = {
-      tell: () => Promise.resolve({ regionIds: rounds.shift() ?? [], hasTakers: true, dataFolderKnown: true }),
+      reportState: () => Promise.resolve({ regionIds: rounds.shift() ?? [], hasTakers: true, dataFolderKnown: true }),
     };
     const ingester = {
       giveAway: (regionIds: readonly number[]) => Promise.resolve(void given.push(...regionIds)),
@@ -21,7 +21,7 @@ describe('giveAllAway', () => {
   });
 
   it('ends when the process stops, whatever regions are left', async () => {
-    const membership = { tell: () => Promise.resolve({ regionIds: [1], hasTakers: true, dataFolderKnown: true }) };
+    const membership = { reportState: () => Promise.resolve({ regionIds: [1], hasTakers: true, dataFolderKnown: true }) };
     const stopping = new AbortController();
     const giving = giveAllAway(membership, { giveAway: () => Promise.resolve() }, new ManualClock(), stopping.signal);
     stopping.abort();

@@ -153,7 +153,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     if (rowSql === undefined) yield* encodedRows(context, bound, columns);
     else yield* folded(context, bound, foldSql(rowSql, context.format.separator));
   } finally {
-    await bound.connection.letGo();
+    await bound.connection.dropHeld();
   }
 }
 

@@ -41,7 +41,7 @@ describe('KeptIds', () => {
     await next.load([1, 2]);
     next.note({ regionId: 1, epoch: 1, batchId: batchId(8) });
     const region = opened(1);
-    next.tell(region);
+    next.report(region);
     expect([7, 8, 9].map((counter) => region.applied.state(batchId(counter)))).to.deep.equal([
       'applied',
       'applied',
