@@ -1,11 +1,14 @@
 import { printReference } from '#shared/config/print';
 import { ERROR_CODES } from '#shared/errors/codes';
 
+import { promqlPage } from './promql-page.js';
+
 /** Documentation pages that are made from tables in the source, as file name -> text. */
 export function referencePages(): Map<string, string> {
   return new Map([
     ['docs/config.md', printReference()],
     ['docs/errors.md', errorPage()],
+    ['docs/promql.md', promqlPage()],
   ]);
 }
 

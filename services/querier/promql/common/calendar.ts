@@ -87,6 +87,7 @@ function dateOf(daysSinceEpoch: bigint): Omit<Calendar, 'hour' | 'minute'> {
   return { year, month, day, dayOfYear: dayOfYearOf(year, month, day), weekday };
 }
 
+/** Returns the number of days of a month, 1 to 12. */
 export function daysInMonth(year: number, month: number): number {
   if (month === 2) return isLeap(year) ? 29 : 28;
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;

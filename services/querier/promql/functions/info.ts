@@ -17,7 +17,7 @@ import {
 import { instantVector, instantSeconds, loadInstant } from '../runtime/select.js';
 import type { FunctionCall, VectorSelector } from '../syntax/ast.js';
 import { commonReference } from '../syntax/time-dependence.js';
-import { vectorOf, type FunctionDefinition } from './function.js';
+import { vectorOf, type FunctionDefinition, type ExpressionFunction } from './function.js';
 
 /** Labels that a series and its info series have in common. */
 const IDENTIFYING: ReadonlySet<string> = new Set(['instance', 'job']);
@@ -172,6 +172,14 @@ function newestByName(infos: readonly InfoSeries[], step: number): Map<string, I
   return newest;
 }
 
+const infoBody: ExpressionFunction = {
+  kind: 'expression',
+  async run(expr, env, evaluator) {
+    const vector = vectorOf(await evaluator.evaluate(expr.args[0], env));
+    return { kind: 'vector', series: await addInfo(expr, vector, env) };
+  },
+};
+
 /** `info`. */
 export const INFO_FUNCTIONS: readonly FunctionDefinition[] = [
   {
@@ -186,12 +194,6 @@ export const INFO_FUNCTIONS: readonly FunctionDefinition[] = [
     doc:
       'Adds the labels of the info series with the same `instance` and `job`: of `target_info`, or those that `selector`, ' +
       'label matchers in braces, selects. They are read at the time of the samples in `v`.',
-    body: {
-      kind: 'expression',
-      async run(expr, env, evaluator) {
-        const vector = vectorOf(await evaluator.evaluate(expr.args[0], env));
-        return { kind: 'vector', series: await addInfo(expr, vector, env) };
-      },
-    },
+    body: infoBody,
   },
 ];

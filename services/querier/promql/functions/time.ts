@@ -5,7 +5,7 @@ import { NO_SAMPLE, setFloat, type SampleSeries, type StepSeries } from '../runt
 import { instantSeconds, loadInstant } from '../runtime/select.js';
 import type { VectorSelector } from '../syntax/ast.js';
 import type { QueryRange } from '../syntax/signature.js';
-import { mapFloats, vectorOf, type FunctionDefinition } from './function.js';
+import { mapFloats, vectorOf, type FunctionDefinition, type ValueFunction } from './function.js';
 
 /** Declares a function that returns a part of the date of each value; of the evaluation time without argument. */
 function dateFunction(name: string, doc: string, part: (calendar: Calendar) => number): FunctionDefinition {
@@ -23,8 +23,9 @@ function dateFunction(name: string, doc: string, part: (calendar: Calendar) => n
           return { kind: 'vector', series: await mapFloats(vectorOf(args[0]), env, (x) => part(dates.of(x))) };
         }
         const series = newSeries(NO_LABELS, env, false);
-        for (let step = 0; step < env.steps; step++)
+        for (let step = 0; step < env.steps; step++) {
           setFloat(series, step, part(dates.of(stepTimeMs(env, step) / 1000)));
+        }
         return { kind: 'vector', series: [series] };
       },
     },
@@ -49,6 +50,32 @@ async function sampleSeconds(
   return { kind: 'vector', series: series.map((one) => ({ ...one, isNameDropped: true })) };
 }
 
+const timeBody: ValueFunction = {
+  kind: 'value',
+  run({ env }) {
+    const values = new Float64Array(env.steps);
+    for (let step = 0; step < values.length; step++) values[step] = stepTimeMs(env, step) / 1000;
+    return { kind: 'scalar', values };
+  },
+};
+
+const timestampBody: ValueFunction = {
+  kind: 'value',
+  ofSelector: (selector, env) => sampleSeconds(selector, env, ({ times }) => times),
+  async run({ env, args }) {
+    const series: StepSeries[] = [];
+    for (const { labels, kinds } of vectorOf(args[0])) {
+      if (env.limits.isDue) await env.limits.yield();
+      const result = newSeries(labels, env, true);
+      for (let step = 0; step < env.steps; step++) {
+        if (kinds[step] !== NO_SAMPLE) setFloat(result, step, stepTimeMs(env, step) / 1000);
+      }
+      series.push(result);
+    }
+    return { kind: 'vector', series };
+  },
+};
+
 /** Functions of time. */
 export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
   {
@@ -58,14 +85,7 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
     dependsOnTime: true,
     dropsLabels: true,
     doc: 'The evaluation time, in seconds since 1970.',
-    body: {
-      kind: 'value',
-      run({ env }) {
-        const values = new Float64Array(env.steps);
-        for (let step = 0; step < values.length; step++) values[step] = stepTimeMs(env, step) / 1000;
-        return { kind: 'scalar', values };
-      },
-    },
+    body: timeBody,
   },
   {
     name: 'timestamp',
@@ -73,22 +93,7 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
     dependsOnTime: true,
     readsSampleTimes: true,
     doc: 'The time of each sample, in seconds; the evaluation time where `v` is not a selector.',
-    body: {
-      kind: 'value',
-      ofSelector: (selector, env) => sampleSeconds(selector, env, ({ times }) => times),
-      async run({ env, args }) {
-        const series: StepSeries[] = [];
-        for (const { labels, kinds } of vectorOf(args[0])) {
-          if (env.limits.isDue) await env.limits.yield();
-          const result = newSeries(labels, env, true);
-          for (let step = 0; step < env.steps; step++) {
-            if (kinds[step] !== NO_SAMPLE) setFloat(result, step, stepTimeMs(env, step) / 1000);
-          }
-          series.push(result);
-        }
-        return { kind: 'vector', series };
-      },
-    },
+    body: timestampBody,
   },
   {
     name: 'start_timestamp',

@@ -1,5 +1,6 @@
 /** The parts of function and aggregation records that the parser, the checker and the analyses of an expression read. */
 
+/** Type of an expression; a `matrix` is a range vector. */
 export type PromType = 'scalar' | 'string' | 'vector' | 'matrix';
 
 /** Times of the outermost query, in milliseconds. */
