@@ -4,7 +4,7 @@ import type { PromResult } from '#services/querier/promql/index';
 import { Labels } from '#services/querier/series/labels';
 import type { StepSeries } from '#services/querier/promql/runtime/samples';
 import { ArrivalLog } from '#services/querier/series/arrival-log';
-import { RangeCache, type States } from '#services/querier/rpc/prom/range-cache';
+import { RangeCache, type DatabaseStates } from '#services/querier/rpc/prom/range-cache';
 
 const STEP_MS = 1000;
 
@@ -26,10 +26,10 @@ class Rig {
   readonly evaluated: [startMs: number, steps: number][] = [];
   readonly #cache: RangeCache;
   readonly #count: number;
-  readonly #states: States;
+  readonly #states: DatabaseStates;
 
   /** @param states of all questions. */
-  constructor(limitBytes: number, count: number, states: States = new Map()) {
+  constructor(limitBytes: number, count: number, states: DatabaseStates = new Map()) {
     this.#states = states;
     this.#cache = new RangeCache(limitBytes);
     this.#count = count;
@@ -37,7 +37,7 @@ class Rig {
 
   async ask(startMs: number, steps: number): Promise<readonly StepSeries[]> {
     const range = { key: 'k', startMs, stepMs: STEP_MS, steps, states: this.#states };
-    const { value } = await this.#cache.answer(range, (fromMs, count) => {
+    const { value } = await this.#cache.resultOf(range, (fromMs, count) => {
       this.evaluated.push([fromMs, count]);
       return Promise.resolve(answerAt(fromMs, count, this.#count));
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { Labels } from '#services/querier/series/labels';
-import { seriesAnswer, type SeriesContext } from '#services/querier/rpc/prom/series';
+import { seriesResponse, type SeriesContext } from '#services/querier/rpc/prom/series';
 import { CALL } from '#test/support/storage-rig';
 
 describe('answers about series', () => {
@@ -11,7 +11,7 @@ describe('answers about series', () => {
   function answer(found: readonly Labels[]): Promise<Iterable<string>> {
     const databases = { read: () => Promise.resolve(found), warnings: [] };
     const request = { kind: 'series', database: 'public', name: '', matches: [], fromMs: 0, toMs: 1 };
-    return seriesAnswer(request, { databases, call: CALL } as unknown as SeriesContext);
+    return seriesResponse(request, { databases, call: CALL } as unknown as SeriesContext);
   }
 
   it('are made as they are taken', async () => {
