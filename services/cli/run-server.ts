@@ -47,6 +47,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   setFields({ role });
   stopAtBugs(log);
   logSources(log, loaded);
+  if (config.enableTelemetry) log.warn({}, 'enable_telemetry has no effect: Almanac never sends usage figures');
   keepHeapSlack(config.memory.limitBytes, systemClock);
 
   let server: RunningRole | undefined;

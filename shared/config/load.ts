@@ -63,7 +63,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     readFlags(sources.flags),
   ];
   const problems = readings.flatMap((reading) => reading.problems);
-  const winners = strongest(readings.flatMap((reading) => reading.assignments));
+  const winners = withStrictMode(strongest(readings.flatMap((reading) => reading.assignments)));
   const origins = new Map<string, Origin>();
   const sections: Record<string, Record<string, unknown>> = {};
   for (const entry of ENTRIES) {
@@ -107,6 +107,23 @@ function strongest(assignments: readonly Assignment[]): ReadonlyMap<string, Assi
     winners.set(assignment.path, assignment);
   }
   return winners;
+}
+
+/**
+ * Keeps `http.is_strict_mode` and `prom_store.prom_validation_mode` consistent: the former is the name that earlier releases
+ * of GreptimeDB use for the latter, which takes precedence if both are set.
+ */
+function withStrictMode(winners: ReadonlyMap<string, Assignment>): ReadonlyMap<string, Assignment> {
+  const flagPath = 'http.is_strict_mode';
+  const modePath = 'prom_store.prom_validation_mode';
+  const flag = winners.get(flagPath);
+  const mode = winners.get(modePath);
+  if (mode !== undefined) {
+    return new Map([...winners, [flagPath, { ...mode, path: flagPath, raw: String(mode.raw === 'strict') }]]);
+  }
+  if (flag === undefined) return winners;
+  const isStrict = String(flag.raw).toLowerCase() !== 'false';
+  return new Map([...winners, [modePath, { ...flag, path: modePath, raw: isStrict ? 'strict' : 'lossy' }]]);
 }
 
 /** Returns the checked value of one key. A problem is recorded and the default returned, so that all problems are found. */

@@ -27,7 +27,7 @@ export const SCHEMA = {
   top: {
     enable_telemetry: flag({
       default: false,
-      doc: 'Send anonymous usage figures. Nothing is sent unless this is true.',
+      doc: 'Accepted for compatibility. Almanac never sends usage figures; true only logs a warning.',
     }),
     default_timezone: text({
       default: 'UTC',
@@ -54,7 +54,7 @@ export const SCHEMA = {
     body_limit: size({ default: '64MiB', doc: 'Largest request body, before and after decompression. 0: no limit.' }),
     is_strict_mode: flag({
       default: true,
-      doc: 'Refuse remote writes with labels that are not valid UTF-8. False replaces the invalid bytes.',
+      doc: 'Former name of prom_store.prom_validation_mode: true is strict, false is lossy.',
     }),
     cors_allowed_origins: textList({ default: [], doc: 'Origins from which browsers may call. Empty: any.' }),
     enable_cors: flag({ default: true, doc: 'Allow cross-origin requests from browsers.' }),

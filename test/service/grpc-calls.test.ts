@@ -93,10 +93,10 @@ describe('gRPC: calls', () => {
       const caller = new AbortController();
       const waiting = failure(service.flushTable(FLUSH, callFor(20_000, caller.signal)));
       await arrived.happened;
-      caller.abort(new AlmanacError('suspended', 'enough'));
-      expect(await waiting).to.include({ code: 'suspended', message: 'enough' });
+      caller.abort(new AlmanacError('rate_limited', 'enough'));
+      expect(await waiting).to.include({ code: 'rate_limited', message: 'enough' });
       expect((await reason)?.code).to.equal('cancelled');
-      expect(await failureCode(service.flushTable(FLUSH, callFor(20_000, caller.signal)))).to.equal('suspended');
+      expect(await failureCode(service.flushTable(FLUSH, callFor(20_000, caller.signal)))).to.equal('rate_limited');
     });
 
     it('tells the handler when the connection is gone', async () => {

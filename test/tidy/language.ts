@@ -13,13 +13,19 @@ export interface Finding {
   readonly instead: string;
 }
 
-const phrase = (pattern: string, instead: string): Phrase => ({ pattern: new RegExp(`\\b(${pattern})\\b`, 'i'), instead });
+const phrase = (pattern: string, instead: string): Phrase => ({
+  pattern: new RegExp(`\\b(${pattern})\\b`, 'i'),
+  instead,
+});
 
 /** The words that `CONTRIBUTING.md` rules out, each with its replacement. */
 const PHRASES: readonly Phrase[] = [
   phrase('anew', 'again, from scratch, rebuilt'),
   phrase('so (many|much|long|often|big|late)(?! (as|that))', 'the number itself: "at most N", "this many"'),
-  phrase('(tell|tells|told|telling) (of|apart|more|whether|what|how|which|that|it|them)', 'reports, returns, distinguishes'),
+  phrase(
+    '(tell|tells|told|telling) (of|apart|more|whether|what|how|which|that|it|them)',
+    'reports, returns, distinguishes',
+  ),
   phrase('told', 'reported, passed'),
   phrase('(is|are|was|were|be|been|being) asked', 'is called, is requested'),
   phrase('asks?', 'requests, calls, checks'),
@@ -28,8 +34,14 @@ const PHRASES: readonly Phrase[] = [
   phrase('parted', 'separated'),
   phrase('aside', 'in a worker thread; apart from'),
   phrase('(nobody|somebody|whoever|everybody)', 'no client, no process; the one that'),
-  phrase('behind(?! (a|the|its|your|an?other|nginx|one)? ?(reverse )?(proxy|proxies|firewall|balancer|load balancer|path prefix))', 'after, later than; caused by'),
-  phrase('(stands?|stood|standing) (in|on|at|there|beside|above|below|under|before|behind|after|by)', 'is stored in, is located in, means'),
+  phrase(
+    'behind(?! (a|the|its|your|an?other|nginx|one)? ?(reverse )?(proxy|proxies|firewall|balancer|load balancer|path prefix))',
+    'after, later than; caused by',
+  ),
+  phrase(
+    '(stands?|stood|standing) (in|on|at|there|beside|above|below|under|before|behind|after|by)',
+    'is stored in, is located in, means',
+  ),
   phrase('(lies?|lay|lying) (in|at|on|between|beyond|there|before|after)', 'is in, is stored in'),
   phrase('(gives?|given|giving|gave) (back|away|up on|way)', 'releases, returns'),
   phrase('(takes?|took|taken|taking) (back|over)', 'becomes the owner of, inherits'),

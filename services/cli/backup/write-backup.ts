@@ -1,4 +1,4 @@
-import { loggedIds, loggedPositions, logFolderOf, type LoggedPosition } from '#services/ingester/index';
+import { loggedIds, loggedPositions, findLogFolder, type LoggedPosition } from '#services/ingester/index';
 import { CatalogFile, type CatalogEntry } from '#services/metadata/index';
 import type { Clock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
@@ -121,7 +121,7 @@ async function releaseCopy(
 }
 
 async function logsOf(catalog: CatalogFile, { dataFolder, walDir, fs }: BackupOptions): Promise<string[]> {
-  return Promise.all(catalog.owners().map((owner) => logFolderOf(owner, { dataFolder, walDir, fs })));
+  return Promise.all(catalog.owners().map((owner) => findLogFolder(owner, { dataFolder, walDir, fs })));
 }
 
 async function checkCatalog(dataFolder: string, fs: FileSystem): Promise<void> {

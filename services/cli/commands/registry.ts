@@ -9,4 +9,13 @@ import { sqlCommand } from './sql.js';
 import { versionCommand } from './version.js';
 
 /** All commands, in the order in which help lists them. */
-export const COMMANDS: readonly CliCommand[] = [...serverCommands, sqlCommand, backupCommand, restoreCommand, checkCommand, configCommand, healthCommand, versionCommand];
+export const COMMANDS: readonly CliCommand[] = [
+  ...serverCommands,
+  sqlCommand,
+  backupCommand,
+  restoreCommand,
+  checkCommand,
+  configCommand,
+  healthCommand,
+  versionCommand,
+];
