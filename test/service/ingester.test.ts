@@ -188,21 +188,6 @@ function ingesterSuite(transport: Transport): void {
       await first;
       expect(await rig.rows(table)).to.have.length(1);
     });
-
-    it('ends the process if the log fails for another reason, without losing acknowledged rows', async () => {
-      const held = new HeldFiles();
-      const fatal: unknown[] = [];
-      const rig = await start({ fs: held.fileSystem, onFatal: (error) => fatal.push(error) });
-      const table = await rig.table('t');
-      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
-      held.writeError = new Error('ENOSPC');
-      const error = await refusal(rig.write(table, [{ host: 'x', time: 2n, a: 2 }]));
-      held.writeError = undefined;
-      expect(error?.code).to.equal('storage_unavailable');
-      expect(fatal).to.have.length(1);
-      const second = await afterCrash(rig);
-      expect(await second.rows(table)).to.deep.equal([{ host: 'x', time: 1n, a: 1 }]);
-    });
   });
 
   describe('versions', () => {

@@ -8,7 +8,7 @@ import { HeldFiles } from '#test/support/held-files';
 import { CALL, StorageRig, type RigOptions } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('an ingester on a full disk', () => {
+describe('an ingester whose log cannot be written', () => {
   const cleanUps: (() => unknown)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
@@ -25,7 +25,7 @@ describe('an ingester on a full disk', () => {
   }
 
   for (const operation of ['write', 'sync'] as const) {
-    it(`accepts writes again after a failed ${operation}, with their series, once each`, async () => {
+    it(`accepts writes again after a failed ${operation} on a full disk, with their series, once each`, async () => {
       const held = new HeldFiles();
       const fatal: unknown[] = [];
       const rig = await start(newFolder(), { fs: held.fileSystem, onFatal: (error) => fatal.push(error) });
@@ -64,4 +64,21 @@ describe('an ingester on a full disk', () => {
       expect(fatal).to.deep.equal([]);
     });
   }
+
+  it('ends the process if its log fails for another reason, without losing acknowledged rows', async () => {
+    const held = new HeldFiles();
+    const fatal: unknown[] = [];
+    const rig = await start(newFolder(), { fs: held.fileSystem, onFatal: (error) => fatal.push(error) });
+    const table = await rig.table('t');
+    await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+    held.writeError = new Error('EIO');
+    const error = await refusal(rig.write(table, [{ host: 'x', time: 2n, a: 2 }]));
+    held.writeError = undefined;
+    expect(error?.code).to.equal('storage_unavailable');
+    expect(fatal).to.have.length(1);
+    const folder = newFolder();
+    rig.crashImage(folder);
+    const second = await start(folder);
+    expect(await second.rows(table)).to.deep.equal([{ host: 'x', time: 1n, a: 1 }]);
+  });
 });
