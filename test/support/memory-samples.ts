@@ -5,7 +5,7 @@ import { prom } from '#services/querier/rpc/prom';
 import { Evaluation, type PromLimits } from '#services/querier/rpc/prom/evaluation';
 import { compileMatcher } from '#services/querier/series/matcher';
 import { compareBytes, type Labels } from '#services/querier/series/labels';
-import type { SampleSeries } from '#services/querier/promql/samples';
+import type { SampleSeries } from '#services/querier/promql/runtime/samples';
 import type {
   DatabaseSamples,
   SampleSources,

@@ -1,10 +1,10 @@
-import { runQuery, type PromAnswer } from '#services/querier/promql/index';
-import type { SeriesSource } from '#services/querier/promql/env';
+import { runQuery, type PromResult } from '#services/querier/promql/index';
+import type { SeriesSource } from '#services/querier/promql/runtime/env';
 import type { Histogram } from '#services/querier/promql/histogram/histogram';
 import { Labels, printLabels } from '#services/querier/series/labels';
-import { Limits, type LimitOptions } from '#services/querier/promql/limits';
+import { QueryLimits, type QueryLimitOptions } from '#services/querier/promql/runtime/limits';
 import { compileMatcher } from '#services/querier/series/matcher';
-import type { SampleSeries } from '#services/querier/promql/samples';
+import type { SampleSeries } from '#services/querier/promql/runtime/samples';
 import { systemClock } from '#shared/clock/clock';
 
 /** A sample of a test: a number, a histogram, the end of the series, or nothing. */
@@ -70,13 +70,13 @@ export function ask(
   all: readonly SampleSeries[],
   query: string,
   { atS = 0, endS = atS, stepS = 0 }: AskedAt = {},
-  limits: Partial<LimitOptions> = {},
-): Promise<PromAnswer> {
+  limits: Partial<QueryLimitOptions> = {},
+): Promise<PromResult> {
   const times = { startMs: atS * 1000, endMs: endS * 1000, stepMs: stepS * 1000 };
   const asked = { query, ...times, lookbackMs: 300_000, defaultStepMs: 60_000, stepsMax: 11_000 };
   const { signal } = new AbortController();
   const options = { samplesMax: 50_000_000, timeoutMs: 120_000, signal, clock: systemClock, ...limits };
-  return runQuery(asked, memorySource(all), new Limits(options));
+  return runQuery(asked, memorySource(all), new QueryLimits(options));
 }
 
 /** The same as a plain record: labels to values, `undefined` where there is none; histograms by their count. */

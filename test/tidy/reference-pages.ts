@@ -1,11 +1,14 @@
 import { printReference } from '#shared/config/print';
 import { ERROR_CODES } from '#shared/errors/codes';
 
+import { promqlPage } from './promql-page.js';
+
 /** Returns the documentation pages that are generated from tables in the source, by file name. */
 export function referencePages(): Map<string, string> {
   return new Map([
     ['docs/config.md', printReference()],
     ['docs/errors.md', errorPage()],
+    ['docs/promql.md', promqlPage()],
   ]);
 }
 

@@ -6,17 +6,17 @@ import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { QuerierMetrics } from '../metrics.js';
-import { parseQuery, type Dialect } from '../promql/parse.js';
-import { prettyExpr } from '../promql/print.js';
-import { selectorsOf } from '../promql/selectors.js';
-import { exprTree } from '../promql/tree.js';
+import { parseQuery, type Dialect } from '../promql/syntax/parse.js';
+import { prettyExpr } from '../promql/syntax/print.js';
+import { selectorsOf } from '../promql/syntax/selectors.js';
+import { exprTree } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
-import type { PromOutcome, PromSession } from '../sql/tql/engine.js';
+import type { PromEvaluation, PromSession } from '../promql/engine.js';
 import { answerText, type AnswerStats } from './prom/answer.js';
-import type { Databases } from './prom/databases.js';
-import { envelope, inPieces, NO_NOTES } from './prom/envelope.js';
+import type { SessionDatabases } from './prom/databases.js';
+import { envelope, textChunks, NO_NOTES } from './prom/envelope.js';
 import type { Evaluation, PromLimits } from './prom/evaluation.js';
 import type { PromExtras } from './prom/extras.js';
 import { readAnswer } from './prom/read.js';
@@ -25,7 +25,7 @@ import { matchersKey, ReadStats } from './prom/stats.js';
 import { tableOf } from './prom/table.js';
 import { wholeResults } from './whole-results.js';
 
-export interface PromDeps {
+export interface PromServiceDeps {
   readonly evaluation: Evaluation;
   readonly extras: PromExtras;
   readonly catalog: Pick<Catalog, 'database' | 'databases'>;
@@ -42,7 +42,7 @@ type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries'
 const BLOCKS_PER_TURN = 2;
 
 /** The methods of the querier that speak PromQL. */
-export function prom(deps: PromDeps): PromMethods {
+export function prom(deps: PromServiceDeps): PromMethods {
   const runner = new PromRunner(deps);
   return {
     promQuery: (request, call) => runner.query(request, call),
@@ -50,7 +50,7 @@ export function prom(deps: PromDeps): PromMethods {
     promSeries: (request, call) =>
       runner.during(request.database, call, async function* ({ databases, call: timed }) {
         const { catalog, extras } = deps;
-        yield* inPieces(
+        yield* textChunks(
           await seriesAnswer(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
         );
       }),
@@ -64,23 +64,23 @@ export function prom(deps: PromDeps): PromMethods {
       await Promise.resolve();
       const expr = parseQuery(query, runner.dialect);
       const data = kind === 'format' ? prettyExpr(expr) : exprTree(expr);
-      yield* inPieces(envelope([JSON.stringify(data)], () => NO_NOTES));
+      yield* textChunks(envelope([JSON.stringify(data)], () => NO_NOTES));
     },
   };
 }
 
 /** What one request works with. */
 interface Run {
-  readonly databases: PromSession & Databases;
+  readonly databases: PromSession & SessionDatabases;
   readonly call: Call;
   readonly startedMs: number;
 }
 
 class PromRunner {
   readonly dialect: Dialect;
-  readonly #deps: PromDeps;
+  readonly #deps: PromServiceDeps;
 
-  constructor(deps: PromDeps) {
+  constructor(deps: PromServiceDeps) {
     this.#deps = deps;
     this.dialect = deps.evaluation.dialect;
   }
@@ -92,7 +92,7 @@ class PromRunner {
     const evaluate = (run: Run, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
     return this.during(request.database, call, async function* (run) {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
-      const { answer, peakSamples, elapsedMs } = await evaluate(run, stats);
+      const { result: answer, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
       const timed: AnswerStats | undefined = stats && {
         samples: stats.json(peakSamples, isPerStep),
@@ -101,7 +101,7 @@ class PromRunner {
         isDeprecated: request.stats !== 'true' && !isPerStep,
       };
       const slices = new Slices(clock);
-      for (const piece of inPieces(answerText(request, answer, { stats: timed, warnings: run.databases.warnings }))) {
+      for (const piece of textChunks(answerText(request, answer, { stats: timed, warnings: run.databases.warnings }))) {
         yield piece;
         // A long answer takes long to write, and others are served meanwhile.
         if (slices.isOver(piece.text.length)) await slices.yield();
@@ -117,7 +117,7 @@ class PromRunner {
     const evaluate = (run: Run): Promise<Evaluated> => this.#evaluate(request, run);
     return this.during(request.database, call, async function* (run) {
       await catalog.database(request.database, run.call);
-      const { answer } = await evaluate(run);
+      const { result: answer } = await evaluate(run);
       let blocks = 0;
       for (const event of tableOf(request, answer, parseQuery(request.query, dialect), names)) {
         yield event;
@@ -162,11 +162,11 @@ class PromRunner {
   }
 }
 
-interface Evaluated extends PromOutcome {
+interface Evaluated extends PromEvaluation {
   readonly elapsedMs: number;
 }
 
-function statsOf(request: PromQueryRequest, source: Databases, dialect: Dialect, clock: Clock): ReadStats {
+function statsOf(request: PromQueryRequest, source: SessionDatabases, dialect: Dialect, clock: Clock): ReadStats {
   const selectors = selectorsOf(parseQuery(request.query, dialect)).filter(({ isRange }) => isRange);
   const ranges = new Set(selectors.map(({ selector }) => matchersKey(selector.matchers)));
   return new ReadStats({ source, clock }, request, ranges);

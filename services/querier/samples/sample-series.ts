@@ -2,7 +2,7 @@ import { STALE_HIGH, STALE_LOW } from '#shared/histogram/native-histogram';
 
 import type { Histogram } from '../promql/histogram/histogram.js';
 import type { Labels } from '../series/labels.js';
-import type { SampleSeries } from '../promql/samples.js';
+import type { SampleSeries } from '../promql/runtime/samples.js';
 import { readHistogram } from './histograms.js';
 import type { Piece } from './piece.js';
 

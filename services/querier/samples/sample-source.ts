@@ -2,7 +2,7 @@ import type { Call } from '#shared/contracts/call';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
 import type { LabelMatcher } from '../series/matcher.js';
-import type { SeriesSource } from '../promql/env.js';
+import type { SeriesSource } from '../promql/runtime/env.js';
 import type { Labels } from '../series/labels.js';
 import type { DatabaseState } from '../series/database-state.js';
 import type { Piece } from './piece.js';

@@ -12,10 +12,10 @@ import { MissingFile } from '#shared/segments/local-store';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../series/matcher.js';
-import { FIELD_LABEL } from '../promql/field-matchers.js';
+import { FIELD_LABEL } from '../series/field-matchers.js';
 import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../series/labels.js';
 import { compileMatcher, passing } from '../series/matcher.js';
-import type { SampleSeries } from '../promql/samples.js';
+import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
 import type { DatabaseState, TableState } from '../series/database-state.js';

@@ -7,10 +7,10 @@ import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 
 import type { LabelMatcher } from '../series/matcher.js';
-import { FIELD_LABEL, fieldsMeant } from '../promql/field-matchers.js';
+import { FIELD_LABEL, fieldsMeant } from '../series/field-matchers.js';
 import { METRIC_NAME, type Labels } from '../series/labels.js';
 import { compileMatcher } from '../series/matcher.js';
-import type { SampleSeries } from '../promql/samples.js';
+import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import type { TableState } from '../series/database-state.js';
 import { chosenFrom, inGroups, type Chosen } from '../series/selected-series.js';

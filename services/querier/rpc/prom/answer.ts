@@ -1,8 +1,8 @@
 import type { PromQueryRequest } from '#shared/contracts/gen/querier';
 
-import type { PromAnswer } from '../../promql/index.js';
-import { hasSamples } from '../../promql/samples.js';
-import { cut, envelope, jsonArray, jsonArrayOfParts, TRUNCATED } from './envelope.js';
+import type { PromResult } from '../../promql/index.js';
+import { hasSamples } from '../../promql/runtime/samples.js';
+import { cut, envelope, jsonArray, jsonArrayOfParts, TRUNCATED_WARNING } from './envelope.js';
 import { floatHead, matrixElement, rangeElement, scalarJson, timeText, vectorElement, floatText } from './json.js';
 
 /** What is told of how a query was answered. */
@@ -24,10 +24,10 @@ export interface AnswerExtras {
 const DEPRECATED_STATS = 'the value of the parameter "stats" is deprecated: use "true" or "all"';
 
 /** The whole answer of a query. */
-export function answerText(request: PromQueryRequest, answer: PromAnswer, extras: AnswerExtras): Iterable<string> {
+export function answerText(request: PromQueryRequest, answer: PromResult, extras: AnswerExtras): Iterable<string> {
   const { type, elements, isCut } = resultOf(request, answer);
   const warnings = [
-    ...(isCut ? [TRUNCATED] : []),
+    ...(isCut ? [TRUNCATED_WARNING] : []),
     ...(extras.stats?.isDeprecated === true ? [DEPRECATED_STATS] : []),
     ...extras.warnings,
     ...answer.warnings,
@@ -56,7 +56,7 @@ interface Result {
   readonly isCut: boolean;
 }
 
-function resultOf({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value, steps }: PromAnswer): Result {
+function resultOf({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value, steps }: PromResult): Result {
   const isInstant = stepMs === 0;
   switch (value.kind) {
     case 'string':

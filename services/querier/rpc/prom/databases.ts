@@ -2,10 +2,10 @@ import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-import type { VectorSelector } from '../../promql/ast.js';
+import type { VectorSelector } from '../../promql/syntax/ast.js';
 import type { LabelMatcher } from '../../series/matcher.js';
-import type { SeriesSource } from '../../promql/env.js';
-import type { SampleSeries } from '../../promql/samples.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { DatabaseState } from '../../series/database-state.js';
 import type { DatabaseSamples, SampleSources, StoredSeries } from '../../samples/sample-source.js';
 import type { States } from './range-cache.js';
@@ -23,13 +23,13 @@ export interface DatabasesOptions {
 export const DATABASE_LABELS: ReadonlySet<string> = new Set(['__database__', '__schema__']);
 
 /** What a selector asks for, and where. */
-export interface Addressed {
+export interface DatabaseSelector {
   readonly database: string;
   readonly matchers: readonly LabelMatcher[];
 }
 
 /** The databases of one query: each is opened when it is first asked, so that all parts see the same rows of it. */
-export class Databases implements SeriesSource {
+export class SessionDatabases implements SeriesSource {
   readonly #options: DatabasesOptions;
   readonly #opened = new Map<string, DatabaseSamples | undefined>();
   readonly #unknown = new Set<string>();
@@ -44,20 +44,20 @@ export class Databases implements SeriesSource {
   }
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
-    const { database, matchers: others } = this.addressed(matchers);
+    const { database, matchers: others } = this.resolveDatabase(matchers);
     return (await this.read(database, (samples) => samples.select(others, fromMs, toMs))) ?? [];
   }
 
   /** Series with what is stored of them, as they are taken. */
   async *stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
-    const { database, matchers: others } = this.addressed(matchers);
+    const { database, matchers: others } = this.resolveDatabase(matchers);
     const samples = await this.aside(() => this.#open(database));
     if (samples === undefined) return;
     yield* samples.stored(others, fromMs, toMs);
   }
 
   /** The matchers without those that name the database. @throws `invalid_syntax` if they name none in particular. */
-  addressed(matchers: readonly LabelMatcher[]): Addressed {
+  resolveDatabase(matchers: readonly LabelMatcher[]): DatabaseSelector {
     const naming = matchers.filter(({ name }) => DATABASE_LABELS.has(name));
     if (naming.length === 0) return { database: this.#options.session, matchers };
     for (const { name, op, value } of naming) {
@@ -73,7 +73,7 @@ export class Databases implements SeriesSource {
   async states(selectors: readonly VectorSelector[]): Promise<States | undefined> {
     const byDatabase = new Map<string, (readonly LabelMatcher[])[]>();
     for (const { matchers } of selectors) {
-      const addressed = this.addressed(matchers);
+      const addressed = this.resolveDatabase(matchers);
       const others = byDatabase.get(addressed.database);
       if (others === undefined) byDatabase.set(addressed.database, [addressed.matchers]);
       else others.push(addressed.matchers);

@@ -4,7 +4,7 @@ import type { PromText } from '#shared/contracts/gen/querier';
 const PIECE_CHARS = 128 * 1024;
 
 /** Says that there was more. */
-export const TRUNCATED = 'results truncated due to limit';
+export const TRUNCATED_WARNING = 'results truncated due to limit';
 
 /** What stands beside the data. */
 export interface Notes {
@@ -41,7 +41,7 @@ export function* jsonArrayOfParts<T>(items: Iterable<T>, parts: (item: T) => Ite
 }
 
 /** Texts in pieces of a useful size. */
-export function* inPieces(texts: Iterable<string>): Iterable<PromText> {
+export function* textChunks(texts: Iterable<string>): Iterable<PromText> {
   let piece = '';
   for (const text of texts) {
     piece += text;

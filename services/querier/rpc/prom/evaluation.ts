@@ -3,15 +3,15 @@ import type { Call } from '#shared/contracts/call';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import type { SeriesSource } from '../../promql/env.js';
-import { DIALECT, runQuery, type PromAnswer, type PromQuery } from '../../promql/index.js';
-import { Limits } from '../../promql/limits.js';
-import { parseQuery, type Dialect } from '../../promql/parse.js';
-import { selectorsOf } from '../../promql/selectors.js';
-import { isStepwise, reachMs } from '../../promql/stepwise.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import { DIALECT, runQuery, type PromResult, type PromQuery } from '../../promql/index.js';
+import { QueryLimits } from '../../promql/runtime/limits.js';
+import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
+import { isStepwise, reachMs } from '../../promql/syntax/time-dependence.js';
 import type { SampleSources } from '../../samples/sample-source.js';
-import type { PromEngine, PromOutcome, PromQuestion, PromSession } from '../../sql/tql/engine.js';
-import { Databases } from './databases.js';
+import type { PromEngine, PromEvaluation, PromRequest, PromSession } from '../../promql/engine.js';
+import { SessionDatabases } from './databases.js';
 import { RangeCache, type States } from './range-cache.js';
 
 export interface PromLimits {
@@ -49,7 +49,7 @@ function mayExpire(states: States, fromMs: number): boolean {
 /** Who asks: the session's database, and what is read; what a source of its own reads is not kept. */
 interface Asker {
   readonly session: string;
-  readonly databases: Databases;
+  readonly databases: SessionDatabases;
   readonly source: SeriesSource | undefined;
   readonly call: Call;
 }
@@ -70,21 +70,21 @@ export class Evaluation implements PromEngine {
     this.names = names;
   }
 
-  open(database: string, call: Call, slot: AdmissionSlot): PromSession & Databases {
-    const databases = new Databases({ sources: this.#deps.sources, session: database, call, slot });
+  open(database: string, call: Call, slot: AdmissionSlot): PromSession & SessionDatabases {
+    const databases = new SessionDatabases({ sources: this.#deps.sources, session: database, call, slot });
     const evaluate: PromSession['evaluate'] = (question, source) => {
       return this.#evaluate(question, { session: database, databases, source, call });
     };
     return Object.assign(databases, { evaluate });
   }
 
-  async #evaluate(question: PromQuestion, { session, databases, source, call }: Asker): Promise<PromOutcome> {
+  async #evaluate(question: PromRequest, { session, databases, source, call }: Asker): Promise<PromEvaluation> {
     const { clock, promLimits } = this.#deps;
     const { query, startMs, endMs, stepMs } = question;
     const { lookbackMs, samplesMax } = promLimits;
     // Timers do not fire while the query is computed: it looks at the clock itself.
     const timeoutMs = call.deadlineMs - clock.nowMs();
-    const limits = new Limits({ samplesMax, timeoutMs, signal: call.signal, clock });
+    const limits = new QueryLimits({ samplesMax, timeoutMs, signal: call.signal, clock });
     const asked = {
       ...{ query, startMs, endMs, stepMs, defaultStepMs: SUBQUERY_STEP_MS, stepsMax: STEPS_MAX },
       lookbackMs: question.lookbackMs > 0 ? question.lookbackMs : lookbackMs,
@@ -93,13 +93,18 @@ export class Evaluation implements PromEngine {
       source === undefined
         ? await this.#kept(session, asked, databases, limits)
         : await runQuery(asked, source, limits, this.dialect);
-    return { answer, peakSamples: limits.peak };
+    return { result: answer, peakSamples: limits.peak };
   }
 
   /** Answers a query with what is kept of its range, as far as that is still true. */
-  async #kept(session: string, asked: PromQuery, databases: Databases, limits: Limits): Promise<PromAnswer> {
+  async #kept(
+    session: string,
+    asked: PromQuery,
+    databases: SessionDatabases,
+    limits: QueryLimits,
+  ): Promise<PromResult> {
     const { query, startMs, endMs, stepMs, lookbackMs } = asked;
-    const evaluate = (part: PromQuery): Promise<PromAnswer> => runQuery(part, databases, limits, this.dialect);
+    const evaluate = (part: PromQuery): Promise<PromResult> => runQuery(part, databases, limits, this.dialect);
     const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;
     if (steps < KEPT_STEPS_MIN || steps > STEPS_MAX) return evaluate(asked);
     const expr = parseQuery(query, this.dialect);

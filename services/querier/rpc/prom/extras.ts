@@ -4,7 +4,7 @@ import type { LabelMatcher } from '../../series/matcher.js';
 import type { Labels } from '../../series/labels.js';
 
 /** What is told of a metric. */
-export interface MetricMetadata {
+export interface StoredMetricMetadata {
   readonly type: string;
   readonly help: string;
   readonly unit: string;
@@ -33,6 +33,6 @@ export interface ExemplarQuery {
 /** What databases keep besides samples. An unknown database has nothing. */
 export interface PromExtras {
   /** By metric; several entries where sources disagree. @param metric the only one that is asked for; all if empty. */
-  metadata(database: string, metric: string, call: Call): Promise<ReadonlyMap<string, readonly MetricMetadata[]>>;
+  metadata(database: string, metric: string, call: Call): Promise<ReadonlyMap<string, readonly StoredMetricMetadata[]>>;
   exemplars(query: ExemplarQuery, call: Call): Promise<readonly SeriesExemplars[]>;
 }

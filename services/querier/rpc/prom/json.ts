@@ -1,7 +1,13 @@
-import { numberText } from '../../promql/print.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
+import { numberText } from '../../promql/common/number-text.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { Labels } from '../../series/labels.js';
-import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
+import {
+  FLOAT_SAMPLE,
+  histogramAt,
+  NO_SAMPLE,
+  type SampleSeries,
+  type StepSeries,
+} from '../../promql/runtime/samples.js';
 
 /**
  * Values in the JSON of Prometheus's HTTP API.
@@ -32,7 +38,7 @@ export function floatText(value: number): string {
 }
 
 /** `{"name":"value"}`, by name. */
-export function labelsJson({ names, values }: Labels): string {
+export function labelSetJson({ names, values }: Labels): string {
   return `{${names.map((name, i) => `${JSON.stringify(name)}:${JSON.stringify(values[i])}`).join(',')}}`;
 }
 
@@ -47,9 +53,9 @@ export function scalarJson(timeMs: number, value: number): string {
 
 /** One element of a vector: what the series has at the first step. */
 export function vectorElement(series: StepSeries, timeMs: number): string {
-  const metric = `{"metric":${labelsJson(series.labels)}`;
+  const metric = `{"metric":${labelSetJson(series.labels)}`;
   const time = timeText(timeMs);
-  if (series.kinds[0] === FLOAT) return `${metric},"value":[${time},"${floatText(series.values[0])}"]}`;
+  if (series.kinds[0] === FLOAT_SAMPLE) return `${metric},"value":[${time},"${floatText(series.values[0])}"]}`;
   return `${metric},"histogram":[${time},${histogramJson(histogramAt(series, 0))}]}`;
 }
 
@@ -65,11 +71,11 @@ export function matrixElement(series: StepSeries, heads: readonly string[]): str
   const floats: string[] = [];
   let histograms = '';
   for (let step = 0; step < kinds.length; step++) {
-    if (kinds[step] === FLOAT) {
+    if (kinds[step] === FLOAT_SAMPLE) {
       const text =
         texts === undefined ? floatText(values[step]) : (texts.all[texts.from + step] ??= floatText(values[step]));
       floats.push(heads[step], text);
-    } else if (kinds[step] !== NONE) {
+    } else if (kinds[step] !== NO_SAMPLE) {
       histograms += `${heads[step].slice(2, -1)}${histogramJson(histogramAt(series, step))}]`;
     }
   }
@@ -78,7 +84,7 @@ export function matrixElement(series: StepSeries, heads: readonly string[]): str
 
 /** One element of the matrix that a range selector by itself gives, in parts: all may be longer than a text can be. */
 export function* rangeElement({ labels, times, values, histograms }: SampleSeries): Iterable<string> {
-  yield `{"metric":${labelsJson(labels)}`;
+  yield `{"metric":${labelSetJson(labels)}`;
   yield* rangeMember('values', times, (i) => {
     return histograms?.[i] === undefined ? `"${floatText(values[i])}"` : undefined;
   });
@@ -111,5 +117,5 @@ function* rangeMember(name: string, times: Float64Array, textOf: (i: number) => 
 function element(labels: Labels, values: string, histograms: string): string {
   const valuesPart = values === '' ? '' : `,"values":[${values.slice(1)}]`;
   const histogramsPart = histograms === '' ? '' : `,"histograms":[${histograms.slice(1)}]`;
-  return `{"metric":${labelsJson(labels)}${valuesPart}${histogramsPart}}`;
+  return `{"metric":${labelSetJson(labels)}${valuesPart}${histogramsPart}}`;
 }

@@ -2,9 +2,9 @@
  * Keeps the answers of range queries, so that a dashboard that asks again a little later computes only the steps that are
  * new or whose samples changed.
  */
-import type { PromAnswer } from '../../promql/index.js';
+import type { PromResult } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../series/labels.js';
-import type { KeptTexts, StepSeries } from '../../promql/samples.js';
+import type { CachedTexts, StepSeries } from '../../promql/runtime/samples.js';
 import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
 /** What the databases of a query had, by name. */
@@ -55,8 +55,8 @@ export class RangeCache {
   /** @param evaluate computes so many steps from a time on. */
   async answer(
     range: CachedRange,
-    evaluate: (startMs: number, steps: number) => Promise<PromAnswer>,
-  ): Promise<PromAnswer> {
+    evaluate: (startMs: number, steps: number) => Promise<PromResult>,
+  ): Promise<PromResult> {
     const kept = this.#usable(range);
     const joined = kept === undefined ? undefined : await extended(range, kept, evaluate);
     if (joined !== undefined) {
@@ -122,7 +122,7 @@ function exact(all: readonly StepSeries[], steps: number): StepSeries[] {
   });
 }
 
-function answerOf({ steps }: CachedRange, series: readonly StepSeries[]): PromAnswer {
+function answerOf({ steps }: CachedRange, series: readonly StepSeries[]): PromResult {
   return { value: { kind: 'vector', series }, steps, warnings: [], infos: [] };
 }
 
@@ -147,7 +147,7 @@ function statesChangedFrom(before: States, now: States): number {
 }
 
 /** The series of an answer that can be kept: numbers, and nothing to be said about them. */
-function plainSeries({ value, warnings, infos }: PromAnswer): readonly StepSeries[] | undefined {
+function plainSeries({ value, warnings, infos }: PromResult): readonly StepSeries[] | undefined {
   if (value.kind !== 'vector' || warnings.length > 0 || infos.length > 0) return undefined;
   return value.series.some(({ histograms }) => histograms !== undefined) ? undefined : value.series;
 }
@@ -156,7 +156,7 @@ function plainSeries({ value, warnings, infos }: PromAnswer): readonly StepSerie
 async function extended(
   { startMs, stepMs, steps }: CachedRange,
   kept: Steps,
-  evaluate: (startMs: number, steps: number) => Promise<PromAnswer>,
+  evaluate: (startMs: number, steps: number) => Promise<PromResult>,
 ): Promise<Steps | undefined> {
   const before = Math.max(0, Math.round((kept.startMs - startMs) / stepMs));
   const keptEndMs = kept.startMs + kept.steps * stepMs;
@@ -215,7 +215,7 @@ function sliced(from: Steps, { startMs, stepMs, steps }: CachedRange): StepSerie
   });
 }
 
-function copyTexts(from: KeptTexts | undefined, to: KeptTexts | undefined, steps: number, offset: number): void {
+function copyTexts(from: CachedTexts | undefined, to: CachedTexts | undefined, steps: number, offset: number): void {
   if (from === undefined || to === undefined) return;
   for (let step = 0; step < steps; step++) to.all[offset + step] = from.all[from.from + step];
 }

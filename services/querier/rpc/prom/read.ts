@@ -9,10 +9,10 @@ import { FrameWriter } from '../../remote-read/frames.js';
 import { PIECE_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
 import { WireWriter } from '../../remote-read/wire-writer.js';
 import type { StoredSeries } from '../../samples/sample-source.js';
-import type { Databases } from './databases.js';
+import type { SessionDatabases } from './databases.js';
 
 export interface ReadContext {
-  readonly databases: Databases;
+  readonly databases: SessionDatabases;
   /** Samples of an answer that is whole; one in frames may have any number. */
   readonly samplesMax: number;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export async function* readAnswer(request: PromReadRequest, context: ReadContext
     await clock.yield();
     checkCall(call);
     matcherSets.push(matchers.map(matcherOf));
-    databases.addressed(matcherSets[matcherSets.length - 1]);
+    databases.resolveDatabase(matcherSets[matcherSets.length - 1]);
   }
   for (const [query, { startMs, endMs }] of request.queries.entries()) {
     const matchers = matcherSets[query];

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { LabelMatcher } from '../../series/matcher.js';
 import { matchesEmpty } from '../../series/matcher.js';
-import { parseSelector, type Dialect } from '../../promql/parse.js';
+import { parseSelector, type Dialect } from '../../promql/syntax/parse.js';
 
 /**
  * The matchers of texts of `match[]`.

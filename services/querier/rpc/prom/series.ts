@@ -5,18 +5,18 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compareBytes, compareLabels, type Labels } from '../../series/labels.js';
-import { parseQuery, type Dialect } from '../../promql/parse.js';
+import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
 import type { DatabaseSamples, SeriesFacts, SeriesQuery } from '../../samples/sample-source.js';
-import { DATABASE_LABELS, type Databases } from './databases.js';
-import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
+import { DATABASE_LABELS, type SessionDatabases } from './databases.js';
+import { cut, envelope, jsonArray, TRUNCATED_WARNING } from './envelope.js';
 import type { PromExtras } from './extras.js';
-import { floatText, labelsJson, timeText } from './json.js';
-import { selectorsOf } from '../../promql/selectors.js';
+import { floatText, labelSetJson, timeText } from './json.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
 import { parseMatches } from './selectors.js';
 
 /** What the answers are made of. */
 export interface SeriesContext {
-  readonly databases: Databases;
+  readonly databases: SessionDatabases;
   readonly catalog: Pick<Catalog, 'databases'>;
   readonly extras: PromExtras;
   readonly dialect: Dialect;
@@ -63,7 +63,7 @@ async function textsAnswer(
 async function labelSetsAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const sets = parseMatches(request.matches, context.dialect);
   const found = await eachDatabase(request, sets, context, (samples, query) => samples.series(query));
-  return limited(found.length === 1 ? found[0] : merged(found), labelsJson, request, context);
+  return limited(found.length === 1 ? found[0] : merged(found), labelSetJson, request, context);
 }
 
 function merged(found: readonly (readonly Labels[])[]): readonly Labels[] {
@@ -74,7 +74,7 @@ function merged(found: readonly (readonly Labels[])[]): readonly Labels[] {
 /** Names of databases; with selectors, of those that have a series that fits. */
 async function databasesAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { catalog, databases, dialect, call } = context;
-  const sets = parseMatches(request.matches, dialect).map((matchers) => databases.addressed(matchers).matchers);
+  const sets = parseMatches(request.matches, dialect).map((matchers) => databases.resolveDatabase(matchers).matchers);
   const names = (await catalog.databases(call)).map(({ name }) => name).sort(compareBytes);
   if (sets.length === 0) return limited(names, (name) => JSON.stringify(name), request, context);
   const query = { matcherSets: sets, fromMs: request.fromMs, toMs: request.toMs };
@@ -101,10 +101,10 @@ async function eachDatabase<T>(
   return found;
 }
 
-function setsByDatabase(session: string, sets: MatcherSets, databases: Databases): Map<string, MatcherSets> {
+function setsByDatabase(session: string, sets: MatcherSets, databases: SessionDatabases): Map<string, MatcherSets> {
   if (sets.length === 0) return new Map([[session, []]]);
   const byDatabase = new Map<string, (readonly LabelMatcher[])[]>();
-  for (const { database, matchers } of sets.map((matchers) => databases.addressed(matchers))) {
+  for (const { database, matchers } of sets.map((matchers) => databases.resolveDatabase(matchers))) {
     byDatabase.set(database, [...(byDatabase.get(database) ?? []), matchers]);
   }
   return byDatabase;
@@ -117,7 +117,7 @@ function limited<T>(
   { databases }: SeriesContext,
 ): Iterable<string> {
   const { items, isCut } = cut(all, limit ?? 0);
-  const warnings = [...(isCut ? [TRUNCATED] : []), ...databases.warnings];
+  const warnings = [...(isCut ? [TRUNCATED_WARNING] : []), ...databases.warnings];
   return envelope(jsonArray(textsOf(items, text)), () => ({ warnings, infos: [] }));
 }
 
@@ -163,9 +163,9 @@ async function exemplarsAnswer(request: PromSeriesRequest, context: SeriesContex
   }
   const elements = found.map(({ series, exemplars }) => {
     const texts = exemplars.map(({ labels, value, timeMs }) => {
-      return `{"labels":${labelsJson(labels)},"value":"${floatText(value)}","timestamp":${timeText(timeMs)}}`;
+      return `{"labels":${labelSetJson(labels)},"value":"${floatText(value)}","timestamp":${timeText(timeMs)}}`;
     });
-    return `{"seriesLabels":${labelsJson(series)},"exemplars":[${texts.join(',')}]}`;
+    return `{"seriesLabels":${labelSetJson(series)},"exemplars":[${texts.join(',')}]}`;
   });
   return envelope(jsonArray(elements), () => ({ warnings: [], infos: [] }));
 }

@@ -2,12 +2,12 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
 import type { LabelMatcher } from '../../series/matcher.js';
-import type { SeriesSource } from '../../promql/env.js';
-import type { SampleSeries } from '../../promql/samples.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 import { timeText } from './json.js';
 
 /** The steps of a query. */
-export interface Steps {
+export interface QuerySteps {
   readonly startMs: number;
   readonly endMs: number;
   readonly stepMs: number;
@@ -32,12 +32,12 @@ export function matchersKey(matchers: readonly LabelMatcher[]): string {
 export class ReadStats implements SeriesSource {
   readonly #source: SeriesSource;
   readonly #slices: Slices;
-  readonly #steps: Steps;
+  readonly #steps: QuerySteps;
   readonly #ranges: RangeSelectors;
   readonly #queryable: Float64Array;
   readonly #read: Float64Array;
 
-  constructor({ source, clock }: StatsDeps, steps: Steps, ranges: RangeSelectors) {
+  constructor({ source, clock }: StatsDeps, steps: QuerySteps, ranges: RangeSelectors) {
     const { startMs, endMs, stepMs } = steps;
     const count = stepMs === 0 ? 1 : Math.max(0, Math.floor((endMs - startMs) / stepMs) + 1);
     this.#source = source;

@@ -9,7 +9,7 @@ import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, METRIC_NAME, type MetricNames } fro
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compareLabels, Labels } from '../../series/labels.js';
 import { compileMatcher, PLAIN_WORK } from '../../series/matcher.js';
-import type { Exemplar, ExemplarQuery, MetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
+import type { Exemplar, ExemplarQuery, StoredMetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
 
 /** Rows that one answer is made of at most. */
 const ROWS_MAX = 100_000;
@@ -37,7 +37,7 @@ export class TableExtras implements PromExtras {
     this.#clock = clock;
   }
 
-  async metadata(database: string, metric: string, call: Call): Promise<Map<string, MetricMetadata[]>> {
+  async metadata(database: string, metric: string, call: Call): Promise<Map<string, StoredMetricMetadata[]>> {
     const { metric: metricColumn, type, help, unit, seen } = METADATA_COLUMNS;
     const filter = metric === '' ? '' : ` WHERE ${quoteName(metricColumn)} = ${quoteText(metric)}`;
     const order = `${quoteName(metricColumn)}, ${quoteName(seen)} DESC`;
@@ -45,7 +45,7 @@ export class TableExtras implements PromExtras {
     const sql = `SELECT * FROM ${quoteName(this.#names.metadataTable)}${filter} ORDER BY ${order}`;
     const { columns, rows } = await this.#answer(sql, database, call);
     const places = [metricColumn, type, help, unit].map((name) => columns.indexOf(name));
-    const byMetric = new Map<string, MetricMetadata[]>();
+    const byMetric = new Map<string, StoredMetricMetadata[]>();
     for (const row of rows) {
       const [name, ...entry] = places.map((at) => (row[at] as string | null | undefined) ?? '');
       const entries = byMetric.get(name) ?? [];

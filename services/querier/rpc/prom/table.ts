@@ -3,13 +3,13 @@ import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import { formatNamed } from '../../formats/registry.js';
-import { unwrapped, type Expr } from '../../promql/ast.js';
+import { unwrapped, type Expr } from '../../promql/syntax/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
-import type { PromAnswer } from '../../promql/index.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
+import type { PromResult } from '../../promql/index.js';
 import { compareBytes, METRIC_NAME, type Labels } from '../../series/labels.js';
-import { printExpr } from '../../promql/print.js';
-import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
+import { printExpr } from '../../promql/syntax/print.js';
+import { FLOAT_SAMPLE, NO_SAMPLE, type SampleSeries, type StepSeries } from '../../promql/runtime/samples.js';
 import { cut } from './envelope.js';
 
 const TEXT: ValueType = { name: 'String', kind: 'text' };
@@ -41,7 +41,7 @@ interface TableColumn {
  */
 export function* tableOf(
   request: PromQueryRequest,
-  answer: PromAnswer,
+  answer: PromResult,
   expr: Expr,
   stored: MetricNames,
 ): Iterable<SqlEvent> {
@@ -60,7 +60,7 @@ export function* tableOf(
 
 const EVENT: SqlEvent = { statement: 0, kind: '', schema: [], text: new Uint8Array(0), rows: 0, affectedRows: 0 };
 
-function columnsOf({ value }: PromAnswer, expr: Expr, stored: MetricNames): TableColumn[] {
+function columnsOf({ value }: PromResult, expr: Expr, stored: MetricNames): TableColumn[] {
   const number = (sample: Sample): Cell => sample.value ?? null;
   const time = (sample: Sample): Cell => sample.timeMs;
   if (value.kind === 'scalar' || value.kind === 'string') {
@@ -89,7 +89,7 @@ function columnsOf({ value }: PromAnswer, expr: Expr, stored: MetricNames): Tabl
   return [...columns, { name: stored.histogramColumn, type: JSON_TEXT, cellOf }];
 }
 
-function samplesOf(request: PromQueryRequest, { value, steps }: PromAnswer): Iterable<Sample> {
+function samplesOf(request: PromQueryRequest, { value, steps }: PromResult): Iterable<Sample> {
   const { startMs, endMs, stepMs, limit } = request;
   const timeAt = (step: number): number => (stepMs === 0 ? endMs : startMs + step * stepMs);
   switch (value.kind) {
@@ -118,9 +118,9 @@ function* rangeSamples(all: readonly SampleSeries[]): Iterable<Sample> {
 function* stepSamples(all: readonly StepSeries[], timeAt: (step: number) => number): Iterable<Sample> {
   for (const { labels, kinds, values, histograms } of all) {
     for (let step = 0; step < kinds.length; step++) {
-      if (kinds[step] === NONE) continue;
+      if (kinds[step] === NO_SAMPLE) continue;
       const sample = { labels, timeMs: timeAt(step) };
-      if (kinds[step] === FLOAT) yield { ...sample, value: values[step], histogram: undefined };
+      if (kinds[step] === FLOAT_SAMPLE) yield { ...sample, value: values[step], histogram: undefined };
       else yield { ...sample, value: undefined, histogram: histograms?.[step] };
     }
   }

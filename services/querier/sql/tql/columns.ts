@@ -2,10 +2,10 @@ import type { Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
-import { typeOf, unwrapped, type BinaryExpr, type Expr, type VectorSelector } from '../../promql/ast.js';
+import { typeOf, unwrapped, type BinaryExpr, type Expr, type VectorSelector } from '../../promql/syntax/ast.js';
 import { compareBytes, METRIC_NAME } from '../../series/labels.js';
-import { printExpr } from '../../promql/print.js';
-import type { StepSeries } from '../../promql/samples.js';
+import { printExpr } from '../../promql/syntax/print.js';
+import type { StepSeries } from '../../promql/runtime/samples.js';
 import { resultLabels } from './result-labels.js';
 import { labelsOf, type Subject, type Subjects } from './subjects.js';
 

@@ -98,4 +98,91 @@ describe('histograms', () => {
       'PromQL warning: this native histogram metric is not a gauge: "h" (1:7)',
     ]);
   });
+
+  describe('irate and idelta', () => {
+    const custom = (bounds: readonly number[], counts: readonly number[]): Histogram => {
+      const positive = { indexes: counts.map((_, i) => i), counts };
+      const count = counts.reduce((all, one) => all + one, 0);
+      return { ...EMPTY, schema: -53, zeroThreshold: 0, custom: bounds, count, sum: 2 * count, positive };
+    };
+    const mixed = 'vector contains a mix of histograms with exponential and custom buckets schemas';
+    const notGauge = 'PromQL warning: this native histogram metric is not a gauge: "h" (1:8)';
+
+    /** Returns the histogram at 1 minute, with the annotations. */
+    async function at1(query: string, before: Histogram, after: Histogram | number) {
+      const { value, warnings, infos } = await ask([series('h', {}, [before, after])], query, { atS: 60 });
+      const histogram = value.kind === 'vector' ? value.series.at(0)?.histograms?.[0] : undefined;
+      return { histogram, annotations: [...warnings, ...infos] };
+    }
+
+    it('subtract the previous histogram', async () => {
+      const { histogram, annotations } = await at1('irate(h[5m])', native([60, 60]), native([120, 180]));
+      expect(annotations).to.deep.equal([]);
+      expect(histogram).to.deep.include({
+        count: 3,
+        sum: 6,
+        hint: 'gauge',
+        positive: { indexes: [1, 2], counts: [1, 2] },
+      });
+    });
+
+    it('take the newest histogram after a counter reset', async () => {
+      const { histogram, annotations } = await at1('irate(h[5m])', native([600]), native([60, 0, 60]));
+      expect(annotations).to.deep.equal([]);
+      expect(histogram).to.deep.include({ count: 2, hint: 'gauge', positive: { indexes: [1, 3], counts: [1, 1] } });
+      const hintedReset = await at1('irate(h[5m])', native([60]), native([120], { hint: 'reset' }));
+      expect(hintedReset.histogram).to.deep.include({ count: 2, hint: 'gauge' });
+      const delta = await at1('idelta(h[5m])', native([600]), native([60]));
+      expect(delta.histogram).to.deep.include({ count: -540, hint: 'gauge' });
+      expect(delta.annotations).to.deep.equal([notGauge]);
+    });
+
+    it('take the newest histogram after a change between exponential and custom buckets', async () => {
+      for (const [before, after] of [
+        [native([60]), custom([1, 2], [60, 60])],
+        [custom([1, 2], [60]), native([60, 60])],
+      ]) {
+        const { histogram, annotations } = await at1('irate(h[5m])', before, after);
+        expect(annotations).to.deep.equal([]);
+        expect(histogram).to.deep.include({ count: 2, schema: after.schema, hint: 'gauge' });
+        const delta = await at1('idelta(h[5m])', before, after);
+        expect(delta.histogram).to.equal(undefined);
+        expect(delta.annotations).to.deep.equal([notGauge, `PromQL warning: ${mixed} for metric name "h" (1:8)`]);
+      }
+    });
+
+    it('warn of layouts that cannot be subtracted although the hint excludes a reset', async () => {
+      const after = { ...custom([1, 2], [60, 60]), hint: 'not_reset' as const };
+      const { histogram, annotations } = await at1('irate(h[5m])', native([60]), after);
+      expect(histogram).to.equal(undefined);
+      expect(annotations).to.deep.equal([`PromQL warning: ${mixed} for metric name "h" (1:7)`]);
+    });
+
+    it('use the coarser schema', async () => {
+      const fine = native([60, 60], { schema: 1 });
+      // A finer schema is a reset, a coarser one is not.
+      expect((await at1('irate(h[5m])', native([60]), fine)).histogram).to.deep.include({ schema: 1, count: 2 });
+      expect((await at1('irate(h[5m])', fine, native([240]))).histogram).to.deep.include({ schema: 0, count: 2 });
+    });
+
+    it('reconcile custom bounds', async () => {
+      const { histogram, annotations } = await at1(
+        'irate(h[5m])',
+        custom([1, 2, 4], [60, 0, 60]),
+        custom([1, 4], [60, 180]),
+      );
+      expect(histogram).to.deep.include({ custom: [1, 4], count: 2, positive: { indexes: [1], counts: [2] } });
+      expect(annotations).to.deep.equal([
+        'PromQL info: mismatched custom buckets were reconciled during subtraction (1:7)',
+      ]);
+    });
+
+    it('return nothing for a float next to a histogram', async () => {
+      const { histogram, annotations } = await at1('irate(h[5m])', native([60]), 5);
+      expect(histogram).to.equal(undefined);
+      expect(annotations).to.deep.equal([
+        'PromQL warning: encountered a mix of histograms and floats for metric name "h" (1:7)',
+      ]);
+    });
+  });
 });

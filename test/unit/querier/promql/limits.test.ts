@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { LimitOptions } from '#services/querier/promql/limits';
+import type { QueryLimitOptions } from '#services/querier/promql/runtime/limits';
 import { ask, series, type AskedAt } from '#test/support/promql-source';
 
 const HOUR_OF_SECONDS = Array.from({ length: 3600 }, (_, i) => i);
@@ -12,7 +12,7 @@ async function fails(
   query: string,
   text: string,
   at: AskedAt = { atS: 3600 },
-  limits: Partial<LimitOptions> = {},
+  limits: Partial<QueryLimitOptions> = {},
 ): Promise<AlmanacError> {
   const began = systemClock.monotonicMs();
   const failure: unknown = await ask([series('m_total', {}, HOUR_OF_SECONDS, 1)], query, at, limits).then(

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 
 import { DIALECT } from '#services/querier/promql/index';
-import { parseQuery, parseSelector } from '#services/querier/promql/parse';
-import { prettyExpr, printExpr } from '#services/querier/promql/print';
-import { exprTree } from '#services/querier/promql/tree';
+import { parseQuery, parseSelector } from '#services/querier/promql/syntax/parse';
+import { prettyExpr, printExpr } from '#services/querier/promql/syntax/print';
+import { exprTree } from '#services/querier/promql/syntax/tree';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const print = (query: string): string => printExpr(parseQuery(query, DIALECT));

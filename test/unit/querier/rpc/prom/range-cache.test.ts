@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 
-import type { PromAnswer } from '#services/querier/promql/index';
+import type { PromResult } from '#services/querier/promql/index';
 import { Labels } from '#services/querier/series/labels';
-import type { StepSeries } from '#services/querier/promql/samples';
+import type { StepSeries } from '#services/querier/promql/runtime/samples';
 import { ArrivalLog } from '#services/querier/series/arrival-log';
 import { RangeCache, type States } from '#services/querier/rpc/prom/range-cache';
 
 const STEP_MS = 1000;
 
 /** Series whose value at a time is the time. */
-function answerAt(startMs: number, steps: number, count: number): PromAnswer {
+function answerAt(startMs: number, steps: number, count: number): PromResult {
   const series = Array.from({ length: count }, (_, i): StepSeries => {
     const values = Float64Array.from({ length: steps }, (_, step) => startMs + step * STEP_MS);
     return {
