@@ -1,10 +1,8 @@
-/** Dates of PromQL: those of Go, also of times that JavaScript's dates do not know. */
-
 const DAY_SECONDS = 86_400;
-/** What Go's calendar makes of times that are no number. */
+/** The time that Go uses for NaN and infinities. */
 const NO_TIME_SECONDS = -(2n ** 63n);
 
-/** A part of the calendar, in UTC. */
+/** A date in UTC. */
 export interface Calendar {
   readonly year: number;
   /** 1 to 12. */
@@ -18,17 +16,17 @@ export interface Calendar {
   readonly minute: number;
 }
 
-/** Up to so many seconds the arithmetic of numbers is exact. */
+/** Largest absolute time, in seconds, for which arithmetic of doubles is exact. */
 const PLAIN_SECONDS_MAX = 2 ** 50;
 
-/** The dates of many times; most are on the same day as the one before. */
+/** Converts times to dates; fast for consecutive times on one day. */
 export class Dates {
   #days = NaN;
   #date: Omit<Calendar, 'hour' | 'minute'> | undefined;
 
-  /** The date of a time in seconds, also beyond what JavaScript's dates know. */
+  /** Returns the date of a time in seconds, as Go computes it, also beyond the range of `Date`. */
   of(value: number): Calendar {
-    // NaN is not plain either.
+    // Also false for NaN.
     if (!(Math.abs(value) < PLAIN_SECONDS_MAX)) return calendarOf(value);
     const seconds = Math.trunc(value);
     const days = Math.floor(seconds / DAY_SECONDS);
@@ -41,7 +39,7 @@ export class Dates {
   }
 }
 
-/** The same for times of any size. */
+/** Returns the date of a time of any size. */
 function calendarOf(value: number): Calendar {
   const isTime = Number.isFinite(value) && Math.abs(value) < 2 ** 63;
   const seconds = isTime ? BigInt(Math.trunc(value)) : NO_TIME_SECONDS;
@@ -56,7 +54,7 @@ function calendarOf(value: number): Calendar {
   return { ...dateOf(days), hour: Math.floor(inDay / 3600), minute: Math.floor((inDay % 3600) / 60) };
 }
 
-/** A time in whole seconds as Go writes it by RFC 3339; years may have any number of digits. */
+/** Formats a time in whole seconds as Go does by RFC 3339; years may have any number of digits. */
 export function rfc3339(seconds: number): string {
   const { year, month, day, hour, minute } = calendarOf(seconds);
   const second = ((seconds % 60) + 60) % 60;
@@ -69,9 +67,9 @@ function twoDigits(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Days since 1970-01-01 to a date. @see Hinnant, "chrono-compatible low-level date algorithms", civil_from_days */
+/** Returns the date of a number of days since 1970-01-01. @see Hinnant, "chrono-compatible low-level date algorithms", civil_from_days */
 function dateOf(daysSinceEpoch: bigint): Omit<Calendar, 'hour' | 'minute'> {
-  // Years begin in March here, so that leap days are last.
+  // Years start in March here, so that a leap day is the last day.
   const days = daysSinceEpoch + 719_468n;
   const era = (days >= 0n ? days : days - 146_096n) / 146_097n;
   const dayOfEra = Number(days - era * 146_097n);

@@ -3,21 +3,21 @@ import { after, type QueryLimits } from './limits.js';
 import type { SampleSeries } from './samples.js';
 import { WindowSums } from './window-sums.js';
 
-/** Where a series of numbers began anew, and what it had reached by then. */
+/** The counter resets of a series of floats and the values that they lost. */
 export class CounterResets {
-  /** How many resets there are among samples 1 to i; absent if there is none, as for most counters. */
+  /** Number of resets among the samples 1 to i; undefined if there are none. */
   #upTo: Int32Array | undefined;
-  /** The value before each reset, and their sums. */
+  /** Value before each reset, and sums of them. */
   #values: Float64Array | undefined;
   #lost: WindowSums | undefined;
 
-  /** Looks at all samples; a promise where there are so many that others are served meanwhile. */
+  /** Finds the resets of a series. Returns a promise only if it yields. */
   static of(series: SampleSeries, limits: QueryLimits): CounterResets | Promise<CounterResets> {
     const found = new CounterResets();
     const { values } = series;
     let resets = 0;
     const looked = limits.inSlices(values.length, (from, to) => {
-      resets = found.#look(series, Math.max(from, 1), to, resets);
+      resets = found.#find(series, Math.max(from, 1), to, resets);
     });
     return after(looked, () => {
       if (found.#values === undefined) return found;
@@ -27,8 +27,8 @@ export class CounterResets {
     });
   }
 
-  /** @returns how many resets there are up to sample `to`. */
-  #look(series: SampleSeries, from: number, to: number, before: number): number {
+  /** @returns the number of resets before sample `to`. */
+  #find(series: SampleSeries, from: number, to: number, before: number): number {
     const { values, startTimes } = series;
     let i = from;
     if (this.#upTo === undefined) {
@@ -45,7 +45,7 @@ export class CounterResets {
     return resets;
   }
 
-  /** What is missing from the difference between the ends of `[from, to)`. */
+  /** Returns what resets lost from the difference between the ends of `[from, to)`. */
   lost(from: number, to: number): number {
     if (this.#upTo === undefined || this.#lost === undefined) return 0;
     const first = this.#upTo[from];
@@ -54,10 +54,10 @@ export class CounterResets {
   }
 }
 
-/** Work of comparing two histograms, in numbers that are looked at. */
-const COMPARISON = 64;
+/** Cost of comparing two histograms, in units of reading one float. */
+const COMPARISON_WORK = 64;
 
-/** 1 for each sample that is a histogram after a reset of the histogram in front of it. */
+/** Returns 1 for each histogram that follows a reset since the previous histogram. */
 export async function histogramResets(series: SampleSeries, limits: QueryLimits): Promise<Uint8Array> {
   const { histograms = [] } = series;
   const resets = new Uint8Array(histograms.length);
@@ -71,31 +71,31 @@ export async function histogramResets(series: SampleSeries, limits: QueryLimits)
         if (isStartReset(series, i) || isCounterReset(before, now)) resets[i] = 1;
       }
     },
-    COMPARISON,
+    COMPARISON_WORK,
   );
   return resets;
 }
 
-/** Whether it follows from its start that the counter began anew between sample `i - 1` and sample `i`. */
+/** Reports whether start times show a counter reset between the samples `i - 1` and `i`. */
 export function isStartReset({ times, startTimes }: SampleSeries, i: number): boolean {
   if (startTimes === undefined) return false;
   const start = startTimes[i];
   const before = times[i - 1];
   if (start === 0 || start >= times[i] || start < before) return false;
   if (start > before) return true;
-  // It starts where the last one was read. So do readings of deltas, and cumulative ones whose start nobody knew.
+  // It starts at the previous sample, as delta samples do, and cumulative ones whose true start is unknown.
   const previous = startTimes[i - 1];
   return previous !== 0 && previous < before;
 }
 
-/** Whether sample `i` began before the one in front of it was read, and is not of the same counter. */
+/** Reports whether the counter of sample `i` started before the previous sample, which belongs to another counter. */
 export function overlapsPrevious({ times, startTimes }: SampleSeries, i: number): boolean {
   if (startTimes === undefined) return false;
   const start = startTimes[i];
   return start !== 0 && start < times[i - 1] && start !== startTimes[i - 1];
 }
 
-/** When the counter of sample `i` began, if that is within the window before it; else 0. */
+/** Returns the start time of the counter of sample `i` if it is within the window, else 0. */
 export function startWithin({ times, startTimes }: SampleSeries, i: number, startMs: number): number {
   const start = startTimes?.[i] ?? 0;
   return start !== 0 && start > startMs && start < times[i] ? start : 0;

@@ -3,21 +3,12 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { SERIES_WORK } from './env.js';
 import type { Histogram } from '../histogram/histogram.js';
 import type { QueryLimits } from './limits.js';
-import {
-  HISTOGRAM_SAMPLE,
-  histogramAt,
-  NO_SAMPLE,
-  setFloat,
-  setHistogram,
-  type MutableSeries,
-  type SampleSeries,
-  type StepSeries,
-} from './samples.js';
+import { NO_SAMPLE, putSample, sampleAt, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
 
 /**
- * Makes one series of those with equal labels, which may not have values at the same step.
+ * Merges series with equal labels.
  *
- * @throws `execute_query`.
+ * @throws `execute_query` if two of them have a sample at the same step.
  */
 export async function mergedSeries(vector: readonly StepSeries[], limits: QueryLimits): Promise<StepSeries[]> {
   const byLabels = new Map<string, StepSeries>();
@@ -30,7 +21,7 @@ export async function mergedSeries(vector: readonly StepSeries[], limits: QueryL
   return [...byLabels.values()];
 }
 
-/** The vector without the names that were to be dropped. @throws as `mergedSeries`. */
+/** Removes the metric names that are marked as dropped. @throws as `mergedSeries`. */
 export async function withoutDroppedNames(vector: readonly StepSeries[], limits: QueryLimits): Promise<StepSeries[]> {
   const bare: StepSeries[] = [];
   for (const series of vector) {
@@ -41,7 +32,7 @@ export async function withoutDroppedNames(vector: readonly StepSeries[], limits:
   return mergedSeries(bare, limits);
 }
 
-/** Samples without the names that were to be dropped. @throws as `mergedSeries`. */
+/** Removes the metric names that are marked as dropped, from samples. @throws as `mergedSeries`. */
 export async function withoutDroppedSampleNames(
   all: readonly SampleSeries[],
   limits: QueryLimits,
@@ -58,7 +49,7 @@ export async function withoutDroppedSampleNames(
   return [...byLabels.values()];
 }
 
-/** The samples of both, by time. */
+/** Merges the samples of two series by time. */
 async function mergedSamples(one: SampleSeries, other: SampleSeries, limits: QueryLimits): Promise<SampleSeries> {
   const count = one.times.length + other.times.length;
   const merged = { times: new Float64Array(count), values: new Float64Array(count) };
@@ -90,8 +81,7 @@ async function merged(one: StepSeries, other: StepSeries, limits: QueryLimits): 
     for (let step = from; step < to; step++) {
       if (other.kinds[step] === NO_SAMPLE) continue;
       if (result.kinds[step] !== NO_SAMPLE) throw sameLabels();
-      if (other.kinds[step] === HISTOGRAM_SAMPLE) setHistogram(result, step, histogramAt(other, step));
-      else setFloat(result, step, other.values[step]);
+      putSample(result, step, sampleAt(other, step));
     }
   });
   return result;

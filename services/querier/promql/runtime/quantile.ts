@@ -1,10 +1,10 @@
 import type { QueryLimits } from './limits.js';
 
 /**
- * The value at rank `q * (n - 1)` of the sorted values, interpolated between neighbours; NaN counts as smallest.
+ * Returns the value at rank `q * (n - 1)` of the sorted values, interpolated between neighbours; NaN is the least value.
  *
- * @returns NaN for no values or a `q` that is NaN; infinities for a `q` outside of 0 to 1. A promise of it only for many
- *   values, while which others are served.
+ * @returns NaN for no values or if `q` is NaN; an infinity if `q` is not between 0 and 1. A promise for many values only,
+ *   because then it yields.
  */
 export function quantileOf(q: number, values: Float64Array, limits: QueryLimits): number | Promise<number> {
   if (values.length === 0 || Number.isNaN(q)) return NaN;
@@ -19,21 +19,21 @@ export function quantileOf(q: number, values: Float64Array, limits: QueryLimits)
       return value * (1 - weight) + (upper === lower ? value : next) * weight;
     });
   }
-  // NaN is put last.
-  const sorted = values.length > INSERTION_MAX ? values.slice().sort() : inserted(values);
+  // Both sorts put NaN last.
+  const sorted = values.length > INSERTION_MAX ? values.slice().sort() : insertionSorted(values);
   let numbers = sorted.length;
   while (numbers > 0 && Number.isNaN(sorted[numbers - 1])) numbers--;
-  const at = (place: number): number => sorted[(place + numbers) % sorted.length];
+  const at = (index: number): number => sorted[(index + numbers) % sorted.length];
   return at(lower) * (1 - weight) + at(upper) * weight;
 }
 
-/** Sorting more takes longer than others should wait. */
+/** Largest number of values that are sorted without yielding. */
 const SORTED_MAX = 1 << 15;
 
-/** Up to so many values, insertion is several times as fast as the engine's own sorting of typed arrays. */
+/** Largest number of values for which insertion sort is faster, several times, than `TypedArray.prototype.sort`. */
 const INSERTION_MAX = 48;
 
-function inserted(values: Float64Array): Float64Array {
+function insertionSorted(values: Float64Array): Float64Array {
   const sorted = new Float64Array(values.length);
   for (let i = 0; i < values.length; i++) {
     const x = values[i];
@@ -44,48 +44,45 @@ function inserted(values: Float64Array): Float64Array {
   return sorted;
 }
 
-/**
- * Finds a value by its rank without sorting: numbers of 64 bits are ordered as their bits are, once those of negative ones
- * are turned round, so they are counted by 16 bits at a time, the highest first, and only those that share the bits of the
- * one that is looked for are looked at again.
- */
-
-/** Bits that are counted at once, and how many counts there are. */
+/** Bits per digit of the radix selection. */
 const DIGIT_BITS = 16;
 const DIGITS = 1 << DIGIT_BITS;
 const DIGITS_PER_NUMBER = 64 / DIGIT_BITS;
 
-/** The value of a rank, and the value of the next rank; that is NaN if there is none. */
+/** The values of a rank and of the next rank, NaN if there is none. */
 export interface RankedValue {
   readonly value: number;
   readonly next: number;
 }
 
-/** The value that would be at a place if the values were sorted, NaN first. Others are served meanwhile. */
+/**
+ * Selects a value by its rank, NaN first, without sorting: the values are counted by 16 bits at a time, the highest first,
+ * and only those with the digit of the result are counted by the next 16 bits. Yields to the event loop.
+ */
 export async function valueAtRank(values: Float64Array, rank: number, limits: QueryLimits): Promise<RankedValue> {
-  let place = rank;
+  let index = rank;
   let candidates = values;
   for (let digit = 0; digit < DIGITS_PER_NUMBER; digit++) {
-    const found = await digitAt(candidates, place, digit, limits);
+    const found = await digitAt(candidates, index, digit, limits);
     candidates = await withDigit(candidates, digit, found, limits);
-    place = found.place;
+    index = found.index;
   }
-  // All that are left are equal.
+  // The remaining candidates are equal.
   const [value] = candidates;
-  if (place + 1 < candidates.length) return { value, next: value };
+  if (index + 1 < candidates.length) return { value, next: value };
   return { value, next: await leastAbove(values, value, limits) };
 }
 
 interface FoundDigit {
   readonly digit: number;
-  /** How many numbers have it. */
+  /** Number of values with the digit. */
   readonly count: number;
-  /** The place among these. */
-  readonly place: number;
+  /** Rank among these values. */
+  readonly index: number;
 }
 
-/** The digit of the number at a place. */
-async function digitAt(values: Float64Array, place: number, digit: number, limits: QueryLimits): Promise<FoundDigit> {
+/** Returns the digit of the value with a rank. */
+async function digitAt(values: Float64Array, index: number, digit: number, limits: QueryLimits): Promise<FoundDigit> {
   const counts = new Uint32Array(DIGITS);
   const digits = new Digits(values, digit);
   await limits.inSlices(values.length, (from, to) => {
@@ -93,17 +90,17 @@ async function digitAt(values: Float64Array, place: number, digit: number, limit
   });
   let before = 0;
   for (let found = 0; found < DIGITS; found++) {
-    if (before + counts[found] > place) return { digit: found, count: counts[found], place: place - before };
+    if (before + counts[found] > index) return { digit: found, count: counts[found], index: index - before };
     before += counts[found];
   }
-  throw new RangeError(`no value has rank ${place}`);
+  throw new RangeError(`no value has rank ${index}`);
 }
 
-/** The numbers with a digit. */
+/** Returns the values with a digit. */
 async function withDigit(
   values: Float64Array,
   digit: number,
-  { digit: wanted, count }: FoundDigit,
+  { digit: selected, count }: FoundDigit,
   limits: QueryLimits,
 ): Promise<Float64Array> {
   if (count === values.length) return values;
@@ -111,12 +108,12 @@ async function withDigit(
   const found = new Float64Array(count);
   let next = 0;
   await limits.inSlices(values.length, (from, to) => {
-    for (let i = from; i < to; i++) if (digits.at(i) === wanted) found[next++] = values[i];
+    for (let i = from; i < to; i++) if (digits.at(i) === selected) found[next++] = values[i];
   });
   return found;
 }
 
-/** The least number that is greater, -0 being less than 0 and NaN less than all. */
+/** Returns the least greater value; -0 is less than 0, and NaN is less than all numbers. */
 async function leastAbove(values: Float64Array, value: number, limits: QueryLimits): Promise<number> {
   let least = NaN;
   await limits.inSlices(values.length, (from, to) => {
@@ -133,10 +130,10 @@ function isLess(one: number, other: number): boolean {
   return one < other || (one === 0 && Object.is(one, -0) && Object.is(other, 0));
 }
 
-/** 16 bits of each number, in the order of the numbers. */
+/** One digit of each value; digits are ordered as the values. */
 class Digits {
   readonly #halves: Uint32Array;
-  /** Of the number, whose lower half comes first. */
+  /** Index of the half with the digit; the lower half is first in memory. */
   readonly #half: number;
   readonly #shift: number;
   readonly #isFirst: boolean;
@@ -152,7 +149,7 @@ class Digits {
   at(i: number): number {
     const high = this.#halves[2 * i + 1];
     const magnitude = high & 0x7fffffff;
-    // NaN, whatever its bits are, is the least of all.
+    // NaN is the least value, whatever its bits are.
     if (magnitude > 0x7ff00000 || (magnitude === 0x7ff00000 && this.#halves[2 * i] !== 0)) return 0;
     const bits = (this.#halves[2 * i + this.#half] >>> this.#shift) & (DIGITS - 1);
     if (high >>> 31 === 1) return DIGITS - 1 - bits;

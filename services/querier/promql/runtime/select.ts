@@ -12,21 +12,22 @@ import {
 } from './samples.js';
 import { withStats } from './stats-only.js';
 
-/** For each step the samples `[from, to)` of a series that are in its window, and the ends of the window. */
+/** The window of each step and the samples `[from, to)` of a series in it. */
 export interface Windows {
   readonly from: Int32Array;
   readonly to: Int32Array;
-  /** Milliseconds; a window is open on the left. */
+  /** Milliseconds; exclusive. */
   readonly startMs: Float64Array;
+  /** Milliseconds; inclusive. */
   readonly endMs: Float64Array;
 }
 
-/** The time that a selector or subquery refers to at a step. */
+/** Returns the time that a selector or subquery reads at a step. */
 export function referenceMs({ atMs, offsetMs }: TimeShift, env: Env, step: number): number {
   return (atMs ?? stepTimeMs(env, step)) - offsetMs;
 }
 
-/** The times that a selector or subquery refers to at all steps. */
+/** Returns the times that a selector or subquery reads at all steps. */
 async function references(shift: TimeShift, env: Env): Promise<Float64Array> {
   const times = new Float64Array(env.steps);
   await env.limits.inSlices(env.steps, (from, to) => {
@@ -35,29 +36,29 @@ async function references(shift: TimeShift, env: Env): Promise<Float64Array> {
   return times;
 }
 
-/** Reads the samples that an instant selector may need. */
+/** Reads the samples of an instant selector. */
 export async function loadInstant(selector: VectorSelector, env: Env): Promise<readonly SampleSeries[]> {
   const { first, last } = referenceRange(selector, env);
   const series = await loadBetween(selector, first - env.lookbackMs, last, env);
   if (!env.statsOnly.has(selector)) return series;
   const ends = await references(selector, env);
-  return eachInTurns(series, env, (one) => withStats(one, ends, env.lookbackMs, false));
+  return mapSeries(series, env, (one) => withStats(one, ends, env.lookbackMs, false));
 }
 
-/** Reads the samples that a range selector may need; staleness markers are left out. */
+/** Reads the samples of a range selector, without staleness markers. */
 export async function loadRange({ selector, rangeMs }: MatrixSelector, env: Env): Promise<readonly SampleSeries[]> {
   const { first, last } = referenceRange(selector, env);
   const isStats = env.statsOnly.has(selector);
-  // The sample on the left edge, which is in no window, tells whether the next one follows a reset.
+  // The sample on the left edge is in no window, but shows whether the next one follows a reset.
   const fromMs = first - rangeMs - (isStats ? 1 : 0);
-  const series = await eachInTurns(await loadBetween(selector, fromMs, last, env), env, withoutStale);
+  const series = await mapSeries(await loadBetween(selector, fromMs, last, env), env, withoutStale);
   if (!isStats) return series;
   const ends = await references(selector, env);
-  return eachInTurns(series, env, (one) => withStats(one, ends, rangeMs, true));
+  return mapSeries(series, env, (one) => withStats(one, ends, rangeMs, true));
 }
 
-/** Something of each series; others are served between them. */
-async function eachInTurns<T>(
+/** Maps each series; yields between them. */
+async function mapSeries<T>(
   all: readonly SampleSeries[],
   { limits }: Env,
   map: (series: SampleSeries) => T,
@@ -71,7 +72,7 @@ async function eachInTurns<T>(
   return results;
 }
 
-/** Reads the samples of a selector in `(fromMs, toMs]`, and counts them. */
+/** Reads the samples of a selector in `(fromMs, toMs]` and counts them. @throws `execute_query` for too many. */
 export async function loadBetween(
   selector: VectorSelector,
   fromMs: number,
@@ -93,7 +94,7 @@ function referenceRange(shift: TimeShift, env: Env): { readonly first: number; r
   return { first: referenceMs(shift, env, 0), last: referenceMs(shift, env, env.steps - 1) };
 }
 
-/** What an instant selector has at each step: the newest sample of the lookback window, unless the series ended. */
+/** Returns the newest sample in the lookback window of each step, unless it is a staleness marker. */
 export function instantVector(all: readonly SampleSeries[], selector: VectorSelector, env: Env): Promise<StepSeries[]> {
   return newest(all, selector, env, ({ values, histograms }, picked, result, first) => {
     if (histograms === undefined) return putFloats(values, picked, result, first);
@@ -115,7 +116,7 @@ function putFloats(from: Float64Array, picked: Int32Array, { kinds, values }: Mu
   }
 }
 
-/** A number, in seconds, of the samples that an instant selector has at each step. */
+/** Returns a time, in seconds, of the sample that an instant selector has at each step. */
 export function instantSeconds(
   all: readonly SampleSeries[],
   selector: VectorSelector,
@@ -130,39 +131,40 @@ export function instantSeconds(
   });
 }
 
-/** Puts the samples that were picked for the steps from `first` on; -1 stands for none. */
-type Put = (series: SampleSeries, picked: Int32Array, result: MutableSeries, first: number) => void;
+/** Stores the samples picked for the steps from `first` on; -1 is no sample. */
+type StoreSamples = (series: SampleSeries, picked: Int32Array, result: MutableSeries, first: number) => void;
 
-/** Series by series: which sample is the newest at each step. */
+/** Finds the newest sample of each series at each step. */
 async function newest(
   all: readonly SampleSeries[],
   selector: VectorSelector,
   env: Env,
-  put: Put,
+  store: StoreSamples,
 ): Promise<StepSeries[]> {
   const { limits, steps } = env;
   const ends = await references(selector, env);
   const most = Math.min(steps, limits.stepsPerChunk);
-  const room = new Int32Array(most);
+  const buffer = new Int32Array(most);
   const found: StepSeries[] = [];
   for (const series of all) {
     if (limits.isDue) await limits.yield();
     let result: MutableSeries | undefined;
-    const picker = new Picker(series, env.lookbackMs);
+    const picker = new NewestPicker(series, env.lookbackMs);
     for (let first = 0; first < steps; first += most) {
       if (first > 0) limits.spend(most);
       if (first > 0 && limits.isDue) await limits.yield();
-      const picked = room.subarray(0, Math.min(most, steps - first));
+      const picked = buffer.subarray(0, Math.min(most, steps - first));
       if (!picker.pick(ends.subarray(first, first + picked.length), picked)) continue;
       result ??= newSeries(series.labels, env, false);
-      put(series, picked, result, first);
+      store(series, picked, result, first);
     }
     if (result !== undefined) found.push(result);
   }
   return found;
 }
-/** Picks the newest samples of a series for steps that only move forward. */
-class Picker {
+
+/** Picks the newest samples of a series for ascending times. */
+class NewestPicker {
   readonly #series: SampleSeries;
   readonly #lookbackMs: number;
   #next = 0;
@@ -172,7 +174,7 @@ class Picker {
     this.#lookbackMs = lookbackMs;
   }
 
-  /** @param picked gets a sample for each end, -1 for none. @returns whether there is any. */
+  /** @param picked receives the index of a sample for each end, -1 for none. @returns whether there is any. */
   pick(ends: Float64Array, picked: Int32Array): boolean {
     const { times, stale } = this.#series;
     const lookbackMs = this.#lookbackMs;
@@ -191,19 +193,19 @@ class Picker {
   }
 }
 
-/** Samples that are looked at one after the other; what is further away is looked for in leaps. */
+/** Number of samples that are searched linearly before an exponential search. */
 const NEAR = 16;
 
-/** The first of the samples `[from, to)` behind a time; `to` if there is none. */
+/** Returns the index of the first of the samples `[from, to)` after a time; `to` if there is none. */
 function firstAfter(times: Float64Array, timeMs: number, from: number, to: number): number {
   const near = Math.min(to, from + NEAR);
   let low = from;
   while (low < near && times[low] <= timeMs) low++;
   if (low < near || low === to) return low;
   let high = low;
-  for (let leap = NEAR; high < to && times[high] <= timeMs; leap *= 2) {
+  for (let stride = NEAR; high < to && times[high] <= timeMs; stride *= 2) {
     low = high + 1;
-    high += leap;
+    high += stride;
   }
   high = Math.min(high, to);
   while (low < high) {
@@ -214,7 +216,7 @@ function firstAfter(times: Float64Array, timeMs: number, from: number, to: numbe
   return low;
 }
 
-/** The windows of a range at each step, without samples yet. */
+/** Returns the window of a range at each step, without samples. */
 export async function windowsAt(shift: TimeShift, rangeMs: number, env: Env): Promise<Windows> {
   const { steps, limits } = env;
   const endMs = await references(shift, env);
@@ -225,7 +227,7 @@ export async function windowsAt(shift: TimeShift, rangeMs: number, env: Env): Pr
   return { from: new Int32Array(steps), to: new Int32Array(steps), startMs, endMs };
 }
 
-/** Says which samples of a series are in the windows; a promise where there are so many that others are served. */
+/** Sets the samples of a series that are in each window. Returns a promise only if it yields. */
 export function fillWindows(
   { from, to, startMs, endMs }: Windows,
   { times }: SampleSeries,
@@ -243,7 +245,7 @@ export function fillWindows(
   });
 }
 
-/** A series without the markers of its ends. */
+/** Removes staleness markers. */
 function withoutStale(series: SampleSeries): SampleSeries {
   const { stale, times, values, histograms, startTimes } = series;
   if (stale?.includes(1) !== true) return series;

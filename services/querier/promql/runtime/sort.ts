@@ -1,11 +1,11 @@
 import type { QueryLimits } from './limits.js';
 
-/** So many are sorted at once. */
+/** Number of items sorted without yielding. */
 const RUN = 1 << 10;
-/** Work of a comparison, in numbers that are looked at. */
+/** Cost of a comparison, in units of reading one float. */
 const COMPARISON = 8;
 
-/** The items in order, equal ones as they were; others are served while many are sorted. */
+/** Sorts items with a stable merge sort that yields to the event loop. */
 export async function sortedInSlices<T>(
   items: readonly T[],
   compare: (one: T, other: T) => number,
@@ -34,7 +34,7 @@ export async function sortedInSlices<T>(
   return from;
 }
 
-/** Makes one sorted run of two neighbours, some items at a time. */
+/** Merges two adjacent sorted runs, some items at a time. */
 class Merge<T> {
   readonly #from: readonly T[];
   readonly #to: T[];

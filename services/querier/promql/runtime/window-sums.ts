@@ -1,32 +1,32 @@
 import type { QueryLimits } from './limits.js';
 import { NeumaierSum } from '../common/compensated-sum.js';
 
-/** Values of a block; windows of fewer than two blocks are added up one by one. */
+/** Number of values per block; windows of fewer than two blocks are summed value by value. */
 const BLOCK = 32;
 const LARGE_WINDOW = 2 * BLOCK;
-/** The blocks of more values are prepared while others are served. */
+/** Number of values from which blocks are computed with yields, by `prepare`. */
 const PREPARED_MIN = 1 << 16;
 
 /**
- * Sums of windows of an array, each with compensation of rounding errors.
+ * Compensated sums of windows of an array.
  *
- * Blocks are summed once, when a window first holds a whole one; a window costs its blocks and what is left at its ends.
- * Nothing is subtracted, so that a great value that has left a window takes no digits of it along.
+ * Each block is summed once; a window costs its blocks and the values at its ends. Nothing is subtracted, so a large value
+ * that has left the window does not reduce the precision.
  */
 export class WindowSums {
   readonly #values: Float64Array;
   readonly #length: number;
-  /** Sums of blocks, and what these lost to rounding. */
+  /** Sums of blocks and their compensations. */
   #sums: Float64Array | undefined;
   #losses: Float64Array | undefined;
 
-  /** @param length how many of the values count. */
+  /** @param length number of values used. */
   constructor(values: Float64Array, length = values.length) {
     this.#values = values;
     this.#length = length;
   }
 
-  /** The sum of `[from, to)`: Neumaier's, and infinite once a part is. */
+  /** Returns the Neumaier sum of `[from, to)`; infinite if a partial sum is. */
   sum(from: number, to: number): number {
     if (to - from < LARGE_WINDOW) return sumOf(this.#values, from, to);
     if (this.#sums === undefined) this.#prepareBlocks(0, this.#begin());
@@ -41,13 +41,13 @@ export class WindowSums {
     return total.value;
   }
 
-  /** Is to be called before the first window, and waited for if there is a promise. */
+  /** Must be called, and awaited if it returns a promise, before the first window. */
   prepare(limits: QueryLimits): void | Promise<void> {
     if (this.#length < PREPARED_MIN) return;
     return limits.inSlices(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
   }
 
-  /** @returns how many blocks are to be summed. */
+  /** @returns the number of blocks. */
   #begin(): number {
     const blocks = Math.floor(this.#length / BLOCK);
     this.#sums = new Float64Array(blocks);
@@ -72,7 +72,7 @@ function sumOf(values: Float64Array, from: number, to: number): number {
   return sum.value;
 }
 
-/** The least or the greatest values of windows of an array; NaN only where all are. */
+/** Least or greatest values of windows of an array; NaN only if all values are. */
 export class WindowExtremes {
   readonly #values: Float64Array;
   readonly #isMax: boolean;
@@ -83,7 +83,7 @@ export class WindowExtremes {
     this.#isMax = isMax;
   }
 
-  /** The extreme of `[from, to)`, which is not empty. */
+  /** Returns the extreme of `[from, to)`, which must not be empty. */
   extreme(from: number, to: number): number {
     if (to - from < LARGE_WINDOW) return extremeOf(this.#values, from, to, this.#isMax);
     if (this.#blocks === undefined) this.#prepareBlocks(0, this.#begin());
@@ -95,7 +95,7 @@ export class WindowExtremes {
     return better(best, extremeOf(this.#values, lastBlock * BLOCK, to, this.#isMax), this.#isMax);
   }
 
-  /** As `WindowSums.prepare`. */
+  /** See `WindowSums.prepare`. */
   prepare(limits: QueryLimits): void | Promise<void> {
     if (this.#values.length < PREPARED_MIN) return;
     return limits.inSlices(this.#begin(), (from, to) => this.#prepareBlocks(from, to), BLOCK);
@@ -114,7 +114,7 @@ export class WindowExtremes {
   }
 }
 
-/** NaN for nothing. */
+/** Returns NaN for an empty range. */
 function extremeOf(values: Float64Array, from: number, to: number, isMax: boolean): number {
   let best = NaN;
   for (let i = from; i < to; i++) best = better(best, values[i], isMax);

@@ -181,7 +181,7 @@ export function typeOf(expr: Expr): PromType {
   }
 }
 
-/** The expression without parentheses around it. */
+/** Removes parentheses around an expression. */
 export function unwrapped(expr: Expr): Expr {
   let inner = expr;
   while (inner.kind === 'paren') inner = inner.expr;

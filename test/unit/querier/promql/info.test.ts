@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { answer, series } from '#test/support/promql-source';
+import { evaluatePromql, series } from '#test/support/promql-source';
 
 /** A sample every minute from 0 to 12 minutes; the target was upgraded at 5 minutes. */
 const TARGET = { instance: 'a', job: 'j' };
@@ -10,7 +10,7 @@ const NEW = series('target_info', { ...TARGET, version: 'new' }, [...Array<undef
 
 /** Returns `version` of the only result series at 12 minutes. */
 async function versionOf(query: string): Promise<string | undefined> {
-  const [labels] = Object.keys(await answer([METRIC, OLD, NEW], query, { atS: 720 }));
+  const [labels] = Object.keys(await evaluatePromql([METRIC, OLD, NEW], query, { atS: 720 }));
   return /version="(\w+)"/.exec(labels)?.[1];
 }
 
@@ -47,12 +47,12 @@ describe('info', () => {
 
   it('evaluates pinned expressions once for all steps', async () => {
     const range = { atS: 0, endS: 720, stepS: 240 };
-    const found = await answer([METRIC, OLD, NEW], 'info(last_over_time(metric[2m:1m] @ 120))', range);
+    const found = await evaluatePromql([METRIC, OLD, NEW], 'info(last_over_time(metric[2m:1m] @ 120))', range);
     expect(found).to.deep.equal({ '{__name__="metric", instance="a", job="j", version="old"}': [2, 2, 2, 2] });
   });
 
   it('reads info series at each step if the samples are from different times', async () => {
-    const found = await answer([METRIC, OLD, NEW], 'info(metric @ 120 or metric @ 180)', {
+    const found = await evaluatePromql([METRIC, OLD, NEW], 'info(metric @ 120 or metric @ 180)', {
       atS: 0,
       endS: 720,
       stepS: 240,

@@ -4,12 +4,12 @@ import { exprTree } from '#services/querier/promql/syntax/tree';
 import { printExpr } from '#services/querier/promql/syntax/print';
 import { parseQuery } from '#services/querier/promql/syntax/parse';
 import { DIALECT } from '#services/querier/promql/index';
-import { answer, ask, series } from '#test/support/promql-source';
+import { evaluatePromql, runPromql, series } from '#test/support/promql-source';
 
 const LOAD = [series('load', { host: 'a' }, [1])];
 
 async function errorOf(query: string): Promise<unknown> {
-  return ask(LOAD, query).then(
+  return runPromql(LOAD, query).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -45,16 +45,16 @@ describe('strings that are not valid UTF-8', () => {
   });
 
   it('become U+FFFD in values', async () => {
-    expect(await answer(LOAD, String.raw`"a\xffb"`)).to.deep.equal({ string: 'a\ufffdb' });
-    expect(await answer(LOAD, String.raw`label_replace(load, "x", "\xff", "host", ".*")`)).to.deep.equal({
+    expect(await evaluatePromql(LOAD, String.raw`"a\xffb"`)).to.deep.equal({ string: 'a\ufffdb' });
+    expect(await evaluatePromql(LOAD, String.raw`label_replace(load, "x", "\xff", "host", ".*")`)).to.deep.equal({
       '{__name__="load", host="a", x="\ufffd"}': [1],
     });
   });
 
   it('equal no valid string', async () => {
     const replacement = [series('load', { host: '\ufffd' }, [1])];
-    expect(await answer(replacement, String.raw`load{host="\xff"}`)).to.deep.equal({});
-    expect(await answer(replacement, 'load{host="\ufffd"}')).to.deep.equal({
+    expect(await evaluatePromql(replacement, String.raw`load{host="\xff"}`)).to.deep.equal({});
+    expect(await evaluatePromql(replacement, 'load{host="\ufffd"}')).to.deep.equal({
       '{__name__="load", host="\ufffd"}': [1],
     });
   });
@@ -66,7 +66,7 @@ describe('strings that are not valid UTF-8', () => {
   });
 
   it('accept valid names beyond ASCII', async () => {
-    expect(await answer(LOAD, 'count_values("größe \u{1f600}", load)')).to.deep.equal({
+    expect(await evaluatePromql(LOAD, 'count_values("größe \u{1f600}", load)')).to.deep.equal({
       '{"größe \u{1f600}"="1"}': [1],
     });
   });

@@ -5,7 +5,7 @@ import { QueryLimits, type QueryLimitOptions } from '#services/querier/promql/ru
 import { quantileOf, valueAtRank } from '#services/querier/promql/runtime/quantile';
 import type { SampleSeries, StepSeries } from '#services/querier/promql/runtime/samples';
 import { sortedInSlices } from '#services/querier/promql/runtime/sort';
-import { ask, series, type TestSample } from '#test/support/promql-source';
+import { runPromql, series, type TestSample } from '#test/support/promql-source';
 
 const HISTOGRAM = {
   ...{ schema: 0, count: 4, sum: 9, hint: 'unknown' as const, zeroThreshold: 0.001, zeroCount: 1, custom: [] },
@@ -16,7 +16,7 @@ function samples(count: number, of: (i: number) => TestSample): TestSample[] {
   return Array.from({ length: count }, (_, i) => of(i));
 }
 
-/** Series that come, go and end, of numbers and of histograms. */
+/** Series of floats and histograms with gaps and staleness markers. */
 const DATA: readonly SampleSeries[] = [
   series(
     'm',
@@ -60,7 +60,7 @@ const DATA: readonly SampleSeries[] = [
   ),
 ];
 
-/** Vectors of which each step is made, put into ranges of many steps. */
+/** Instant vectors, which the tests evaluate as subqueries of many steps. */
 const VECTORS: readonly string[] = [
   ...['m', '-m', 'm + 1', '2 * m', 'm > 5', 'm > bool 5', '1 - vector(2)', 'm @ 600 + m', 'm offset 5m', 'time() - m'],
   ...['((m > 5) or -m) > -100', '(-m or (m > 5)) < 100'],
@@ -103,18 +103,18 @@ const VECTORS: readonly string[] = [
   ...['max_over_time(sum(m)[9m:1m])', 'rate(n_total[5m] smoothed)', 'resets(n_total[9m] anchored)', 'm smoothed'],
 ];
 
-/** Time flies: others are served as often as can be. */
-function hurriedClock(): Clock & { readonly turns: () => number } {
+/** A clock that advances 10 ms per call, so that queries yield as often as possible. */
+function hurriedClock(): Clock & { readonly yields: () => number } {
   let looks = 0;
-  let turns = 0;
+  let yields = 0;
   return {
     ...systemClock,
     monotonicMs: () => looks++ * 10,
     yield: () => {
-      turns++;
+      yields++;
       return systemClock.yield();
     },
-    turns: () => turns,
+    yields: () => yields,
   };
 }
 
@@ -122,10 +122,10 @@ function limitsOf(clock: Clock): QueryLimits {
   return new QueryLimits({ samplesMax: 1e9, timeoutMs: 1e9, signal: new AbortController().signal, clock });
 }
 
-/** All that a query tells, or why it does not. */
-async function told(query: string, limits: Partial<QueryLimitOptions>): Promise<unknown> {
+/** Returns the result of a query with its annotations, or its error. */
+async function outcomeOf(query: string, limits: Partial<QueryLimitOptions>): Promise<unknown> {
   try {
-    const { value, warnings, infos } = await ask(DATA, query, { atS: 3600 }, limits);
+    const { value, warnings, infos } = await runPromql(DATA, query, { atS: 3600 }, limits);
     if (value.kind !== 'matrix' && value.kind !== 'vector') return { value, warnings, infos };
     const all: readonly (SampleSeries | StepSeries)[] = value.series;
     const series = all.map((one) => {
@@ -133,27 +133,29 @@ async function told(query: string, limits: Partial<QueryLimitOptions>): Promise<
       const times = 'times' in one ? [...one.times] : [];
       return { labels: one.labels.key, times, values: [...one.values], histograms: [...histograms] };
     });
-    // A vector of an instant query has no order of its own.
+    // The order of series in an instant query is not specified.
     return { series: series.sort((a, b) => (a.labels < b.labels ? -1 : 1)), warnings, infos };
   } catch (error) {
     return String(error);
   }
 }
 
-describe('pieces of many steps', () => {
+describe('chunks of many steps', () => {
   for (const vector of VECTORS) {
-    it(`are together what the whole is: ${vector}`, async () => {
+    it(`join to the result of one chunk: ${vector}`, async () => {
       for (const query of [`(${vector})[1h:30s]`, `last_over_time((${vector})[1h:30s])`]) {
-        const whole = await told(query, { stepsPerChunk: 1000 });
+        const whole = await outcomeOf(query, { stepsPerChunk: 1000 });
         expect(whole, query).not.to.be.a('string');
         for (const stepsAtOnce of [1, 7]) {
-          expect(await told(query, { stepsPerChunk: stepsAtOnce }), `${query} by ${stepsAtOnce}`).to.deep.equal(whole);
+          expect(await outcomeOf(query, { stepsPerChunk: stepsAtOnce }), `${query} by ${stepsAtOnce}`).to.deep.equal(
+            whole,
+          );
         }
       }
     });
   }
 
-  it('let others be served between them, and within long windows', async () => {
+  it('yield between chunks and within long windows', async () => {
     for (const query of [
       'count_over_time((vector(time()) * 2 + 3)[2d:1s])',
       'mad_over_time(vector(time())[2d:1s])',
@@ -163,39 +165,39 @@ describe('pieces of many steps', () => {
       'avg_over_time(vector(1e308)[2d:1s])',
     ]) {
       const clock = hurriedClock();
-      await ask([], query, { atS: 1_000_000 }, { clock, timeoutMs: 1e9 });
-      expect(clock.turns(), query).to.be.greaterThan(20);
+      await runPromql([], query, { atS: 1_000_000 }, { clock, timeoutMs: 1e9 });
+      expect(clock.yields(), query).to.be.greaterThan(20);
     }
   });
 
-  it('let others be served between many series', async () => {
+  it('yield between many series', async () => {
     const many = Array.from({ length: 10_000 }, (_, i) => series('m', { i: `${i}`, g: `${i % 2500}` }, [i]));
     const queries = ['m * on(i) group_left m', 'sum by (i) (m) / sum by (i) (m)', 'sort(m)', 'topk(4500, m)', 'm + 1'];
     const others = ['label_replace(m, "j", "$1", "i", "(.*)")', 'count_values("v", m)', 'abs(m)', 'm or m', 'm'];
     for (const query of [...queries, ...others, 'quantile by (g) (0.5, m)', 'clamp(m, 1, 2)', 'm[5m]']) {
       const clock = hurriedClock();
-      await ask(many, query, {}, { clock, timeoutMs: 1e9 });
-      expect(clock.turns(), query).to.be.greaterThan(10);
+      await runPromql(many, query, {}, { clock, timeoutMs: 1e9 });
+      expect(clock.yields(), query).to.be.greaterThan(10);
     }
   });
 });
 
-describe('values by their rank', () => {
+describe('selection by rank', () => {
   const odd = [NaN, -0, 0, Infinity, -Infinity, 1, -1, 5e-324, -5e-324, 1.5, 1.5, 2 ** 60, -(2 ** 60), NaN];
 
-  it('are those that sorting gives', async () => {
+  it('returns the same values as sorting', async () => {
     const values = Float64Array.from({ length: 5000 }, (_, i) => (i % 3 === 0 ? odd[i % odd.length] : Math.sin(i) * i));
     const numbers = values.filter((x) => !Number.isNaN(x)).sort();
     const sorted = [...new Array<number>(values.length - numbers.length).fill(NaN), ...numbers];
     for (let rank = 0; rank < values.length; rank += 13) {
       const { value, next } = await valueAtRank(values, rank, limitsOf(systemClock));
       expect(Object.is(value, sorted[rank]), `${rank}`).to.equal(true);
-      expect(Object.is(next, sorted[rank + 1]), `behind ${rank}`).to.equal(true);
+      expect(Object.is(next, sorted[rank + 1]), `after ${rank}`).to.equal(true);
     }
     expect((await valueAtRank(values, values.length - 1, limitsOf(systemClock))).next).to.be.NaN;
   });
 
-  it('make quantiles of many values', async () => {
+  it('computes quantiles of many values', async () => {
     const values = Float64Array.from({ length: 100_001 }, (_, i) => (i * 7919) % 100_001);
     for (const [q, expected] of [
       [0, 0],
@@ -209,12 +211,12 @@ describe('values by their rank', () => {
   });
 });
 
-describe('sorting in turns', () => {
-  it('keeps equal items as they were', async () => {
+describe('sortedInSlices', () => {
+  it('is stable', async () => {
     const items = Array.from({ length: 10_001 }, (_, i) => ({ i, key: (i * 31) % 97 }));
     const clock = hurriedClock();
     const sorted = await sortedInSlices(items, (a, b) => a.key - b.key, limitsOf(clock));
     expect(sorted).to.deep.equal([...items].sort((a, b) => a.key - b.key));
-    expect(clock.turns()).to.be.greaterThan(5);
+    expect(clock.yields()).to.be.greaterThan(5);
   });
 });
