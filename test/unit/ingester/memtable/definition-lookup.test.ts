@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { DefinitionLookup } from '#services/ingester/region/definition-lookup';
+import { DefinitionLookup } from '#services/ingester/memtable/series-registry';
 
 const all = [3n, 1n, 2n].map((tsid) => ({ tsid, tags: Uint8Array.of(Number(tsid)) }));
 
