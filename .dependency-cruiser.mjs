@@ -3,7 +3,7 @@
 const LAYERS = [
   'errors',
   'bytes|time|clock',
-  'fs|schema|telemetry',
+  'fs|schema|telemetry|protobuf',
   'config',
   'lifecycle|limits|rowbatch|segments|profiling',
   'duckdb|contracts',

@@ -2,7 +2,7 @@ import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
 import { DecoderV1 } from '#services/gateway/protocols/remotewrite/decode-v1';
 import { DecoderV2 } from '#services/gateway/protocols/remotewrite/decode-v2';
 import { labelRules, type LabelRules } from '#services/gateway/protocols/remotewrite/labels';
-import { MetricRows } from '#services/gateway/protocols/remotewrite/rows';
+import { MetricRows } from '#services/gateway/protocols/common/metric-rows';
 import { SeriesCache } from '#services/gateway/protocols/remotewrite/series-cache';
 import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import type { NativeHistogram } from '#shared/histogram/native-histogram';

@@ -8,10 +8,10 @@ import { isUtf8 } from 'node:buffer';
 
 import { labelsJson } from './labels.js';
 import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import type { MetricRows } from './rows.js';
+import type { MetricRows } from '../common/metric-rows.js';
 import type { KnownSeries } from './series-cache.js';
 import { LABEL_TAG, SAMPLE_TAG, SERIES_TAG } from './tags.js';
-import { BYTES, VARINT, WireScanner } from './wire.js';
+import { BYTES, VARINT, WireReader } from '#shared/protobuf/wire-reader';
 
 const METADATA_TAG = 0x1a;
 const METADATA_FIELDS = { type: 1, metric: 2, help: 4, unit: 5 } as const;
@@ -89,7 +89,7 @@ export class DecoderV1 extends SeriesDecoder {
     const found =
       labels === undefined
         ? cache.series(scanner, from, labelsTo, defaultTable)
-        : cache.series(new WireScanner(labels), 0, labels.length, defaultTable);
+        : cache.series(new WireReader(labels), 0, labels.length, defaultTable);
     this.#forgetOldGuesses();
     const reason = typeof found === 'string' ? found : this.addParts(found);
     if (reason !== '') this.refuse(reason, labels ?? scanner.bytes.subarray(from, labelsTo));
@@ -107,7 +107,7 @@ export class DecoderV1 extends SeriesDecoder {
       at = next;
     }
     const joined = Buffer.concat(labels);
-    return labelsJson(new WireScanner(joined), 0, joined.length, this.options.rules);
+    return labelsJson(new WireReader(joined), 0, joined.length, this.options.rules);
   }
 
   #decodeMetadata(from: number, end: number): void {

@@ -10,10 +10,10 @@ import { COLUMNS_MAX } from '#shared/schema/names';
 
 import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
 import { JSON_BYTES_MAX, labelsJson, START_CHARACTERS } from './labels.js';
-import type { MetricRows } from './rows.js';
+import type { MetricRows } from '../common/metric-rows.js';
 import type { KnownSymbol, SymbolSeries } from './series-cache.js';
 import { LABEL_TAG, SAMPLE_TAG } from './tags.js';
-import { BYTES, VARINT, WireScanner } from './wire.js';
+import { BYTES, VARINT, WireReader } from '#shared/protobuf/wire-reader';
 
 const SYMBOL_TAG = 0x22;
 const SERIES_TAG = 0x2a;
@@ -190,7 +190,7 @@ export class DecoderV2 extends SeriesDecoder {
       throw new AlmanacError('invalid_arguments', `labels have more than ${LABEL_BYTES_MAX} bytes`, { http: 413 });
     }
     const labels = this.#labelBytes(refs);
-    const series = cache.series(new WireScanner(labels), 0, labels.length, defaultTable);
+    const series = cache.series(new WireReader(labels), 0, labels.length, defaultTable);
     return typeof series === 'string' ? series : cache.addBySymbols([...symbols], series);
   }
 
@@ -263,7 +263,7 @@ export class DecoderV2 extends SeriesDecoder {
     if (refs.length % 2 !== 0 || refs.some((ref) => ref >= this.#symbols.length)) return undefined;
     if (refs.length > REFS_MAX || this.#labelLength(refs) > JSON_BYTES_MAX) return undefined;
     const labels = this.#labelBytes(refs);
-    return labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
+    return labelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
   }
 
   #decodeMetadata(known: SymbolSeries, from: number, end: number): void {

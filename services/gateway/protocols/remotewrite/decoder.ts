@@ -4,10 +4,10 @@ import type { Decoding } from '../protocol.js';
 import { readHistogram, type HistogramSample } from './histogram.js';
 import { labelsJson, labelsStart, type LabelRules } from './labels.js';
 import { Rejections } from './rejections.js';
-import type { MetricMetadata, MetricRows } from './rows.js';
+import type { MetricMetadata, MetricRows } from '../common/metric-rows.js';
 import { SampleReader } from './sample.js';
 import type { KnownSeries, SeriesCache } from './series-cache.js';
-import { BYTES, WireScanner } from './wire.js';
+import { BYTES, WireReader } from '#shared/protobuf/wire-reader';
 
 /** Samples of a request; a body of the default limit has no more unless it is made to have them. */
 const ROWS_MAX = 4 * 1024 * 1024;
@@ -58,7 +58,7 @@ class SeriesParts {
 export abstract class SeriesDecoder implements Decoding {
   readonly rejections = new Rejections();
   readonly rows: MetricRows;
-  protected readonly scanner: WireScanner;
+  protected readonly scanner: WireReader;
   protected readonly options: DecoderOptions;
   protected readonly sample: SampleReader;
   protected readonly parts = new SeriesParts();
@@ -73,7 +73,7 @@ export abstract class SeriesDecoder implements Decoding {
   constructor(bytes: Buffer, rows: MetricRows, options: DecoderOptions, fields: SeriesFields) {
     this.rows = rows;
     this.options = options;
-    this.scanner = new WireScanner(bytes);
+    this.scanner = new WireReader(bytes);
     this.sample = new SampleReader(this.scanner);
     this.#fields = fields;
   }
@@ -166,7 +166,7 @@ export abstract class SeriesDecoder implements Decoding {
 
   #addExemplars(series: KnownSeries, places: readonly number[]): void {
     const { labels } = series;
-    const own = labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
+    const own = labelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
     if (own === undefined) return;
     for (let i = 0; i < places.length; i += 2) {
       this.sample.readExemplar(places[i], places[i + 1]);
@@ -177,7 +177,7 @@ export abstract class SeriesDecoder implements Decoding {
 
   /** Labels for a message, whatever is wrong with them. */
   #shown(labels: Buffer, isWhole: boolean): string {
-    const scanner = new WireScanner(labels);
+    const scanner = new WireReader(labels);
     const whole = isWhole ? labelsJson(scanner, 0, labels.length, { ...this.options.rules, isLossy: true }) : undefined;
     return whole ?? labelsStart(scanner, 0, labels.length);
   }

@@ -8,7 +8,7 @@ import {
   type ResetHint,
 } from '#shared/histogram/native-histogram';
 
-import { BYTES, malformed, type WireScanner } from './wire.js';
+import { BYTES, malformedBody, type WireReader } from '#shared/protobuf/wire-reader';
 
 /** A histogram of either version, and when it is of. */
 export interface HistogramSample {
@@ -71,7 +71,7 @@ class RawHistogram {
  *
  * @throws `invalid_arguments` if the message is malformed.
  */
-export function readHistogram(scanner: WireScanner, from: number, end: number): HistogramSample | string {
+export function readHistogram(scanner: WireReader, from: number, end: number): HistogramSample | string {
   const raw = new RawHistogram();
   for (let at = from; at < end;) {
     const tag = scanner.varint(at, end);
@@ -110,7 +110,7 @@ interface Range {
   readonly end: number;
 }
 
-function readField(raw: RawHistogram, scanner: WireScanner, tag: number, range: Range): void {
+function readField(raw: RawHistogram, scanner: WireReader, tag: number, range: Range): void {
   const field = tag >>> 3;
   const isPacked = (tag & 7) === BYTES;
   // A packed field was skipped last, so `at` is where its bytes begin.
@@ -151,7 +151,7 @@ function listOf(raw: RawHistogram, field: number): number[] | undefined {
 }
 
 /** Repeated numbers, packed or one by one; of very many only some. */
-function readNumbers(list: number[], scanner: WireScanner, areDeltas: boolean, range: Range): void {
+function readNumbers(list: number[], scanner: WireReader, areDeltas: boolean, range: Range): void {
   for (let at = range.start; at < range.end && list.length <= ITEMS_MAX; at = scanner.at) {
     if (areDeltas) {
       scanner.varint64(at, range.end);
@@ -162,7 +162,7 @@ function readNumbers(list: number[], scanner: WireScanner, areDeltas: boolean, r
   }
 }
 
-function readNumber(raw: RawHistogram, scanner: WireScanner, tag: number, { start, end }: Range): void {
+function readNumber(raw: RawHistogram, scanner: WireReader, tag: number, { start, end }: Range): void {
   const isDouble = (tag & 7) === 1;
   if (isDouble) scanner.fixed64(start, end);
   else if ((tag & 7) === 0) scanner.varint64(start, end);
@@ -171,7 +171,7 @@ function readNumber(raw: RawHistogram, scanner: WireScanner, tag: number, { star
   else readInteger(raw, tag >>> 3, scanner);
 }
 
-function readDouble(raw: RawHistogram, field: number, scanner: WireScanner, start: number, end: number): void {
+function readDouble(raw: RawHistogram, field: number, scanner: WireReader, start: number, end: number): void {
   const value = scanner.double(start, end);
   switch (field) {
     case COUNT_FLOAT:
@@ -192,7 +192,7 @@ function readDouble(raw: RawHistogram, field: number, scanner: WireScanner, star
   }
 }
 
-function readInteger(raw: RawHistogram, field: number, scanner: WireScanner): void {
+function readInteger(raw: RawHistogram, field: number, scanner: WireReader): void {
   switch (field) {
     case COUNT_INT:
       raw.countInt = scanner.unsigned;
@@ -218,7 +218,7 @@ function readInteger(raw: RawHistogram, field: number, scanner: WireScanner): vo
   }
 }
 
-function readSpan(scanner: WireScanner, from: number, end: number): BucketSpan {
+function readSpan(scanner: WireReader, from: number, end: number): BucketSpan {
   let offset = 0;
   let length = 0;
   for (let at = from; at < end;) {
@@ -229,7 +229,7 @@ function readSpan(scanner: WireScanner, from: number, end: number): BucketSpan {
     if (tag >>> 3 === SPAN_OFFSET) offset = zigzag32(scanner.low);
     else if (tag >>> 3 === SPAN_LENGTH) length = scanner.low >>> 0;
   }
-  if (from > end) throw malformed();
+  if (from > end) throw malformedBody();
   return { offset, length };
 }
 

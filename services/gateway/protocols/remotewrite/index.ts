@@ -7,14 +7,14 @@ import type { RequestContext } from '../../request-context.js';
 import { SeriesCaches } from '../common/series-caches.js';
 import type { SeriesMemory } from '../common/series-memory.js';
 import { ingest, type DecodeInput, type Decoding, type PackedInput, type Protocol } from '../protocol.js';
-import { Helper } from './aside/helper.js';
-import { KnownRows } from './aside/known-rows.js';
+import { Helper } from './worker/decode-worker.js';
+import { KnownRows } from './worker/known-rows.js';
 import { DecoderV1 } from './decode-v1.js';
 import { DecoderV2 } from './decode-v2.js';
 import { labelRules } from './labels.js';
 import { remoteWriteOptions, type RemoteWriteOptions } from './options.js';
 import { RemoteWriteReply } from './reply.js';
-import { MetricRows } from './rows.js';
+import { MetricRows } from '../common/metric-rows.js';
 import { SeriesCache } from './series-cache.js';
 
 /** Prometheus remote write 1.0 and 2.0 (spec: docs/protocols/prometheus-remote-write.md). */

@@ -6,7 +6,7 @@ import { METRIC_NAME, type MetricNames } from '#shared/schema/metric-table';
 import { COLUMNS_MAX, NAME_BYTES_MAX } from '#shared/schema/names';
 import { isReservedColumn } from '#shared/schema/segment-columns';
 
-import { BYTES, type WireScanner } from './wire.js';
+import { BYTES, type WireReader } from '#shared/protobuf/wire-reader';
 
 const NAME_FIELD = 1;
 const VALUE_FIELD = 2;
@@ -65,7 +65,7 @@ interface Label {
 }
 
 /** Reads the labels in `[from, to)`, fields with `LABEL_TAG`; a text is the reason to refuse the series. */
-export function parseSeries(scanner: WireScanner, from: number, to: number, rules: LabelRules): ParsedSeries | string {
+export function parseSeries(scanner: WireReader, from: number, to: number, rules: LabelRules): ParsedSeries | string {
   const labels = readLabels(scanner, from, to, rules);
   if (typeof labels === 'string') return labels;
   const byName = new Map<string, Buffer>();
@@ -100,7 +100,7 @@ export function columnOf(label: string, rules: LabelRules): string | undefined {
 }
 
 /** The labels in `[from, to)` as a JSON object, sorted by name; undefined if they cannot be, or are very long. */
-export function labelsJson(scanner: WireScanner, from: number, to: number, rules: LabelRules): string | undefined {
+export function labelsJson(scanner: WireReader, from: number, to: number, rules: LabelRules): string | undefined {
   if (to - from > JSON_BYTES_MAX) return undefined;
   const labels = readLabels(scanner, from, to, rules);
   if (typeof labels === 'string') return undefined;
@@ -110,7 +110,7 @@ export function labelsJson(scanner: WireScanner, from: number, to: number, rules
 }
 
 /** The metric and the first labels in `[from, to)`, however many and long they are, for a message. */
-export function labelsStart(scanner: WireScanner, from: number, to: number): string {
+export function labelsStart(scanner: WireReader, from: number, to: number): string {
   let metric = '';
   let others = '';
   for (let at = from; at < to && (metric === '' || others.length < START_CHARACTERS);) {
@@ -134,7 +134,7 @@ function nameProblem(label: string, column: string, { isLegacy, otherColumns }: 
   return isTaken ? `label name "${label}" is reserved` : '';
 }
 
-function readLabels(scanner: WireScanner, from: number, to: number, { isLossy }: LabelRules): Label[] | string {
+function readLabels(scanner: WireReader, from: number, to: number, { isLossy }: LabelRules): Label[] | string {
   const labels: Label[] = [];
   for (let at = from; at < to;) {
     if (labels.length === COLUMNS_MAX) return `more than ${COLUMNS_MAX} labels`;
@@ -151,7 +151,7 @@ function readLabels(scanner: WireScanner, from: number, to: number, { isLossy }:
 
 const NOTHING = Buffer.alloc(0);
 
-function readLabel(scanner: WireScanner, from: number, end: number): { name: Buffer; value: Buffer } {
+function readLabel(scanner: WireReader, from: number, end: number): { name: Buffer; value: Buffer } {
   let name: Buffer = NOTHING;
   let value: Buffer = NOTHING;
   for (let at = from; at < end;) {

@@ -1,4 +1,4 @@
-import { type WireScanner } from './wire.js';
+import { type WireReader } from '#shared/protobuf/wire-reader';
 
 const VALUE_TAG = 0x09;
 const TIME_TAG = 0x10;
@@ -24,9 +24,9 @@ export class SampleReader implements Sample {
   timeHigh = 0;
   /** Milliseconds since 1970; 0: none. */
   startMs = 0;
-  readonly #scanner: WireScanner;
+  readonly #scanner: WireReader;
 
-  constructor(scanner: WireScanner) {
+  constructor(scanner: WireReader) {
     this.#scanner = scanner;
   }
 

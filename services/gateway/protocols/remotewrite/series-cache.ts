@@ -2,10 +2,10 @@ import { SeriesEntry } from '#shared/rowbatch/builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
 
 import type { SeriesMemory } from '../common/series-memory.js';
-import { bytesOf, ByteStore, copied, hashBytes, KnownBytes, mixed, SEED, type Place } from './known-bytes.js';
+import { bytesOf, ByteStore, copied, hashBytes, KnownBytes, mixed, SEED, type Place } from '../common/known-bytes.js';
 import { parseSeries, type LabelRules, type ParsedSeries } from './labels.js';
 import { UsualLabels } from './usual-labels.js';
-import { WireScanner } from './wire.js';
+import { WireReader } from '#shared/protobuf/wire-reader';
 
 /** Objects of one known series: key, series entry, id, a place in the map. */
 const SERIES_OVERHEAD_BYTES = 300;
@@ -94,7 +94,7 @@ export class SymbolSeries {
 }
 
 /** A text is the reason to refuse the series. */
-type ParseLabels = (scanner: WireScanner, from: number, to: number) => ParsedSeries | string;
+type ParseLabels = (scanner: WireReader, from: number, to: number) => ParsedSeries | string;
 
 /** What senders to one database and table sent before: a series is parsed when it comes for the first time. */
 export class SeriesCache {
@@ -128,7 +128,7 @@ export class SeriesCache {
    *
    * @param defaultTable where series go whose labels name no table; the same for all calls.
    */
-  series(scanner: WireScanner, from: number, to: number, defaultTable: string): KnownSeries | string {
+  series(scanner: WireReader, from: number, to: number, defaultTable: string): KnownSeries | string {
     const length = to - from;
     const hash = hashBytes(scanner.view, from, to);
     let sameCount = 0;
@@ -155,7 +155,7 @@ export class SeriesCache {
   }
 
   /** The one object for the text `[from, to)`. */
-  symbol(scanner: WireScanner, from: number, to: number): KnownSymbol {
+  symbol(scanner: WireReader, from: number, to: number): KnownSymbol {
     const length = to - from;
     const hash = hashBytes(scanner.view, from, to);
     let sameCount = 0;
@@ -252,7 +252,7 @@ export class SeriesCache {
 }
 
 function tagsOf(place: Place, parse: ParseLabels): readonly Tag[] {
-  const parsed = parse(new WireScanner(bytesOf(place)), 0, place.length);
+  const parsed = parse(new WireReader(bytesOf(place)), 0, place.length);
   return typeof parsed === 'string' ? [] : parsed.tags;
 }
 

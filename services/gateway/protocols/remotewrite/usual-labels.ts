@@ -5,7 +5,7 @@ import { METRIC_NAME } from '#shared/schema/metric-table';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
 import { columnOf, isMetricName, type LabelRules, type ParsedSeries } from './labels.js';
-import type { WireScanner } from './wire.js';
+import type { WireReader } from '#shared/protobuf/wire-reader';
 
 const NAME_TAG = 0x0a;
 const VALUE_TAG = 0x12;
@@ -27,7 +27,7 @@ export class UsualLabels {
   }
 
   /** The series of the labels in `[from, to)`; undefined if anything about them is unusual, right or wrong. */
-  parse(scanner: WireScanner, from: number, to: number): ParsedSeries | undefined {
+  parse(scanner: WireReader, from: number, to: number): ParsedSeries | undefined {
     const { bytes } = scanner;
     const tags: Tag[] = [];
     let metric = '';

@@ -1,7 +1,7 @@
 import type { PromMatcher, PromReadQuery } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { BYTES, VARINT, WireScanner } from '../../protocols/remotewrite/wire.js';
+import { BYTES, VARINT, WireReader } from '#shared/protobuf/wire-reader';
 
 /** A request as it was sent. */
 export interface ReadRequest {
@@ -40,7 +40,7 @@ type OnField = (field: number, type: number, from: number, end: number) => void;
  * @throws `invalid_arguments` if it is malformed, asks for too much, or takes no kind of answer that there is.
  */
 export function readRequest(bytes: Buffer): ReadRequest {
-  const scanner = new WireScanner(bytes);
+  const scanner = new WireReader(bytes);
   const queries: PromReadQuery[] = [];
   const accepted: number[] = [];
   let matcherCount = 0;
@@ -61,7 +61,7 @@ export function readRequest(bytes: Buffer): ReadRequest {
   return { queries, format: formatOf(accepted) };
 }
 
-function readQuery(scanner: WireScanner, from: number, to: number): PromReadQuery {
+function readQuery(scanner: WireReader, from: number, to: number): PromReadQuery {
   let startMs = 0;
   let endMs = 0;
   const matchers: PromMatcher[] = [];
@@ -78,7 +78,7 @@ function readQuery(scanner: WireScanner, from: number, to: number): PromReadQuer
   return { startMs, endMs, matchers };
 }
 
-function readMatcher(scanner: WireScanner, from: number, to: number): PromMatcher {
+function readMatcher(scanner: WireReader, from: number, to: number): PromMatcher {
   let op = 0;
   let name = '';
   let value = '';
@@ -94,7 +94,7 @@ function readMatcher(scanner: WireScanner, from: number, to: number): PromMatche
 
 /** Numbers one by one or packed; more than a few are not told apart. */
 function readAccepted(
-  scanner: WireScanner,
+  scanner: WireReader,
   type: number,
   { from, end }: { readonly from: number; readonly end: number },
   accepted: number[],
@@ -116,7 +116,7 @@ function formatOf(accepted: readonly number[]): ReadRequest['format'] {
 }
 
 /** Visits the fields of a message; of bytes the range is what is inside. */
-function eachField(scanner: WireScanner, from: number, to: number, visit: OnField): void {
+function eachField(scanner: WireReader, from: number, to: number, visit: OnField): void {
   for (let at = from; at < to;) {
     const tag = scanner.varint(at, to);
     const start = scanner.at;

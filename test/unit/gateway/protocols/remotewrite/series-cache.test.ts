@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import { WireScanner } from '#services/gateway/protocols/remotewrite/wire';
+import { WireReader } from '#shared/protobuf/wire-reader';
 import type { KnownSeries, KnownSymbol } from '#services/gateway/protocols/remotewrite/series-cache';
 import { field, RemoteWriteRig } from '#test/support/remote-write-rig';
 
 function symbolOf({ cache }: RemoteWriteRig, bytes: Buffer): KnownSymbol {
-  return cache.symbol(new WireScanner(bytes), 0, bytes.length);
+  return cache.symbol(new WireReader(bytes), 0, bytes.length);
 }
 
 /** How many entries have the same hash. */
@@ -73,7 +73,7 @@ describe('the memory of series of remote write', () => {
 });
 
 function ofLabels({ cache }: RemoteWriteRig, labels: Buffer): KnownSeries {
-  const known = cache.series(new WireScanner(labels), 0, labels.length, 'metrics');
+  const known = cache.series(new WireReader(labels), 0, labels.length, 'metrics');
   if (typeof known === 'string') expect.fail(known);
   return known;
 }

@@ -3,7 +3,7 @@ import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
 import { DecoderV1 } from '#services/gateway/protocols/remotewrite/decode-v1';
 import { DecoderV2 } from '#services/gateway/protocols/remotewrite/decode-v2';
 import { labelRules } from '#services/gateway/protocols/remotewrite/labels';
-import { MetricRows } from '#services/gateway/protocols/remotewrite/rows';
+import { MetricRows } from '#services/gateway/protocols/common/metric-rows';
 import { SeriesCache } from '#services/gateway/protocols/remotewrite/series-cache';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';

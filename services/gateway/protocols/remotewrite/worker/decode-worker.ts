@@ -125,7 +125,7 @@ export class Helper implements Forgetful {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./helper-thread.js', import.meta.url));
+    const worker = new Worker(new URL('./worker-thread.js', import.meta.url));
     worker.on('message', (answer: FromHelper) => {
       this.#waiting.get(answer.id)?.(answer);
       this.#waiting.delete(answer.id);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
-import { LabelBook } from '#services/gateway/protocols/remotewrite/aside/label-book';
-import { ROW_WORDS } from '#services/gateway/protocols/remotewrite/aside/messages';
+import { LabelBook } from '#services/gateway/protocols/remotewrite/worker/label-book';
+import { ROW_WORDS } from '#services/gateway/protocols/remotewrite/worker/messages';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { bitsOf, RemoteWriteRig } from '#test/support/remote-write-rig';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
 import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
-import { Helper } from '#services/gateway/protocols/remotewrite/aside/helper';
+import { Helper } from '#services/gateway/protocols/remotewrite/worker/decode-worker';
 import { systemClock } from '#shared/clock/clock';
 import type { LoopLoad } from '#shared/clock/loop-load';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';

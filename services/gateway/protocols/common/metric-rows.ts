@@ -6,9 +6,9 @@ import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, type MetricNames } from '#shared/sc
 import type { WriteOptions } from '#shared/write/writer-types';
 
 import type { FurtherWrite } from '../protocol.js';
-import type { HistogramSample } from './histogram.js';
-import type { Sample, SampleReader } from './sample.js';
-import type { KnownSeries, Target } from './series-cache.js';
+import type { HistogramSample } from '../remotewrite/histogram.js';
+import type { Sample, SampleReader } from '../remotewrite/sample.js';
+import type { KnownSeries, Target } from '../remotewrite/series-cache.js';
 
 /** Where the rows of a request go. */
 export interface RowsOptions {

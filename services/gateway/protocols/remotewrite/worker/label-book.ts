@@ -1,7 +1,7 @@
-import { ByteStore, hashBytes, KnownBytes, type Place } from '../known-bytes.js';
+import { ByteStore, hashBytes, KnownBytes, type Place } from '../../common/known-bytes.js';
 import { LABEL_TAG, SAMPLE_TAG, SERIES_TAG } from '../tags.js';
 import { SampleReader } from '../sample.js';
-import { WireScanner } from '../wire.js';
+import { WireReader } from '#shared/protobuf/wire-reader';
 import { ROW_WORDS } from './messages.js';
 
 const FIRST_ROWS = 1024;
@@ -43,7 +43,7 @@ export class LabelBook {
    * @throws `invalid_arguments` for some bodies that are malformed.
    */
   match(bytes: Buffer): MatchedRows | undefined {
-    const scanner = new WireScanner(bytes);
+    const scanner = new WireReader(bytes);
     const sample = new SampleReader(scanner);
     const { length } = bytes;
     let words = new Int32Array(FIRST_ROWS * ROW_WORDS);
@@ -76,7 +76,7 @@ export class LabelBook {
     return used === 0 ? undefined : { words, rowCount: used / ROW_WORDS };
   }
 
-  #find(scanner: WireScanner, from: number, end: number): KnownLabels | undefined {
+  #find(scanner: WireReader, from: number, end: number): KnownLabels | undefined {
     const { bytes, view } = scanner;
     let to = from;
     while (to < end && bytes[to] === LABEL_TAG) to = scanner.lengthEnd(to + 1, end);

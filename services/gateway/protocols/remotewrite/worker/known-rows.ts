@@ -1,7 +1,7 @@
 import { freeBuffer } from '#shared/bytes/free-buffer';
 
 import type { Decoding, FurtherWrite, Rejected } from '../../protocol.js';
-import type { MetricRows } from '../rows.js';
+import type { MetricRows } from '../../common/metric-rows.js';
 import type { KnownSeries } from '../series-cache.js';
 import type { MatchedRows } from './label-book.js';
 import { ROW_WORDS } from './messages.js';
