@@ -33,7 +33,7 @@ export interface Key<T, Unit extends string = ''> {
   /** @throws `invalid_arguments` if the value is not allowed. */
   readonly parse: (raw: RawValue, machine: Machine) => T;
   /** The value as TOML; never called for a key that is not set. */
-  readonly print: (value: NonNullable<T>) => string;
+  print(value: NonNullable<T>): string;
 }
 
 /** A default that differs by the kind of process. */

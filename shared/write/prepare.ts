@@ -7,12 +7,11 @@ import type { TablePart } from './split.js';
 import type { TableIndex } from './table-index.js';
 import type { ResolvedTable } from './tables.js';
 import { convertTimes, outsideRange } from './times.js';
-import type { ColumnConflict, WriteResult } from './writer-types.js';
+import { conflictingRows, type RejectedRow } from './writer-types.js';
 
 /** The rows of one table that can be kept, and why others cannot. */
 export interface PreparedTable extends TablePart {
-  readonly conflicts: readonly ColumnConflict[];
-  readonly refused: WriteResult['refused'];
+  readonly rejected: readonly RejectedRow[];
 }
 
 /** Turns the rows of a builder into a batch of its table; each row that is left out counts once. */
@@ -31,12 +30,12 @@ export function prepareTable({ builder, index, fits, refusal }: ResolvedTable, t
 
   const columns = fits ? batch.columns : batch.columns.filter((column) => column.columnId !== 0);
   const fitting: RowBatch = { ...batch, times, columns };
-  const { conflicts, refused } = leaving;
+  const { rejected } = leaving;
   const { knownBy } = builder;
-  if (leaving.count === 0) return { index, batch: fitting, series: builder.series, knownBy, conflicts, refused };
+  if (leaving.count === 0) return { index, batch: fitting, series: builder.series, knownBy, rejected };
   const selected = selectRows(fitting, leaving.staying());
   const series = Array.from(selected.seriesFrom, (position) => builder.series[position]);
-  return { index, batch: selected.batch, series, knownBy, conflicts, refused };
+  return { index, batch: selected.batch, series, knownBy, rejected };
 }
 
 function fieldFits(builder: TableBuilder, name: string, index: TableIndex): boolean {
@@ -82,8 +81,7 @@ function tagFits(name: string, index: TableIndex): boolean {
 
 /** Rows that leave a batch; the first reason for a row counts. */
 class LeavingRows {
-  readonly conflicts: ColumnConflict[] = [];
-  readonly refused: { table: string; reason: string; rowCount: number }[] = [];
+  readonly rejected: RejectedRow[] = [];
   count = 0;
   readonly #table: string;
   readonly #leaves: Uint8Array;
@@ -109,12 +107,12 @@ class LeavingRows {
     if (rowCount === 0) return;
     const isTypedTag = existing?.kind === 'tag' && given !== 'tag';
     const existingText = isTypedTag ? 'tag' : (existing?.type ?? '');
-    this.conflicts.push({ table: this.#table, column, given, existing: existingText, rowCount });
+    this.rejected.push(conflictingRows(this.#table, { column, given, existing: existingText }, rowCount));
   }
 
   refuse(rows: readonly number[], reason: string): void {
     const rowCount = this.#take(rows);
-    if (rowCount > 0) this.refused.push({ table: this.#table, reason, rowCount });
+    if (rowCount > 0) this.rejected.push({ table: this.#table, reason, rowCount });
   }
 
   staying(): Uint32Array {

@@ -10,7 +10,7 @@ import { LARGE_ROWS, type RegionSender } from './send.js';
 import { splitRows } from './split.js';
 import { resolveTables, type WriteCatalog } from './tables.js';
 import { WrittenRows } from './written-rows.js';
-import type { RowWriter, WriteOptions, WriteResult } from './writer-types.js';
+import type { RejectedRow, RowWriter, WriteOptions, WriteResult } from './writer-types.js';
 
 export interface BatchWriterOptions {
   readonly catalog: WriteCatalog;
@@ -61,9 +61,9 @@ export class BatchWriter implements RowWriter {
     let rowCount = 0;
     for (const { prepared } of sent) rowCount += prepared.batch.rowCount;
     this.#rows.add(options.database, rowCount);
-    const conflicts = sent.flatMap(({ prepared }) => prepared.conflicts);
-    const refused = sent.flatMap(({ prepared }) => prepared.refused);
-    return { rowCount, conflicts, refused };
+    const rejected = sent.flatMap(({ prepared }) => prepared.rejected);
+    const isConflict = ({ conflict }: RejectedRow): boolean => conflict !== undefined;
+    return { rowCount, rejected: [...rejected.filter(isConflict), ...rejected.filter((row) => !isConflict(row))] };
   }
 
   async #attempt(

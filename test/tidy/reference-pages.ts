@@ -1,10 +1,11 @@
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { printReference } from '#shared/config/print';
 import { ERROR_CODES } from '#shared/errors/codes';
 
 /** Documentation pages that are made from tables in the source, as file name -> text. */
 export function referencePages(): Map<string, string> {
   return new Map([
-    ['docs/config.md', printReference()],
+    ['docs/config.md', printReference(CONFIG_SCHEMA)],
     ['docs/errors.md', errorPage()],
   ]);
 }

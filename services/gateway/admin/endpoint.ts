@@ -2,41 +2,31 @@ import type { Call } from '#shared/contracts/call';
 import type { AdminService } from '#shared/contracts/gen/admin';
 
 import type { Peer } from '../cluster/peers.js';
+import type { ReadyGate } from '../ready-gate.js';
 import type { Handler } from '../request-context.js';
 
-/** Whether the node can do its work, and if not, what it waits for. */
-export interface Readiness {
-  /** Stays true while the node drains: it still does its work. */
-  readonly ready: boolean;
-  /** Whether the node is about to end. */
-  readonly isDraining?: boolean;
-  /** In words: `wal replay`. */
-  readonly waiting: readonly string[];
-  /** Share of the start that is done, 0 to 1. */
-  readonly progress: number;
-}
-
-/** What a process tells about itself. */
+/** What a process reports about itself. */
 export type NodeAdmin = Pick<AdminService, 'status' | 'metrics' | 'config'>;
 
 /** The processes of a cluster. */
 export interface PeerDirectory {
-  /** All of them, this one among them once it is known. */
+  /** Returns all processes, among them this one once it is registered. */
   list(call: Call): Promise<readonly Peer[]>;
   find(nodeId: number): Peer | undefined;
 }
 
+/** Dependencies of the administration. */
 export interface AdminDeps {
   /** This process. */
   readonly admin: NodeAdmin;
-  /** Undefined where one process is everything. */
+  /** Undefined in a standalone process. */
   readonly peers: PeerDirectory | undefined;
-  readonly readiness: () => Readiness;
-  /** Roles that writes and queries need and nobody who is ready has. */
+  readonly gate: ReadyGate;
+  /** Roles that writes and queries need and that no ready process has. */
   readonly lackingRoles: () => readonly string[];
-  readonly isDraining: () => boolean;
   readonly newCall: (requestId: string, timeoutMs: number) => Call;
   readonly nowMs: () => number;
+  /** Undefined if the dashboard is turned off. */
   readonly dashboardUrl: string | undefined;
   readonly version: string;
 }

@@ -4,7 +4,7 @@ import type { RequestHandler } from 'http-proxy-middleware';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { send } from '../answer.js';
+import { send } from '../reply.js';
 import { htmlPage } from '../html-page.js';
 import type { Handler, RequestContext } from '../request-context.js';
 

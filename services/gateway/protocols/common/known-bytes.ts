@@ -4,26 +4,27 @@ const CHUNK_BYTES_MIN = 4 * 1024;
 const CHUNK_BYTES_MAX = 256 * 1024;
 
 /**
- * Entries with the same hash have to be searched one by one: nobody shall know which those are. A seed alone would not
- * do, as the topmost bit of a word passes every multiplication by an odd number; the second factor, behind a shift,
- * spreads it in a way that is not known.
+ * Secret words of `hashBytes`. Entries with the same hash are searched one by one, so no client may be able to choose
+ * them. A seed alone does not suffice: the topmost bit of a word passes every multiplication by an odd number. The
+ * second factor, after a shift, spreads that bit in a way that is not known.
  */
 export const [SEED, FACTOR, SECOND_FACTOR] = secretWords();
 
 function secretWords(): [number, number, number] {
   const bytes = Buffer.from(systemRandom.bytes(12));
-  // Only multiplications by odd numbers lose nothing.
+  // Multiplication by an even number would lose bits.
   return [bytes.readInt32LE(0), bytes.readInt32LE(4) | 1, bytes.readInt32LE(8) | 1];
 }
 
-export interface Place {
+/** Bytes inside a larger buffer. */
+export interface ByteRange {
   readonly view: DataView;
   readonly from: number;
   readonly length: number;
 }
 
-/** Bytes that are compared with others. */
-export class KnownBytes {
+/** Bytes that a cache compares with those of requests. */
+export class KnownBytes implements ByteRange {
   readonly length: number;
   readonly view: DataView;
   readonly from: number;
@@ -35,10 +36,10 @@ export class KnownBytes {
   }
 
   /**
-   * Whether the bytes at `at` are the same; the caller has made sure that there are enough of them.
+   * Whether the bytes at `at` are the same; the caller has checked that there are enough of them.
    *
-   * Words of eight bytes are compared as doubles, which halves the time. Among doubles only 0 and -0 are equal and have
-   * other bits, so words of zeros are looked at again; and so are words that are no number, which equal nothing.
+   * Words of eight bytes are compared as doubles, which halves the time. Only 0 and -0 are equal doubles with different
+   * bits, so words of zeros are checked again; so are NaNs, which equal nothing.
    */
   equals(view: DataView, at: number): boolean {
     const known = this.view;
@@ -56,7 +57,7 @@ export class KnownBytes {
   }
 }
 
-/** Whether the eight bytes at the two places are the same. */
+/** Whether the eight bytes at the two positions are the same. */
 function areSameBits(a: DataView, atA: number, b: DataView, atB: number): boolean {
   return a.getInt32(atA) === b.getInt32(atB) && a.getInt32(atA + 4) === b.getInt32(atB + 4);
 }
@@ -67,26 +68,27 @@ interface Chunk {
   used: number;
 }
 
-/** Copies of bytes, many in one piece of memory. Who holds a place keeps its piece alive. */
+/** Copies of bytes, many in one chunk of memory. A range keeps its chunk alive. */
 export class ByteStore {
   #chunk: Chunk = newChunk(0);
 
-  add(source: Buffer, from: number, to: number): Place {
+  /** Copies the bytes `[from, to)`. */
+  add(source: Buffer, from: number, to: number): ByteRange {
     const length = to - from;
     const size = this.#chunk.bytes.length;
     if (this.#chunk.used + length > size) {
       this.#chunk = newChunk(Math.max(length, CHUNK_BYTES_MIN, Math.min(CHUNK_BYTES_MAX, size * 2)));
     }
-    return place(this.#chunk, source, from, to);
+    return append(this.#chunk, source, from, to);
   }
 }
 
-/** A copy of the bytes by itself. */
-export function copied(source: Buffer, from: number, to: number): Place {
-  return place(newChunk(to - from), source, from, to);
+/** Copies the bytes `[from, to)` into a chunk of their own. */
+export function copyRange(source: Buffer, from: number, to: number): ByteRange {
+  return append(newChunk(to - from), source, from, to);
 }
 
-function place(chunk: Chunk, source: Buffer, from: number, to: number): Place {
+function append(chunk: Chunk, source: Buffer, from: number, to: number): ByteRange {
   const at = chunk.used;
   source.copy(chunk.bytes, at, from, to);
   chunk.used += to - from;
@@ -98,25 +100,28 @@ function newChunk(length: number): Chunk {
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, length), used: 0 };
 }
 
-export function bytesOf({ view, from, length }: Place): Buffer {
+/** Returns the bytes as a buffer, without a copy. */
+export function bytesOfRange({ view, from, length }: ByteRange): Buffer {
   return Buffer.from(view.buffer as ArrayBuffer, view.byteOffset + from, length);
 }
 
+/** Hashes the bytes `[from, to)` to 32 bits. */
 export function hashBytes(view: DataView, from: number, to: number): number {
   // Two hashes of every second word each: a processor works on both at the same time.
   let hash = SEED;
   let other = SEED;
   let at = from;
   for (; at + 8 <= to; at += 8) {
-    hash = mixed(hash ^ view.getInt32(at, true));
-    other = mixed(other ^ view.getInt32(at + 4, true));
+    hash = mixWord(hash ^ view.getInt32(at, true));
+    other = mixWord(other ^ view.getInt32(at + 4, true));
   }
-  hash = mixed(hash ^ (to - from)) ^ other;
+  hash = mixWord(hash ^ (to - from)) ^ other;
   for (; at < to; at++) hash = Math.imul(hash ^ view.getUint8(at), FACTOR);
   return hash ^ (hash >>> 13);
 }
 
-export function mixed(word: number): number {
+/** One step of a hash: spreads the bits of a 32-bit word. */
+export function mixWord(word: number): number {
   const product = Math.imul(word, FACTOR);
   return Math.imul(product ^ (product >>> 16), SECOND_FACTOR);
 }

@@ -1,33 +1,51 @@
 import { encodeHistogram } from '#shared/histogram/histogram-bytes';
+import type { NativeHistogram } from '#shared/histogram/native-histogram';
 import { BatchSet, SeriesEntry, type TableBuilder } from '#shared/rowbatch/builder';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { seriesId, type Tag } from '#shared/rowbatch/series-key';
 import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, type MetricNames } from '#shared/schema/metric-table';
 import type { WriteOptions } from '#shared/write/writer-types';
 
-import type { FurtherWrite } from '../protocol.js';
-import type { HistogramSample } from '../remotewrite/histogram.js';
-import type { Sample, SampleReader } from '../remotewrite/sample.js';
-import type { KnownSeries, Target } from '../remotewrite/series-cache.js';
+import type { AdditionalWrite } from '../protocol.js';
+import type { KnownSeries, MetricTarget } from './metric-series.js';
 
-/** Where the rows of a request go. */
-export interface RowsOptions {
+/** Options of the rows of one request. */
+export interface MetricRowsOptions {
   readonly names: MetricNames;
-  /** Of the physical metric tables. */
+  /** Options of the physical metric tables. */
   readonly write: WriteOptions;
+  /** Physical table of series whose labels name none. */
   readonly defaultTable: string;
   readonly nowMs: number;
 }
 
-/** What is told of a family of metrics. */
-export interface MetricMetadata {
+/** A double and its time as 32-bit words, the low one first. */
+export interface MetricSample {
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  /** Milliseconds since 1970. */
+  readonly timeLow: number;
+  readonly timeHigh: number;
+  /** Start of the counter in milliseconds since 1970; 0 if it is not known. */
+  readonly startMs: number;
+}
+
+/** A histogram and its time in milliseconds since 1970. */
+export interface HistogramSample {
+  readonly histogram: NativeHistogram;
+  readonly timeLow: number;
+  readonly timeHigh: number;
+}
+
+/** Metadata of a metric family. */
+export interface MetricFamily {
   readonly metric: string;
   readonly type: string;
   readonly unit: string;
   readonly help: string;
 }
 
-/** Texts of exemplars, and those of metadata, of one request: labels that are sent once may stand in many of them. */
+/** Limit of the texts of exemplars, and of those of metadata, in one request: each may repeat the labels of a series. */
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Columns of one physical metric table. */
@@ -49,26 +67,26 @@ class DatabaseRows {
   }
 }
 
-/** The rows of one request. */
+/** The rows of one request: samples and histograms in metric tables, exemplars and metadata in tables of their own. */
 export class MetricRows {
   rowCount = 0;
   sampleCount = 0;
   histogramCount = 0;
   #exemplarBytes = 0;
   #metadataBytes = 0;
-  readonly #options: RowsOptions;
+  readonly #options: MetricRowsOptions;
   readonly #databases = new Map<string, DatabaseRows>();
-  readonly #columns = new Map<Target, Columns>();
-  #lastTarget: Target | undefined = undefined;
+  readonly #columns = new Map<MetricTarget, Columns>();
+  #lastTarget: MetricTarget | undefined = undefined;
   #last: Columns | undefined = undefined;
 
-  /** @param batches rows for the metric tables of the request's own database. */
-  constructor(options: RowsOptions, batches: BatchSet) {
+  /** @param batches receives the rows for the metric tables of the request's own database. */
+  constructor(options: MetricRowsOptions, batches: BatchSet) {
     this.#options = options;
     this.#databases.set(options.write.database, new DatabaseRows(batches));
   }
 
-  addSample(series: KnownSeries, sample: Sample): void {
+  addSample(series: KnownSeries, sample: MetricSample): void {
     const { builder, value } = this.#columnsOf(series.target);
     const row = builder.rowCount;
     builder.startRow(series.entry);
@@ -92,13 +110,13 @@ export class MetricRows {
   }
 
   /**
-   * Adds an exemplar, if the request does not have too many of them.
+   * Adds an exemplar, unless the request has too many of them.
    *
-   * @param labels of the series and of the exemplar, as JSON.
+   * @param labels labels of the series and of the exemplar, as JSON.
    */
   addExemplar(
     { metric, target }: KnownSeries,
-    exemplar: SampleReader,
+    exemplar: MetricSample,
     labels: { readonly series: string; readonly exemplar: string },
   ): void {
     this.#exemplarBytes += labels.series.length + labels.exemplar.length;
@@ -120,8 +138,8 @@ export class MetricRows {
     this.rowCount++;
   }
 
-  /** Adds metadata. All its rows are of the same time: the same again is the same row. */
-  addMetadata({ metric, type, unit, help }: MetricMetadata, target: Target | undefined): void {
+  /** Adds metadata. All its rows have the same time, so that metadata that is sent again is the same row. */
+  addMetadata({ metric, type, unit, help }: MetricFamily, target: MetricTarget | undefined): void {
     this.#metadataBytes += metric.length + unit.length + help.length;
     if (this.#metadataBytes > TEXT_BYTES_MAX) return;
     const { names, nowMs } = this.#options;
@@ -140,34 +158,34 @@ export class MetricRows {
     this.rowCount++;
   }
 
-  /** What goes elsewhere than the metric tables of the request's own database. */
-  further(): readonly FurtherWrite[] {
+  /** Returns all rows but those for the metric tables of the request's own database. */
+  additionalWrites(): readonly AdditionalWrite[] {
     const { write } = this.#options;
-    const writes: FurtherWrite[] = [];
+    const writes: AdditionalWrite[] = [];
     for (const [database, { metrics, exemplars, metadata }] of this.#databases) {
       const own = { ...write, database };
       if (database !== write.database && metrics.rowCount > 0) {
-        writes.push({ kind: 'rows', batches: metrics, write: own });
+        writes.push({ kind: 'rows', isOptional: false, batches: metrics, write: own });
       }
       if (exemplars.rowCount > 0) {
         const exemplarWrite = { ...own, tableOptions: { append_mode: 'true' } };
-        writes.push({ kind: 'exemplars', batches: exemplars, write: exemplarWrite });
+        writes.push({ kind: 'exemplars', isOptional: false, batches: exemplars, write: exemplarWrite });
       }
       if (metadata.rowCount > 0) {
         const metadataWrite = { ...own, tableOptions: { merge_mode: 'last_row' } };
-        writes.push({ kind: 'metadata', batches: metadata, write: metadataWrite });
+        writes.push({ kind: 'metadata', isOptional: true, batches: metadata, write: metadataWrite });
       }
     }
     return writes;
   }
 
   #setStart(builder: TableBuilder, row: number, startMs: number): void {
-    // Beyond what a double holds exactly it is no time.
+    // An integer that a double does not hold exactly is no time.
     if (!Number.isSafeInteger(startMs)) return;
     builder.field(this.#options.names.startColumn, 'Int64').setNumber(row, startMs);
   }
 
-  #columnsOf(target: Target): Columns {
+  #columnsOf(target: MetricTarget): Columns {
     if (this.#lastTarget === target && this.#last !== undefined) return this.#last;
     let columns = this.#columns.get(target);
     if (columns === undefined) {
@@ -192,7 +210,7 @@ export class MetricRows {
   }
 }
 
-/** @param tags names and values; those without a value are left out. */
+/** @param tags names and values; empty values are left out. */
 function seriesOf(table: string, tags: readonly (readonly [string, string])[]): SeriesEntry {
   const present: Tag[] = tags
     .filter(([, value]) => value !== '')

@@ -10,7 +10,7 @@ import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
-import type { Format } from '../../formats/format.js';
+import type { ResultFormat } from '#shared/formats/format';
 import type { Snapshots } from '../../snapshot/binding.js';
 import type { Cursor } from '../syntax/cursor.js';
 import type { Planner } from '../plan/plan.js';
@@ -64,7 +64,7 @@ export interface StatementContext {
   readonly call: Call;
   /** Its place among the running queries; waits for other processes are to be made aside. */
   readonly slot: AdmissionSlot;
-  readonly format: Format;
+  readonly format: ResultFormat;
   /** Rows after which a result is cut. */
   readonly limit: number | undefined;
   /** One reading of the clock for the whole statement. */

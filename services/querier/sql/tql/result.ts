@@ -4,7 +4,7 @@ import { UNIT_NS } from '#shared/schema/data-type';
 
 import { NO_LABELS, type Labels } from '../../series/labels.js';
 import { FLOAT, NONE, type StepSeries } from '../../promql/samples.js';
-import type { OutputColumn } from '../../formats/format.js';
+import type { OutputColumn } from '#shared/formats/format';
 import { histogramJson } from '../../promql/histogram/histogram-json.js';
 import type { TqlColumn } from './columns.js';
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { loadConfig, type ConfigSources, type LoadedConfig } from '#shared/config/load';
 import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -9,6 +10,7 @@ const GIB = 1024 ** 3;
 /** Loads from given files and environment, on a machine of 8 GiB without a container. */
 function load(sources: Partial<ConfigSources> & { files?: Record<string, string> }): LoadedConfig {
   return loadConfig({
+    schema: CONFIG_SCHEMA,
     role: 'standalone',
     flags: [],
     configFile: undefined,

@@ -7,7 +7,21 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { BYTES, VARINT, WireReader } from '#shared/protobuf/wire-reader';
 import { bigVarintLength, WireWriter } from '#shared/protobuf/wire-writer';
 
-const INTEGERS = [0, 1, 127, 128, 16_383, 16_384, 2 ** 28, 2 ** 32 - 1, 2 ** 32, 2 ** 35, 2 ** 42, 2 ** 49, 2 ** 53 - 1];
+const INTEGERS = [
+  0,
+  1,
+  127,
+  128,
+  16_383,
+  16_384,
+  2 ** 28,
+  2 ** 32 - 1,
+  2 ** 32,
+  2 ** 35,
+  2 ** 42,
+  2 ** 49,
+  2 ** 53 - 1,
+];
 
 describe('wire format of protocol buffers', () => {
   it('writes integers as protobufjs does, with the announced length', () => {

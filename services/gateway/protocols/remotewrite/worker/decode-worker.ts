@@ -3,151 +3,152 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '#shared/clock/clock';
 import { LoopLoad } from '#shared/clock/loop-load';
 
-import type { Forgetful, SeriesMemory } from '../../common/series-memory.js';
-import type { SeriesCache } from '../series-cache.js';
+import type { CacheMemory, ClearableCache } from '../../common/cache-memory.js';
+import type { RemoteWriteCache } from '../remote-write-cache.js';
 import type { MatchedRows } from './label-book.js';
-import type { FromHelper, ToHelper } from './messages.js';
+import type { WorkerReply, WorkerRequest } from './messages.js';
 
-/** Smaller bodies are decoded in the time that it takes to hand them over. */
-const PACKED_BYTES_MIN = 8 * 1024;
-/** Decompressed; a larger one would take the helper from the others for too long. */
+/** Smaller compressed bodies take less time to decode than to transfer. */
+const BODY_BYTES_MIN = 8 * 1024;
+/** A larger decompressed body would occupy the worker for too long. */
 const PLAIN_BYTES_MAX = 8 * 1024 * 1024;
-/** Bodies at the helper. With more it is the busier one of the two. */
+/** Bodies in the worker at once. With more, the worker is busier than the main thread. */
 const BODIES_MAX = 2;
-/** Senders with bodies that the helper cannot read are not tried for so many bodies, at most. */
-const PASSES_MAX = 64;
-/** Caches that the helper knows series of. */
+/** Largest number of bodies that skip the worker after it could not match one of the same cache. */
+const SKIPS_MAX = 64;
+/** Caches whose series the worker holds. */
 const CACHES_MAX = 16;
-/** Series that it is told of at once. */
-const LEARN_MAX = 5_000;
-/** What a series takes there besides its labels. */
+/** Series that are sent to the worker at once. */
+const ADDED_SERIES_MAX = 5_000;
+/** Heap bytes of a series in the worker, besides its labels. */
 const SERIES_BYTES = 150;
-/** After its thread has died. */
-const REST_MS = 60_000;
+/** Time without a worker after its thread has died. */
+const RESTART_DELAY_MS = 60_000;
 
-/** A cache as the helper knows it. */
-interface Taught {
+/** The copy of a cache in the worker. */
+interface WorkerCopy {
   readonly id: number;
   readonly epoch: number;
-  /** Series that it was told of. */
+  /** Number of series in the copy. */
   count: number;
-  /** Bodies that it was not asked about since it could not read one, and those that it is still not to be asked about. */
-  passes: number;
-  passesLeft: number;
+  /** Bodies that skip the worker since it could not match one, in total and still to come. */
+  skips: number;
+  skipsLeft: number;
 }
 
 /**
- * Has bodies of remote write read by a thread of its own, when this one is busy: those that consist of known series with
- * a sample each. All others, and all that are wrong in any way, are decoded here, as if there was no helper.
+ * Decodes bodies of remote write in a worker thread while the main thread is busy: those that consist of known series
+ * with one sample each. The main thread decodes all others, and reports all that are not valid.
  */
-export class Helper implements Forgetful {
+export class DecodeWorker implements ClearableCache {
   readonly #clock: Clock;
   readonly #load: LoopLoad;
-  readonly #taught = new Map<SeriesCache, Taught>();
-  readonly #waiting = new Map<number, (answer: FromHelper | undefined) => void>();
+  readonly #copies = new Map<RemoteWriteCache, WorkerCopy>();
+  readonly #pending = new Map<number, (reply: WorkerReply | undefined) => void>();
   #worker: Worker | undefined = undefined;
   #lastId = 0;
-  #restsUntilMs = 0;
+  #restartMs = 0;
 
-  constructor(memory: SeriesMemory, clock: Clock, load = new LoopLoad(clock)) {
+  constructor(memory: CacheMemory, clock: Clock, load = new LoopLoad(clock)) {
     this.#clock = clock;
     this.#load = load;
     memory.add(this);
   }
 
-  /** Whether it is worth asking. @param plainBytes of the body, decompressed. */
-  isFor(cache: SeriesCache, packed: Buffer, plainBytes: number): boolean {
-    if (packed.length < PACKED_BYTES_MIN || plainBytes > PLAIN_BYTES_MAX || cache.numbered.length === 0) return false;
-    if (this.#waiting.size >= BODIES_MAX || !this.#load.isBusy) return false;
-    const taught = this.#taught.get(cache);
-    if (taught === undefined || taught.passesLeft === 0) return this.#clock.monotonicMs() >= this.#restsUntilMs;
-    taught.passesLeft--;
+  /** Whether the worker should get the body. @param plainBytes size of the decompressed body. */
+  isWorthwhile(cache: RemoteWriteCache, body: Buffer, plainBytes: number): boolean {
+    if (body.length < BODY_BYTES_MIN || plainBytes > PLAIN_BYTES_MAX || cache.numbered.length === 0) return false;
+    if (this.#pending.size >= BODIES_MAX || !this.#load.isBusy) return false;
+    const copy = this.#copies.get(cache);
+    if (copy === undefined || copy.skipsLeft === 0) return this.#clock.monotonicMs() >= this.#restartMs;
+    copy.skipsLeft--;
     return false;
   }
 
-  /** The rows of a body, by numbers of series of the cache; undefined if it has to be decoded here. */
-  async read(cache: SeriesCache, packed: Buffer): Promise<MatchedRows | undefined> {
+  /** Returns the rows of a body, with the numbers of series in the cache; undefined if the main thread must decode it. */
+  async match(cache: RemoteWriteCache, body: Buffer): Promise<MatchedRows | undefined> {
     const worker = (this.#worker ??= this.#start());
-    const taught = this.#teach(cache, worker);
+    const copy = this.#update(cache, worker);
     const id = ++this.#lastId;
-    const bytes = new Uint8Array(packed);
-    const answer = await new Promise<FromHelper | undefined>((resolve) => {
-      this.#waiting.set(id, resolve);
-      post(worker, { kind: 'body', cache: taught.id, id, packed: bytes }, [bytes.buffer]);
+    const bytes = new Uint8Array(body);
+    const reply = await new Promise<WorkerReply | undefined>((resolve) => {
+      this.#pending.set(id, resolve);
+      post(worker, { kind: 'match', cache: copy.id, id, bytes }, [bytes.buffer]);
     });
-    // Numbers mean what they meant when the body was sent.
-    if (answer?.words === undefined || cache.epoch !== taught.epoch) {
-      taught.passes = Math.min(PASSES_MAX, 2 * taught.passes + 1);
-      taught.passesLeft = taught.passes;
+    // The numbers hold only for the cache as it was when the body was sent.
+    if (reply?.words === undefined || cache.epoch !== copy.epoch) {
+      copy.skips = Math.min(SKIPS_MAX, 2 * copy.skips + 1);
+      copy.skipsLeft = copy.skips;
       return undefined;
     }
-    taught.passes = 0;
-    return { words: answer.words, rowCount: answer.rowCount };
+    copy.skips = 0;
+    return { words: reply.words, rowCount: reply.rowCount };
   }
 
   clear(): void {
-    for (const cache of this.#taught.keys()) this.#forget(cache);
+    for (const cache of this.#copies.keys()) this.#drop(cache);
   }
 
-  /** Ends its thread; bodies that it has are decoded here. */
+  /** Ends the thread; the main thread decodes its bodies. */
   async stop(): Promise<void> {
     await this.#worker?.terminate();
   }
 
-  #teach(cache: SeriesCache, worker: Worker): Taught {
-    let taught = this.#taught.get(cache);
-    if (taught?.epoch !== cache.epoch) {
-      this.#forget(cache);
-      for (const oldest of this.#taught.keys()) {
-        if (this.#taught.size < CACHES_MAX) break;
-        this.#forget(oldest);
+  /** Sends new series of the cache to the worker. */
+  #update(cache: RemoteWriteCache, worker: Worker): WorkerCopy {
+    let copy = this.#copies.get(cache);
+    if (copy?.epoch !== cache.epoch) {
+      this.#drop(cache);
+      for (const oldest of this.#copies.keys()) {
+        if (this.#copies.size < CACHES_MAX) break;
+        this.#drop(oldest);
       }
-      taught = { id: ++this.#lastId, epoch: cache.epoch, count: 0, passes: 0, passesLeft: 0 };
-      this.#taught.set(cache, taught);
+      copy = { id: ++this.#lastId, epoch: cache.epoch, count: 0, skips: 0, skipsLeft: 0 };
+      this.#copies.set(cache, copy);
     }
     const { numbered } = cache;
-    const to = Math.min(numbered.length, taught.count + LEARN_MAX);
-    if (to === taught.count) return taught;
-    const series = numbered.slice(taught.count, to).map(({ labels }) => labels);
+    const to = Math.min(numbered.length, copy.count + ADDED_SERIES_MAX);
+    if (to === copy.count) return copy;
+    const series = numbered.slice(copy.count, to).map(({ labels }) => labels);
     const labels = Buffer.concat(series);
     const lengths = Uint32Array.from(series, ({ length }) => length);
-    post(worker, { kind: 'learn', cache: taught.id, first: taught.count, lengths, labels });
-    taught.count = to;
-    cache.charge(labels.length + SERIES_BYTES * series.length);
-    return taught;
+    post(worker, { kind: 'add', cache: copy.id, first: copy.count, lengths, labels });
+    copy.count = to;
+    cache.reserve(labels.length + SERIES_BYTES * series.length);
+    return copy;
   }
 
-  #forget(cache: SeriesCache): void {
-    const taught = this.#taught.get(cache);
-    if (taught === undefined) return;
-    this.#taught.delete(cache);
-    if (this.#worker !== undefined) post(this.#worker, { kind: 'forget', cache: taught.id });
+  #drop(cache: RemoteWriteCache): void {
+    const copy = this.#copies.get(cache);
+    if (copy === undefined) return;
+    this.#copies.delete(cache);
+    if (this.#worker !== undefined) post(this.#worker, { kind: 'drop', cache: copy.id });
   }
 
   #start(): Worker {
     const worker = new Worker(new URL('./worker-thread.js', import.meta.url));
-    worker.on('message', (answer: FromHelper) => {
-      this.#waiting.get(answer.id)?.(answer);
-      this.#waiting.delete(answer.id);
+    worker.on('message', (reply: WorkerReply) => {
+      this.#pending.get(reply.id)?.(reply);
+      this.#pending.delete(reply.id);
     });
-    // What becomes of an error is an exit.
+    // After an error the thread exits.
     worker.on('error', () => undefined);
     worker.on('exit', () => this.#ended());
-    // It must not keep a process alive that has nothing else to do. Last, since who listens holds it.
+    // The thread must not keep the process alive. Called last, since adding a listener undoes it.
     worker.unref();
     return worker;
   }
 
-  /** Bodies that it had are decoded here, and so are all for a while. */
+  /** Lets the main thread decode the pending bodies, and all others until the restart. */
   #ended(): void {
     this.#worker = undefined;
-    this.#taught.clear();
-    this.#restsUntilMs = this.#clock.monotonicMs() + REST_MS;
-    for (const resolve of this.#waiting.values()) resolve(undefined);
-    this.#waiting.clear();
+    this.#copies.clear();
+    this.#restartMs = this.#clock.monotonicMs() + RESTART_DELAY_MS;
+    for (const resolve of this.#pending.values()) resolve(undefined);
+    this.#pending.clear();
   }
 }
 
-function post(worker: Worker, message: ToHelper, transferred: readonly ArrayBuffer[] = []): void {
+function post(worker: Worker, message: WorkerRequest, transferred: readonly ArrayBuffer[] = []): void {
   worker.postMessage(message, transferred);
 }

@@ -1,7 +1,7 @@
-import { ByteStore, hashBytes, KnownBytes, type Place } from '../../common/known-bytes.js';
-import { LABEL_TAG, SAMPLE_TAG, SERIES_TAG } from '../tags.js';
-import { SampleReader } from '../sample.js';
 import { WireReader } from '#shared/protobuf/wire-reader';
+
+import { ByteStore, hashBytes, KnownBytes, type ByteRange } from '../../common/known-bytes.js';
+import { LABEL_TAG, SAMPLE_TAG, SampleReader, SERIES_TAG } from '../sample.js';
 import { ROW_WORDS } from './messages.js';
 
 const FIRST_ROWS = 1024;
@@ -9,42 +9,42 @@ const FIRST_ROWS = 1024;
 class KnownLabels extends KnownBytes {
   readonly number: number;
   readonly sameHash: KnownLabels | undefined;
-  /** The series that came behind this one last time. */
+  /** The series that followed this one in an earlier body. */
   next: KnownLabels | undefined = undefined;
 
-  constructor({ view, from, length }: Place, number: number, sameHash: KnownLabels | undefined) {
+  constructor({ view, from, length }: ByteRange, number: number, sameHash: KnownLabels | undefined) {
     super(view, from, length);
     this.number = number;
     this.sameHash = sameHash;
   }
 }
 
-/** Rows of a body, as words of the messages. */
+/** Rows of a body, `ROW_WORDS` words each. */
 export interface MatchedRows {
   readonly words: Int32Array<ArrayBuffer>;
   readonly rowCount: number;
 }
 
-/** Series by their labels as a sender writes them; each has a number. */
+/** Numbers of series by the bytes of their labels. */
 export class LabelBook {
   readonly #byHash = new Map<number, KnownLabels>();
   readonly #store = new ByteStore();
   #guess: KnownLabels | undefined = undefined;
 
   add(number: number, labels: Buffer): void {
-    const place = this.#store.add(labels, 0, labels.length);
-    const hash = hashBytes(place.view, place.from, place.from + place.length);
-    this.#byHash.set(hash, new KnownLabels(place, number, this.#byHash.get(hash)));
+    const stored = this.#store.add(labels, 0, labels.length);
+    const hash = hashBytes(stored.view, stored.from, stored.from + stored.length);
+    this.#byHash.set(hash, new KnownLabels(stored, number, this.#byHash.get(hash)));
   }
 
   /**
-   * The rows of a body that has nothing but known series with one sample each; undefined for any other.
+   * Returns the rows of a body that has nothing but known series with one sample each; undefined for any other.
    *
    * @throws `invalid_arguments` for some bodies that are malformed.
    */
   match(bytes: Buffer): MatchedRows | undefined {
-    const scanner = new WireReader(bytes);
-    const sample = new SampleReader(scanner);
+    const reader = new WireReader(bytes);
+    const sample = new SampleReader(reader);
     const { length } = bytes;
     let words = new Int32Array(FIRST_ROWS * ROW_WORDS);
     let used = 0;
@@ -52,11 +52,11 @@ export class LabelBook {
     let previous: KnownLabels | undefined = undefined;
     for (let at = 0; at < length;) {
       if (bytes[at] !== SERIES_TAG) return undefined;
-      const end = scanner.lengthEnd(at + 1, length);
-      const from = scanner.at;
+      const end = reader.lengthEnd(at + 1, length);
+      const from = reader.at;
       const isNext =
-        guess !== undefined && isOneSample(bytes, from + guess.length, end) && guess.equals(scanner.view, from);
-      const known: KnownLabels | undefined = isNext ? guess : this.#find(scanner, from, end);
+        guess !== undefined && isOneSample(bytes, from + guess.length, end) && guess.equals(reader.view, from);
+      const known: KnownLabels | undefined = isNext ? guess : this.#find(reader, from, end);
       if (known === undefined) return undefined;
       sample.read(from + known.length + 2, end);
       if (sample.startMs !== 0) return undefined;
@@ -76,10 +76,10 @@ export class LabelBook {
     return used === 0 ? undefined : { words, rowCount: used / ROW_WORDS };
   }
 
-  #find(scanner: WireReader, from: number, end: number): KnownLabels | undefined {
-    const { bytes, view } = scanner;
+  #find(reader: WireReader, from: number, end: number): KnownLabels | undefined {
+    const { bytes, view } = reader;
     let to = from;
-    while (to < end && bytes[to] === LABEL_TAG) to = scanner.lengthEnd(to + 1, end);
+    while (to < end && bytes[to] === LABEL_TAG) to = reader.lengthEnd(to + 1, end);
     if (!isOneSample(bytes, to, end)) return undefined;
     let known = this.#byHash.get(hashBytes(view, from, to));
     while (known !== undefined && !(known.length === to - from && known.equals(view, from))) known = known.sameHash;
@@ -87,7 +87,7 @@ export class LabelBook {
   }
 }
 
-/** Whether one sample, shorter than 128 bytes, is all that stands in `[at, end)`. */
+/** Whether `[at, end)` is one sample that is shorter than 128 bytes. */
 function isOneSample(bytes: Buffer, at: number, end: number): boolean {
   return bytes[at] === SAMPLE_TAG && bytes[at + 1] < 0x80 && at + 2 + bytes[at + 1] === end;
 }

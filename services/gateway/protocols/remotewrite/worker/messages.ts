@@ -1,22 +1,22 @@
-/** Words of one row: number of its series, low and high half of its value, and of its time. */
+/** Words of one row: number of its series, value and time, each of these with the low word first. */
 export const ROW_WORDS = 5;
 
-/** What the helper thread is told. */
-export type ToHelper =
-  /** Series of a cache, numbered from `first` on: their labels one behind the other. */
+/** A message to the worker thread. */
+export type WorkerRequest =
+  /** Series of a cache, numbered from `first` on, with their labels joined. */
   | {
-      readonly kind: 'learn';
+      readonly kind: 'add';
       readonly cache: number;
       readonly first: number;
       readonly lengths: Uint32Array;
       readonly labels: Uint8Array;
     }
-  | { readonly kind: 'forget'; readonly cache: number }
-  /** A body of version 1, compressed. */
-  | { readonly kind: 'body'; readonly cache: number; readonly id: number; readonly packed: Uint8Array };
+  | { readonly kind: 'drop'; readonly cache: number }
+  /** A compressed body of version 1. */
+  | { readonly kind: 'match'; readonly cache: number; readonly id: number; readonly bytes: Uint8Array };
 
-/** Its answer to a body; without rows if the body is not what bodies usually are, whether right or wrong. */
-export interface FromHelper {
+/** The reply to a body; without rows if the body has anything but known series with one sample each, valid or not. */
+export interface WorkerReply {
   readonly id: number;
   readonly rowCount: number;
   readonly words: Int32Array<ArrayBuffer> | undefined;

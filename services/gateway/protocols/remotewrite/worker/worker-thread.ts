@@ -1,4 +1,4 @@
-/** The helper thread of remote write: it decompresses bodies and recognises their series (`helper.ts` is its other end). */
+/** The worker thread of remote write: it decompresses bodies and recognises their series (see `decode-worker.ts`). */
 import { parentPort } from 'node:worker_threads';
 
 import { uncompressSync } from 'snappy';
@@ -6,25 +6,25 @@ import { uncompressSync } from 'snappy';
 import { freeBuffer } from '#shared/bytes/free-buffer';
 
 import { LabelBook, type MatchedRows } from './label-book.js';
-import type { FromHelper, ToHelper } from './messages.js';
+import type { WorkerReply, WorkerRequest } from './messages.js';
 
 const books = new Map<number, LabelBook>();
 
-parentPort?.on('message', (message: ToHelper) => {
+parentPort?.on('message', (message: WorkerRequest) => {
   switch (message.kind) {
-    case 'learn':
-      return learn(message);
-    case 'forget':
+    case 'add':
+      return add(message);
+    case 'drop':
       return void books.delete(message.cache);
-    case 'body': {
-      const matched = match(message.cache, message.packed);
-      const answer: FromHelper = { id: message.id, rowCount: matched?.rowCount ?? 0, words: matched?.words };
-      parentPort?.postMessage(answer, matched === undefined ? [] : [matched.words.buffer]);
+    case 'match': {
+      const matched = match(message.cache, message.bytes);
+      const reply: WorkerReply = { id: message.id, rowCount: matched?.rowCount ?? 0, words: matched?.words };
+      parentPort?.postMessage(reply, matched === undefined ? [] : [matched.words.buffer]);
     }
   }
 });
 
-function learn({ cache, first, lengths, labels }: ToHelper & { kind: 'learn' }): void {
+function add({ cache, first, lengths, labels }: WorkerRequest & { kind: 'add' }): void {
   const book = books.get(cache) ?? new LabelBook();
   books.set(cache, book);
   let at = 0;
@@ -34,12 +34,12 @@ function learn({ cache, first, lengths, labels }: ToHelper & { kind: 'learn' }):
   }
 }
 
-/** Whatever is wrong with a body is found again, and told, where all other bodies are decoded. */
-function match(cache: number, packed: Uint8Array): MatchedRows | undefined {
+/** Returns undefined for a body that is not valid: the main thread decodes it again and reports the reason. */
+function match(cache: number, bytes: Uint8Array): MatchedRows | undefined {
   const book = books.get(cache);
   if (book === undefined) return undefined;
   try {
-    const plain = uncompressSync(Buffer.from(packed.buffer, packed.byteOffset, packed.length), {
+    const plain = uncompressSync(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
       copyOutputData: true,
       asBuffer: true,
     });

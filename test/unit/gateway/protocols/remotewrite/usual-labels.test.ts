@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 
-import { labelRules, parseSeries } from '#services/gateway/protocols/remotewrite/labels';
+import { labelRules } from '#services/gateway/protocols/common/metric-labels';
+import { parseSeries } from '#services/gateway/protocols/remotewrite/labels';
 import { UsualLabels } from '#services/gateway/protocols/remotewrite/usual-labels';
 import { WireReader } from '#shared/protobuf/wire-reader';
 import { metricNames } from '#shared/schema/metric-table';
 
 const names = metricNames({ naming: 'almanac', defaultColumnPrefix: '' });
-const rules = labelRules({ promValidationMode: 'strict', nameValidation: 'utf8' }, names);
+const rules = labelRules({ isLossy: false, isLegacy: false }, names);
 
 type Bytes = string | Buffer;
 

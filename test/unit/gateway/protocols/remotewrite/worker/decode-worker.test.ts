@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
-import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
-import { Helper } from '#services/gateway/protocols/remotewrite/worker/decode-worker';
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
+import { DecodeWorker } from '#services/gateway/protocols/remotewrite/worker/decode-worker';
 import { systemClock } from '#shared/clock/clock';
 import type { LoopLoad } from '#shared/clock/loop-load';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
@@ -31,24 +31,24 @@ describe('the helper of remote write', () => {
     return rig;
   }
 
-  async function rowCount(helper: Helper, { cache }: RemoteWriteRig, body: Buffer): Promise<number | undefined> {
-    return (await helper.read(cache, body))?.rowCount;
+  async function rowCount(helper: DecodeWorker, { cache }: RemoteWriteRig, body: Buffer): Promise<number | undefined> {
+    return (await helper.match(cache, body))?.rowCount;
   }
 
   it('is asked by a busy thread, about bodies of some size', () => {
     const { cache } = rigWith(known);
-    const helper = new Helper(new SeriesMemory(1e7), systemClock, BUSY);
-    expect(helper.isFor(cache, packed, known.length)).to.equal(true);
-    expect(helper.isFor(cache, packed.subarray(0, 100), 1_000)).to.equal(false);
-    expect(helper.isFor(cache, packed, 100_000_000)).to.equal(false);
-    expect(helper.isFor(new RemoteWriteRig().cache, packed, known.length)).to.equal(false);
-    const idle = new Helper(new SeriesMemory(1e7), systemClock, { isBusy: false } as LoopLoad);
-    expect(idle.isFor(cache, packed, known.length)).to.equal(false);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    expect(helper.isWorthwhile(cache, packed, known.length)).to.equal(true);
+    expect(helper.isWorthwhile(cache, packed.subarray(0, 100), 1_000)).to.equal(false);
+    expect(helper.isWorthwhile(cache, packed, 100_000_000)).to.equal(false);
+    expect(helper.isWorthwhile(new RemoteWriteRig().cache, packed, known.length)).to.equal(false);
+    const idle = new DecodeWorker(new CacheMemory(1e7), systemClock, { isBusy: false } as LoopLoad);
+    expect(idle.isWorthwhile(cache, packed, known.length)).to.equal(false);
   });
 
   it('reads bodies of known series, of several caches at once', async () => {
     const [a, b] = [rigWith(known), rigWith(bodyV1(seriesFrom(9_000)))];
-    const helper = new Helper(new SeriesMemory(1e7), systemClock, BUSY);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     const other = compressSync(bodyV1(seriesFrom(9_000)));
     const counts = await Promise.all([rowCount(helper, a, packed), rowCount(helper, b, other)]);
     expect(counts).to.deep.equal([2_000, 2_000]);
@@ -57,7 +57,7 @@ describe('the helper of remote write', () => {
 
   it('learns series that came meanwhile, and counts what it takes', async () => {
     const rig = rigWith(known);
-    const helper = new Helper(new SeriesMemory(1e7), systemClock, BUSY);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, packed)).to.equal(2_000);
     const more = bodyV1(seriesFrom(2_000));
     expect(await rowCount(helper, rig, compressSync(more))).to.equal(undefined);
@@ -67,9 +67,9 @@ describe('the helper of remote write', () => {
 
   it('leaves bodies that are damaged, and is not asked for a while by who has such', async () => {
     const rig = rigWith(known);
-    const helper = new Helper(new SeriesMemory(1e7), systemClock, BUSY);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, Buffer.alloc(10_000, 0xff))).to.equal(undefined);
-    const asked = (): boolean => helper.isFor(rig.cache, packed, known.length);
+    const asked = (): boolean => helper.isWorthwhile(rig.cache, packed, known.length);
     expect([asked(), asked()]).to.deep.equal([false, true]);
     expect(await rowCount(helper, rig, Buffer.alloc(10_000, 0xff))).to.equal(undefined);
     expect([asked(), asked(), asked(), asked()]).to.deep.equal([false, false, false, true]);
@@ -79,8 +79,8 @@ describe('the helper of remote write', () => {
 
   it('has forgotten what a cache forgot', async () => {
     const rig = rigWith(known);
-    const helper = new Helper(new SeriesMemory(1e7), systemClock, BUSY);
-    const reading = helper.read(rig.cache, packed);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    const reading = helper.match(rig.cache, packed);
     rig.cache.clear();
     // The numbers of this answer mean nothing any more.
     expect(await reading).to.equal(undefined);
@@ -94,12 +94,12 @@ describe('the helper of remote write', () => {
 
   it('that dies leaves its bodies to others, and is not asked for a minute', async () => {
     const rig = rigWith(known);
-    const helper = new Helper(new SeriesMemory(1e7), systemClock, BUSY);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, packed)).to.equal(2_000);
-    const reading = helper.read(rig.cache, packed);
+    const reading = helper.match(rig.cache, packed);
     await helper.stop();
     // Whether it was read before the end or not, it is told.
     expect((await reading)?.rowCount ?? 0).to.be.oneOf([0, 2_000]);
-    expect(helper.isFor(rig.cache, packed, known.length)).to.equal(false);
+    expect(helper.isWorthwhile(rig.cache, packed, known.length)).to.equal(false);
   });
 });
