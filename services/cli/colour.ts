@@ -1,6 +1,6 @@
 import type { Environment } from '#shared/config/env';
 
-/** Are colours wanted on this stream? Only on a terminal, unless the environment says otherwise. */
+/** Returns whether a stream should be coloured: only terminals are, unless the environment overrides it. */
 export function isColoured(stream: NodeJS.WriteStream, environment: Environment): boolean {
   const isSet = (name: string): boolean => (environment[name] ?? '') !== '';
   if (isSet('NO_COLOR') || environment['TERM'] === 'dumb') return false;

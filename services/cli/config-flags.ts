@@ -17,7 +17,7 @@ interface ConfigFlag {
   readonly argument: string;
   readonly path: string;
   readonly doc: string;
-  /** Which commands have it; a command for any role has all. */
+  /** Commands that have the flag; a command for any role has all flags. */
   readonly roles: readonly Role[];
 }
 
@@ -48,14 +48,14 @@ const FLAGS: readonly ConfigFlag[] = [
     flag: '--grpc-addr',
     argument: '<address>',
     path: 'grpc.bind_addr',
-    doc: 'listener for the other processes',
+    doc: 'listener for the other processes of the cluster',
     roles: ['gateway', 'ingester', 'querier', 'metadata'],
   },
   {
     flag: '--metadata-addr',
     argument: '<address>',
     path: 'metadata.addr',
-    doc: 'where metadata is called',
+    doc: 'address of the metadata process',
     roles: ['gateway', 'ingester', 'querier'],
   },
   {
@@ -68,9 +68,9 @@ const FLAGS: readonly ConfigFlag[] = [
 ];
 
 /**
- * Adds the flags that set configuration, and the one that names the file.
+ * Adds the flags that set configuration keys, and the one that names the file.
  *
- * @param role whose flags; those of all roles if there is none.
+ * @param role selects the flags; all flags if undefined.
  */
 export function addConfigFlags(command: Command, role?: Role): Command {
   command.addOption(configFileOption());
@@ -81,6 +81,7 @@ export function addConfigFlags(command: Command, role?: Role): Command {
   return command;
 }
 
+/** Returns the option that names the configuration file. */
 export function configFileOption(): Option {
   return new Option(
     '-c, --config-file <file>',
@@ -88,7 +89,7 @@ export function configFileOption(): Option {
   );
 }
 
-/** A default that differs by role is shown only where the role is known. */
+/** A default that differs by role is only shown where the role is known. */
 function defaultOf(path: string, role: Role | undefined): string {
   const { key } = entryOf(path);
   const shown = new Set((role === undefined ? ROLES : [role]).map((each) => key.defaultValue(thisMachine(), each)));
@@ -105,15 +106,16 @@ function entryOf(path: string): Entry {
   return entry;
 }
 
+/** Values of the flags that `addConfigFlags` adds. */
 export interface ConfigFlagValues {
   readonly configFile?: string;
   readonly [name: string]: unknown;
 }
 
 /**
- * The configuration of a command with `addConfigFlags`.
+ * Loads the configuration for a command with `addConfigFlags`.
  *
- * @throws `CommandFailure` of kind usage, with all problems.
+ * @throws `CommandFailure` with the usage exit code and all problems.
  */
 export function loadConfigFor(role: Role, values: ConfigFlagValues, { environment }: CommandContext): LoadedConfig {
   const flags = FLAGS.flatMap(({ flag, path }): FlagValue[] => {
@@ -136,7 +138,7 @@ export function loadConfigFor(role: Role, values: ConfigFlagValues, { environmen
   }
 }
 
-/** `--data-dir` is `dataDir` among the values. */
+/** Returns the property of a flag's value: `dataDir` for `--data-dir`. */
 function optionName(flag: string): string {
   return flag.slice(2).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

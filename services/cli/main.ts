@@ -14,7 +14,7 @@ const EXAMPLES = `Examples:
   almanac config print --sources          see what it is set to, and why
 `;
 
-/** Runs the command of `process.argv`; resolves when it is done, a server when it is ready. */
+/** Runs the command in `process.argv`; resolves when it is done, for a server when it is ready. */
 export async function run(): Promise<void> {
   const context: CommandContext = {
     stdin: process.stdin,
@@ -49,9 +49,9 @@ function defineProgram(context: CommandContext): Command {
   return program;
 }
 
-/** Tells what went wrong and gives the exit code for it. */
+/** Prints a failure and returns its exit code. */
 function report(error: unknown): ExitCode {
-  // Commander has printed its own texts by now; it knows only 0 and 1.
+  // Commander has printed its own messages; it only uses the codes 0 and 1.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (error instanceof CommandFailure) {
     process.stderr.write(`${error.message}\n`);
@@ -62,7 +62,7 @@ function report(error: unknown): ExitCode {
   return EXIT.failed;
 }
 
-/** Whoever read our output may leave first, as `head` does: that is no failure. */
+/** The reader of the output may close the pipe first, as `head` does: that is not a failure. */
 function endQuietlyWithoutReader(stream: NodeJS.WriteStream): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.failed);

@@ -13,7 +13,7 @@ import { printByteSize } from '#shared/time/byte-size';
 import { isColoured } from './colour.js';
 import { EXIT, type CommandContext } from './command.js';
 
-/** Loaded only when it is run: a process holds the code of its own role. */
+/** Loaded on demand: a process contains only the code of its own role. */
 const STARTS: Readonly<Record<Role, () => Promise<StartRole>>> = {
   standalone: async () => (await import('#services/standalone/index')).startStandalone,
   gateway: async () => (await import('#services/gateway/role')).startGatewayRole,
@@ -22,7 +22,7 @@ const STARTS: Readonly<Record<Role, () => Promise<StartRole>>> = {
   metadata: async () => (await import('#services/metadata/role')).startMetadataRole,
 };
 
-/** Runs a server until a signal ends it. Resolves when it is ready, or when its start has failed. */
+/** Runs a server until a signal stops it. Resolves when it is ready, or when its start has failed. */
 export async function runServer(role: Role, loaded: LoadedConfig, context: CommandContext): Promise<void> {
   const { config } = loaded;
   const startedMs = systemClock.monotonicMs();
@@ -47,6 +47,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   setFields({ role });
   stopAtBugs(log);
   logSources(log, loaded);
+  if (config.enableTelemetry) log.warn({}, 'enable_telemetry has no effect: Almanac never sends usage figures');
   keepHeapSlack(config.memory.limitBytes, systemClock);
 
   let server: RunningRole | undefined;
@@ -56,7 +57,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     clock: systemClock,
     timeoutMs: config.shutdown.timeoutMs,
     drain: async () => {
-      // While it starts nothing was acknowledged, so there is nothing to wait for.
+      // Before the start is complete nothing was acknowledged, so there is nothing to drain.
       await server?.drain();
       await server?.stop();
     },
@@ -70,7 +71,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     // An expected failure, such as a port in use, needs no stack.
     const fields = error instanceof AlmanacError ? { code: error.code, reason: error.message } : { error };
     log.error(fields, 'start failed');
-    // Parts that were open already may keep the process alive.
+    // Components that are already open could keep the process alive.
     process.exit(EXIT.failed);
   }
 }
@@ -78,19 +79,19 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
 function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void {
   const { version, commit } = readBuildInfo();
   log.info({ version, commit: commit.slice(0, 7), node: process.version }, 'almanac starts');
-  log.info({ file: file ?? 'none', dataHome: config.storage.dataHome }, 'configuration is read');
+  log.info({ file: file ?? 'none', dataHome: config.storage.dataHome }, 'configuration loaded');
   log.info(
     { limitBytes: config.memory.limitBytes, limit: printByteSize(config.memory.limitBytes) },
-    'memory is shared out',
+    'memory budget computed',
   );
   for (const warning of warnings) log.warn({ warning }, 'configuration');
 }
 
-/** A bug that nobody caught leaves an unknown state behind: recovery at the next start is the tested path. */
+/** An uncaught error leaves an unknown state: recovery at the next start is the tested path. */
 function stopAtBugs(log: Logger): void {
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     process.on(event, (error: unknown) => {
-      log.error({ error }, 'stopped by an unexpected error');
+      log.error({ error }, 'exiting after an unexpected error');
       process.exit(EXIT.failed);
     });
   }

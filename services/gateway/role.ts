@@ -71,7 +71,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     addresses: [serverAddress(config, server), ...httpAddresses(gateway, config)],
     async drain() {
       stage.state = 'draining';
-      await node.membership.tell('draining');
+      await node.membership.reportState('draining');
       await systemClock.sleep(config.shutdown.delayMs);
       await gateway.drain();
     },

@@ -4,34 +4,35 @@ import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Metrics } from '#shared/telemetry/metrics';
 
 import { startIngester, type IngesterConfig, type IngesterDeps } from './index.js';
-import { expectLog, forgetLog } from './log-identity.js';
+import { verifyLog, removeLogRecord } from './log-identity.js';
 import { claimSlotOf, type Slot } from './slots.js';
 
+/** What adoption needs besides what an ingester needs. */
 export interface AdoptionDeps extends IngesterDeps {
   readonly dataFolder: string;
   readonly catalog: CatalogCache;
-  /** Where the log of a slot is; the same for all ingesters of the folder. */
+  /** Returns the folder of a slot's log. All ingesters of the data folder must agree on it. */
   readonly walFolderOf: (slot: Slot) => string;
-  /** How long a node may be away before others take its slot. */
+  /** Time after which other ingesters take the slot of a node that left or disappeared, in milliseconds. */
   readonly leaseMs: number;
 }
 
 /**
- * Takes over the logs of ingesters that ended and did not come back, where the data folder is shared: acts as that node,
- * brings the rows of its log into segments, and gives its regions to this one.
+ * Adopts the logs of ingesters that ended and did not come back, where the data folder is shared: it acts as that node,
+ * flushes the rows of its log to segments, and hands its regions over to this node.
  *
- * Only the lock of a slot tells that its owner is gone; metadata's leases tell where to look.
+ * Only the lock of a slot proves that its owner is gone. Leases only say where to look.
  */
 export class Adoption {
   readonly #deps: AdoptionDeps;
-  /** Since when a node is seen away. */
+  /** When each node was first seen away, in monotonic milliseconds. */
   readonly #awaySinceMs = new Map<number, number>();
 
   constructor(deps: AdoptionDeps) {
     this.#deps = deps;
   }
 
-  /** One look at all nodes; adopts what is found. */
+  /** Checks all nodes once and adopts the slots that are due. */
   async look(): Promise<void> {
     const { catalog, clock, leaseMs, config, log } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -41,13 +42,13 @@ export class Adoption {
     for (const node of away) {
       const sinceMs = this.#awaySinceMs.get(node.nodeId) ?? nowMs;
       this.#awaySinceMs.set(node.nodeId, sinceMs);
-      // One that is gone was not heard of for a lease already; one that left may be about to start again.
+      // A gone node has already missed a whole lease; one that left may be about to restart.
       const patienceMs = node.state === 'gone' ? 0 : leaseMs;
       if (nowMs - sinceMs < patienceMs) continue;
       try {
         await this.#adopt(node);
       } catch (error) {
-        // One log that cannot be read must not keep the others from being adopted.
+        // A log that cannot be read must not keep the others from being adopted.
         log.error({ error, adoptedNodeId: node.nodeId }, 'adoption failed');
         this.#awaySinceMs.set(node.nodeId, nowMs + RETRY_LEASES * leaseMs);
       }
@@ -57,7 +58,7 @@ export class Adoption {
   async #adopt(node: NodeInfo): Promise<void> {
     const { nodeId } = node;
     const { metadata, log } = this.#deps;
-    // The catalog may lag behind: a node without regions has nothing that others need.
+    // The cached catalog may be stale: a node without regions holds nothing that others need.
     const { regionIds } = await metadata.listGrants({ nodeId }, ownCall('adopt'));
     if (regionIds.length === 0) return;
     const slot = await claimSlotOf(node.slot, this.#deps);
@@ -74,30 +75,29 @@ export class Adoption {
   async #replay(slot: Slot, nodeId: number): Promise<void> {
     const { config, metadata, fs, log, walFolderOf, dataFolder } = this.#deps;
     const ofSlot = { dataFolder, walFolder: walFolderOf(slot), slot: slot.identity };
-    await expectLog({ ...this.#deps, ...ofSlot, recover: config.walRecover });
+    await verifyLog({ ...this.#deps, ...ofSlot, recover: config.walRecover });
     const heir = await startIngester({
       ...this.#deps,
       config: adoptedConfig(config, slot, walFolderOf(slot), nodeId),
       log: log.child({ adoptedSlot: slot.number }),
-      // Its figures would be counted as those of this node.
+      // These figures would be counted as this node's.
       metrics: new Metrics({ unprefixedProcess: false, ofProcess: false }),
       onProgress: () => undefined,
-      // The slot is left as it is and adopted again; this node is well.
+      // The slot stays as it is and is adopted again later; this node is healthy.
       onFatal: (error) => log.error({ error, adoptedSlot: slot.number }, 'the log of an adopted slot failed'),
-      onFull: undefined,
     });
     try {
       const { regionIds } = await metadata.listGrants({ nodeId }, ownCall('adopt'));
-      await heir.giveAway(regionIds, config.nodeId);
+      await heir.handOver(regionIds, config.nodeId);
     } finally {
       await heir.stop();
     }
     const { regionIds: rest } = await metadata.listGrants({ nodeId }, ownCall('adopt'));
-    // What could not be given away yet is tried again at the next look.
+    // The next look retries the regions that could not be handed over.
     if (rest.length > 0) return;
-    await forgetLog({ ...ofSlot, fs });
+    await removeLogRecord({ ...ofSlot, fs });
     await fs.removeFolder(walFolderOf(slot));
-    log.info({ adoptedNodeId: nodeId, adoptedSlot: slot.number }, 'slot is adopted: its rows are in segments');
+    log.info({ adoptedNodeId: nodeId, adoptedSlot: slot.number }, 'slot adopted: its rows are in segments');
   }
 }
 
@@ -105,10 +105,10 @@ function isAway({ role, state, slot }: NodeInfo): boolean {
   return role === 'ingester' && slot !== '' && (state === 'gone' || state === 'left');
 }
 
-/** Leases before a failed adoption is tried again. */
+/** Leases to wait before a failed adoption is retried. */
 const RETRY_LEASES = 3;
 
-/** Memory is taken from the shares of this node, which serves on meanwhile. */
+/** Share of this node's memory limits that an adoption uses, because the node keeps serving meanwhile. */
 const MEMORY_SHARE = 0.5;
 
 function adoptedConfig(config: IngesterConfig, slot: Slot, walFolder: string, nodeId: number): IngesterConfig {

@@ -5,31 +5,33 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RunningIngester } from './index.js';
 import { dropChecked } from './rpc/check-dropped.js';
 
-type Started = Pick<RunningIngester, 'service' | 'tableDropped'>;
+type StartedIngester = Pick<RunningIngester, 'service' | 'tableDropped'>;
 
 /**
- * The service of an ingester that may not have started yet. Until then everything is refused, but drops of tables are
- * confirmed, once metadata can be asked, and remembered: what it recovers of them is let go before the first batch is
- * taken.
+ * Service of an ingester that may not have started yet. Until then it refuses everything except drops of tables, which
+ * it confirms with metadata and remembers: recovered rows of those tables are discarded before the first batch is
+ * accepted.
  */
 export class DeferredIngester {
-  #started: Started | undefined;
+  #started: StartedIngester | undefined;
   readonly #dropped = new Set<number>();
   readonly #metadata: () => Pick<MetadataService, 'getTable'> | undefined;
 
-  /** @param metadata undefined until the process is part of a cluster: before, nobody can say what was dropped. */
+  /**
+   * @param metadata returns undefined until the process has joined a cluster; before that, no drop can be confirmed.
+   */
   constructor(metadata: () => Pick<MetadataService, 'getTable'> | undefined) {
     this.#metadata = metadata;
   }
 
   /** Serves from now on. */
-  start(ingester: Started): void {
+  start(ingester: StartedIngester): void {
     for (const tableId of this.#dropped) ingester.tableDropped(tableId);
     this.#dropped.clear();
     this.#started = ingester;
   }
 
-  /** To be called when a table was dropped. */
+  /** Closes the regions of a dropped table, now or when the ingester starts. */
   tableDropped(tableId: number): void {
     if (this.#started === undefined) this.#dropped.add(tableId);
     else this.#started.tableDropped(tableId);

@@ -1,19 +1,19 @@
 import { freeBytes } from '#shared/fs/free-bytes';
 import type { Metrics } from '#shared/telemetry/metrics';
 
-/** Has metrics tell, whenever they are read, what the disks of an ingester have left, until the signal aborts. */
-export function showDisks(
+/** Exports the free bytes of an ingester's disks whenever metrics are read, until the signal aborts. */
+export function exportDiskGauges(
   { storeFolder, walFolder }: { readonly storeFolder: string; readonly walFolder: string },
   metrics: Metrics,
   signal: AbortSignal,
 ): void {
   const ofStore = metrics.gauge({
     name: 'ingester_store_free_bytes',
-    help: 'bytes that the disk of segments has left',
+    help: 'free bytes on the disk of segments',
   });
   const ofWal = metrics.gauge({
     name: 'ingester_wal_free_bytes',
-    help: 'bytes that the disk of the write-ahead log has left',
+    help: 'free bytes on the disk of the write-ahead log',
   });
   for (const [gauge, folder] of [
     [ofStore, storeFolder],
@@ -21,7 +21,7 @@ export function showDisks(
   ] as const) {
     const end = metrics.beforePrint(async () => {
       const left = await freeBytes(folder).catch(() => undefined);
-      // Of a disk that does not tell, neither what it had left before nor zero would be true.
+      // For a disk that does not answer, both the last value and zero would be wrong.
       if (left === undefined) gauge.remove();
       else gauge.set(left);
     });

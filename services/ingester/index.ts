@@ -17,35 +17,35 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { Compactor } from './region/compactor.js';
 import { newIncarnation, type Ingester } from './ingester.js';
-import { showDisks } from './disk-gauges.js';
+import { exportDiskGauges } from './disk-gauges.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
-import { dropTable } from './region/drop-table.js';
 import { GrantedRegions } from './region/granted-regions.js';
 import { recover } from './region/recover.js';
-import { dropLost } from './region/lost-grant.js';
-import { dropLostGrants, sealRegions } from './region/seal.js';
+import { closeDroppedTable, closeLostGrant } from './region/close-regions.js';
+import { closeLostGrants, handOverRegions } from './region/seal.js';
 import type { Region } from './region/region.js';
 import { Regions } from './region/regions.js';
 import { Triggers } from './region/triggers.js';
-import { KeptIds } from './region/kept-ids.js';
-import { forgetFiles } from './region/wal-forget.js';
-import { expireSegments } from './region/retention.js';
+import { AppliedIdsFile } from './region/applied-ids-file.js';
+import { deleteLogFiles } from './region/delete-log-files.js';
+import { expireRegionSegments } from './region/retention.js';
 import { collectFiles, type CollectOptions } from './region/garbage.js';
-import { compactTable, dropTables, flushTable, truncateTable } from './rpc/maintain.js';
+import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
 import { write } from './rpc/write.js';
-import { Wal } from './wal/wal.js';
+import { Wal, type WalOptions } from './wal/wal.js';
 
 export { inspectSlots } from './inspect.js';
-export { logFolderOf } from './log-folder.js';
-export { expectLog } from './log-identity.js';
-export { loggedIds, loggedPositions, type LoggedPosition } from './region/logged.js';
+export { findLogFolder } from './find-log-folder.js';
+export { verifyLog } from './log-identity.js';
+export { loggedIds, loggedPositions, type LoggedPosition } from './region/log-summary.js';
 export { ingesterSettings, type IngesterConfig } from './settings.js';
 export { STANDALONE_SLOT } from './slots.js';
 export type { LogFacts } from './wal/inspect.js';
 
+/** Configuration and surroundings of an ingester. */
 export interface IngesterDeps {
   readonly config: IngesterConfig;
   readonly fs: FileSystem;
@@ -53,58 +53,60 @@ export interface IngesterDeps {
   readonly random: Random;
   readonly metadata: MetadataService;
   /**
-   * Told of each table of which a region is opened, so that `tableDropped` is called when it is gone, also where its whole
-   * life was missed. @returns whether it may still be there.
+   * Called with the table of each region that is opened, so that `tableDropped` is called even if the table was created
+   * and dropped unnoticed. Returns false if the table is known to be dropped.
    */
-  readonly noteTable: (table: Table) => boolean;
+  readonly onTableOpened: (table: Table) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Share of the log that is replayed, 0 to 1, while the ingester starts. */
+  /** Reports the replayed share of the log, 0 to 1, during the start. */
   readonly onProgress: (fraction: number) => void;
-  /** Opens the instance that flushes; `openEngine` if not given. */
+  /** Opens the engine instance for flushes and merges. Default: `openEngine`. */
   readonly openEngine?: ((options: EngineOptions) => Promise<DuckDBInstance>) | undefined;
-  /** Ends the process: the log failed, and recovery is the only way on. */
+  /** Ends the process: only recovery can determine which rows are durable. */
   readonly onFatal: (error: unknown) => void;
-  /**
-   * The disk of the log is full or read-only: writes are refused from now on, what was acknowledged is read as before.
-   * Ends the process when the disk takes writes again, for the next start to recover; `onFatal` if not given.
-   */
-  readonly onFull?: ((error: unknown) => void) | undefined;
-  /** Hears of each file of the store that is found damaged. */
+  /** Called with false when the log's disk is full and writes are refused, with true when they are accepted again. */
+  readonly onWritable?: (isWritable: boolean) => void;
+  /** Called with the path of each damaged file of the store. */
   readonly onDamage?: (path: string) => void;
 }
 
+/** An ingester that has recovered its log and serves. */
 export interface RunningIngester extends Service {
   readonly service: IngesterService;
-  /** To be called when a table was dropped. */
+  /** Closes the regions of a dropped table. */
   tableDropped(tableId: number): void;
-  /** To be called with each table, and each new form of one, where grants never change. */
-  adopt(table: Table): void;
-  /** To be called with each new form of a table: its regions may be granted to others by now, or to this node. */
+  /** Applies a new schema version of a table, where grants never change (standalone). */
+  updateTable(table: Table): void;
+  /** Applies a new version of a table. Its regions may meanwhile be granted to other nodes, or to this one. */
   tableChanged(table: Table): void;
   /**
-   * Gives regions away; what fails is logged and can be asked again.
+   * Hands regions over to other nodes. A failure is logged, and metadata may request the move again.
    *
-   * @param toNodeId who shall have them; 0: metadata chooses.
+   * @param toNodeId next owner; 0: metadata chooses.
    */
-  giveAway(regionIds: readonly number[], toNodeId: number): Promise<void>;
+  handOver(regionIds: readonly number[], toNodeId: number): Promise<void>;
 }
 
-/** Longest time that a shutdown spends on flushing; the rest is in the log. Process managers often kill after 10 s. */
+/**
+ * Longest time that a shutdown spends on flushing; the rest stays in the log. Process managers often kill after 10 s.
+ */
 const SHUTDOWN_FLUSH_MS = 5_000;
 /**
- * Rows that a shutdown may leave in the log: they are read back in a fraction of a second, while a thousand tables of a
- * few rows each took ten seconds and two thousand files to flush.
+ * Bytes of rows that a shutdown may leave in the log. They replay in a fraction of a second, while flushing a thousand
+ * tables of a few rows each took ten seconds and two thousand files.
  */
 const SHUTDOWN_REST_BYTES = 16 << 20;
-/** Of the engine's memory: a flush that fills more of it sorts on disk, which takes five times as long. */
+/**
+ * Share of the engine's memory for one flush; a flush that fills more sorts on disk, which takes five times as long.
+ */
 const ENGINE_SHARE = 0.25;
 const TICK_MS = 1000;
 const GARBAGE_MS = 60_000;
 const RETENTION_MS = 10_000;
 
-/** What only exists later than the parts that need it. */
-interface Late {
+/** Parts that exist only after the parts that need them. */
+interface DeferredParts {
   /** Aborts when the ingester stops. */
   readonly signal: AbortSignal;
   wal: Wal | undefined;
@@ -113,66 +115,47 @@ interface Late {
 
 /** Starts an ingester: recovers its log, then serves. Resolves when it is ready. */
 export async function startIngester(deps: IngesterDeps): Promise<RunningIngester> {
-  const { config, fs, clock, random, metadata, log } = deps;
-  await prepareFolders(config, fs);
-  const { engineThreads, engineBytes, scratchFolder } = config;
-  const spill = { threads: engineThreads, memoryBytes: engineBytes, spillFolder: `${scratchFolder}/spill` };
-  const engine = await (deps.openEngine ?? openEngine)({ ...spill, threads: config.recoveryThreads });
+  const { config, clock, random, metadata, log } = deps;
+  await prepareFolders(config, deps.fs);
+  const engine = await (deps.openEngine ?? openEngine)({
+    threads: config.recoveryThreads,
+    memoryBytes: config.engineBytes,
+    spillFolder: `${config.scratchFolder}/spill`,
+  });
   const stopping = new AbortController();
   const { signal } = stopping;
-  const late: Late = { wal: undefined, onCommitted: () => undefined, signal };
+  const late: DeferredParts = { wal: undefined, onCommitted: () => undefined, signal };
   const parts = openParts(deps, engine, late);
 
-  const startedMs = clock.monotonicMs();
-  const recovering = { ...deps, folder: config.walFolder, nodeId: config.nodeId, mode: config.walRecover };
-  const giveUp = async (error: unknown): Promise<never> => {
+  const wal = await openRecoveredLog(deps, parts, engine).catch(async (error: unknown) => {
     await parts.flusher.stop();
     engine.closeSync();
     throw diskError(error, `the write-ahead log in "${config.walFolder}" cannot be used`);
-  };
-  const { files, rowCount, bytes } = await recover({ ...recovering, ...parts }).catch(giveUp);
-  await setThreads(engine, engineThreads);
-  const durationMs = Math.round(clock.monotonicMs() - startedMs);
-  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log is replayed');
-
-  const { walFolder, walSync, walFileBytes } = config;
-  const walOptions = {
-    folder: walFolder,
-    fs,
-    clock,
-    sync: walSync,
-    fileBytesMax: walFileBytes,
-    onBroken: deps.onFatal,
-    onFull(error: unknown) {
-      parts.metrics.walFull.set(1);
-      (deps.onFull ?? deps.onFatal)(error);
-    },
-  };
-  const wal = await Wal.open(walOptions, files).catch(giveUp);
+  });
   late.wal = wal;
   const incarnation = newIncarnation(random);
-  const answered = { unknownSeries: [], incarnation };
-  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, answered, ...parts };
-  showDisks(config, deps.metrics, signal);
+  const acknowledgement = { unknownSeries: [], incarnation };
+  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, acknowledgement, ...parts };
+  exportDiskGauges(config, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
   const opening = new GrantedRegions(sealing);
 
-  const adopt = (table: Table): void => {
-    for (const { regionId } of table.regions) parts.regions.find(regionId)?.adopt(table);
+  const updateTable = (table: Table): void => {
+    for (const { regionId } of table.regions) parts.regions.find(regionId)?.updateTable(table);
     opening.noteExpiring(table);
   };
   return {
     service: ingesterService(ingester),
-    adopt,
-    tableDropped: (tableId) => dropTable(tableId, parts),
+    updateTable,
+    tableDropped: (tableId) => closeDroppedTable(tableId, parts),
     tableChanged(table) {
-      adopt(table);
-      dropLostGrants(table, sealing);
+      updateTable(table);
+      closeLostGrants(table, sealing);
       opening.note(table);
     },
-    giveAway: (regionIds, toNodeId) => sealRegions(regionIds, toNodeId, sealing),
+    handOver: (regionIds, toNodeId) => handOverRegions(regionIds, toNodeId, sealing),
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
       stopping.abort();
@@ -186,23 +169,55 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   };
 }
 
+/** Replays the log and opens it for writing. */
+async function openRecoveredLog(deps: IngesterDeps, parts: Parts, engine: DuckDBInstance): Promise<Wal> {
+  const { config, fs, clock, log } = deps;
+  const { walFolder: folder, nodeId, walRecover: mode } = config;
+  const startedMs = clock.monotonicMs();
+  const { files, rowCount, bytes } = await recover({ ...deps, ...parts, folder, nodeId, mode });
+  await setThreads(engine, config.engineThreads);
+  const durationMs = Math.round(clock.monotonicMs() - startedMs);
+  log.info({ rowCount, logBytes: bytes, durationMs }, 'write-ahead log replayed');
+  const options: WalOptions = {
+    folder,
+    fs,
+    clock,
+    sync: config.walSync,
+    fileBytesMax: config.walFileBytes,
+    onBroken: deps.onFatal,
+    onFull(error) {
+      parts.metrics.walFull.set(1);
+      const text = 'write-ahead log has no space left: writes are refused until there is space, queries are answered';
+      log.error({ error, folder }, text);
+      deps.onWritable?.(false);
+    },
+    onSpace() {
+      parts.metrics.walFull.set(0);
+      log.info({ folder }, 'write-ahead log has space again: writes are accepted');
+      deps.onWritable?.(true);
+      parts.flusher.retryNow();
+    },
+  };
+  return Wal.open(options, files);
+}
+
 type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics'> & {
   readonly store: LocalStore;
-  readonly keptIds: KeptIds;
+  readonly appliedIds: AppliedIdsFile;
 };
 
-function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Parts {
+function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: DeferredParts): Parts {
   const { config, fs, clock, random, metadata } = deps;
   const memory = new MemoryBudget({ name: 'memtable', limitBytes: config.memtableBytes, clock });
   const metrics = ingesterMetrics(deps.metrics);
   const store = new LocalStore(config.storeFolder, fs, new DamageLog(deps.log, metrics.damagedFiles, deps.onDamage));
-  const keys = { clock, windowMs: config.retryWindowMs, onEarly: () => metrics.forgottenKeys.inc() };
-  const keptIds = new KeptIds(config.walFolder, fs);
+  const keys = { clock, windowMs: config.retryWindowMs, onEarlyDiscard: () => metrics.forgottenKeys.inc() };
+  const appliedIds = new AppliedIdsFile(config.walFolder, fs);
   const regions = new Regions({
-    keptIds,
+    appliedIds,
     nodeId: config.nodeId,
     metadata,
-    noteTable: deps.noteTable,
+    onTableOpened: deps.onTableOpened,
     engine,
     store,
     keys,
@@ -219,8 +234,8 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     log,
     metrics,
     onFatal,
-    onGone: ({ table }) => dropTable(table.tableId, { regions, memory }),
-    onLost: ({ regionId }, epoch) => dropLost(regionId, epoch, { regions, memory, log }),
+    onGone: ({ table }) => closeDroppedTable(table.tableId, { regions, memory }),
+    onLost: ({ regionId }, epoch) => closeLostGrant(regionId, epoch, { regions, memory, log }),
     onCommitted: () => late.onCommitted(),
   });
   const flushBytes = Math.min(config.flushBytes, config.engineBytes * ENGINE_SHARE);
@@ -233,13 +248,13 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: Late): Part
     signal: late.signal,
     quietMs: config.compaction.quietMs,
     busy: config.compaction.busy,
-    pieceRows: config.compaction.pieceRows,
+    segmentRows: config.compaction.segmentRows,
   });
-  return { store, memory, regions, keptIds, metrics, flusher, triggers, compactor };
+  return { store, memory, regions, appliedIds, metrics, flusher, triggers, compactor };
 }
 
-/** The background work of a running ingester; the first loop is the one that a commit wakes. */
-function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: Parts): readonly [Loop, ...Loop[]] {
+/** Starts background work. The first loop is the one that a commit wakes. */
+function startLoops(ingester: Ingester, deps: IngesterDeps, { store, appliedIds }: Parts): readonly [Loop, ...Loop[]] {
   const { config, clock, log, metadata } = deps;
   const { wal, regions, triggers } = ingester;
   const loop = (name: string, intervalMs: number, turn: () => Promise<void>): Loop => {
@@ -248,14 +263,14 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, keptIds }: 
   const { retryWindowMs, walBytesMax } = config;
   const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
     triggers.tick();
-    for (const region of regions.open) region.applied.forgetOld();
-    await forgetFiles({ wal, regions, keptIds, clock, retryWindowMs, bytesMax: walBytesMax });
+    for (const region of regions.open) region.applied.discardOld();
+    await deleteLogFiles({ wal, regions, appliedIds, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });
   const garbage: CollectOptions = { metadata, store, clock, graceMs: config.gcGraceMs, compactor: ingester.compactor };
   const collecting = loop('ingester.garbage', GARBAGE_MS, () => collectFiles(garbage, regions, log));
   const compacting = loop('ingester.compaction', config.compaction.intervalMs, () => ingester.compactor.runOnce());
-  const expiring = loop('ingester.retention', RETENTION_MS, () => expireSegments({ ...ingester, log }));
+  const expiring = loop('ingester.retention', RETENTION_MS, () => expireRegionSegments({ ...ingester, log }));
   const syncing = loop('ingester.wal-sync', config.walSyncIntervalMs, () => wal.syncNow());
   housekeeping.start();
   collecting.start();
@@ -279,7 +294,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     scan: (request, call) => scan(ingester, request, call),
     flushTable: (request, call) => flushTable(ingester, request, call),
     compactTable: (request, call) => compactTable(ingester, request, call),
-    truncateTable: (request, call) => truncateTable(ingester, request, call),
+    truncateTable: (request, call) => truncateRegions(ingester, request, call),
     dropTables: (request, call) => dropTables(ingester, request, call),
   };
 }
@@ -288,21 +303,21 @@ async function prepareFolders(
   { walFolder, scratchFolder, storeFolder }: IngesterConfig,
   fs: FileSystem,
 ): Promise<void> {
-  // What lies in scratch was not published before the last end of the process.
+  // Files in scratch were not published before the last process ended.
   await fs.removeFolder(scratchFolder);
   for (const folder of [walFolder, scratchFolder, storeFolder]) await fs.makeFolder(folder);
-  // Makes the file of the lock by which files are held: a backup may be run by another user.
+  // Creates the lock file of the store, because a backup may run as another user.
   fs.tryLock(storeFolder)?.();
 }
 
-/** Flushes the greatest regions while there is time, so that the next start has little to replay. */
+/** Flushes the largest regions while there is time, so that the next start has little to replay. */
 async function flushAtShutdown({ regions, flusher, clock }: Ingester, log: Logger): Promise<void> {
   const untilMs = clock.monotonicMs() + SHUTDOWN_FLUSH_MS;
   const bySize = [...regions.open].sort((a, b) => unflushedBytes(b) - unflushedBytes(a));
   let restBytes = bySize.reduce((sum, region) => sum + unflushedBytes(region), 0);
   for (const region of bySize) {
     if (restBytes <= SHUTDOWN_REST_BYTES || clock.monotonicMs() > untilMs) {
-      log.info({ restBytes }, 'rows that are not flushed stay in the write-ahead log');
+      log.info({ restBytes }, 'unflushed rows stay in the write-ahead log');
       return;
     }
     restBytes -= unflushedBytes(region);

@@ -11,10 +11,10 @@ import type { Regions } from './region/regions.js';
 import type { Triggers } from './region/triggers.js';
 import type { Wal } from './wal/wal.js';
 
-/** The parts of a running ingester, as its methods use them. */
+/** Parts of a running ingester, as its methods use them. */
 export interface Ingester {
   readonly nodeId: number;
-  /** Which life of this ingester it is. */
+  /** Distinguishes this run of the ingester from all others. */
   readonly incarnation: bigint;
   readonly clock: Clock;
   readonly metadata: MetadataService;
@@ -25,11 +25,11 @@ export interface Ingester {
   readonly triggers: Triggers;
   readonly compactor: Compactor;
   readonly metrics: IngesterMetrics;
-  /** The answer to a batch that was applied. */
-  readonly answered: WriteResponse;
+  /** Response to a batch that was applied. */
+  readonly acknowledgement: WriteResponse;
 }
 
-/** A number that no other life of any ingester has. */
+/** Returns a random number that no other run of an ingester has. */
 export function newIncarnation(random: Random): bigint {
   const bytes = random.bytes(8);
   return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true);

@@ -1,21 +1,21 @@
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Problem } from '#shared/errors/problem';
 
-import { KeptIds } from './region/kept-ids.js';
-import { folderOf } from './log-folder.js';
-import { LOG_ID_FILE, problemOfLog, slotsWithLogs } from './log-identity.js';
+import { AppliedIdsFile } from './region/applied-ids-file.js';
+import { expectedLogFolder } from './find-log-folder.js';
+import { LOG_ID_FILE, findLogProblem, slotsWithLogs } from './log-identity.js';
 import { readIdentity } from './slots.js';
-import { inspectLog, unreadable, type LogFacts } from './wal/inspect.js';
+import { inspectLog, unreadableProblem, type LogFacts } from './wal/inspect.js';
 
-/** What an ingester keeps for itself in a data folder. */
+/** Data folder whose ingester slots are inspected. */
 export interface SlotsToInspect {
   readonly dataFolder: string;
-  /** Where logs are if not in the slots. */
+  /** Where logs are, if not in the slots. */
   readonly walDir: string | undefined;
   readonly fs: FileSystem;
 }
 
-/** Reads the logs and small files of all slots one after the other, whoever has them, and changes nothing. */
+/** Reads the logs and small files of all slots, one after the other, even while ingesters use them. Changes nothing. */
 export async function* inspectSlots({ dataFolder, walDir, fs }: SlotsToInspect): AsyncGenerator<LogFacts> {
   const problems: Problem[] = [];
   const folders = walDir === undefined ? [] : [walDir];
@@ -31,7 +31,7 @@ export async function* inspectSlots({ dataFolder, walDir, fs }: SlotsToInspect):
     }
   }
   problems.push(...(await problemsOfPlaces({ dataFolder, walDir, fs })));
-  // A data folder that lost its slots has still to be told of.
+  // A data folder that lost its slots must still be reported.
   if (folders.length === 0) folders.push(`${dataFolder}/slots`);
   for (const folder of folders) {
     const facts = await inspectLog(folder, fs);
@@ -40,14 +40,14 @@ export async function* inspectSlots({ dataFolder, walDir, fs }: SlotsToInspect):
   }
 }
 
-/** Logs that are not where their slots should have them. */
+/** Returns a problem for each log that is not where its slot should have it. */
 async function problemsOfPlaces(place: SlotsToInspect): Promise<Problem[]> {
   const { dataFolder, fs } = place;
   const problems: Problem[] = [];
   for (const slot of await slotsWithLogs(dataFolder, fs)) {
-    const walFolder = (await folderOf(slot, place)) ?? `${dataFolder}/slots`;
-    const problem = await problemOfLog({ dataFolder, slot, walFolder, fs }).catch((error: unknown) => {
-      return unreadable(`${walFolder}/${LOG_ID_FILE}`, error);
+    const walFolder = (await expectedLogFolder(slot, place)) ?? `${dataFolder}/slots`;
+    const problem = await findLogProblem({ dataFolder, slot, walFolder, fs }).catch((error: unknown) => {
+      return unreadableProblem(`${walFolder}/${LOG_ID_FILE}`, error);
     });
     if (problem !== undefined) problems.push(problem);
   }
@@ -56,14 +56,14 @@ async function problemsOfPlaces(place: SlotsToInspect): Promise<Problem[]> {
 
 async function problemsOfIds(folder: string, fs: FileSystem): Promise<Problem[]> {
   try {
-    await new KeptIds(folder, fs).load([]);
+    await new AppliedIdsFile(folder, fs).load([]);
     return [];
   } catch {
     const problem = {
       path: `${folder}/applied.json`,
       what: 'cannot be read, or has an unknown format',
       lost: 'which batches were applied; the server does not start',
-      remedy: 'restore it, or remove it: batches that are sent again may then double rows of append tables',
+      remedy: 'restore it, or remove it: repeated batches may then duplicate rows of append tables',
     };
     return [problem];
   }
@@ -72,8 +72,8 @@ async function problemsOfIds(folder: string, fs: FileSystem): Promise<Problem[]>
 function ofIdentity(slot: string): Problem {
   return {
     path: `${slot}/slot.json`,
-    what: 'cannot be read, or names no identity',
-    lost: 'who the ingester of this slot is; it does not start',
+    what: 'cannot be read, or contains no identity',
+    lost: 'the identity of the ingester in this slot; it does not start',
     remedy: 'write {"identity":".."} into it, as the column "slot" of the catalog\'s table "nodes" has it',
   };
 }

@@ -9,46 +9,48 @@ import { replaceFile } from '#shared/fs/replace-file';
 import type { Logger } from '#shared/telemetry/log';
 
 /** A slot of a data folder, and where its log should be. */
-export interface LogOfSlot {
+export interface SlotLog {
   readonly dataFolder: string;
-  /** Its identity. */
+  /** Identity of the slot. */
   readonly slot: string;
   readonly walFolder: string;
   readonly fs: FileSystem;
 }
 
-export interface ExpectLogDeps extends LogOfSlot {
+/** What `verifyLog` needs. */
+export interface VerifyLogDeps extends SlotLog {
   readonly recover: 'strict' | 'skip-corrupt';
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** In the folder of a log. */
+/** File in the log's folder that holds the log's id. */
 export const LOG_ID_FILE = 'log.json';
 const RECORD = /^log-(.+)\.json$/;
 const ID = /^[0-9a-f]{32}$/;
 
 /**
- * Makes sure that a log is the one that rows of its slot were written to before. A log below a disk that is not mounted, or
- * below another `wal.dir`, would be taken for one without rows, and those that are only in the right one be lost for good
- * when their numbers are given to others.
+ * Verifies that a log is the one that the slot's rows were written to. Otherwise a log on a disk that is not mounted,
+ * or under another `wal.dir`, would count as empty, and rows that are only in the right log would be lost for good once
+ * their sequences are assigned again.
  *
- * The log has an id, in `log.json`; the data folder has it too, in `identity/log-<slot>.json`. Both are made at the first
- * start. The caller holds the slot.
+ * The log has an id in `log.json`, and the data folder has the same id in `identity/log-<slot>.json`. Both are created
+ * at the first start. The caller holds the slot.
  *
- * @throws `storage_unavailable` if it is another log or none; not with `skip-corrupt`, which makes it the slot's log.
+ * @throws `storage_unavailable` if the log is missing or another one; with `skip-corrupt` it becomes the slot's log
+ *   instead.
  */
-export async function expectLog(deps: ExpectLogDeps): Promise<void> {
+export async function verifyLog(deps: VerifyLogDeps): Promise<void> {
   const { dataFolder, walFolder, fs, random, recover, log } = deps;
   try {
-    const problem = await problemOfLog(deps);
+    const problem = await findLogProblem(deps);
     if (problem !== undefined) {
       const { path, what, lost, remedy } = problem;
       const text = `"${path}" ${what}: ${remedy}; or start with wal.recover = "skip-corrupt" to lose ${lost}`;
       if (recover === 'strict') throw new AlmanacError('storage_unavailable', text);
       log.error({ file: path, what, lost }, 'another write-ahead log is used from now on');
     }
-    const recorded = problem === undefined ? await readId(recordOf(deps), fs) : undefined;
+    const recorded = problem === undefined ? await readId(recordPath(deps), fs) : undefined;
     if (recorded !== undefined) return;
     let id = await readId(`${walFolder}/${LOG_ID_FILE}`, fs);
     if (id === undefined) {
@@ -57,25 +59,28 @@ export async function expectLog(deps: ExpectLogDeps): Promise<void> {
       await writeId(`${walFolder}/${LOG_ID_FILE}`, id, fs);
       await fs.syncFolder(dirname(walFolder));
     }
-    // Only now: a log that is expected must be there.
+    // Written last: once the id is recorded, the log must be there.
     await fs.makeFolder(`${dataFolder}/identity`);
-    await writeId(recordOf(deps), id, fs);
+    await writeId(recordPath(deps), id, fs);
     await fs.syncFolder(dataFolder);
   } catch (error) {
     throw diskError(error, `the write-ahead log in "${walFolder}" cannot be used`);
   }
 }
 
-/** To be called before a log is removed because all its rows are in segments: the slot gets a new one then. */
-export async function forgetLog(slot: LogOfSlot): Promise<void> {
-  await slot.fs.remove(recordOf(slot));
+/**
+ * Removes the record of a log's id before the log is deleted because segments have all its rows. The slot gets a new
+ * log.
+ */
+export async function removeLogRecord(slot: SlotLog): Promise<void> {
+  await slot.fs.remove(recordPath(slot));
   await slot.fs.syncFolder(`${slot.dataFolder}/identity`);
 }
 
-/** What is wrong with the place of a log, if it is not there. */
-export async function problemOfLog(slot: LogOfSlot): Promise<Problem | undefined> {
+/** Returns what is wrong if the slot's log is not in its folder. */
+export async function findLogProblem(slot: SlotLog): Promise<Problem | undefined> {
   const { dataFolder, walFolder, fs } = slot;
-  const record = recordOf(slot);
+  const record = recordPath(slot);
   const path = `${walFolder}/${LOG_ID_FILE}`;
   if ((await fs.size(record)) === undefined) return undefined;
   const lost = 'the rows that are in no segment yet';
@@ -93,30 +98,30 @@ export async function problemOfLog(slot: LogOfSlot): Promise<Problem | undefined
     lost,
     remedy:
       'mount its disk, or set wal.dir as it was; ' +
-      `if the log in this folder is the right one, write ${textOf(recorded)} into the file`,
+      `if the log in this folder is the right one, write ${recordText(recorded)} into the file`,
   };
 }
 
-/** Identities of slots that have, or had, a log. */
+/** Returns the identities of all slots that have, or had, a log. */
 export async function slotsWithLogs(dataFolder: string, fs: FileSystem): Promise<string[]> {
   const names = await fs.list(`${dataFolder}/identity`);
   return names.flatMap((name) => RECORD.exec(name)?.[1] ?? []);
 }
 
-function recordOf({ dataFolder, slot }: LogOfSlot): string {
+function recordPath({ dataFolder, slot }: SlotLog): string {
   return `${dataFolder}/identity/log-${slot}.json`;
 }
 
-function textOf(logId: string): string {
+function recordText(logId: string): string {
   return JSON.stringify({ logId });
 }
 
 async function writeId(path: string, id: string, fs: FileSystem): Promise<void> {
-  await replaceFile(fs, path, `${textOf(id)}\n`);
+  await replaceFile(fs, path, `${recordText(id)}\n`);
   await fs.syncFolder(dirname(path));
 }
 
-/** Undefined if there is no such file, or it has none. */
+/** Returns undefined if the file is missing or has no valid id. */
 async function readId(path: string, fs: FileSystem): Promise<string | undefined> {
   if ((await fs.size(path)) === undefined) return undefined;
   const text = new TextDecoder().decode(await fs.readFile(path));

@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Histogram, Metrics } from '#shared/telemetry/metrics';
 
-/** All metrics of the ingester. */
+/** Metrics of the ingester. */
 export interface IngesterMetrics {
   readonly writtenRows: Counter;
   readonly repeatedBatches: Counter;
@@ -23,19 +23,20 @@ export interface IngesterMetrics {
   readonly walFull: Gauge;
 }
 
+/** Registers the ingester's metrics. */
 export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
   return {
     writtenRows: metrics.counter({ name: 'ingester_written_rows_total', help: 'rows made durable' }),
     repeatedBatches: metrics.counter({
       name: 'ingester_repeated_batches_total',
-      help: 'batches that came again and were not applied again',
+      help: 'repeated batches that were not applied again',
     }),
     forgottenKeys: metrics.counter({
       name: 'ingester_forgotten_keys_total',
-      help: 'idempotency keys that were forgotten within the retry window, because a region has too many',
+      help: 'idempotency keys dropped within the retry window because a region has too many',
     }),
-    flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'generations turned into segments' }),
-    flushFailures: metrics.counter({ name: 'ingester_flush_failures_total', help: 'flushes that failed' }),
+    flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'generations flushed to segments' }),
+    flushFailures: metrics.counter({ name: 'ingester_flush_failures_total', help: 'failed flushes' }),
     flushedBytes: metrics.counter({ name: 'ingester_flushed_bytes_total', help: 'bytes of segments and series files' }),
     flushSeconds: metrics.histogram({
       name: 'ingester_flush_seconds',
@@ -43,7 +44,7 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
       buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     }),
     compactions: metrics.counter({ name: 'ingester_compactions_total', help: 'merges of segments' }),
-    compactionFailures: metrics.counter({ name: 'ingester_compaction_failures_total', help: 'merges that failed' }),
+    compactionFailures: metrics.counter({ name: 'ingester_compaction_failures_total', help: 'failed merges' }),
     compactedBytes: metrics.counter({ name: 'ingester_compacted_bytes_total', help: 'bytes of merged segments' }),
     compactionSeconds: metrics.histogram({
       name: 'ingester_compaction_seconds',
@@ -52,14 +53,14 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     }),
     expiredSegments: metrics.counter({
       name: 'ingester_expired_segments_total',
-      help: 'segments that were dropped because all their rows had outlived their table',
+      help: 'segments removed because all their rows had expired',
     }),
     damagedFiles: metrics.counter({
       name: 'ingester_damaged_files_total',
-      help: 'files of the store that were found damaged or missing when they were needed, each counted once',
+      help: 'store files found damaged or missing when they were needed, each counted once',
     }),
-    memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'bytes that unflushed writes hold' }),
-    regions: metrics.gauge({ name: 'ingester_regions', help: 'regions that are open here' }),
+    memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'memory of unflushed writes in bytes' }),
+    regions: metrics.gauge({ name: 'ingester_regions', help: 'open regions' }),
     walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'bytes of the write-ahead log' }),
     walFiles: metrics.gauge({ name: 'ingester_wal_files', help: 'files of the write-ahead log' }),
     walSyncs: metrics.gauge({ name: 'ingester_wal_syncs', help: 'syncs of the write-ahead log since the start' }),

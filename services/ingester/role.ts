@@ -7,24 +7,24 @@ import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { joinCluster, openNodeServer, serverAddress, type ClusterNode } from '#shared/node/cluster-node';
 import { DataFolder } from '#shared/node/data-folder';
-import { logFailure } from '#shared/node/log-failure';
+import { exitOnLogFailure } from '#shared/node/log-failure';
 import { Stage } from '#shared/node/stage';
 
 import { Adoption } from './adoption.js';
-import { giveAllAway } from './give-all-away.js';
+import { drainRegions } from './drain-regions.js';
 import { startIngester, type IngesterDeps, type RunningIngester } from './index.js';
 import { DeferredIngester } from './deferred-ingester.js';
 import { ingesterSettings, type IngesterConfig } from './settings.js';
-import { expectLog } from './log-identity.js';
+import { verifyLog } from './log-identity.js';
 import { claimSlot, type Slot } from './slots.js';
 
-/** Longest wait for calls at work when the process ends. */
+/** Longest wait for running calls when the process ends, in milliseconds. */
 const CALLS_MS_MAX = 10_000;
 
-/** In which writers and readers hear who has the regions now, before this process refuses their calls. */
+/** Time for writers and readers to learn the new owners of regions before this process refuses their calls. */
 const HEARD_MS = 300;
 
-/** An ingester as a process of its own. */
+/** Starts an ingester as a process of its own. */
 export async function startIngesterRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
   const { config } = loaded;
@@ -50,23 +50,23 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     slot: slot.identity,
     dataFolder: folder,
     signal,
-    onMoves: (regionIds) => void late.running?.giveAway(regionIds, 0),
+    onMoves: (regionIds) => void late.running?.handOver(regionIds, 0),
   });
   const { nodeId, catalog, membership } = node;
   await folder.bind(membership.clusterId);
-  log.info({ slot: slot.number }, 'slot is claimed');
+  log.info({ slot: slot.number }, 'slot claimed');
   late.node = node;
   const walFolderOf = (of: Slot): string =>
     config.wal.dir === undefined ? of.walFolder : `${config.wal.dir}/${of.identity}`;
   const walFolder = walFolderOf(slot);
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
-  await expectLog({ ...deps, dataFolder, walFolder, slot: slot.identity, recover: config.wal.recover });
+  await verifyLog({ ...deps, dataFolder, walFolder, slot: slot.identity, recover: config.wal.recover });
   const unsubscribe = [catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId))];
   const running = (late.running = await startIngester(deps));
   ingester.start(running);
   unsubscribe.push(catalog.onTable((table) => running.tableChanged(table)));
-  // What was told while the log was replayed.
+  // Changes that arrived while the log was replayed.
   for (const table of catalog.allTables()) running.tableChanged(table);
   const adoption = new Adoption({ ...deps, dataFolder, catalog, walFolderOf, leaseMs: membership.leaseMs });
   const adopting = new Loop(
@@ -81,7 +81,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     async drain() {
       stage.state = 'draining';
       await adopting.stop();
-      await giveAllAway(membership, running, systemClock, stopping.signal);
+      await drainRegions(membership, running, systemClock, stopping.signal);
       await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(CALLS_MS_MAX);
       await running.drain();
@@ -111,13 +111,13 @@ function ingesterDeps(
     clock: systemClock,
     random: systemRandom,
     metadata,
-    noteTable: (table) => catalog.note(table),
+    onTableOpened: (table) => catalog.note(table),
     log: log.child({ component: 'ingester' }),
     metrics,
     onProgress(fraction) {
       stage.waiting = ['wal replay'];
       stage.progress = fraction;
     },
-    ...logFailure({ log, fs: nodeFileSystem, clock: systemClock, folder: config.walFolder, process }),
+    onFatal: exitOnLogFailure(log, process),
   };
 }

@@ -5,6 +5,7 @@ import { shareOf } from '#shared/limits/share';
 import type { PickOptions } from './compaction/pick.js';
 import type { SyncMode } from './wal/wal.js';
 
+/** Settings of one ingester, derived from the configuration. */
 export interface IngesterConfig {
   readonly nodeId: number;
   readonly walFolder: string;
@@ -24,38 +25,40 @@ export interface IngesterConfig {
   readonly memtableBytes: number;
   readonly engineBytes: number;
   readonly engineThreads: number;
-  /** Until the log is replayed nobody else needs the cores. */
+  /** Until the log is replayed, nothing else needs the cores. */
   readonly recoveryThreads: number;
 }
 
+/** Settings of merging segments. */
 export interface CompactionConfig {
-  /** Whether segments are merged without being told so. */
+  /** Whether segments are merged in the background, not only by `ADMIN compact_table`. */
   readonly isAutomatic: boolean;
-  /** Rest between two looks for segments to merge. */
+  /** Rest between two checks for segments to merge. */
   readonly intervalMs: number;
   readonly quietMs: number;
-  /** What is worth a merge while rows come. */
+  /** What is worth merging while rows arrive. */
   readonly busy: PickOptions;
-  readonly pieceRows: number;
+  readonly segmentRows: number;
 }
 
 const COMPACTION_INTERVAL_MS = 5_000;
-/** While rows come: the fewer the runs, the faster are reads; the more, the less is written anew. */
+/** While rows arrive: fewer runs make reads faster, more runs mean that fewer rows are rewritten. */
 export const BUSY: PickOptions = { runsMin: 4, ratio: 1.2, runsMax: 12 };
-/** A question about one series opens the one file of each window that has it, and reads a few row groups of it. */
+/** A query for one series opens the one file of each window that has it, and reads a few row groups of it. */
 const COMPACTED_ROWS = 1 << 19;
 
-export interface IngesterPlace {
+/** Folders and identity of one ingester. */
+export interface IngesterLocation {
   readonly nodeId: number;
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataFolder: string;
   readonly walFolder: string;
-  /** Of this ingester alone: it is emptied at the start. */
+  /** Used by this ingester only; emptied at the start. */
   readonly scratchFolder: string;
 }
 
-/** What the configuration means for an ingester at this place. */
-export function ingesterSettings({ wal, ingester, storage, memory }: Config, place: IngesterPlace): IngesterConfig {
+/** Derives the settings of an ingester from the configuration. */
+export function ingesterSettings({ wal, ingester, storage, memory }: Config, place: IngesterLocation): IngesterConfig {
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,
@@ -77,7 +80,7 @@ export function ingesterSettings({ wal, ingester, storage, memory }: Config, pla
       intervalMs: COMPACTION_INTERVAL_MS,
       quietMs: ingester.flushIntervalMs,
       busy: BUSY,
-      pieceRows: COMPACTED_ROWS,
+      segmentRows: COMPACTED_ROWS,
     },
     memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),
     engineBytes: shareOf(memory.limitBytes, memory.enginePercent),

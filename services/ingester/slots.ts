@@ -4,10 +4,10 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 import { makeDataFolder } from '#shared/node/data-folder';
 
-/** One ingester's place in a data folder: its identity and its log. Held until `release` or the end of the process. */
+/** An ingester's slot in a data folder: its identity and its log. Held until `release` or until the process ends. */
 export interface Slot {
   readonly number: number;
-  /** Made with the slot and never changed; metadata knows the node by it. */
+  /** Created with the slot and never changed; metadata knows the node by it. */
   readonly identity: string;
   readonly folder: string;
   readonly walFolder: string;
@@ -18,17 +18,22 @@ export interface Slot {
 export const STANDALONE_SLOT = '0';
 
 const SLOTS_MAX = 1024;
-/** Others hold a lock for an instant when they look whether a slot is free. */
+/** Another process may hold the lock for an instant while it checks whether the slot is free. */
 const CLAIM_TRIES = 3;
 const IDENTITY_FILE = 'slot.json';
 
+/** Data folder and surroundings in which slots are claimed. */
 export interface SlotDeps {
   readonly dataFolder: string;
   readonly fs: FileSystem;
   readonly random: Random;
 }
 
-/** Claims the first slot of the data folder that nobody has; makes one if need be. */
+/**
+ * Claims the first free slot of the data folder; creates one if there is none.
+ *
+ * @throws `illegal_state` if all slots are in use.
+ */
 export async function claimSlot(deps: SlotDeps): Promise<Slot> {
   for (let number = 0; number < SLOTS_MAX; number++) {
     const slot = await tryClaim(number, deps);
@@ -54,9 +59,9 @@ async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): P
   return undefined;
 }
 
-/** Claims the slot with this identity, if the folder has it and nobody holds it. */
+/** Claims the slot with this identity. Returns undefined if the folder does not have it or another process holds it. */
 export async function claimSlotOf(identity: string, { dataFolder, fs }: SlotDeps): Promise<Slot | undefined> {
-  // Looked for before the lock is tried: slots of others are left alone.
+  // Found before the lock is tried, so that other slots are left alone.
   const number = await findSlot(identity, dataFolder, fs);
   if (number === undefined) return undefined;
   const folder = slotFolder(dataFolder, number);
@@ -65,7 +70,7 @@ export async function claimSlotOf(identity: string, { dataFolder, fs }: SlotDeps
   return { number, identity, folder, walFolder: walFolderOf(folder), release: unlock };
 }
 
-/** Where the log of the slot with this identity is, if the data folder has it; somebody may hold it. */
+/** Returns the log folder of the slot with this identity, whether or not a process holds the slot. */
 export async function findWalFolder(identity: string, dataFolder: string, fs: FileSystem): Promise<string | undefined> {
   const number = await findSlot(identity, dataFolder, fs);
   return number === undefined ? undefined : walFolderOf(slotFolder(dataFolder, number));
@@ -86,20 +91,24 @@ function slotFolder(dataFolder: string, number: number): string {
   return `${dataFolder}/slots/${number}`;
 }
 
-/** The identity of a slot; undefined if it has none yet. @throws `storage_unavailable` if its file names none. */
+/**
+ * Returns the identity of a slot, or undefined if it has none yet.
+ *
+ * @throws `storage_unavailable` if its file has no identity.
+ */
 export async function readIdentity(folder: string, fs: FileSystem): Promise<string | undefined> {
   const path = `${folder}/${IDENTITY_FILE}`;
   if ((await fs.size(path)) === undefined) return undefined;
   const identity = parseIdentity(new TextDecoder().decode(await fs.readFile(path)));
   if (typeof identity === 'string' && identity !== '') return identity;
-  throw new AlmanacError('storage_unavailable', `"${path}" names no identity`);
+  throw new AlmanacError('storage_unavailable', `"${path}" contains no identity`);
 }
 
 function parseIdentity(text: string): unknown {
   try {
     return (JSON.parse(text) as { identity?: unknown } | null)?.identity;
   } catch {
-    // Said by the caller.
+    // The caller reports it.
     return undefined;
   }
 }

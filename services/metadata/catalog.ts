@@ -6,15 +6,15 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
 import { IdentityStore } from './store/identity.js';
 import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
-import { damageOf, openStore, storeError, type Connection } from './store/open.js';
+import { damageCode, openStore, storeError, type CatalogConnection } from './store/open.js';
 import { RegionStore, type RegionRecord } from './store/regions.js';
 import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
 import { TableStore } from './store/tables.js';
 import { WatchHub } from './watch-hub.js';
 
-/** What a change tells watchers, without the version, which the catalog adds. */
-export type Change = Omit<WatchEvent, 'catalogVersion'>;
+/** A change as watchers receive it, without the version, which the catalog adds. */
+export type CatalogChange = Omit<WatchEvent, 'catalogVersion'>;
 
 const NO_CHANGE = {
   droppedTableId: 0,
@@ -25,11 +25,11 @@ const NO_CHANGE = {
   removedNodeId: 0,
 } as const;
 
-/** @param reason SQLite's code. */
+/** Receives the path of a damaged catalog file and SQLite's code. */
 export type OnDamage = (path: string, reason: string) => void;
 
-/** The stores over one SQLite file, transactions over them, and who is told of changes. */
-export class Catalog {
+/** The stores over one SQLite file, their transactions, and the watchers of changes. */
+export class MetadataCatalog {
   readonly clock: Clock;
   readonly databases: DatabaseStore;
   readonly tables: TableStore;
@@ -39,12 +39,12 @@ export class Catalog {
   readonly seals: SealStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
-  readonly #connection: Connection;
+  readonly #connection: CatalogConnection;
   readonly #onDamage: OnDamage;
   readonly #nextVersion;
   #version: bigint;
 
-  private constructor(connection: Connection, clock: Clock, onDamage: OnDamage) {
+  private constructor(connection: CatalogConnection, clock: Clock, onDamage: OnDamage) {
     this.clock = clock;
     this.#connection = connection;
     this.#onDamage = onDamage;
@@ -66,20 +66,22 @@ export class Catalog {
   }
 
   /**
-   * @param onDamage hears of each call that meets damage, which may be where no start reads.
-   * @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or cannot be written.
+   * Opens the catalog file.
+   *
+   * @param onDamage called whenever a call meets damage, which may be in parts that a start does not read.
+   * @throws `storage_unavailable` naming the file if it is damaged where a start reads it, or is not writable.
    */
   static async open(
     path: string,
     fs: FileSystem,
     clock: Clock,
     onDamage: OnDamage = () => undefined,
-  ): Promise<Catalog> {
+  ): Promise<MetadataCatalog> {
     const connection = await openStore(path, fs);
     try {
-      // Neither does opening a file need the right to write it, nor does it read what the first call does.
+      // Opening a file neither requires the right to write it nor reads what the first call does.
       connection.exec("BEGIN; UPDATE facts SET value = value WHERE name = 'catalog_version'; ROLLBACK");
-      const catalog = new Catalog(connection, clock, onDamage);
+      const catalog = new MetadataCatalog(connection, clock, onDamage);
       catalog.everything();
       return catalog;
     } catch (error) {
@@ -88,7 +90,7 @@ export class Catalog {
     }
   }
 
-  /** For messages that go to clients: not where it is on the machine. */
+  /** For messages to clients, which must not contain absolute paths. */
   get #fileName(): string {
     return `"${this.#connection.name.split('/').slice(-2).join('/')}"`;
   }
@@ -97,18 +99,18 @@ export class Catalog {
     return this.#version;
   }
 
-  /** Ends all watches, then the connection. May be called twice. */
+  /** Ends all watches, then closes the connection. May be called twice. */
   close(): void {
     this.hub.close();
     this.#connection.close();
   }
 
   /**
-   * Runs `work` as one transaction and tells watchers what it notes, in order, once it is durable.
+   * Runs `work` as one transaction, and sends the changes that it records to watchers, in order, once they are durable.
    *
-   * @param work adds each change by `note`; if it throws, nothing happened.
+   * @param work records each change; if it throws, nothing happened.
    */
-  change<T>(work: (note: (change: Change) => void) => T): T {
+  change<T>(work: (record: (change: CatalogChange) => void) => T): T {
     const events: WatchEvent[] = [];
     const before = this.#version;
     const transaction = this.#connection.transaction(() =>
@@ -128,7 +130,10 @@ export class Catalog {
     return result;
   }
 
-  /** Runs one method over the open file. @throws `external` after `close`, `storage_unavailable` if reading fails. */
+  /**
+   * Runs one method over the open file.
+   * @throws `external` after `close`, `storage_unavailable` if reading fails.
+   */
   run<T>(method: () => T): T {
     if (!this.#connection.open) throw new AlmanacError('external', 'metadata is stopped', { retryAfterSeconds: 1 });
     try {
@@ -139,7 +144,7 @@ export class Catalog {
   }
 
   #failed(error: unknown, what: string): Error {
-    const damage = damageOf(error);
+    const damage = damageCode(error);
     if (damage !== undefined) this.#onDamage(this.#connection.name, damage);
     return storeError(error, `${what} ${this.#fileName} failed`);
   }
@@ -165,7 +170,10 @@ export class Catalog {
     return region;
   }
 
-  /** What is durable of a region. @throws `region_not_found`. */
+  /**
+   * Returns what is durable of a region.
+   * @throws `region_not_found`.
+   */
   manifest(regionId: number): RegionManifest {
     const region = this.region(regionId);
     const { tableId, epoch, watermark, truncatedSequence, version } = region;
@@ -174,9 +182,9 @@ export class Catalog {
     return { regionId, tableId, epoch, watermark, truncatedSequence, version, segments, seriesFiles };
   }
 
-  /** The whole catalog as events, for watchers whose version is too old to catch up change by change. */
+  /** Returns the whole catalog as events, for watchers whose version is too old to receive single changes. */
   everything(): WatchEvent[] {
-    const changes: Change[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
+    const changes: CatalogChange[] = [{ ...NO_CHANGE, kind: 'state_begin' }];
     changes.push(...this.nodes.list().map(nodeChanged));
     for (const database of this.databases.list()) {
       changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
@@ -186,19 +194,23 @@ export class Catalog {
   }
 }
 
-export function databaseCreated(database: Database): Change {
+/** Change for watchers: a database was created or altered. */
+export function databaseCreated(database: Database): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_created', database };
 }
 
-export function databaseDropped(name: string): Change {
+/** Change for watchers: a database was dropped. */
+export function databaseDropped(name: string): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_dropped', droppedDatabase: name };
 }
 
-export function tableChanged(table: Table): Change {
+/** Change for watchers: a table was created or altered, or its regions have other owners. */
+export function tableChanged(table: Table): CatalogChange {
   return { ...NO_CHANGE, kind: 'table_changed', table };
 }
 
-export function tableDropped(table: Table): Change {
+/** Change for watchers: a table was dropped. */
+export function tableDropped(table: Table): CatalogChange {
   return {
     ...NO_CHANGE,
     kind: 'table_dropped',
@@ -209,19 +221,22 @@ export function tableDropped(table: Table): Change {
   };
 }
 
-/** What whoever drops a table has to know of it. */
+/** Returns what the caller of a drop needs to inform the owners of the table's regions. */
 export function droppedTable({ tableId, name, regions }: Table): DroppedTable {
   return { tableId, name, regions };
 }
 
-export function nodeChanged(node: NodeRecord): Change {
+/** Change for watchers: a node joined or is in another state. */
+export function nodeChanged(node: NodeRecord): CatalogChange {
   return { ...NO_CHANGE, kind: 'node_changed', node: nodeInfo(node) };
 }
 
-export function nodeRemoved(nodeId: number): Change {
+/** Change for watchers: a node is not listed any more. */
+export function nodeRemoved(nodeId: number): CatalogChange {
   return { ...NO_CHANGE, kind: 'node_removed', removedNodeId: nodeId };
 }
 
-export function manifestChanged(manifest: RegionManifest): Change {
+/** Change for watchers: other files or rows of a region are durable. */
+export function manifestChanged(manifest: RegionManifest): CatalogChange {
   return { ...NO_CHANGE, kind: 'manifest_changed', manifest };
 }

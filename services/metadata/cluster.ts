@@ -1,39 +1,46 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { Logger } from '#shared/telemetry/log';
-import { manifestChanged, nodeChanged, nodeRemoved, tableChanged, type Catalog, type Change } from './catalog.js';
+import {
+  manifestChanged,
+  nodeChanged,
+  nodeRemoved,
+  tableChanged,
+  type MetadataCatalog,
+  type CatalogChange,
+} from './catalog.js';
 import type { Leases } from './leases.js';
-import type { Moves } from './moves.js';
-import type { Openings } from './openings.js';
+import type { RegionMoves } from './moves.js';
+import type { RegionOpenings } from './openings.js';
 import { Placement } from './placement.js';
-import type { NodeRecord, NodeState } from './store/nodes.js';
+import type { NodeRecord, NodeLifecycle } from './store/nodes.js';
 
-/** Who takes part, and what is wanted of whom. */
+/** Catalog, leases and moves: the state on which methods about nodes and grants work. */
 export interface Cluster {
-  readonly catalog: Catalog;
+  readonly catalog: MetadataCatalog;
   readonly leases: Leases;
-  readonly moves: Moves;
-  readonly openings: Openings;
+  readonly moves: RegionMoves;
+  readonly openings: RegionOpenings;
   readonly log: Logger;
 }
 
-/** Takes a change to be told to watchers once it is durable. */
-export type Note = (change: Change) => void;
+/** Records a change for watchers within a transaction. */
+export type RecordChange = (change: CatalogChange) => void;
 
-/** Puts a node into another state; one that becomes ready gets the regions that nobody owns. */
-export function changeState({ catalog }: Cluster, node: NodeRecord, state: NodeState, note: Note): void {
+/** Changes the state of a node. One that becomes ready is granted the regions without an owner. */
+export function changeState({ catalog }: Cluster, node: NodeRecord, state: NodeLifecycle, record: RecordChange): void {
   catalog.nodes.setState(node.nodeId, state, catalog.clock.nowMs());
-  note(nodeChanged({ ...node, state }));
-  if (state === 'ready') grantFree(catalog, note);
+  record(nodeChanged({ ...node, state }));
+  if (state === 'ready') grantFree(catalog, record);
 }
 
-/** Forgets a node that owns nothing. */
-export function removeNode({ catalog }: Cluster, nodeId: number, note: Note): void {
+/** Removes a node that owns nothing. */
+export function removeNode({ catalog }: Cluster, nodeId: number, record: RecordChange): void {
   catalog.nodes.delete(nodeId);
-  note(nodeRemoved(nodeId));
+  record(nodeRemoved(nodeId));
 }
 
-/** Grants regions without an owner to nodes that are ready, if there are any. */
-export function grantFree(catalog: Catalog, note: Note): void {
+/** Grants regions without an owner to ready nodes, if there are any. */
+export function grantFree(catalog: MetadataCatalog, record: RecordChange): void {
   const granted: number[] = [];
   const placement = new Placement(catalog);
   for (const { regionId } of catalog.regions.free()) {
@@ -42,17 +49,17 @@ export function grantFree(catalog: Catalog, note: Note): void {
     catalog.regions.regrant(regionId, nodeId);
     granted.push(regionId);
   }
-  noteGrants(catalog, granted, note);
+  noteGrants(catalog, granted, record);
 }
 
-/** Tells of the new grants of regions: each table once, each region's manifest. */
-export function noteGrants(catalog: Catalog, regionIds: readonly number[], note: Note): void {
+/** Records new grants of regions: each table once, and each region's manifest. */
+export function noteGrants(catalog: MetadataCatalog, regionIds: readonly number[], record: RecordChange): void {
   const tables = new Map<number, Table>();
   for (const regionId of regionIds) {
     const { tableId } = catalog.region(regionId);
     const table = tables.get(tableId) ?? catalog.tables.findById(tableId);
     if (table !== undefined) tables.set(tableId, table);
   }
-  for (const table of tables.values()) note(tableChanged(table));
-  for (const regionId of regionIds) note(manifestChanged(catalog.manifest(regionId)));
+  for (const table of tables.values()) record(tableChanged(table));
+  for (const regionId of regionIds) record(manifestChanged(catalog.manifest(regionId)));
 }

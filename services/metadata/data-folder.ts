@@ -1,16 +1,16 @@
 import type { RegisterNodeRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { changeState, type Cluster, type Note } from './cluster.js';
+import { changeState, type Cluster, type RecordChange } from './cluster.js';
 import type { NodeRecord } from './store/nodes.js';
 
-/** Roles that write segments: what they name as their data folder is the cluster's. */
-const CLAIMS: ReadonlySet<string> = new Set(['ingester', 'standalone']);
+/** Roles that write segments, so that their data folder is the cluster's. */
+const CLAIMING_ROLES: ReadonlySet<string> = new Set(['ingester', 'standalone']);
 
 /**
  * Compares the data folder of a process that registers with the cluster's.
  *
- * @returns whether the folder shall become the cluster's, which has none yet.
- * @throws `illegal_state` if it is another one; `external` if nobody can tell yet.
+ * @returns whether the cluster has no data folder yet and should take this one.
+ * @throws `illegal_state` if it is another folder; `external` if the right one is not known yet.
  */
 export function checkDataFolder({ catalog }: Cluster, request: RegisterNodeRequest): boolean {
   const { dataFolderId, clusterId, role, slot } = request;
@@ -26,26 +26,26 @@ export function checkDataFolder({ catalog }: Cluster, request: RegisterNodeReque
   if (known === dataFolderId) return false;
   if (known !== '') {
     const text =
-      `this process has the data folder ${dataFolderId}, the segments of the cluster lie in the data folder ${known}: ` +
+      `this process has the data folder ${dataFolderId}, the segments of the cluster are in the data folder ${known}: ` +
       'set storage.data_home (--data-dir) to the data folder that the other processes use (docs/deploy.md, "The data folder")' +
-      (clusterId === '' ? `. ${lostText(known, own)}` : '');
+      (clusterId === '' ? `. ${lostIdentityHint(known, own)}` : '');
     throw new AlmanacError('illegal_state', text);
   }
-  if (!CLAIMS.has(role)) return false;
-  // Metadata of a standalone process lies in the folder itself.
+  if (!CLAIMING_ROLES.has(role)) return false;
+  // The catalog of a standalone process is in the folder itself.
   if (role !== 'standalone') checkClaim(catalog.nodes.list(), slot);
   return true;
 }
 
-/** For a folder that belongs to nobody yet: it may be the right one, which lost its identity and was given a new one. */
-function lostText(folderId: string, clusterId: string): string {
+/** For a folder that belongs to no cluster: it may be the right one, with a new identity after it lost its own. */
+function lostIdentityHint(folderId: string, clusterId: string): string {
   const identity = JSON.stringify({ folderId, clusterId });
   return `If it is that folder, and its identity/folder.json was lost, write ${identity} into that file`;
 }
 
 /**
- * A catalog of an earlier release does not know where its segments lie. The slots of its ingesters lie in the same folder,
- * so that only one of them can tell.
+ * Catalogs of earlier releases do not contain the folder of their segments. The slots of their ingesters are in that
+ * folder, so only one of those ingesters can identify it.
  */
 function checkClaim(nodes: readonly NodeRecord[], slot: string): void {
   const owners = nodes.filter((node) => node.role === 'ingester' && node.regionCount > 0);
@@ -54,16 +54,16 @@ function checkClaim(nodes: readonly NodeRecord[], slot: string): void {
   throw new AlmanacError('external', text, { retryAfterSeconds: 1 });
 }
 
-/** Makes a folder the cluster's. Processes with another one, which were let in before, have to register again. */
-export function claimDataFolder(cluster: Cluster, dataFolderId: string, note: Note): void {
+/** Makes a folder the cluster's. Processes that registered with another one before have to register again. */
+export function claimDataFolder(cluster: Cluster, dataFolderId: string, record: RecordChange): void {
   const { catalog } = cluster;
   catalog.identity.setDataFolderId(dataFolderId);
   for (const node of catalog.nodes.list()) {
-    if (node.state !== 'left' && hasOtherFolder(cluster, node)) changeState(cluster, node, 'left', note);
+    if (node.state !== 'left' && hasOtherFolder(cluster, node)) changeState(cluster, node, 'left', record);
   }
 }
 
-/** Whether a node was let in with a data folder that turned out to be another one than the cluster's. */
+/** Returns whether a registered node has another data folder than the cluster. */
 export function hasOtherFolder({ catalog }: Cluster, { dataFolderId }: NodeRecord): boolean {
   const known = catalog.identity.dataFolderId();
   return dataFolderId !== '' && known !== '' && dataFolderId !== known;

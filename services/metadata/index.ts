@@ -7,24 +7,24 @@ import { Loop } from '#shared/lifecycle/loop';
 import type { Service } from '#shared/lifecycle/service';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
-import { Catalog, type OnDamage } from './catalog.js';
+import { MetadataCatalog, type OnDamage } from './catalog.js';
 import type { Cluster } from './cluster.js';
 import { Leases } from './leases.js';
-import { Moves } from './moves.js';
+import { RegionMoves } from './moves.js';
 import { checkNodes } from './node-check.js';
-import { Openings } from './openings.js';
-import { showStore } from './store-gauges.js';
+import { RegionOpenings } from './openings.js';
+import { exportStoreGauges } from './store-gauges.js';
 import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
 import {
   commitSegments,
   expireSegments,
-  forgetGarbage,
+  deleteGarbageRecords,
   getManifest,
   listGarbage,
   replaceSegments,
-  truncateTable,
+  raiseTruncation,
 } from './rpc/segments.js';
 import { alterTable } from './rpc/alter-table.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
@@ -32,6 +32,7 @@ import { createTable, dropTable, ensureTables, getTable, listTables, type TableD
 export { CatalogCopy, type InspectedRegion } from './inspect.js';
 export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';
 
+/** Configuration and surroundings of metadata. */
 export interface MetadataOptions {
   /** Folder of the catalog file; it must exist. */
   readonly folder: string;
@@ -41,28 +42,32 @@ export interface MetadataOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly defaults: TableDefaults;
-  /** A node that is not heard of for so long counts as gone. */
+  /** Time without a heartbeat after which a node counts as gone, in milliseconds. */
   readonly leaseMs?: number;
 }
 
 const LEASE_MS = 10_000;
 const NODE_CHECK_MS = 1_000;
-/** A process that was not checked for half a lease counts as having stood still. */
+/** If checks are delayed by half a lease, this process counts as having been suspended. */
 const CHECKS_PER_LEASE = 10;
 
+/** Metadata over an open catalog file. */
 export interface RunningMetadata extends Service {
   readonly service: MetadataService;
-  /** Of the cluster, and of the folder of its segments, as of the start; empty if none is known yet. */
+  /** Ids of the cluster and of the folder of its segments at the start; empty if unknown. */
   readonly identity: { readonly clusterId: string; readonly folderId: string };
 }
 
-/** The catalog, grants and manifest, over one SQLite file. Calls are synchronous inside, so each is atomic. */
+/**
+ * Starts metadata: catalog, grants and manifest over one SQLite file. Methods are synchronous inside, so each is
+ * atomic.
+ */
 export async function startMetadata(options: MetadataOptions): Promise<RunningMetadata> {
   const { folder, fs, clock, random, log, metrics, defaults, leaseMs = LEASE_MS } = options;
-  const catalog = await Catalog.open(`${folder}/almanac.db`, fs, clock, tellDamage(log, metrics));
+  const catalog = await MetadataCatalog.open(`${folder}/almanac.db`, fs, clock, damageReporter(log, metrics));
   const leases = new Leases(leaseMs, clock);
-  const moves = new Moves(catalog, leases);
-  const cluster: Cluster = { catalog, leases, moves, openings: new Openings(random), log };
+  const moves = new RegionMoves(catalog, leases);
+  const cluster: Cluster = { catalog, leases, moves, openings: new RegionOpenings(random), log };
   const nodeCheck = new Loop(
     {
       name: 'metadata.nodes',
@@ -74,7 +79,7 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
     () => Promise.resolve(catalog.run(() => checkNodes(cluster))),
   );
   nodeCheck.start();
-  const hideStore = showStore(catalog, metrics, clock);
+  const hideStore = exportStoreGauges(catalog, metrics, clock);
   return {
     service: metadataService(cluster, defaults),
     identity: { clusterId: catalog.identity.clusterId(), folderId: catalog.identity.dataFolderId() },
@@ -87,11 +92,11 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
   };
 }
 
-/** Every call may meet the same damage: it is told once. */
-function tellDamage(log: Logger, metrics: Metrics): OnDamage {
+/** Logs damage once, because every call may meet it again. */
+function damageReporter(log: Logger, metrics: Metrics): OnDamage {
   const files = metrics.counter({
     name: 'metadata_damaged_files_total',
-    help: 'catalog files that were found damaged while they were used, each counted once',
+    help: 'catalog files found damaged in use, each counted once',
   });
   let isTold = false;
   return (file, reason) => {
@@ -115,7 +120,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     dropTable: async (request, call) => answer(catalog, call, () => dropTable(cluster, request)),
     alterTable: async (request, call) => answer(catalog, call, () => alterTable(catalog, request)),
     alterDatabase: async (request, call) => answer(catalog, call, () => alterDatabase(catalog, request)),
-    truncateTable: async (request, call) => answer(catalog, call, () => truncateTable(catalog, request)),
+    truncateTable: async (request, call) => answer(catalog, call, () => raiseTruncation(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
     commitSegments: async (request, call) => answer(catalog, call, () => commitSegments(catalog, request)),
     replaceSegments: async (request, call) => answer(catalog, call, () => replaceSegments(catalog, request)),
@@ -133,14 +138,14 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
     forgetGarbage: async (request, call) =>
       answer(catalog, call, () => {
-        forgetGarbage(catalog, request);
+        deleteGarbageRecords(catalog, request);
         return {};
       }),
   };
 }
 
-/** Runs one method, unless its caller gave up already. */
-function answer<T>(catalog: Catalog, call: Call, method: () => T): Promise<T> {
+/** Runs one method, unless its call was cancelled already. */
+function answer<T>(catalog: MetadataCatalog, call: Call, method: () => T): Promise<T> {
   checkCall(call);
   return Promise.resolve(catalog.run(method));
 }

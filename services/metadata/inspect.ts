@@ -5,18 +5,19 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { copyFile } from '#shared/fs/copy-file';
 import { errorCode } from '#shared/fs/node-file-system';
 import { LocalStore } from '#shared/segments/local-store';
-import { Catalog } from './catalog.js';
+import { MetadataCatalog } from './catalog.js';
 import { inspectStore, type StoreFacts } from './store/open.js';
 
-/** A region, its table, and all its files. */
+/** A region with its table and all its files. */
 export interface InspectedRegion {
-  /** With its database. */
+  /** Qualified table name, `database.table`. */
   readonly name: string;
   readonly table: Table;
   readonly manifest: RegionManifest;
 }
 
-export interface CopyOptions {
+/** Where the catalog is, and where to copy it. */
+export interface CatalogCopyOptions {
   /** Folder of the catalog file. */
   readonly folder: string;
   /** An empty folder for the copy, which the caller removes. */
@@ -26,52 +27,56 @@ export interface CopyOptions {
 }
 
 const FILE = 'almanac.db';
-/** What was committed and is not in the file yet. */
+/** Committed changes that are not in the file yet. */
 const LOG = 'almanac.db-wal';
-/** Copies of a file that changes all the time, before it is given up. */
+/** Attempts to copy a file that changes all the time. */
 const COPIES_MAX = 20;
 
 /**
- * The catalog as it was a moment ago.
+ * A snapshot of the catalog.
  *
- * It is read from a copy: SQLite writes beside a file in write-ahead mode even where it only reads, so that it could not
- * be opened on a read-only disk, nor without a trace. A copy can also be brought to the newest format.
+ * Read from a copy: in write-ahead mode SQLite writes next to a file even when it only reads, so it could not open the
+ * file on a read-only disk, or without creating others. A copy can also be migrated to the newest format.
  */
 export class CatalogCopy {
-  /** As it lies on the disk. */
+  /** Format on the disk. */
   readonly format: number;
-  /** Whether it was written by an earlier release; the copy has the newest format. */
+  /** Whether an earlier release wrote it; the copy has the newest format. */
   readonly isOlder: boolean;
-  /** What is wrong with the file, most of it in the words of SQLite. */
+  /** Faults of the file, mostly in SQLite's words. */
   readonly faults: readonly string[];
-  readonly #catalog: Catalog | undefined;
+  readonly #catalog: MetadataCatalog | undefined;
 
-  private constructor({ format, isOlder, faults }: StoreFacts, catalog: Catalog | undefined) {
+  private constructor({ format, isOlder, faults }: StoreFacts, catalog: MetadataCatalog | undefined) {
     this.format = format;
     this.isOlder = isOlder;
     this.faults = faults;
     this.#catalog = catalog;
   }
 
-  /** @throws `storage_unavailable` if it cannot be read; `illegal_state` if it is of a newer release; an error of the disk. */
-  static async take({ folder, scratch, fs, clock }: CopyOptions): Promise<CatalogCopy> {
+  /**
+   * Copies and opens the catalog.
+   * @throws `storage_unavailable` if it cannot be read; `illegal_state` if a newer release wrote it; an error of the
+   *   disk.
+   */
+  static async take({ folder, scratch, fs, clock }: CatalogCopyOptions): Promise<CatalogCopy> {
     await copyWhileUsed(folder, scratch, fs);
     const path = `${scratch}/${FILE}`;
     const facts = await inspectStore(path, fs);
-    return new CatalogCopy(facts, facts.faults.length > 0 ? undefined : await Catalog.open(path, fs, clock));
+    return new CatalogCopy(facts, facts.faults.length > 0 ? undefined : await MetadataCatalog.open(path, fs, clock));
   }
 
-  /** The id of the cluster; empty if the file has faults. */
+  /** Id of the cluster; empty if the file has faults. */
   get clusterId(): string {
     return this.#catalog?.identity.clusterId() ?? '';
   }
 
-  /** The id of the data folder that has the files; empty if none is known yet. */
+  /** Id of the data folder that has the files; empty if unknown. */
   get dataFolderId(): string {
     return this.#catalog?.identity.dataFolderId() ?? '';
   }
 
-  /** All regions, table by table; none if the file has faults. */
+  /** Returns all regions, table by table; none if the file has faults. */
   *regions(): Generator<InspectedRegion> {
     const catalog = this.#catalog;
     if (catalog === undefined) return;
@@ -84,19 +89,19 @@ export class CatalogCopy {
     }
   }
 
-  /** Undefined if its table was dropped. */
+  /** Returns undefined if the region's table was dropped. */
   region(regionId: number): Pick<RegionManifest, 'epoch' | 'watermark'> | undefined {
     return this.#catalog?.regions.find(regionId);
   }
 
-  /** Paths of all live files of a region; none if its table was dropped. */
+  /** Returns the paths of all live files of a region; none if its table was dropped. */
   livePaths(regionId: number): ReadonlySet<string> {
     const store = this.#catalog?.segments;
     const files = store === undefined ? [] : [...store.ofRegion(regionId), ...store.seriesFilesOf(regionId)];
     return new Set(files.map(({ path }) => path));
   }
 
-  /** Whether the file was live, and is to be deleted. */
+  /** Returns whether the file was live and is to be deleted. */
   isGarbage(path: string): boolean {
     return this.#catalog?.segments.isGarbage(path) ?? false;
   }
@@ -107,8 +112,8 @@ export class CatalogCopy {
 }
 
 /**
- * Copies the file and then its log, until the file was the same before and after: then nothing was brought from the log
- * into the file meanwhile. What was added to the log does no harm, an unfinished end of it counts as never written.
+ * Copies the file and then its log, until the file is the same before and after: then no checkpoint changed the file
+ * meanwhile. Later additions to the log do no harm, because an unfinished end counts as never written.
  */
 async function copyWhileUsed(folder: string, scratch: string, fs: FileSystem): Promise<void> {
   const [source, target] = [new LocalStore(folder, fs), new LocalStore(scratch, fs)];
@@ -122,7 +127,7 @@ async function copyWhileUsed(folder: string, scratch: string, fs: FileSystem): P
   throw new AlmanacError('storage_unavailable', 'changes faster than it can be copied: try again');
 }
 
-/** It goes when metadata ends in good order. */
+/** SQLite removes the log when metadata stops normally. */
 function unlessMissing(error: unknown): void {
   if (errorCode(error) !== 'ENOENT') throw error;
 }

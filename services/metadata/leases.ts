@@ -1,15 +1,15 @@
 import type { Clock } from '#shared/clock/clock';
-import type { NodeState } from './store/nodes.js';
+import type { NodeLifecycle } from './store/nodes.js';
 
 /**
- * When each node was heard of last. In memory only: after a restart every node has a fresh lease.
+ * Last heartbeat of each node. In memory only: after a restart every node has a fresh lease.
  *
- * Leases only tell who is alive; grants fence.
+ * Leases only determine which nodes count as alive; grants do the fencing.
  */
 export class Leases {
   readonly leaseMs: number;
   readonly #clock: Clock;
-  /** When leases of nodes that did not speak yet began. */
+  /** Start of the leases of nodes without a heartbeat. */
   #startedMs: number;
   #checkedMs: number;
   readonly #heardMs = new Map<number, number>();
@@ -22,28 +22,34 @@ export class Leases {
     this.#checkedMs = this.#startedMs;
   }
 
-  /** Notes that a node spoke, and what it said of itself. */
-  renew(nodeId: number, state: NodeState): void {
+  /**
+   * Renews a node's lease.
+   * @param state that the node reported.
+   */
+  renew(nodeId: number, state: NodeLifecycle): void {
     const nowMs = this.#clock.monotonicMs();
     this.#heardMs.set(nodeId, nowMs);
     if (state !== 'ready') this.#readyMs.delete(nodeId);
     else if (!this.#readyMs.has(nodeId)) this.#readyMs.set(nodeId, nowMs);
   }
 
-  /** Whether the node was not heard of for longer than a lease. */
-  isOver(nodeId: number): boolean {
+  /** Returns whether the node sent no heartbeat for longer than a lease. */
+  isExpired(nodeId: number): boolean {
     return this.#clock.monotonicMs() - (this.#heardMs.get(nodeId) ?? this.#startedMs) > this.leaseMs;
   }
 
-  /** How long the node has said that it is ready, without a break; 0 if it has not said so since this process began. */
+  /**
+   * Returns for how long the node has reported that it is ready, without interruption; 0 if it has not since this
+   * process started.
+   */
   readyForMs(nodeId: number): number {
     const sinceMs = this.#readyMs.get(nodeId);
     return sinceMs === undefined ? 0 : this.#clock.monotonicMs() - sinceMs;
   }
 
   /**
-   * To be called often. If it was not, this process stood still and could not hear anybody: all leases begin anew, so
-   * that heartbeats which wait in its sockets come before its judgement.
+   * Must be called often. If it was not, this process was suspended: all leases start again, so that heartbeats waiting
+   * in its sockets are processed before nodes are judged.
    */
   tick(): void {
     const nowMs = this.#clock.monotonicMs();
@@ -54,7 +60,7 @@ export class Leases {
     this.#checkedMs = nowMs;
   }
 
-  forget(nodeId: number): void {
+  remove(nodeId: number): void {
     this.#heardMs.delete(nodeId);
     this.#readyMs.delete(nodeId);
   }

@@ -2,12 +2,13 @@ import type { DroppedTable } from '#shared/contracts/gen/metadata';
 import type { Random } from '#shared/clock/random';
 
 /**
- * Who opened each region last. A process that ended without a word may have left a seal on its way, which names the same
- * grant as its successor's: by its opening it is told apart.
+ * The last opening of each region. A killed process may have left a seal on its way that names the same grant as its
+ * successor's; the opening distinguishes the two.
  *
- * Kept in memory: numbers are drawn, so none of before a restart is valid after it, and owners open their regions again.
+ * In memory only: openings are random numbers, so none from before a restart is valid after it, and owners open their
+ * regions again.
  */
-export class Openings {
+export class RegionOpenings {
   readonly #random: Random;
   readonly #last = new Map<number, bigint>();
 
@@ -15,7 +16,7 @@ export class Openings {
     this.#random = random;
   }
 
-  /** A number for the process that opens the region now. Those of before are void. */
+  /** Returns an id for the process that opens the region now. Earlier openings become invalid. */
   open(regionId: number): bigint {
     const { buffer } = this.#random.bytes(8);
     const opening = new DataView(buffer).getBigUint64(0) | 1n;
@@ -23,16 +24,16 @@ export class Openings {
     return opening;
   }
 
-  isLast(regionId: number, opening: bigint): boolean {
+  isCurrent(regionId: number, opening: bigint): boolean {
     return this.#last.get(regionId) === opening;
   }
 
-  /** A region that has a new grant was opened by nobody. */
+  /** Removes the opening of a region with a new grant. */
   closed(regionId: number): void {
     this.#last.delete(regionId);
   }
 
-  /** Forgets the regions of dropped tables. */
+  /** Removes the regions of dropped tables. */
   dropped(tables: readonly DroppedTable[]): void {
     for (const { regions } of tables) for (const { regionId } of regions) this.#last.delete(regionId);
   }

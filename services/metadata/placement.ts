@@ -1,15 +1,15 @@
-import type { Catalog } from './catalog.js';
+import type { MetadataCatalog } from './catalog.js';
 
-/** Hands out regions to nodes that are ready, each to the one that owns the fewest then. */
+/** Assigns regions to ready nodes, each to the one that owns the fewest at that time. */
 export class Placement {
   readonly #loads: Map<number, number>;
 
-  constructor(catalog: Catalog) {
+  constructor(catalog: MetadataCatalog) {
     const present = catalog.regions.loads();
     this.#loads = new Map(catalog.nodes.readyOwnerIds().map((nodeId) => [nodeId, present.get(nodeId) ?? 0]));
   }
 
-  /** The owner of one more region; 0 if no node is ready. */
+  /** Returns the owner for one more region; 0 if no node is ready. */
   next(): number {
     let best = 0;
     let least = Infinity;
@@ -23,8 +23,8 @@ export class Placement {
   }
 
   /**
-   * The owners of a new table's regions: nodes with the least first, but each in turn, so that one table's writes spread
-   * also while the load does not.
+   * Returns the owners for a new table's regions: the least loaded nodes first, but round robin, so that writes to one
+   * table spread even if the load does not.
    */
   spread(count: number): number[] {
     const nodeIds = [...this.#loads].sort(([a, loadA], [b, loadB]) => loadA - loadB || a - b).map(([nodeId]) => nodeId);

@@ -12,10 +12,10 @@ import { expectStartable } from '#shared/node/startable-folder';
 
 import { startMetadata } from './index.js';
 
-/** Longest wait for calls at work when the process ends. */
+/** Longest wait for running calls when the process ends, in milliseconds. */
 const CALLS_MS_MAX = 10_000;
 
-/** Metadata as a process of its own. */
+/** Starts metadata as a process of its own. */
 export async function startMetadataRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
   const { cluster, storage } = loaded.config;
@@ -23,7 +23,7 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
   const folder = `${dataFolder}/metadata`;
   const stage = new Stage(['catalog']);
   await expectStartable(nodeFileSystem, dataFolder);
-  // It lies here where all processes share one folder; metadata with a folder of its own finds nothing.
+  // The record is here where all processes share one folder; metadata with a folder of its own finds none.
   await refuseLostCatalog(nodeFileSystem, dataFolder);
   await nodeFileSystem.makeFolder(folder);
   const unlock = lockFolder(folder);

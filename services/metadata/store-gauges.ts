@@ -1,13 +1,13 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Metrics } from '#shared/telemetry/metrics';
 
-import type { Catalog } from './catalog.js';
+import type { MetadataCatalog } from './catalog.js';
 
-/** Sums are kept for so long: one over 100,000 segments takes 10 to 16 ms, in which nothing else is done. */
+/** Time for which sums are cached: one over 100,000 segments takes 10 to 16 ms, in which nothing else runs. */
 const KEPT_MS = 10_000;
 
-/** Has metrics tell how much the manifest holds, whenever they are read. @returns ends that. */
-export function showStore(catalog: Catalog, metrics: Metrics, clock: Clock): () => void {
+/** Exports totals of the manifest whenever metrics are read. Returns a function that ends the export. */
+export function exportStoreGauges(catalog: MetadataCatalog, metrics: Metrics, clock: Clock): () => void {
   const gauge = (what: string, help: string): ReturnType<Metrics['gauge']> =>
     metrics.gauge({ name: `metadata_store_${what}`, help });
   const segments = gauge('segments', 'segments of all tables that are live');
@@ -24,7 +24,7 @@ export function showStore(catalog: Catalog, metrics: Metrics, clock: Clock): () 
     try {
       total = catalog.run(() => catalog.segments.total());
     } catch {
-      // Neither zero nor what there was before would be true.
+      // Both zero and the last values would be wrong.
       for (const it of [segments, rows, bytes]) it.remove();
       return;
     }

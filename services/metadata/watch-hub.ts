@@ -2,12 +2,15 @@ import { callError, type Call } from '#shared/contracts/call';
 import type { WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Events that are kept for watchers that were away for a moment, and segments in them: a manifest may have thousands. */
+/**
+ * Limits of the events, and of the segments in them, kept for watchers that were disconnected for a moment. A manifest
+ * may have thousands of segments.
+ */
 const HISTORY_MAX = { events: 4096, segments: 65_536 };
-/** The same of what may wait for one slow watcher; beyond it the watch ends and the watcher starts anew. */
+/** The same for what may wait for one slow watcher. Beyond it the watch ends and the watcher starts again. */
 const BACKLOG_MAX = { events: 16_384, segments: 262_144 };
 
-/** Fans changes out to watchers, in order, each exactly once a watcher. */
+/** Sends changes to all watchers, in order, each exactly once per watcher. */
 export class WatchHub {
   readonly #history: WatchEvent[] = [];
   #historySegments = 0;
@@ -30,7 +33,7 @@ export class WatchHub {
     for (const watcher of this.#watchers) watcher.push(event);
   }
 
-  /** The older half of the history. */
+  /** Drops the older half of the history. */
   #forget(): void {
     const dropped = this.#history.splice(0, Math.ceil(this.#history.length / 2));
     for (const event of dropped) this.#historySegments -= segmentsOf(event);
@@ -38,11 +41,11 @@ export class WatchHub {
   }
 
   /**
-   * All events after `afterVersion`, then new ones until the call is cancelled.
+   * Returns all events after `afterVersion`, then new ones until the call is cancelled.
    *
-   * @param everything the state as events, for a watcher whose version is no longer in the history, or not yet: the
+   * @param everything returns the state as events, for a watcher whose version is not in the history, or not yet: the
    *   file may have been replaced by an older copy.
-   * @throws `resources_exhausted` if the watcher falls too far behind; `external` when the hub closes; the call's error.
+   * @throws `resources_exhausted` if the watcher is too slow; `external` when the hub closes; the call's error.
    */
   async *watch(afterVersion: bigint, everything: () => WatchEvent[], call: Call): AsyncIterable<WatchEvent> {
     if (this.#isClosed) throw stopped();
@@ -51,7 +54,7 @@ export class WatchHub {
     const watcher = new Watcher(call.signal);
     this.#watchers.add(watcher);
     try {
-      // What happens meanwhile waits in the watcher.
+      // Events that happen meanwhile wait in the watcher.
       yield* missed;
       yield* watcher.events();
     } finally {
@@ -59,7 +62,7 @@ export class WatchHub {
     }
   }
 
-  /** Ends all watches, and those to come. */
+  /** Ends all watches, and refuses new ones. */
   close(): void {
     this.#isClosed = true;
     for (const watcher of this.#watchers) watcher.end(stopped());
@@ -80,7 +83,7 @@ class Watcher {
 
   push(event: WatchEvent): void {
     if (this.#pending.length >= BACKLOG_MAX.events || this.#pendingSegments > BACKLOG_MAX.segments) {
-      this.end(new AlmanacError('resources_exhausted', 'watch fell behind; start again'));
+      this.end(new AlmanacError('resources_exhausted', 'the watcher is too slow: watch again'));
     } else {
       this.#pending.push(event);
       this.#pendingSegments += segmentsOf(event);
@@ -88,13 +91,13 @@ class Watcher {
     }
   }
 
-  /** Ends the watch with an error, behind the events that wait. */
+  /** Ends the watch with an error after the waiting events. */
   end(error: AlmanacError): void {
     this.#end ??= error;
     this.#wake?.();
   }
 
-  /** Waiting events, then each new one; ends only by an error. */
+  /** Returns waiting events, then each new one; ends only with an error. */
   async *events(): AsyncIterable<WatchEvent> {
     for (;;) {
       if (this.#signal.aborted) throw callError(this.#signal);

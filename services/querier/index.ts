@@ -20,17 +20,18 @@ import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
-import { sql } from './rpc/sql.js';
+import { sqlService } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
-import type { RowSink } from './sql/run/statement.js';
+import type { StatementRowSink } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';
 
+/** Dependencies of the querier. */
 export interface QuerierDeps {
   readonly config: QuerierConfig;
   readonly fs: FileSystem;
@@ -38,20 +39,22 @@ export interface QuerierDeps {
   readonly metadata: MetadataService;
   readonly catalog: CatalogCache;
   readonly ingesters: Ingesters;
-  /** Takes the rows of INSERT. */
-  readonly insert: RowSink;
-  /** Resolves once files that a manifest names cannot be meant of another data folder; throws if they can. */
+  /** Stores the rows of INSERT. */
+  readonly insert: StatementRowSink;
+  /** Resolves once it is certain that manifests name files of this data folder; rejects if they do not. */
   readonly confirmDataFolder?: () => Promise<void>;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
 
+/** A started querier. */
 export interface RunningQuerier extends Service {
   readonly service: QuerierService;
-  /** Another part of the process found a file damaged: it is compared with its checksum before it is read again. */
+  /** Reports a file that another component found damaged: its checksum is verified before the next read. */
   suspect(path: string): void;
 }
 
+/** Starts the querier. */
 export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const { config, fs, metadata, catalog, ingesters, log } = deps;
   const clock = pacedClock(deps.clock);
@@ -95,7 +98,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
-  const sqlMethod = sql({
+  const sqlMethod = sqlService({
     ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
@@ -120,7 +123,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   };
 }
 
-/** What is known of tables and rows goes with the catalog. @returns what ends that. */
+/** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */
 function follow(
   { catalog, log }: QuerierDeps,
   { manifests, snapshots, samples }: { manifests: ManifestCache; snapshots: RegionSnapshots; samples: SampleStore },
@@ -130,20 +133,20 @@ function follow(
     catalog.onReset(() => manifests.clear()),
     catalog.onDropped((table) => {
       Promise.all([snapshots.dropped(table), samples.dropped(table)]).catch((error: unknown) => {
-        log.error({ error }, 'rows of a dropped table could not be let go');
+        log.error({ error }, 'failed to drop cached rows of a dropped table');
       });
     }),
   ];
 }
 
-/** Part of the heap's greatest size. With garbage, a heap of which half is in use comes near 0.82 for moments. */
+/** Fraction of the largest heap. With garbage, a heap of which half is in use comes near 0.82 at times. */
 const HEAP_SHARE = 0.85;
 
 function processMemory(limitBytes: number): WatchedMemory {
   return { limitBytes, usedBytes: () => process.memoryUsage.rss() };
 }
 
-/** The process ends when its heap is full, however much memory the machine has. */
+/** The process exits when its heap is full, however much memory the machine has. */
 function heapMemory(): WatchedMemory {
   const limitBytes = getHeapStatistics().heap_size_limit * HEAP_SHARE;
   return { limitBytes, usedBytes: () => getHeapStatistics().used_heap_size };

@@ -2,23 +2,24 @@ import type { Counter, Metrics } from '#shared/telemetry/metrics';
 
 /** Metrics of the querier. */
 export interface QuerierMetrics {
-  /** A statement ended after so many seconds; `outcome` is `ok` or the name of an error code. */
+  /** Records the end of a statement; `outcome` is `ok` or an error code. */
   statementEnded(seconds: number, outcome: string): void;
   rowsSent(rows: number): void;
-  /** A PromQL query, or a question about series, ended; as `statementEnded`. */
+  /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
 }
 
+/** Registers the metrics of the querier. */
 export function querierMetrics(metrics: Metrics): QuerierMetrics {
   const seconds = metrics.histogram({
     name: 'querier_statement_duration_seconds',
-    help: 'time from the start of a SQL statement to its last row',
+    help: 'duration of SQL statements in seconds, from start to last row',
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
   const promSeconds = metrics.histogram({
     name: 'querier_promql_duration_seconds',
-    help: 'time from a PromQL query or a question about series to the last byte of its answer',
+    help: 'duration of PromQL queries and requests for series in seconds, from start to the last byte of the result',
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
@@ -30,9 +31,10 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
   };
 }
 
+/** Registers the counter of damaged store files. */
 export function damagedFiles(metrics: Metrics): Counter {
   return metrics.counter({
     name: 'querier_damaged_files_total',
-    help: 'files of the store that were found damaged or missing when they were needed, each counted once',
+    help: 'store files found damaged or missing when they were needed, each counted once',
   });
 }

@@ -18,10 +18,10 @@ import { RegionSender } from '#shared/write/send';
 import { startQuerier, type RunningQuerier } from './index.js';
 import { querierSettings } from './settings.js';
 
-/** In which gateways hear that a querier drains, so that they choose others before it refuses calls. */
+/** Time in which gateways learn that a querier drains, so that they choose others before it refuses calls. */
 const HEARD_MS = 300;
 
-/** A querier as a process of its own. It keeps nothing that its end may not lose. */
+/** Runs a querier as a process of its own. It has no state that may not be lost. */
 export async function startQuerierRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
   const { config } = loaded;
@@ -69,7 +69,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     addresses: [serverAddress(config, server)],
     async drain() {
       stage.state = 'draining';
-      await node.membership.tell('draining');
+      await node.membership.reportState('draining');
       await systemClock.sleep(Math.max(HEARD_MS, config.shutdown.delayMs));
       await server.stop(config.query.maxTimeoutMs);
       await running.drain();
@@ -85,7 +85,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
 
 const SPILL_FOLDERS_MAX = 1024;
 
-/** A folder for what queries spill to disk that no other process uses, emptied. */
+/** Creates an empty folder for spilled data that no other process uses. */
 async function claimSpillFolder(scratch: string): Promise<{ readonly folder: string; release(): void }> {
   for (let number = 0; number < SPILL_FOLDERS_MAX; number++) {
     const folder = `${scratch}/querier-${number}`;
@@ -99,7 +99,7 @@ async function claimSpillFolder(scratch: string): Promise<{ readonly folder: str
   throw new AlmanacError('illegal_state', `"${scratch}" has ${SPILL_FOLDERS_MAX} queriers already`);
 }
 
-/** @throws `external` until the querier has started. */
+/** Returns the querier. @throws `external` until it has started. */
 function started(querier: RunningQuerier | undefined): QuerierService {
   if (querier !== undefined) return querier.service;
   throw new AlmanacError('external', 'the querier is starting', { retryAfterSeconds: 1 });

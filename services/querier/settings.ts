@@ -7,20 +7,21 @@ import { metricNames } from '#shared/schema/metric-table';
 import type { PromLimits } from './rpc/prom/evaluation.js';
 import type { SqlLimits } from './rpc/sql.js';
 
+/** Settings of a querier. */
 export interface QuerierConfig {
   readonly storeFolder: string;
-  /** Folder that queries spill to. */
+  /** Folder for data that queries spill to disk. */
   readonly spillFolder: string;
   readonly threads: number;
   readonly memoryBytes: number;
-  /** What decoded samples may take. */
+  /** Memory for decoded samples. */
   readonly sampleCacheBytes: number;
-  /** What labels may take that were made for queries. */
+  /** Memory for label sets that were built for queries. */
   readonly labelCacheBytes: number;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
   readonly runs: {
-    /** Queries that run at once, and that wait. */
+    /** Concurrent and waiting queries. */
     readonly concurrent: number;
     readonly queue: number;
     /** Memory of the whole process at which queries are ended. */
@@ -30,17 +31,18 @@ export interface QuerierConfig {
   readonly catalogName: string;
 }
 
+/** Folders of a querier. */
 export interface QuerierPlace {
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataFolder: string;
-  /** Of this querier alone. */
+  /** Used by this querier alone. */
   readonly spillFolder: string;
 }
 
-/** Of the memory limit: what is above its shares (code, buffers of the system's allocator) is not counted by anybody. */
+/** Allows for memory outside the shares of the limit: code, buffers of the system's allocator. */
 const PROCESS_SHARE = 1.1;
 
-/** What the configuration means for a querier at this place. */
+/** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
   const { memory, naming, promql, query } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);

@@ -1,5 +1,5 @@
 import {
-  expectLog,
+  verifyLog,
   ingesterSettings,
   STANDALONE_SLOT,
   startIngester,
@@ -27,9 +27,10 @@ import { RegionSender } from '#shared/write/send';
 import { BatchWriter } from '#shared/write/writer';
 import type { RowWriter } from '#shared/write/writer-types';
 
+/** Configuration and surroundings of a standalone process. */
 export interface CoreDeps {
   readonly config: Config;
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataFolder: string;
   readonly version: string;
   readonly fs: FileSystem;
@@ -39,10 +40,10 @@ export interface CoreDeps {
   readonly metrics: Metrics;
   readonly onProgress: (fraction: number) => void;
   readonly onFatal: (error: unknown) => void;
-  readonly onFull: (error: unknown) => void;
+  readonly onWritable: (isWritable: boolean) => void;
 }
 
-/** Metadata, ingester and querier of one process, by direct calls. */
+/** Metadata, ingester and querier of one process, connected by direct calls. */
 export interface RunningCore extends Service {
   readonly nodeId: number;
   readonly querier: QuerierService;
@@ -50,16 +51,16 @@ export interface RunningCore extends Service {
   readonly catalog: CatalogCache;
 }
 
-/** Opens the data folder and starts everything behind the gateway. Resolves when writes and queries are possible. */
+/** Opens the data folder and starts everything below the gateway. Resolves when writes and queries are possible. */
 export async function startCore(deps: CoreDeps): Promise<RunningCore> {
   const { dataFolder } = deps;
   await makeDataFolder(deps.fs, dataFolder);
-  // Before the lock, which is a file in it.
+  // Before locking, because the lock is a file in the folder.
   await expectStartable(deps.fs, dataFolder);
   const unlock = lockFolder(dataFolder);
   const started: Service[] = [{ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) }];
   try {
-    // A restore may have begun, and been cut short, in between.
+    // A restore may have begun, and been interrupted, in between.
     await expectStartable(deps.fs, dataFolder);
     await refuseLostCatalog(deps.fs, dataFolder);
     return await startServices(deps, started);
@@ -86,21 +87,21 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   await catalog.reached(1n, ownCall('start'));
 
   const walFolder = walFolderIn(dataFolder, config);
-  await expectLog({ ...deps, walFolder, slot: STANDALONE_SLOT, recover: config.wal.recover });
+  await verifyLog({ ...deps, walFolder, slot: STANDALONE_SLOT, recover: config.wal.recover });
   const place = { nodeId, dataFolder, walFolder, scratchFolder: `${dataFolder}/scratch` };
   let suspect = (_path: string): void => undefined;
   const ingester = await startIngester({
     ...deps,
     config: ingesterSettings(config, place),
     metadata: service,
-    noteTable: (table) => catalog.note(table),
+    onTableOpened: (table) => catalog.note(table),
     onDamage: (path) => suspect(path),
     log: log.child({ component: 'ingester' }),
   });
   started.push(ingester);
   catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId));
-  catalog.onTable((table) => ingester.adopt(table));
-  for (const table of catalog.allTables()) ingester.adopt(table);
+  catalog.onTable((table) => ingester.updateTable(table));
+  for (const table of catalog.allTables()) ingester.updateTable(table);
 
   const ingesters = new DirectIngesters(nodeId, ingester.service);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });
@@ -126,27 +127,27 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   };
 }
 
-/** Where the log of a standalone process is. */
-export function walFolderIn(dataFolder: string, { wal }: Config): string {
+/** Returns the folder of a standalone process's log. */
+function walFolderIn(dataFolder: string, { wal }: Config): string {
   return wal.dir ?? `${dataFolder}/slots/${STANDALONE_SLOT}/wal`;
 }
 
 async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[]): Promise<RunningMetadata> {
   const { config, fs, clock, random, metrics } = deps;
   await fs.makeFolder(folder);
-  // The metadata process of a cluster holds this one, and leaves the data folder itself to all its processes.
+  // The metadata process of a cluster locks this folder, and leaves the data folder itself to all processes.
   const unlock = lockFolder(folder);
   started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
   return startMetadata({ folder, fs, clock, random, log, metrics, defaults: { regions: config.cluster.regions } });
 }
 
-/** Rows that were acknowledged are in the log already; flushing them makes the next start short. */
+/** Acknowledged rows are in the log already; flushing them shortens the next start. */
 async function drainAll(ingester: RunningIngester): Promise<void> {
   await ingester.drain();
 }
 
-/** Last started, first stopped. */
+/** Stops services in reverse order of their start. */
 async function stopAll(started: Service[]): Promise<void> {
   for (const service of started.splice(0).reverse()) await service.stop();
 }

@@ -11,14 +11,14 @@ import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
 import { adminService } from '#shared/node/admin-service';
-import { logFailure } from '#shared/node/log-failure';
+import { exitOnLogFailure } from '#shared/node/log-failure';
 import { Stage } from '#shared/node/stage';
 
-import { startCore, walFolderIn, type CoreDeps, type RunningCore } from './core.js';
+import { startCore, type CoreDeps, type RunningCore } from './core.js';
 
 /**
- * All services in one process. The listeners open first, so that health is answered while the data is opened; data is
- * served when this resolves.
+ * Starts all services in one process. Listeners open first, so that health checks are answered while data is opened.
+ * Resolves when data is served.
  */
 export async function startStandalone(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics, onNodeId } = options;
@@ -77,20 +77,16 @@ function standalone(gateway: RunningGateway, core: RunningCore, stage: Stage, co
   };
 }
 
-/** What keeps it from taking writes, until the process ends. */
+/** State of the disk of the write-ahead log. */
 interface Disk {
+  /** Why writes are refused; undefined while they are accepted. */
   obstacle: string | undefined;
 }
 
+const DISK_FULL = 'no space is left on the disk of the write-ahead log: writes are refused, queries answered';
+
 function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage, disk: Disk): CoreDeps {
   const dataFolder = resolve(loaded.config.storage.dataHome);
-  const { onFatal, onFull } = logFailure({
-    log,
-    fs: nodeFileSystem,
-    clock: systemClock,
-    folder: walFolderIn(dataFolder, loaded.config),
-    process,
-  });
   return {
     config: loaded.config,
     dataFolder,
@@ -104,10 +100,7 @@ function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage, disk: Dis
       stage.waiting = ['wal replay'];
       stage.progress = fraction;
     },
-    onFatal,
-    onFull(error) {
-      disk.obstacle = 'no space is left on the disk of the write-ahead log: writes are refused, queries answered';
-      onFull(error);
-    },
+    onFatal: exitOnLogFailure(log, process),
+    onWritable: (isWritable) => (disk.obstacle = isWritable ? undefined : DISK_FULL),
   };
 }

@@ -46,19 +46,21 @@ export function hash32(bytes: Uint8Array, from: number, to: number): number {
   return finish32(hash, to - from);
 }
 
-/** The steps of `hash32`, for those who look at the words themselves: first whole little-endian words, then bytes. */
+/** Seed of `hash32` for callers that hash word by word: mix the little-endian words, then the remaining bytes, then finish. */
 export const SEED_32 = 0x9747b28c;
 
+/** Adds one little-endian 32-bit word to a `hash32` state. */
 export function mixWord32(hash: number, word: number): number {
   const mixed = Math.imul(hash ^ word, A1);
   return mixed ^ (mixed >>> 15);
 }
 
+/** Adds one trailing byte to a `hash32` state. */
 export function mixByte32(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, B1);
 }
 
-/** @param length how many bytes were hashed. */
+/** Completes a `hash32` state. @param length number of bytes that were hashed. */
 export function finish32(hash: number, length: number): number {
   return finish(hash ^ length) >>> 0;
 }

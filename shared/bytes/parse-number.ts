@@ -1,33 +1,34 @@
 import { DIGIT_0, DOT, LOWER_E, LOWER_I, LOWER_U, MINUS, PLUS, UPPER_E } from './ascii.js';
 
-/** What a scan found. */
+/** Results of `NumberScanner.scan`: no number, `12i`, `12u`, or a decimal number. */
 export const NO_NUMBER = 0;
-/** `12i`. */
+/** An integer with the suffix `i`. */
 export const SIGNED = 1;
-/** `12u`. */
+/** An integer with the suffix `u`. */
 export const UNSIGNED = 2;
+/** A decimal number without a suffix. */
 export const FLOAT = 3;
 
 /** Powers of ten that a double holds exactly. */
 const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
-/** Any integer of so many digits is a double. */
+/** Every integer of at most 15 digits is exact as a double. */
 const EXACT_DIGITS = 15;
 
 /**
- * Reads decimal numbers from bytes; integers have a suffix `i` or `u`. Made once and used again.
+ * Scans decimal numbers in bytes; integers have a suffix `i` or `u`. One instance serves many scans.
  *
  * A mantissa of at most 15 digits and a power of ten up to 22 are both exact, so one division gives the nearest double
- * (W. Clinger, How to read floating point numbers accurately, 1990). All else goes to `Number`.
+ * (W. Clinger, How to read floating point numbers accurately, 1990). All other shapes are converted by `Number`.
  */
 export class NumberScanner {
   value = 0;
-  /** Behind the number and its suffix. */
+  /** Offset of the first byte after the number and its suffix. */
   end = 0;
-  /** False for integers of more than 15 digits: `value` is only near, and the text has to be read again. */
+  /** False for integers of more than 15 digits: `value` is approximate and the caller must parse the text. */
   isExact = true;
   #mantissa = 0;
 
-  /** Reads the number at `bytes[at]` up to the first byte that does not belong to it, at most to `to`. */
+  /** Scans the number that starts at `bytes[at]` and ends before `to`. @returns one of the constants above. */
   scan(bytes: Buffer, at: number, to: number): number {
     const isNegative = bytes[at] === MINUS;
     const from = isNegative ? at + 1 : at;
@@ -63,7 +64,7 @@ export class NumberScanner {
     return FLOAT;
   }
 
-  /** Adds digits to the mantissa; returns where they end. */
+  /** Adds digits to the mantissa and returns the offset after them. */
   #digits(bytes: Buffer, from: number, to: number): number {
     let mantissa = this.#mantissa;
     let at = from;
@@ -77,7 +78,7 @@ export class NumberScanner {
   }
 }
 
-/** Where the exponent at `from` ends: `from` if there is none, 0 if it has no digits. */
+/** Returns the offset after the exponent at `from`: `from` itself without an exponent, 0 if the exponent has no digits. */
 function exponentEnd(bytes: Buffer, from: number, to: number): number {
   if (from >= to || (bytes[from] !== LOWER_E && bytes[from] !== UPPER_E)) return from;
   const sign = bytes[from + 1];

@@ -10,29 +10,31 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
   /** Resolves after `delayMs`, or 24.8 days if that is more, or at once when `signal` aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves after the events that wait now were served, for one caller at a time: for long work in slices. */
+  /** Yields to the event loop once; callers resume one per round, so that parallel long work takes one slice a round. */
   yield(): Promise<void>;
 }
 
+/** A pending call of `Clock.after`. */
 export interface Timer {
   cancel(): void;
 }
 
-/** Longest delay of a timer, 24.8 days: one that is longer would be over at once. */
+/** Longest delay that `setTimeout` accepts, 24.8 days; a longer one would fire at once. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
-const turns: (() => void)[] = [];
+const waiting: (() => void)[] = [];
 
-/** Work in slices goes on one slice for each round of the event loop, however many requests are at such work. */
-function waitForTurn(resolve: () => void): void {
-  if (turns.push(resolve) === 1) setImmediate(nextTurn);
+/** Resumes one waiting caller per round of the event loop, however many requests do long work. */
+function waitForYield(resolve: () => void): void {
+  if (waiting.push(resolve) === 1) setImmediate(resumeNext);
 }
 
-function nextTurn(): void {
-  turns.shift()?.();
-  if (turns.length > 0) setImmediate(nextTurn);
+function resumeNext(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(resumeNext);
 }
 
+/** The clock of the machine. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   nowNs: () => BigInt(Date.now()) * 1_000_000n,
@@ -42,7 +44,7 @@ export const systemClock: Clock = {
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },
-  yield: () => new Promise(waitForTurn),
+  yield: () => new Promise(waitForYield),
   sleep(delayMs, signal) {
     return new Promise((resolve) => {
       if (signal?.aborted === true) return resolve();

@@ -5,7 +5,7 @@ import type { Clock } from './clock.js';
 const MEASURED_MS = 50;
 const BUSY = 0.5;
 
-/** How busy the thread of all requests is. */
+/** Measures how busy the main thread's event loop is. */
 export class LoopLoad {
   readonly #clock: Clock;
   #last: EventLoopUtilization = performance.eventLoopUtilization();
@@ -17,7 +17,7 @@ export class LoopLoad {
     this.#lastMs = clock.monotonicMs();
   }
 
-  /** Whether it worked half of the time lately. */
+  /** Whether the loop was busy for more than half of the last measured interval (50 ms). */
   get isBusy(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#lastMs < MEASURED_MS) return this.#isBusy;

@@ -1,15 +1,15 @@
 import type { Clock } from './clock.js';
 
-/** Others get so many times what a slice of work took, if they have something to do. */
+/** Other work gets this many times the duration of a slice, if there is any. */
 const OTHERS_SHARE = 2;
-/** A round of the event loop that takes less had nothing to do. */
+/** A shorter round of the event loop had nothing to do. */
 const IDLE_MS = 0.2;
-/** What a slice counts for whose length is not known: its work was resumed by something else than its turn. */
+/** Assumed duration of a slice that was resumed by something other than `yield`. */
 const UNKNOWN_MS = 1;
 
 /**
- * The same clock, whose `turn` leaves most of the thread to others: what goes on in slices, all callers together,
- * takes a third of a busy thread, and all of one that has nothing else to do.
+ * Wraps a clock so that `yield` leaves most of the thread to other work: all yielding callers together use a third of a
+ * busy thread, and the whole of an idle one.
  */
 export function pacedClock(clock: Clock): Clock {
   const pace = new Pace(clock);
@@ -19,7 +19,7 @@ export function pacedClock(clock: Clock): Clock {
     monotonicMs: () => clock.monotonicMs(),
     after: (delayMs, run) => clock.after(delayMs, run),
     sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
-    yield: () => pace.turn(),
+    yield: () => pace.yield(),
   };
 }
 
@@ -27,7 +27,7 @@ class Pace {
   readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];
   #isResuming = false;
-  /** While the work goes on that was resumed last. */
+  /** When the running slice was resumed; undefined between slices. */
   #resumedMs: number | undefined;
   #owedMs = 0;
 
@@ -35,7 +35,7 @@ class Pace {
     this.#clock = clock;
   }
 
-  turn(): Promise<void> {
+  yield(): Promise<void> {
     const tookMs = this.#resumedMs === undefined ? UNKNOWN_MS : this.#clock.monotonicMs() - this.#resumedMs;
     this.#owedMs = Math.max(this.#owedMs, tookMs * OTHERS_SHARE);
     return new Promise((resolve) => {
@@ -47,9 +47,9 @@ class Pace {
   async #resumeAll(): Promise<void> {
     this.#isResuming = true;
     while (this.#waiting.length > 0) {
-      await this.#giveWay();
+      await this.#yieldToOthers();
       this.#resumedMs = this.#clock.monotonicMs();
-      // Goes on before the next round begins.
+      // The slice runs before the next round of the event loop begins.
       this.#waiting.shift()?.();
       await this.#clock.yield();
       this.#resumedMs = undefined;
@@ -57,14 +57,14 @@ class Pace {
     this.#isResuming = false;
   }
 
-  /** Ends when others had what they are owed, or have nothing to do. */
-  async #giveWay(): Promise<void> {
+  /** Resolves when other work has had its share, or has nothing to do. */
+  async #yieldToOthers(): Promise<void> {
     for (;;) {
       const beganMs = this.#clock.monotonicMs();
       await this.#clock.yield();
-      const givenMs = this.#clock.monotonicMs() - beganMs;
-      this.#owedMs -= givenMs;
-      if (this.#owedMs <= 0 || givenMs < IDLE_MS) break;
+      const yieldedMs = this.#clock.monotonicMs() - beganMs;
+      this.#owedMs -= yieldedMs;
+      if (this.#owedMs <= 0 || yieldedMs < IDLE_MS) break;
     }
     this.#owedMs = 0;
   }

@@ -1,18 +1,19 @@
 import type { Clock } from './clock.js';
 
-/** Others wait at most about so long for a slice. */
+/** Longest time that a slice delays other work, about. */
 const SLICE_MS = 3;
-/** Some tenths of a millisecond if a unit is one number. */
+/** Work units between two reads of the clock: some tenths of a millisecond if a unit is one number. */
 const WORK_PER_LOOK = 1 << 14;
 
+/** Options of `Slices`. */
 export interface SlicesOptions {
-  /** Called after each turn; what it throws ends the work, as when its call was given up meanwhile. */
+  /** Called after each yield; an error that it throws ends the work, for example when the call was cancelled. */
   readonly check?: () => void;
-  /** Work between two looks at the clock. */
+  /** Work units between two reads of the clock. */
   readonly workPerLook?: number;
 }
 
-/** Long work, cut by the time that it takes: `if (slices.isOver(work)) await slices.turn()`. It begins now. */
+/** Cuts long work into slices by time: `if (slices.isOver(work)) await slices.yield()`. The first slice begins at once. */
 export class Slices {
   readonly #clock: Clock;
   readonly #check: (() => void) | undefined;
@@ -27,7 +28,7 @@ export class Slices {
     this.#beganMs = clock.monotonicMs();
   }
 
-  /** Counts work, and tells whether others are to be served before more is done. @param work about so many numbers. */
+  /** Adds `work` units and returns whether the slice has used up its time. */
   isOver(work: number): boolean {
     this.#work += work;
     if (this.#work < this.#workPerLook) return false;
@@ -35,7 +36,7 @@ export class Slices {
     return this.#clock.monotonicMs() - this.#beganMs >= SLICE_MS;
   }
 
-  /** Lets others be served. */
+  /** Yields to the event loop and begins the next slice. */
   async yield(): Promise<void> {
     await this.#clock.yield();
     this.#check?.();

@@ -17,10 +17,10 @@ interface Target {
   readonly role: Role | undefined;
 }
 
-/** Returns every valid name: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
+/** Returns all recognised names: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
 function targetsOf({ entries }: ConfigSchema): ReadonlyMap<string, Target> {
   return new Map([
-    // Names for a role come first: where one is spelled like a key for all roles, the key for all wins.
+    // Names for one role come first, so that a name for all roles wins where both are spelled alike.
     ...ROLES.flatMap((role) =>
       entries.map((entry): [string, Target] => [`${PREFIX}${upper(role)}__${levels(entry)}`, { entry, role }]),
     ),
@@ -28,7 +28,7 @@ function targetsOf({ entries }: ConfigSchema): ReadonlyMap<string, Target> {
   ]);
 }
 
-/** The environment name of a key for all roles. */
+/** Returns the environment variable that sets a key for all roles. */
 export function environmentName(entry: Entry): string {
   return entry.section === 'top' ? `${PREFIX}_${levels(entry)}` : `${PREFIX}${levels(entry)}`;
 }
@@ -65,7 +65,7 @@ export function readEnvironmentSource(
   return reading;
 }
 
-/** The text in a secret's file, without one line break at its end. */
+/** Returns the text of a secret's file without one trailing line break. */
 export function readSecret(path: string, readText: ReadText): string | undefined {
   return readText(path)?.replace(/\r?\n$/, '');
 }

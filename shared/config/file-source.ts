@@ -5,7 +5,7 @@ import { suggestion } from './nearest.js';
 import type { ConfigSchema } from './schema.js';
 import { emptyReading, type SourceReading } from './source.js';
 
-/** Sections of other products' files that mean nothing here; they are warned about instead of refused. */
+/** Sections of other products' files that Almanac ignores with a warning instead of refusing them. */
 const FOREIGN_SECTIONS: ReadonlySet<string> = new Set([
   'runtime',
   'internal_grpc',
@@ -27,7 +27,7 @@ const FOREIGN_SECTIONS: ReadonlySet<string> = new Set([
 
 type Table = Readonly<Record<string, unknown>>;
 
-/** Reads a TOML file against the schema. */
+/** Reads a TOML file against the schema; problems are collected, not thrown. */
 export function readFileSource(text: string, file: string, schema: ConfigSchema): SourceReading {
   const reading = emptyReading();
   const root = parseToml(text, file, reading);
@@ -66,7 +66,7 @@ function parseToml(text: string, file: string, reading: SourceReading): Table | 
   }
 }
 
-/** The parser tells a place in two ways: syntax errors have a `location`, errors of meaning `line` and `column`. */
+/** The parser reports a position in two ways: syntax errors have a `location`, semantic errors `line` and `column`. */
 function describeTomlError(error: unknown): { line: number; column: number; reason: string } {
   const thrown = error as Error & {
     line?: number;
@@ -81,10 +81,10 @@ function describeTomlError(error: unknown): { line: number; column: number; reas
 }
 
 /**
- * `line:column` of each section and key.
+ * Finds `line:column` of each section and key.
  *
- * The parser keeps no positions of values, so sections and keys are found again in the text. A line inside
- * a multi-line string can look like a key; the first place of a path wins, and only messages depend on it.
+ * The parser keeps no positions of values, so sections and keys are searched for in the text. A line inside
+ * a multi-line string can look like a key; the first match of a path wins, and only messages depend on it.
  */
 function findPositions(text: string): ReadonlyMap<string, string> {
   const positions = new Map<string, string>();

@@ -7,14 +7,14 @@ import type { Role } from './role.js';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** What the defaults of some keys depend on. */
+/** Properties of the machine that some defaults depend on. */
 export interface Machine {
   readonly memoryBytes: number;
-  /** The limit of the container around this process, if there is one. */
+  /** Memory limit of the container that this process runs in, if there is one. */
   readonly containerMemoryBytes: number | undefined;
 }
 
-/** How a value comes in: from a file it has a type of its own, from a flag or the environment it is text. */
+/** A value before parsing: typed if it comes from a file, text if it comes from a flag or the environment. */
 export type RawValue = string | number | boolean | readonly string[];
 
 /**
@@ -26,17 +26,17 @@ export interface Key<T, Unit extends string = ''> {
   readonly unit: Unit;
   readonly defaultValue: (machine: Machine, role: Role) => T;
   readonly doc: string;
-  /** What may stand there, for messages and the reference: `a duration such as "30s"`. */
+  /** Allowed values, for messages and the reference page: `a duration such as "30s"`. */
   readonly allowed: string;
-  /** May the value come from a file of its own, as secrets do? */
+  /** Whether the value may be read from a file of its own, as secrets are. */
   readonly isText: boolean;
-  /** @throws `invalid_arguments` if the value is not allowed. */
+  /** Parses and validates a value. @throws `invalid_arguments` if it is not allowed. */
   readonly parse: (raw: RawValue, machine: Machine) => T;
-  /** The value as TOML; never called for a key that is not set. */
+  /** Prints the value as TOML; only called for keys that are set. */
   print(value: NonNullable<T>): string;
 }
 
-/** A default that differs by the kind of process. */
+/** One default per role. */
 export type ByRole<T> = Readonly<Record<Role, T>>;
 
 interface Shared<T> {
@@ -44,6 +44,7 @@ interface Shared<T> {
   readonly doc: string;
 }
 
+/** A key whose value is a duration in milliseconds. */
 export function duration(options: Shared<string> & { min?: string; max?: string }): Key<number, 'Ms'> {
   const min = parseDurationMs(options.min ?? '0s');
   const max = parseDurationMs(options.max ?? '100years');
@@ -59,6 +60,7 @@ export function duration(options: Shared<string> & { min?: string; max?: string 
   };
 }
 
+/** A key whose value is a size in bytes. */
 export function size(options: Shared<string> & { min?: string; max?: string }): Key<number, 'Bytes'> {
   const min = parseByteSize(options.min ?? '0');
   const max = options.max === undefined ? Number.MAX_SAFE_INTEGER : parseByteSize(options.max);
@@ -74,7 +76,7 @@ export function size(options: Shared<string> & { min?: string; max?: string }): 
   };
 }
 
-/** A size, or a share of the memory that this process may use at most. */
+/** A key whose value is a size, or a percentage of the memory that this process may use. */
 export function percentOrSize(options: {
   readonly default: (machine: Machine) => number;
   readonly min: string;
@@ -98,6 +100,7 @@ export function percentOrSize(options: {
   };
 }
 
+/** A key that is true or false. */
 export function flag(options: Shared<boolean>): Key<boolean> {
   return {
     unit: '',
@@ -114,6 +117,7 @@ export function flag(options: Shared<boolean>): Key<boolean> {
   };
 }
 
+/** A key whose value is a whole number within a range. */
 export function integer(options: Shared<number | ByRole<number>> & { min: number; max: number }): Key<number> {
   return {
     unit: '',
@@ -130,6 +134,7 @@ export function integer(options: Shared<number | ByRole<number>> & { min: number
   };
 }
 
+/** A key whose value is one of a fixed set of words. */
 export function oneOf<T extends string>(values: readonly T[], options: Shared<NoInfer<T>>): Key<T> {
   return {
     unit: '',
@@ -148,22 +153,23 @@ export function oneOf<T extends string>(values: readonly T[], options: Shared<No
 
 interface TextRules {
   readonly pattern?: RegExp;
-  /** Throws for a text that cannot be, where a pattern does not tell. */
+  /** Throws for invalid text that a pattern cannot express. */
   readonly check?: (text: string) => unknown;
   readonly allowed?: string;
   readonly doc: string;
 }
 
+/** A key whose value is text. */
 export function text(options: TextRules & { default: string }): Key<string> {
   return { ...anyText(options), defaultValue: () => options.default };
 }
 
-/** A text that may be missing; then it is not printed. */
+/** A key whose value is text and may be unset; then it is not printed. */
 export function optionalText(options: TextRules): Key<string | undefined> {
   return { ...anyText(options), defaultValue: () => undefined };
 }
 
-/** `host:port` to listen on; port 0 lets the system choose. */
+/** A key whose value is `host:port` to listen on; port 0 lets the system choose. */
 export function address(options: Shared<string | ByRole<string>>): Key<string> {
   return {
     ...anyText({ ...options, allowed: 'an address such as "127.0.0.1:4000" or "[::]:4000"' }),
@@ -172,16 +178,17 @@ export function address(options: Shared<string | ByRole<string>>): Key<string> {
   };
 }
 
-/** `host:port` under which others call a process. */
+/** A key whose value is `host:port` of another process. */
 export function peerAddress(options: Shared<string>): Key<string> {
   return { ...anyPeerAddress(options.doc), defaultValue: () => options.default };
 }
 
-/** An address to be called at that may be missing; then it is not printed. */
+/** A key whose value is `host:port` of another process and may be unset; then it is not printed. */
 export function optionalPeerAddress(options: { readonly doc: string }): Key<string | undefined> {
   return { ...anyPeerAddress(options.doc), defaultValue: () => undefined };
 }
 
+/** A key whose value is a list of texts. */
 export function textList(options: Shared<readonly string[]>): Key<readonly string[]> {
   return {
     unit: '',
@@ -198,14 +205,14 @@ export function textList(options: Shared<readonly string[]>): Key<readonly strin
   };
 }
 
-/** Rounded down, so that a share of the memory prints as a short number. */
+/** Rounds down to whole MiB, so that a percentage of the memory prints as a short number. */
 export function wholeMebibytes(bytes: number): number {
   return Math.floor(bytes / MEBIBYTE) * MEBIBYTE;
 }
 
-/** A TOML basic string. */
+/** Quotes text as a TOML basic string. */
 export function quote(value: string): string {
-  // JSON's escapes are a subset of TOML's, except that JSON leaves DEL as it is and TOML does not allow it.
+  // JSON's escapes are a subset of TOML's, except for DEL, which TOML does not allow unescaped.
   return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
 }
 

@@ -16,9 +16,10 @@ import {
   type SourceReading,
 } from './source.js';
 
-/** Where a file is looked for when neither a flag nor the environment names one. */
+/** Files that are tried in this order when neither a flag nor the environment names one. */
 const FILE_PLACES = ['./almanac.toml', '/etc/almanac/almanac.toml'];
 
+/** A value from the command line. */
 export interface FlagValue {
   /** As the user wrote it: `--http-addr`. */
   readonly flag: string;
@@ -27,6 +28,7 @@ export interface FlagValue {
   readonly value: string;
 }
 
+/** Everything that configuration is read from. */
 export interface ConfigSources {
   readonly schema: ConfigSchema;
   readonly role: Role;
@@ -38,10 +40,11 @@ export interface ConfigSources {
   readonly readText: ReadText;
 }
 
+/** The checked configuration and where each value came from. */
 export interface LoadedConfig {
   readonly schema: ConfigSchema;
   readonly config: Config;
-  /** By the path of the key; every key has one. */
+  /** By path of the key; every key has an entry. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** The file that was read, if any. */
   readonly file: string | undefined;
@@ -49,17 +52,17 @@ export interface LoadedConfig {
 }
 
 /**
- * Reads, checks and joins all sources: flags win over the environment, the environment over the file, the
- * file over defaults.
+ * Reads, validates and merges all sources. Flags override the environment, the environment overrides the file, and the
+ * file overrides defaults.
  *
- * @throws `invalid_arguments` with every problem of every source, one a line.
+ * @throws `invalid_arguments` with every problem of every source, one per line.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { schema } = sources;
   const { file, reading: fileReading } = readConfigFile(sources);
   const readings = [fileReading, readEnvironmentSource(schema, sources), readFlags(sources.flags)];
   const problems = readings.flatMap((reading) => reading.problems);
-  const winners = strongest(readings.flatMap((reading) => reading.assignments));
+  const winners = withStrictMode(strongest(readings.flatMap((reading) => reading.assignments)));
   const origins = new Map<string, Origin>();
   const sections: Record<string, Record<string, unknown>> = {};
   for (const entry of schema.entries) {
@@ -69,14 +72,14 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     sections[entry.section][entry.property] = value;
   }
   const { top, ...others } = sections;
-  // The schema has just produced every property of `Config`; the compiler cannot follow the loop.
+  // The loop over the schema has set every property of `Config`, which the compiler cannot infer.
   const config = { ...top, ...others } as unknown as Config;
   if (problems.length === 0) problems.push(...contradictions(config));
   if (problems.length > 0) throw new AlmanacError('invalid_arguments', problems.join('\n'));
   return { schema, config, origins, file, warnings: readings.flatMap((reading) => reading.warnings) };
 }
 
-/** The first file that exists; one that was named must exist. */
+/** Reads the first existing file; a file that the user named must exist. */
 function readConfigFile(sources: ConfigSources): { file: string | undefined; reading: SourceReading } {
   const named = sources.configFile ?? sources.environment['ALMANAC_CONFIG_FILE'];
   for (const file of named === undefined ? FILE_PLACES : [named]) {
@@ -105,7 +108,24 @@ function strongest(assignments: readonly Assignment[]): ReadonlyMap<string, Assi
   return winners;
 }
 
-/** The value of one key, checked; a problem is noted and answered with the default, so that all are found. */
+/**
+ * Keeps `http.is_strict_mode` and `prom_store.prom_validation_mode` consistent: the former is the name that earlier releases
+ * of GreptimeDB use for the latter, which takes precedence if both are set.
+ */
+function withStrictMode(winners: ReadonlyMap<string, Assignment>): ReadonlyMap<string, Assignment> {
+  const flagPath = 'http.is_strict_mode';
+  const modePath = 'prom_store.prom_validation_mode';
+  const flag = winners.get(flagPath);
+  const mode = winners.get(modePath);
+  if (mode !== undefined) {
+    return new Map([...winners, [flagPath, { ...mode, path: flagPath, raw: String(mode.raw === 'strict') }]]);
+  }
+  if (flag === undefined) return winners;
+  const isStrict = String(flag.raw).toLowerCase() !== 'false';
+  return new Map([...winners, [modePath, { ...flag, path: modePath, raw: isStrict ? 'strict' : 'lossy' }]]);
+}
+
+/** Returns the checked value of one key. A problem is recorded and the default returned, so that all problems are found. */
 function settle(
   entry: Entry,
   assignment: Assignment | undefined,
@@ -135,7 +155,7 @@ function settle(
   }
 }
 
-/** Rules between keys. */
+/** Checks rules between keys. */
 function contradictions(config: Config): string[] {
   const problems: string[] = [];
   const { memory, promql, query, storage, shutdown } = config;

@@ -1,4 +1,4 @@
-/** The candidate that differs from `name` by the fewest letters, unless all differ by more than a third. */
+/** Returns the candidate with the smallest edit distance to `name`, or undefined if all differ by more than a third. */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
@@ -12,13 +12,13 @@ export function nearest(name: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** Returns `; did you mean "x"?`, or an empty text if no candidate is close. */
 export function suggestion(name: string, candidates: readonly string[]): string {
   const found = nearest(name, candidates);
   return found === undefined ? '' : `; did you mean "${found}"?`;
 }
 
-/** Levenshtein's distance, row by row. */
+/** Levenshtein distance, computed row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

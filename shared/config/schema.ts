@@ -28,42 +28,42 @@ export const SCHEMA = {
   top: {
     enable_telemetry: flag({
       default: false,
-      doc: 'Send anonymous usage figures. Nothing is sent unless this is true.',
+      doc: 'Accepted for compatibility. Almanac never sends usage figures; true only logs a warning.',
     }),
     default_timezone: text({
       default: 'UTC',
       check: parseZone,
       allowed: 'an IANA name such as "Europe/Berlin", or an offset such as "+02:00"',
-      doc: 'Time zone of sessions that name none.',
+      doc: 'Default time zone of sessions.',
     }),
     naming: oneOf(['almanac', 'greptime'], {
       default: 'almanac',
-      doc: 'Names that the database makes up (catalog, columns, headers): its own, or those of a product that users move from.',
+      doc: "Names of generated catalogs, columns and headers: Almanac's own, or those of the product that users migrate from.",
     }),
     default_column_prefix: text({
       default: '',
-      doc: 'Prefix of the columns that writes make: "x" gives x_timestamp and x_value. Empty: as `naming` says.',
+      doc: 'Prefix of generated columns: "x" creates x_timestamp and x_value. Empty: as set by `naming`.',
     }),
     auto_create_table: flag({
       default: true,
-      doc: 'Create tables and columns that a write names and that do not exist yet.',
+      doc: 'Create missing tables and columns on write.',
     }),
   },
   http: {
-    addr: address({ default: '127.0.0.1:4000', doc: 'Main listener: every endpoint. Port 0 takes a free one.' }),
-    timeout: duration({ default: '30s', doc: 'Longest time for one request that names none. 0s: no limit.' }),
+    addr: address({ default: '127.0.0.1:4000', doc: 'Main listener: every endpoint. Port 0 selects a free port.' }),
+    timeout: duration({ default: '30s', doc: 'Default timeout of a request. 0s: no limit.' }),
     body_limit: size({ default: '64MiB', doc: 'Largest request body, before and after decompression. 0: no limit.' }),
     is_strict_mode: flag({
       default: true,
-      doc: 'Refuse remote writes with labels that are not valid UTF-8. False replaces the bad bytes.',
+      doc: 'Former name of prom_store.prom_validation_mode: true is strict, false is lossy.',
     }),
-    cors_allowed_origins: textList({ default: [], doc: 'Origins that browsers may call from. Empty: any.' }),
-    enable_cors: flag({ default: true, doc: 'Answer cross-origin requests of browsers.' }),
+    cors_allowed_origins: textList({ default: [], doc: 'Origins from which browsers may call. Empty: any.' }),
+    enable_cors: flag({ default: true, doc: 'Allow cross-origin requests from browsers.' }),
     max_concurrent_requests: integer({
       default: 1024,
       min: 1,
       max: 1_000_000,
-      doc: 'Requests in work at once; more get 503.',
+      doc: 'Largest number of concurrent requests; more get 503.',
     }),
     max_result_bytes: size({ default: '1GiB', min: '1KiB', doc: 'Largest result of one query.' }),
     enable_api_server: flag({
@@ -75,32 +75,32 @@ export const SCHEMA = {
   storage: {
     data_home: text({
       default: './almanac-data',
-      doc: 'Data folder. One standalone process at a time may use it, or all processes of one cluster.',
+      doc: 'Data folder. It may be used by one standalone process at a time, or by all processes of one cluster.',
     }),
-    window: duration({ default: '1d', min: '1m', max: '1y', doc: 'Time window of a segment.' }),
+    window: duration({ default: '1d', min: '1m', max: '1y', doc: 'Time range covered by one segment.' }),
     gc_grace: duration({
       default: '15m',
       min: '1s',
-      doc: 'How long files stay after they were replaced. Must be longer than query.max_timeout.',
+      doc: 'How long replaced files are kept. Must be longer than query.max_timeout.',
     }),
   },
   wal: {
     dir: optionalText({ doc: 'Folder of the write-ahead log. Unset: inside the data folder.' }),
     sync: oneOf(['group', 'interval', 'none'], {
       default: 'group',
-      doc: 'When a write counts as kept: after a disk sync that it shares with others, or before one.',
+      doc: 'When a write is acknowledged. group: after a disk sync shared with concurrent writes; interval and none: before a sync.',
     }),
     sync_interval: duration({
       default: '1s',
       min: '1ms',
       max: '1h',
-      doc: 'Time between syncs when sync = "interval".',
+      doc: 'Time between syncs if sync = "interval".',
     }),
     recover: oneOf(['strict', 'skip-corrupt'], {
       default: 'strict',
-      doc: 'At a damaged record in the middle of the log: refuse to start, or leave it out.',
+      doc: 'What to do at start about a damaged record in the middle of the log: refuse to start, or skip the record.',
     }),
-    file_size: size({ default: '64MiB', min: '64KiB', max: '4GiB', doc: 'Size at which a new log file begins.' }),
+    file_size: size({ default: '64MiB', min: '64KiB', max: '4GiB', doc: 'Size at which a new log file is started.' }),
     purge_threshold: size({
       default: '1GiB',
       min: '1MiB',
@@ -110,23 +110,23 @@ export const SCHEMA = {
       default: '5m',
       min: '1s',
       max: '1d',
-      doc: 'How long a write that is sent again is recognised and not applied twice.',
+      doc: 'How long a repeated write is recognised and not applied twice.',
     }),
   },
   ingester: {
     flush_bytes: size({
       default: '192MiB',
       min: '64KiB',
-      doc: 'Memory of a region at which its rows go to a segment.',
+      doc: 'Memory of a region at which its rows are flushed to a segment.',
     }),
     flush_interval: duration({
       default: '10m',
       min: '1s',
-      doc: 'Age of rows in memory at which they go to a segment.',
+      doc: 'Age of rows in memory at which they are flushed to a segment.',
     }),
     compaction: flag({
       default: true,
-      doc: "Merge small segments in the background. False: only by ADMIN compact_table('t').",
+      doc: "Merge small segments in the background. False: merge only by ADMIN compact_table('t').",
     }),
   },
   grpc: {
@@ -138,19 +138,19 @@ export const SCHEMA = {
         querier: '127.0.0.1:4021',
         metadata: '127.0.0.1:4031',
       },
-      doc: 'Listener for the other processes of a cluster. Port 0 takes a free one. Standalone: not used.',
+      doc: 'Listener for the other processes of a cluster. Port 0 selects a free port. Standalone: not used.',
     }),
     max_message_size: size({
       default: '128MiB',
       min: '1MiB',
       max: '1GiB',
-      doc: 'Largest message between processes; the same in all of them. Standalone: not used.',
+      doc: 'Largest message between processes; must be equal in all of them. Standalone: not used.',
     }),
   },
   metadata: {
     addr: peerAddress({
       default: '127.0.0.1:4031',
-      doc: 'Where the metadata process is called. Gateway, ingester and querier only.',
+      doc: 'Address of the metadata process. Gateway, ingester and querier only.',
     }),
   },
   node: {
@@ -163,13 +163,13 @@ export const SCHEMA = {
       default: '10s',
       min: '1s',
       max: '10m',
-      doc: 'How long a process that does not answer keeps its regions. Metadata only.',
+      doc: 'How long an unresponsive process keeps its regions. Metadata only.',
     }),
     regions: integer({
       default: { standalone: 1, gateway: 4, ingester: 4, querier: 4, metadata: 4 },
       min: 1,
       max: 256,
-      doc: 'Regions of a new table: between so many ingesters it can be spread. Metadata and standalone only.',
+      doc: 'Number of regions of a new table, and so the largest number of ingesters that can share it. Metadata and standalone only.',
     }),
   },
   shutdown: {
@@ -177,25 +177,25 @@ export const SCHEMA = {
       default: '60s',
       min: '1s',
       max: '1h',
-      doc: 'Longest time from the first signal to the end of the process; what is not written then is in the log.',
+      doc: 'Longest time from the first stop signal to the exit. Rows that are not flushed by then remain in the log.',
     }),
     delay: duration({
       default: '0s',
       max: '10m',
-      doc: 'How long to answer "not ready" and still take requests before the listeners close; 5s suits Kubernetes.',
+      doc: 'How long to report "not ready" and still accept requests before the listeners close; 5s suits Kubernetes.',
     }),
   },
   query: {
-    timeout: duration({ default: '60s', min: '1ms', doc: 'Longest time for one query that names none.' }),
-    max_timeout: duration({ default: '10m', min: '1ms', doc: 'Longest time that a query may ask for.' }),
-    max_concurrent: integer({ default: 4, min: 1, max: 1_000, doc: 'Queries that run at once.' }),
-    queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Queries that wait; more get 429.' }),
-    parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: as many as cores.' }),
+    timeout: duration({ default: '60s', min: '1ms', doc: 'Default timeout of a query.' }),
+    max_timeout: duration({ default: '10m', min: '1ms', doc: 'Longest timeout that a query may request.' }),
+    max_concurrent: integer({ default: 4, min: 1, max: 1_000, doc: 'Largest number of concurrent queries.' }),
+    queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Largest number of waiting queries; more get 429.' }),
+    parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: one per core.' }),
     plan_cache_entries: integer({
       default: 1_000,
       min: 0,
       max: 1_000_000,
-      doc: 'Query plans that are kept for reuse.',
+      doc: 'Number of query plans cached for reuse.',
     }),
   },
   promql: {
@@ -203,54 +203,54 @@ export const SCHEMA = {
       default: '5m',
       min: '1ms',
       max: '1y',
-      doc: 'How far back a selector looks for the newest sample, in queries that do not say it.',
+      doc: 'Default lookback: how far back a selector looks for the newest sample.',
     }),
     timeout: duration({
       default: '2m',
       min: '1ms',
-      doc: 'Longest time for one query. A query may ask for less, never for more.',
+      doc: 'Longest time for one query. A query may request less, never more.',
     }),
     max_samples: integer({
       default: 50_000_000,
       min: 1,
       max: 1_000_000_000,
-      doc: 'Samples that one query may hold at once: those that it reads, and each step of each series.',
+      doc: 'Largest number of samples that a query holds at once: samples read, and one for each step of each series.',
     }),
     experimental: flag({
       default: true,
-      doc: 'Allow functions, aggregations and modifiers that Prometheus calls experimental.',
+      doc: 'Allow functions, aggregations and modifiers that Prometheus marks as experimental.',
     }),
     result_cache: size({
       default: '64MiB',
       min: '0B',
-      doc: 'Memory for answers of range queries, of which a later query recomputes only what is new or changed; at most a fifth of the memory for caches. 0B: none.',
+      doc: 'Memory for cached results of range queries, of which a later query recomputes only what is new or changed; at most a fifth of the memory for caches. 0B: no cache.',
     }),
   },
   memory: {
     limit: percentOrSize({
       default: defaultMemoryLimit,
       min: '128MiB',
-      doc: "Memory that is shared out below. Unset: 80% of a container's limit, or else half of the machine.",
+      doc: "Memory limit of the process, divided by the percentages below. Unset: 80% of a container's limit, otherwise half of the machine.",
     }),
-    memtable_percent: percent(25, 'Rows that are not in a segment yet.'),
-    query_percent: percent(40, 'Query engine.'),
-    engine_percent: percent(15, 'Flush and compaction engine.'),
-    cache_percent: percent(10, 'Caches.'),
-    body_percent: percent(10, 'Request bodies in work.'),
+    memtable_percent: percent(25, 'rows that are not in a segment yet.'),
+    query_percent: percent(40, 'query engine.'),
+    engine_percent: percent(15, 'engine of flush and compaction.'),
+    cache_percent: percent(10, 'caches.'),
+    body_percent: percent(10, 'bodies of running requests.'),
   },
   logging: {
     level: text({
       default: 'info',
       check: parseLogFilter,
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; and for parts of the program, `part=level`: catalog, gateway, grpc, ingester, main, membership, metadata, querier.',
+      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: catalog, gateway, grpc, ingester, main, membership, metadata, querier.',
     }),
     log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
   },
   metrics: {
     unprefixed_process: flag({
       default: false,
-      doc: 'Show process metrics also without the product prefix, for stock dashboards.',
+      doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
     }),
   },
   dashboard: {
@@ -258,7 +258,7 @@ export const SCHEMA = {
     upstream: optionalText({
       pattern: /^https?:\/\/\S+$/,
       allowed: 'an http or https URL',
-      doc: 'Take the dashboard from this URL instead of the built-in one.',
+      doc: 'Proxy the dashboard from this URL instead of serving the built-in one.',
     }),
   },
 } as const;
@@ -292,13 +292,13 @@ export type Config = SectionValues<BaseSections['top']> & {
   readonly [Name in Exclude<keyof BaseSections, 'top'>]: SectionValues<BaseSections[Name]>;
 };
 
-/** One key with its section. */
+/** One key and its location in the schema. */
 export interface Entry {
   readonly section: string;
   readonly name: string;
-  /** `http.addr`; a top-level key is its name alone. */
+  /** `http.addr`; for a top-level key just its name. */
   readonly path: string;
-  /** Name of the property in its section of `Config`. */
+  /** Property name in its section of `Config`. */
   readonly property: string;
   readonly key: AnyKey;
 }

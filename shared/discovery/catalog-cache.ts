@@ -10,10 +10,11 @@ import type { Catalog } from './catalog.js';
 import { Listeners } from './listeners.js';
 import { TableMap, type DroppedTable } from './table-map.js';
 
-/** Rest before a watch that ended is started again; doubled at each failure in a row. */
+/** Pause before an ended watch is restarted; doubles with each consecutive failure. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
 
+/** Dependencies of `CatalogCache`. */
 export interface CatalogCacheOptions {
   readonly metadata: MetadataService;
   readonly clock: Clock;
@@ -21,14 +22,14 @@ export interface CatalogCacheOptions {
   readonly log: Logger;
 }
 
-/** Ids and names that a state has told of. */
+/** IDs and names contained in a state event stream. */
 interface NamedByState {
   readonly tableIds: Set<number>;
   readonly databases: Set<string>;
   readonly nodeIds: Set<number>;
 }
 
-/** A node as it is now; `undefined` if it is no longer part of the cluster. */
+/** A change of a node; `node` is undefined if it left the cluster. */
 export interface NodeChange {
   readonly nodeId: number;
   readonly node: NodeInfo | undefined;
@@ -37,8 +38,8 @@ export interface NodeChange {
 /**
  * The catalog of this process, kept warm by metadata's watch.
  *
- * What is known is answered without metadata, so its absence stops neither reads nor writes of known tables. What is
- * not known is asked for once per call.
+ * Known entries are served without metadata, so its absence stops neither reads nor writes of known tables. Unknown
+ * entries are requested from metadata once per call.
  */
 export class CatalogCache implements Catalog {
   readonly #options: CatalogCacheOptions;
@@ -53,10 +54,10 @@ export class CatalogCache implements Catalog {
   readonly #waiters = new Set<{ readonly version: bigint; readonly resolve: () => void }>();
   readonly #stopping = new AbortController();
   #following: Promise<void> | undefined;
-  /** Everything up to here was seen by the watch; 0 until the first state is complete. */
+  /** The version up to which the watch has delivered everything; 0 until the first state is complete. */
   #watched = 0n;
   #changeCount = 0n;
-  /** What a state that is being received has named so far. */
+  /** Names in the state that is being received. */
   #state: NamedByState | undefined;
 
   constructor(options: CatalogCacheOptions) {
@@ -67,7 +68,7 @@ export class CatalogCache implements Catalog {
     return this.#changeCount;
   }
 
-  /** Begins to watch; `reached(1n)` resolves when the whole catalog is here. A second call changes nothing. */
+  /** Starts the watch; `reached(1n)` resolves when the whole catalog is loaded. A second call has no effect. */
   start(): void {
     this.#following ??= this.#followForever();
   }
@@ -107,27 +108,27 @@ export class CatalogCache implements Catalog {
     return tables;
   }
 
-  /** All tables that are known here, of all databases. */
+  /** Returns all known tables of all databases. */
   allTables(): readonly Table[] {
     return this.#tables.all();
   }
 
-  /** The table if it is known here; nobody is asked. */
+  /** Returns the table if it is cached, without calling metadata. */
   known(database: string, name: string): Table | undefined {
     return this.#tables.find(database, name);
   }
 
-  /** The table if it is known here; nobody is asked. */
+  /** Returns the table if it is cached, without calling metadata. */
   knownById(tableId: number): Table | undefined {
     return this.#tables.byId(tableId);
   }
 
-  /** The nodes that the watch has told of, by id; `regionCount` is as old as the node's last change of state. */
+  /** Returns the nodes of the cluster, by ID; `regionCount` dates from the node's last change of state. */
   nodes(): readonly NodeInfo[] {
     return [...this.#nodes.values()].sort((a, b) => a.nodeId - b.nodeId);
   }
 
-  /** The node if the watch has told of it. */
+  /** Returns the node if the watch has delivered it. */
   node(nodeId: number): NodeInfo | undefined {
     return this.#nodes.get(nodeId);
   }
@@ -152,47 +153,47 @@ export class CatalogCache implements Catalog {
     });
   }
 
-  /** Takes over a table from an answer of metadata, before the watch brings it. An older form changes nothing. */
+  /** Adds a table from a response of metadata before the watch delivers it. An older schema version changes nothing. */
   apply(table: Table): void {
     if (!this.#tables.put(table)) return;
     this.#changeCount++;
-    this.#tableListeners.tell(table);
+    this.#tableListeners.notify(table);
   }
 
-  /** As `apply`. @returns false if it is known by now that the table is gone. */
+  /** Does the same as `apply`. @returns false if the table is known to be dropped. */
   note(table: Table): boolean {
     this.apply(table);
     return this.knownById(table.tableId) !== undefined;
   }
 
-  /** Called with each new form of a table, in order. @returns a function that ends it. */
+  /** Calls `listener` with each new version of a table, in order. @returns a function that unsubscribes. */
   onTable(listener: (table: Table) => void): () => void {
     return this.#tableListeners.add(listener);
   }
 
-  /** Called once for each table that is gone. @returns a function that ends it. */
+  /** Calls `listener` once for each dropped table. @returns a function that unsubscribes. */
   onDropped(listener: (table: DroppedTable) => void): () => void {
     return this.#droppedListeners.add(listener);
   }
 
-  /** Called with each manifest that metadata commits while the watch runs. @returns a function that ends it. */
+  /** Calls `listener` with each manifest that metadata commits while the watch runs. @returns a function that unsubscribes. */
   onManifest(listener: (manifest: RegionManifest) => void): () => void {
     return this.#manifestListeners.add(listener);
   }
 
-  /** Called with each change of a node, in order, also when it is removed. @returns a function that ends it. */
+  /** Calls `listener` with each change of a node, in order, also with its removal. @returns a function that unsubscribes. */
   onNode(listener: (change: NodeChange) => void): () => void {
     return this.#nodeListeners.add(listener);
   }
 
-  /** Called when changes of manifests may have been missed: older ones must be asked for again. */
+  /** Calls `listener` when manifest changes may have been missed, so that cached ones must be refreshed. */
   onReset(listener: (version: bigint) => void): () => void {
     return this.#resetListeners.add(listener);
   }
 
   async #listDatabases(call: Call): Promise<readonly Database[]> {
     const { databases, catalogVersion } = await this.#options.metadata.listDatabases({}, call);
-    // An answer that the watch has overtaken may name a database that is gone.
+    // A response that the watch has overtaken may contain a database that was dropped since.
     if (catalogVersion < this.#watched) return databases;
     for (const database of databases) this.#databases.set(database.name, database);
     return databases;
@@ -223,7 +224,7 @@ export class CatalogCache implements Catalog {
       checkCall(call);
       if (event.kind === 'state_end') await this.#endState(event.catalogVersion, call);
       else this.#take(event);
-      // The events of a state all have its version: it is reached only with the last.
+      // All events of a state carry the same version, which is reached only with the last of them.
       if (this.#state === undefined) this.#advance(event.catalogVersion);
     }
   }
@@ -258,7 +259,7 @@ export class CatalogCache implements Catalog {
         break;
       case 'manifest_changed':
         invariant(event.manifest !== undefined, 'watch event without its manifest');
-        this.#manifestListeners.tell(event.manifest);
+        this.#manifestListeners.notify(event.manifest);
         break;
       case 'node_changed':
         invariant(event.node !== undefined, 'watch event without its node');
@@ -269,24 +270,24 @@ export class CatalogCache implements Catalog {
         this.#removeNode(event.removedNodeId);
         break;
       default:
-        // A newer metadata may tell of things that this release does not know.
+        // A newer metadata service may send kinds that this release does not know.
         this.#options.log.debug({ kind: event.kind }, 'unknown catalog event');
     }
   }
 
-  /** Drops what a complete state does not name. */
+  /** Drops what a complete state does not contain. */
   async #endState(version: bigint, call: Call): Promise<void> {
     const state = this.#state;
     invariant(state !== undefined, 'watch: end of a state that did not begin');
     for (const table of this.#tables.all()) {
-      // Metadata's answer to another call may have brought a table that is younger than the state: ask before dropping.
+      // A response to another call may have added a table that is younger than the state, so metadata is called before a drop.
       if (!state.tableIds.has(table.tableId) && !(await this.#exists(table.tableId, call))) this.#drop(dropped(table));
     }
     for (const name of this.#databases.keys()) if (!state.databases.has(name)) this.#databases.delete(name);
     for (const nodeId of this.#nodes.keys()) if (!state.nodeIds.has(nodeId)) this.#removeNode(nodeId);
     this.#state = undefined;
     this.#changeCount++;
-    this.#resetListeners.tell(version);
+    this.#resetListeners.notify(version);
   }
 
   async #exists(tableId: number, call: Call): Promise<boolean> {
@@ -301,21 +302,21 @@ export class CatalogCache implements Catalog {
 
   #putNode(node: NodeInfo): void {
     this.#nodes.set(node.nodeId, node);
-    this.#nodeListeners.tell({ nodeId: node.nodeId, node });
+    this.#nodeListeners.notify({ nodeId: node.nodeId, node });
   }
 
   #removeNode(nodeId: number): void {
-    if (this.#nodes.delete(nodeId)) this.#nodeListeners.tell({ nodeId, node: undefined });
+    if (this.#nodes.delete(nodeId)) this.#nodeListeners.notify({ nodeId, node: undefined });
   }
 
   #drop(table: DroppedTable): void {
     if (!this.#tables.drop(table.tableId)) return;
     this.#changeCount++;
-    this.#droppedListeners.tell(table);
+    this.#droppedListeners.notify(table);
   }
 
   #advance(version: bigint): void {
-    // A state may be older than what was watched: the catalog was restored from a copy.
+    // A state may be older than what the watch has delivered, if the catalog was restored from a copy.
     this.#watched = version;
     for (const waiter of this.#waiters) {
       if (waiter.version > version) continue;

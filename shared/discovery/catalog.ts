@@ -1,9 +1,9 @@
 import type { Database, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
 
-/** The catalog as a process sees it: warm, and read through once before something is said not to exist. */
+/** The catalog as a process sees it: cached, and read through to metadata once before something is reported missing. */
 export interface Catalog {
-  /** Grows with every change this process knows of; a key for plan caches. */
+  /** Increases with every change that this process knows of; a cache key for plans. */
   readonly version: bigint;
   /** @throws `database_not_found`. */
   database(name: string, call: Call): Promise<Database>;
@@ -12,8 +12,8 @@ export interface Catalog {
   table(database: string, name: string, call: Call): Promise<Table>;
   /** All tables of a database, by name. @throws `database_not_found`. */
   tables(database: string, call: Call): Promise<readonly Table[]>;
-  /** Asks metadata for the present form of a table: somebody else knows a newer one. @throws `table_not_found`. */
+  /** Fetches the current schema of a table from metadata, after another process has shown a newer one. @throws `table_not_found`. */
   renew(tableId: number, call: Call): Promise<void>;
-  /** Waits until changes up to `version` are seen here; called with the version that a DDL answer carries. */
+  /** Waits until changes up to `version` are visible here; called with the version that a DDL response carries. */
   reached(version: bigint, call: Call): Promise<void>;
 }

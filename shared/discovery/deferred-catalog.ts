@@ -1,6 +1,6 @@
 import type { Catalog } from './catalog.js';
 
-/** The catalog of a process that may not have it yet. @param catalog throws until it is there. */
+/** Wraps a catalog that may not exist yet. @param catalog throws until it does. */
 export function deferredCatalog(catalog: () => Catalog): Catalog {
   return {
     get version() {

@@ -1,6 +1,6 @@
 import type { QuerierService } from '#shared/contracts/gen/querier';
 
-/** The querier of a process that may not have it yet. @param querier throws until it is there. */
+/** Wraps a querier that may not exist yet. @param querier throws until it does. */
 export function deferredQuerier(querier: () => QuerierService): QuerierService {
   return {
     async *sql(request, call) {

@@ -4,7 +4,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ingesters } from './ingesters.js';
 
-/** One ingester in this process, which owns every region. */
+/** The single ingester of this process, which owns every region. */
 export class DirectIngesters implements Ingesters {
   readonly #nodeId: number;
   readonly #service: IngesterService;

@@ -1,10 +1,10 @@
 import type { RegionInfo } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 
-/** Who serves which region. */
+/** Finds the ingester that owns a region. */
 export interface Ingesters {
-  /** The service of the region's owner. @throws `region_not_ready` while nobody owns it. */
+  /** Returns the service of the region's owner. @throws `region_not_ready` while it has none. */
   ownerOf(region: RegionInfo): IngesterService;
-  /** Whether the node has ended, was not heard of for so long that it counts as gone, or cannot be called at all. */
+  /** Whether the node has stopped, has missed its lease for so long that it counts as gone, or cannot be called. */
   isAway(nodeId: number): boolean;
 }

@@ -2,7 +2,7 @@ import type { Call } from '#shared/contracts/call';
 import type { RegionManifest } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 
-/** What is durable of each region, as this process last heard. */
+/** The newest known manifest of each region. */
 export class ManifestCache {
   readonly #metadata: MetadataService;
   readonly #manifests = new Map<number, RegionManifest>();
@@ -11,13 +11,13 @@ export class ManifestCache {
     this.#metadata = metadata;
   }
 
-  /** Takes over a manifest unless a newer one is known. */
+  /** Stores a manifest unless a newer one is known. */
   apply(manifest: RegionManifest): void {
     const known = this.#manifests.get(manifest.regionId);
     if (known === undefined || known.version < manifest.version) this.#manifests.set(manifest.regionId, manifest);
   }
 
-  /** Forgets all: changes may have been missed. */
+  /** Drops all manifests, because changes may have been missed. */
   clear(): void {
     this.#manifests.clear();
   }
@@ -26,12 +26,12 @@ export class ManifestCache {
     this.#manifests.delete(regionId);
   }
 
-  /** The newest manifest that is known. Without one, the region's owner answers any question with its own. */
+  /** Returns the newest known manifest. Without one, the region's owner replies to a scan with its own. */
   known(regionId: number): RegionManifest | undefined {
     return this.#manifests.get(regionId);
   }
 
-  /** Asks metadata. @throws `region_not_found`. */
+  /** Fetches the manifest from metadata. @throws `region_not_found`. */
   async refresh(regionId: number, call: Call): Promise<RegionManifest> {
     this.apply(await this.#metadata.getManifest({ regionId }, call));
     return this.#manifests.get(regionId) ?? this.#metadata.getManifest({ regionId }, call);

@@ -10,27 +10,29 @@ import type {
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Logger } from '#shared/telemetry/log';
 
+/** Life-cycle state of a node as metadata stores it. */
 export type NodeState = 'starting' | 'ready' | 'draining' | 'left';
 
+/** Dependencies and callbacks of `Membership`. */
 export interface MembershipOptions {
   readonly metadata: MetadataService;
-  /** Asked again for each attempt: a machine may get another address. */
+  /** Called for each attempt, because the machine's address may change. */
   readonly registration: () => Promise<RegisterNodeRequest>;
-  /** Is told that metadata does not take the process back, after which it must not work on. */
+  /** Called when metadata refuses to register the process again; it must stop working then. */
   readonly onRefused: (refusal: AlmanacError) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** Rest before metadata is asked again; doubled at each failure in a row. */
+/** Pause before the next attempt to reach metadata; doubles with each consecutive failure. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 2_000;
-/** Heartbeats in one lease, so that a lost one costs nothing. */
+/** Heartbeats per lease, so that losing one costs nothing. */
 const BEATS_PER_LEASE = 4;
 const LEAVE_MS_MAX = 1_000;
 
-/** This process as a node of the cluster: registered with metadata, its lease renewed, its state told. */
+/** This process as a node of the cluster: registers with metadata, renews its lease and reports its state. */
 export class Membership {
   readonly leaseMs: number;
   readonly #options: MembershipOptions;
@@ -43,7 +45,7 @@ export class Membership {
   #isFolderKnown: boolean;
   #refusal: AlmanacError | undefined;
   #confirming: Promise<void> | undefined;
-  /** Empty if metadata is of a release that does not tell. */
+  /** Empty if metadata runs a release that does not report it. */
   readonly clusterId: string;
 
   private constructor(options: MembershipOptions, addr: string, registered: RegisterNodeResponse) {
@@ -55,7 +57,7 @@ export class Membership {
     this.#isFolderKnown = registered.dataFolderKnown;
   }
 
-  /** Registers, however long metadata takes to be there. @throws what the signal aborted with; what metadata refuses. */
+  /** Registers, waiting for metadata if necessary. @throws the signal's reason; the error with which metadata refuses. */
   static async join(options: MembershipOptions, signal: AbortSignal): Promise<Membership> {
     const { metadata, registration, clock, random, log } = options;
     for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
@@ -73,7 +75,7 @@ export class Membership {
     }
   }
 
-  /** One without a slot gets another number when metadata had forgotten it. */
+  /** A node without a slot gets a new ID if metadata no longer knows it. */
   get nodeId(): number {
     return this.#nodeId;
   }
@@ -83,24 +85,24 @@ export class Membership {
   }
 
   /**
-   * Renews the lease from now on.
+   * Starts to renew the lease.
    *
-   * @param onMoves is told which regions metadata wants elsewhere, again and again until they are given away.
+   * @param onMoves called with the regions that metadata wants to move elsewhere, repeatedly until they are released.
    */
   start(onMoves: (regionIds: readonly number[]) => void): void {
     this.#beating ??= this.#beatForever(onMoves);
   }
 
-  /** Changes what the others see of this node, at once. */
-  async tell(state: NodeState): Promise<HeartbeatResponse | undefined> {
+  /** Reports a new state to metadata at once. @returns undefined if metadata did not respond. */
+  async reportState(state: NodeState): Promise<HeartbeatResponse | undefined> {
     this.#state = state;
     return this.#beat(this.leaseMs / 2);
   }
 
   /**
-   * Resolves once no segment can lie in another data folder than this process's: they are the same, or the cluster has none.
+   * Resolves once it is certain that no segment is in another data folder: the folders are the same, or the cluster has none.
    *
-   * @throws `illegal_state` if it is another one; `external` while metadata cannot be asked.
+   * @throws `illegal_state` if the cluster uses another folder; `external` while metadata cannot be reached.
    */
   async confirmDataFolder(): Promise<void> {
     if (this.#isFolderKnown) return;
@@ -112,13 +114,13 @@ export class Membership {
     let isTaken = false;
     const answer = await this.#beat(this.leaseMs / 2, () => (isTaken = true));
     if (this.#refusal !== undefined) throw this.#refusal;
-    // Whoever is taken in again has the right folder; but another heartbeat may have asked before there was one.
+    // A successful registration proves the folder; but an earlier heartbeat may date from before the cluster had one.
     if (answer !== undefined || isTaken || this.#isFolderKnown) return;
-    const text = 'metadata, which has to tell whether this is the data folder of the cluster, does not answer';
+    const text = 'cannot verify the data folder: the metadata service does not respond';
     throw new AlmanacError('external', text, { retryAfterSeconds: 1 });
   }
 
-  /** The last word; resolves soon even if metadata does not answer. */
+  /** Reports that the node leaves; resolves soon even if metadata does not respond. */
   async leave(): Promise<void> {
     this.#stopping.abort();
     this.#rest.abort();
@@ -140,9 +142,9 @@ export class Membership {
   }
 
   /**
-   * One heartbeat; undefined if it was not answered, which the next one may be.
+   * Sends one heartbeat; undefined if there was no response, which the next one may get.
    *
-   * @param onTaken is told if the process was taken in again instead.
+   * @param onTaken called if the process was registered again instead.
    */
   async #beat(timeoutMs: number, onTaken?: () => void): Promise<HeartbeatResponse | undefined> {
     const { metadata, clock, log } = this.#options;
@@ -164,10 +166,10 @@ export class Membership {
   }
 
   /**
-   * Metadata does not know this node any more: it was away for long, metadata was restored from a copy, or has learnt that
-   * the node's data folder is not the cluster's.
+   * Registers again after metadata has lost this node: it was away for long, metadata was restored from a copy, or metadata
+   * found that the node's data folder is not the cluster's.
    *
-   * @returns whether it is taken in again.
+   * @returns whether the registration succeeded.
    */
   async #registerAgain(call: Call): Promise<boolean> {
     const { metadata, registration, onRefused, log } = this.#options;
@@ -176,7 +178,7 @@ export class Membership {
       const { nodeId, dataFolderKnown } = await metadata.registerNode(request, call);
       this.#addr = request.addr;
       this.#isFolderKnown = dataFolderKnown;
-      if (nodeId !== this.#nodeId) log.warn({ nodeId, was: this.#nodeId }, 'registered under another number');
+      if (nodeId !== this.#nodeId) log.warn({ nodeId, formerNodeId: this.#nodeId }, 'registered with a new node ID');
       this.#nodeId = nodeId;
       return true;
     } catch (error) {

@@ -6,13 +6,13 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { CatalogCache } from './catalog-cache.js';
 import type { Ingesters } from './ingesters.js';
 
-/** A service behind a connection. */
+/** A service and the connection that it is called over. */
 export interface Connected<S> {
   readonly service: S;
   close(): void;
 }
 
-/** Ingesters in processes of their own, found by the catalog and connected to at first use. */
+/** Ingesters in other processes, found in the catalog and connected on first use. */
 export class RemoteIngesters implements Ingesters {
   readonly #catalog: CatalogCache;
   readonly #connect: (addr: string, nodeId: number) => Connected<IngesterService>;
@@ -53,7 +53,7 @@ export class RemoteIngesters implements Ingesters {
     return connection.service;
   }
 
-  /** Nodes come and go, each with an address of its own. */
+  /** Closes connections to nodes that are gone or have a new address. */
   #dropOthers(): void {
     const present = new Set(this.#catalog.nodes().map(keyOf));
     for (const [key, connection] of this.#connections) {
@@ -65,8 +65,8 @@ export class RemoteIngesters implements Ingesters {
 }
 
 /**
- * Errors name the node, so that one which took the address of another gets a connection of its own. So does one that
- * registered again: the old connection rests between attempts, for seconds if the process was away for long.
+ * Errors name the node, so a node that has another's former address gets a new connection. So does one that registered
+ * again: the old connection pauses between attempts, for seconds if the process was away for long.
  */
 function keyOf({ addr, nodeId, registeredMs }: NodeInfo): string {
   return `${nodeId} ${addr} ${registeredMs}`;

@@ -1,8 +1,9 @@
 import type { Table } from '#shared/contracts/gen/common';
 
-/** Dropped ids that are remembered, so that an answer that was under way does not bring a table back. */
+/** Dropped IDs that are remembered, so that a response in flight does not bring a table back. */
 const DROPPED_MAX = 16_384;
 
+/** A table that no longer exists. */
 export interface DroppedTable {
   readonly tableId: number;
   readonly database: string;
@@ -10,16 +11,16 @@ export interface DroppedTable {
   readonly regionIds: readonly number[];
 }
 
-/** Tables by name and id, each in the newest form that was seen; forms may come in any order. */
+/** Tables by name and ID, each in its newest known schema version; versions may arrive in any order. */
 export class TableMap {
   readonly #byId = new Map<number, Table>();
-  /** By database, then by name: all that bear it in their newest form. */
+  /** By database, then by name: all tables that have the name in their newest known version. */
   readonly #byName = new Map<string, Map<string, Table[]>>();
   readonly #dropped = new Set<number>();
 
   /**
-   * The table of that name. Forms of different tables come in any order too, so for a moment two may bear one name: ids
-   * only grow, so the greater is the one that is there now, or the other is about to be renamed.
+   * Returns the table of that name. Versions of different tables arrive in any order, so two tables may briefly have one
+   * name. IDs only grow: the greater is current, or the other is about to be renamed.
    */
   find(database: string, name: string): Table | undefined {
     return newest(this.#byName.get(database)?.get(name) ?? []);
@@ -29,7 +30,7 @@ export class TableMap {
     return this.#byId.get(tableId);
   }
 
-  /** In order of names. */
+  /** Returns the tables of a database in the order of their names. */
   ofDatabase(database: string): Table[] {
     const tables = [...(this.#byName.get(database)?.values() ?? [])].flatMap((named) => newest(named) ?? []);
     return tables.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -39,7 +40,7 @@ export class TableMap {
     return [...this.#byId.values()];
   }
 
-  /** @returns false if a newer form is known, or that the table is gone: nothing changed. */
+  /** Stores a version. @returns false, without a change, if a newer version is known or the table is dropped. */
   put(table: Table): boolean {
     if (this.#dropped.has(table.tableId)) return false;
     const known = this.#byId.get(table.tableId);
@@ -52,7 +53,7 @@ export class TableMap {
     return true;
   }
 
-  /** @returns false if the table was dropped before. */
+  /** Removes a table. @returns false if it was removed before. */
   drop(tableId: number): boolean {
     if (this.#dropped.has(tableId)) return false;
     if (this.#dropped.size >= DROPPED_MAX) this.#forgetOldest();
@@ -87,8 +88,8 @@ function newest(tables: readonly Table[]): Table | undefined {
 }
 
 /**
- * Schema versions and epochs only grow, and each change of a table raises one of them: forms of one table are in order by
- * the schema version, then by the sum of the epochs.
+ * Schema versions and epochs only grow, and each change of a table increases one of them: versions of a table are ordered
+ * by the schema version, then by the sum of the epochs.
  */
 function isOlder(table: Table, than: Table): boolean {
   if (table.schemaVersion !== than.schemaVersion) return table.schemaVersion < than.schemaVersion;

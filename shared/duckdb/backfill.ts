@@ -4,13 +4,13 @@ import { typesOf, type TypedColumn } from '#shared/schema/former-types';
 import { castThrough } from './cast-through.js';
 import { quoteText } from './quote.js';
 
-/** A column that may have been added to a table with rows. */
+/** A column that may have been added to a table that had rows. */
 export interface Backfilled {
-  /** SQL text of a literal; empty: null. */
+  /** SQL text of a literal; empty stands for null. */
   readonly backfillSql: string;
 }
 
-/** The value that rows have which are older than the column, as a text that the engine casts; undefined: null. */
+/** Returns the value of rows older than the column, as text that the engine casts; undefined is null. */
 export function backfillText({ backfillSql }: Backfilled): string | undefined {
   if (backfillSql === '') return undefined;
   if (backfillSql.startsWith("'")) return backfillSql.slice(1, -1).replaceAll("''", "'");
@@ -18,7 +18,7 @@ export function backfillText({ backfillSql }: Backfilled): string | undefined {
   return backfillSql;
 }
 
-/** The same as an expression of the column's type: the value was given as one of its first. */
+/** Returns the same value as a SQL expression of the column's current type; it was given in the column's first type. */
 export function backfillExpression(column: Backfilled & TypedColumn): string {
   const text = backfillText(column);
   if (text === undefined) return `NULL::${dataType(column.type).duckdb}`;

@@ -1,6 +1,6 @@
 import { dataType } from '#shared/schema/data-type';
 
-/** A value of the first type as one of the last. @param types native names. */
+/** Returns SQL that casts a value of the first type through all others to the last. @param types native names. */
 export function castThrough(sql: string, types: readonly string[]): string {
   return types.slice(1).reduce((value, type, i) => cast(value, types[i], type), sql);
 }
@@ -8,6 +8,6 @@ export function castThrough(sql: string, types: readonly string[]): string {
 function cast(value: string, from: string, to: string): string {
   const text = `${value}::${dataType(to).duckdb}`;
   if (dataType(from).timeUnit === undefined) return text;
-  // The engine has no text for the first times of 64 bits, and fails. Each value has to become one.
+  // The engine fails to print the earliest 64-bit times. Every value has to become text.
   return `coalesce(TRY(${text}), TRY(epoch_us(${value})::VARCHAR))`;
 }

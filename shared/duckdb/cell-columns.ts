@@ -5,7 +5,7 @@ import { dataType } from '#shared/schema/data-type';
 import type { Cell } from './chunk-reader.js';
 import type { ChunkColumn } from './chunk-writer.js';
 
-/** A column of a table that is filled with cells: of text, doubles or timestamps. */
+/** A column that is filled from cells: text, doubles or timestamps. */
 export interface FilledColumn {
   readonly name: string;
   /** Native type name. */
@@ -15,7 +15,7 @@ export interface FilledColumn {
 const ENCODER = new TextEncoder();
 const NULLS: ChunkColumn = { kind: 'null' };
 
-/** Cells as the engine takes them. */
+/** Converts cells to a column that `ChunkWriter` accepts. */
 export function chunkColumn({ type }: FilledColumn, cells: readonly Cell[]): ChunkColumn {
   const { storage, timeUnit } = dataType(type);
   if (storage === 'text') {

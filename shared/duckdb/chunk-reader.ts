@@ -21,7 +21,7 @@ import {
 } from '@duckdb/node-api';
 import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api';
 
-/** How the values of a result column are to be written. */
+/** How values of a result column are printed. */
 export type ValueKind =
   | 'null'
   | 'bool'
@@ -37,7 +37,7 @@ export type ValueKind =
   | 'struct'
   | 'map';
 
-/** Type of a result column, in the engine-independent words of the native types. */
+/** Type of a result column, by its native name. */
 export interface ValueType {
   /** Native name, for example `TimestampMillisecond` or `List<Int64>`. */
   readonly name: string;
@@ -46,7 +46,7 @@ export interface ValueType {
   readonly fields?: readonly { readonly name: string; readonly type: ValueType }[];
 }
 
-/** `2 months 3 days`, in the engine's parts. */
+/** An interval as the engine stores it: `2 months 3 days`. */
 export interface IntervalCell {
   readonly months: number;
   readonly days: number;
@@ -72,7 +72,7 @@ const SIMPLE: Readonly<Partial<Record<DuckDBTypeId, ValueType>>> = {
   [DuckDBTypeId.SMALLINT]: { name: 'Int16', kind: 'int' },
   [DuckDBTypeId.INTEGER]: { name: 'Int32', kind: 'int' },
   [DuckDBTypeId.BIGINT]: { name: 'Int64', kind: 'int' },
-  // Sums of integers: the declared type of a sum is the widest integer, its values are exact beyond that too.
+  // The engine's sums of integers have its widest type; they are exact beyond 64 bits too.
   [DuckDBTypeId.HUGEINT]: { name: 'Int64', kind: 'int' },
   [DuckDBTypeId.UTINYINT]: { name: 'UInt8', kind: 'int' },
   [DuckDBTypeId.USMALLINT]: { name: 'UInt16', kind: 'int' },
@@ -98,7 +98,7 @@ const SIMPLE: Readonly<Partial<Record<DuckDBTypeId, ValueType>>> = {
 
 const OTHER: ValueType = { name: 'String', kind: 'text' };
 
-/** The native type of an engine type; types that Almanac does not have are read as text. */
+/** Returns the native type of an engine type; types that Almanac lacks are read as text. */
 export function valueTypeOf(type: DuckDBType): ValueType {
   const simple = SIMPLE[type.typeId];
   if (simple !== undefined) return simple;
@@ -125,7 +125,7 @@ export function valueTypeOf(type: DuckDBType): ValueType {
   return OTHER;
 }
 
-/** All values of one column of a chunk. */
+/** Reads all values of one column of a chunk. */
 export function readCells(chunk: DuckDBDataChunk, columnIndex: number): Cell[] {
   const vector = chunk.getColumnVector(columnIndex);
   const cells = new Array<Cell>(chunk.rowCount);
@@ -138,7 +138,7 @@ function cellOf(value: DuckDBValue): Cell {
   return countOf(value) ?? nestedOf(value) ?? String(value);
 }
 
-/** Times and dates as counts of their units. */
+/** Returns times and dates as counts of their unit. */
 function countOf(value: object): bigint | number | undefined {
   if (value instanceof DuckDBTimestampNanosecondsValue) return value.nanos;
   if (value instanceof DuckDBTimestampMillisecondsValue) return value.millis;

@@ -1,7 +1,8 @@
 /**
- * Rows into a table of the engine by data chunk: arrays are copied, not values (0.2 us a row of 12 columns).
+ * Writes rows into an engine table by data chunk: arrays are copied whole, not value by value (0.2 us for a row of 12
+ * columns).
  *
- * Integers may come in narrower arrays than the table's column: the engine widens them.
+ * Integers may be in narrower arrays than the table's column: the engine widens them.
  */
 import {
   BIGINT,
@@ -40,7 +41,7 @@ const TIMES: Readonly<Record<string, DuckDBType>> = {
   ns: TIMESTAMP_NS,
 };
 
-/** One column of a block of rows. `undefined` in a column list stands for a column of nulls. */
+/** One column of a block of rows. `undefined` in a list of columns stands for a column of nulls. */
 export type ChunkColumn =
   | { readonly kind: 'u32'; readonly values: Uint32Array<ArrayBuffer> }
   | { readonly kind: 'u64'; readonly values: BigUint64Array<ArrayBuffer> }
@@ -49,12 +50,12 @@ export type ChunkColumn =
   | {
       readonly kind: 'texts';
       readonly isBinary: boolean;
-      /** The bytes of a row; undefined is null. */
+      /** Returns the bytes of a row; undefined is null. */
       readonly textOf: (row: number) => Uint8Array<ArrayBuffer> | undefined;
     }
   | { readonly kind: 'null' };
 
-/** Appends blocks of rows to one table. Its rows are visible after `flush`. */
+/** Appends blocks of rows to one table. Rows are visible after `flush`. */
 export class ChunkWriter {
   readonly #appender: DuckDBAppender;
   #types: readonly DuckDBType[] = [];
@@ -69,8 +70,8 @@ export class ChunkWriter {
   }
 
   /**
-   * Appends rows [from, to) of the columns, at most `CHUNK_ROWS`; `from` is a multiple of 8 (validity is copied by
-   * bytes). Columns are those of the table, in order.
+   * Appends rows [from, to) of the columns, at most `CHUNK_ROWS`; `from` is a multiple of 8 because validity is copied by
+   * bytes. `columns` has one entry for each column of the table, in order.
    */
   append(columns: readonly ChunkColumn[], from: number, to: number): void {
     invariant(to - from <= CHUNK_ROWS && from % 8 === 0, 'chunk writer: block of rows');
@@ -88,12 +89,12 @@ export class ChunkWriter {
     this.#appender.flushSync();
   }
 
-  /** Flushes and gives the appender back. */
+  /** Flushes and releases the appender. */
   close(): void {
     this.#appender.closeSync();
   }
 
-  /** A clean chunk of the types; the last one is used again while the types stay. */
+  /** Returns an empty chunk of the types; the previous one is reused while the types are the same. */
   #chunkOf(types: readonly DuckDBType[]): DuckDBDataChunk {
     const isSame = types.length === this.#types.length && types.every((type, i) => type === this.#types[i]);
     if (this.#chunk !== undefined && isSame) {
@@ -161,7 +162,7 @@ const NO_VALUES = new Uint8Array(CHUNK_ROWS / 8);
 
 type Values = ArrayBufferView<ArrayBuffer> & { readonly BYTES_PER_ELEMENT: number };
 
-/** Dates and timestamps have one stored width; the engine does not cast integers to them, so that is done here. */
+/** The engine does not cast integers to dates and timestamps, so they are widened to their stored width here. */
 function storedValues(column: Column & { kind: 'fixed' }): Values {
   const type = dataType(column.type);
   const { values } = column;

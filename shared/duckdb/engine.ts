@@ -3,14 +3,15 @@ import { quoteText } from './quote.js';
 
 export type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBVector } from '@duckdb/node-api';
 
+/** Resources of an engine instance. */
 export interface EngineOptions {
   readonly threads: number;
   readonly memoryBytes: number;
-  /** Folder that intermediate results spill to; made and emptied by the caller. */
+  /** Folder for intermediate results that exceed memory; created and emptied by the caller. */
   readonly spillFolder: string;
 }
 
-/** Statements that hold for the whole instance; after the lock of a sandbox every SET fails. */
+/** Settings of the whole instance; once a sandbox is locked every SET fails. */
 const SETTINGS = [
   `SET TimeZone = 'UTC'`,
   // Descending order shows nulls first, as users of the dialect expect.
@@ -19,12 +20,12 @@ const SETTINGS = [
   'SET preserve_insertion_order = true',
   'SET autoinstall_known_extensions = false',
   'SET autoload_known_extensions = false',
-  // Segments never change, so their footers are read once: a third of the time of a question about one series.
+  // Segments never change, so their footers are read once: a third of the time of a query for one series.
   'SET parquet_metadata_cache = true',
 ];
 
 /**
- * An instance for our own work (flush, compaction). It may read and write files, so no text of a client ever reaches it.
+ * Opens an instance for internal work (flush, compaction). It may read and write files, so SQL from clients never reaches it.
  */
 export async function openEngine(options: EngineOptions): Promise<DuckDBInstance> {
   const instance = await createInstance(options);
@@ -32,12 +33,12 @@ export async function openEngine(options: EngineOptions): Promise<DuckDBInstance
   return instance;
 }
 
-/** An instance for queries: it reads files below `segmentsFolder` and nothing else, and its settings are locked. */
+/** Opens an instance for queries: it can read files below `segmentsFolder` and nothing else, and its settings are locked. */
 export async function openSandbox(options: EngineOptions, segmentsFolder: string): Promise<DuckDBInstance> {
   const instance = await createInstance(options);
   await configure(instance, [
     ...SETTINGS,
-    // What queries put on disk is bounded too.
+    // Spilled data is bounded too.
     `SET max_temp_directory_size = '${Math.ceil((2 * options.memoryBytes) / 1024)}KiB'`,
     `SET allowed_directories = [${quoteText(segmentsFolder)}]`,
     'SET enable_external_access = false',
@@ -46,7 +47,7 @@ export async function openSandbox(options: EngineOptions, segmentsFolder: string
   return instance;
 }
 
-/** Threads from now on. Not for a sandbox, whose settings are locked. */
+/** Changes the number of threads. Fails for a sandbox, whose settings are locked. */
 export function setThreads(instance: DuckDBInstance, threads: number): Promise<void> {
   return configure(instance, [`SET threads = ${Math.max(1, threads)}`]);
 }

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ErrorCode } from '#shared/errors/codes';
 
-/** The engine's exception classes, by the words that open their messages. */
+/** The engine's exception classes, by the first words of their messages. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Parser Error/, 'invalid_syntax'],
   [/^Syntax Error/, 'invalid_syntax'],
@@ -24,7 +24,7 @@ const PREFIXES: Partial<Record<ErrorCode, string>> = {
   plan_query: 'Failed to plan SQL: ',
 };
 
-/** Texts for what must not carry the engine's own words, because those name files, settings or our relations. */
+/** Fixed texts for errors whose original message names files, settings or internal relations. */
 const FIXED: Partial<Record<ErrorCode, string>> = {
   cancelled: 'query was cancelled',
   resources_exhausted: 'query needs more memory than it may use',
@@ -33,7 +33,7 @@ const FIXED: Partial<Record<ErrorCode, string>> = {
 };
 
 /**
- * What the engine threw, in our words. Messages lose the quoted line of SQL (which is the rewritten statement), hints
+ * Translates an error of the engine. The message loses the quoted line of SQL (which is the rewritten statement), hints
  * about other objects, file paths and the names of internal relations.
  */
 export function fromDuckDb(thrown: unknown): AlmanacError {
@@ -45,14 +45,14 @@ export function fromDuckDb(thrown: unknown): AlmanacError {
   return new AlmanacError(code, text, { cause: thrown });
 }
 
-/** Errors of the engine that a damaged or missing file may be behind; users' own values cause hardly any of them. */
+/** Errors that a damaged or missing file may cause; values of users hardly ever cause them. */
 const OF_FILES: readonly RegExp[] = [
   /^(IO|Invalid|Serialization|INTERNAL|FATAL) Error/i,
-  // Behind a quote there may be a value, which may have any words, or the file's name.
+  // After a quote the message may contain a user's value, which can be anything, or the file's name.
   /^Invalid Input Error: ([^"']*(Failed to read file|magic bytes|decompress|corrupt|parquet)|.*\.parquet["'])/i,
 ];
 
-/** Whether a file that was read may be damaged. @param thrown by the engine, or by what translated that. */
+/** Returns whether an error may be due to a damaged file. @param thrown by the engine, or its translation. */
 export function mayBeOfFile(thrown: unknown): boolean {
   const raw = thrown instanceof AlmanacError ? thrown.cause : thrown;
   return raw instanceof Error && OF_FILES.some((pattern) => pattern.test(raw.message));

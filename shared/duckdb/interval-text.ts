@@ -1,6 +1,6 @@
 import type { IntervalCell } from './chunk-reader.js';
 
-/** An interval as SQL prints it: `14 mons 3 days 4 hours 5 mins 6.000100 secs`. */
+/** Prints an interval as SQL does: `14 mons 3 days 4 hours 5 mins 6.000100 secs`. */
 export function intervalText({ months, days, micros }: IntervalCell): string {
   const parts: string[] = [];
   const add = (value: number | bigint, unit: string): void => {

@@ -9,31 +9,33 @@ import { fromDuckDb } from './errors.js';
 import { quoteName } from './quote.js';
 import { interruptOnAbort, streamRows, throwIfAborted } from './stream.js';
 
-/** An instance of the engine, for those that only pass it on. */
+/** An instance of the engine, for modules that only pass it on. */
 export type EngineInstance = DuckDBInstance;
 
+/** Name and type of a result column. */
 export interface EngineColumn {
   readonly name: string;
   readonly type: ValueType;
 }
 
-/** Some rows of a result, by column. Valid until the next block is asked for. */
+/** Some rows of a result, by column. Valid until the next block is requested. */
 export interface RowBlock {
   readonly rowCount: number;
-  /** Values of one column, `rowCount` or more of them. */
+  /** Returns the values of one column, at least `rowCount` of them. */
   cells(columnIndex: number): Cell[];
 }
 
 /** A result that is complete inside the engine, read block by block. */
+/** A complete result inside the engine, read block by block. */
 export interface ResultSet {
   readonly columns: readonly EngineColumn[];
   blocks(): Iterable<RowBlock>;
 }
 
-/** Where a connection keeps the rows of `QueryConnection.hold`. */
+/** Table in which a connection keeps the rows of `QueryConnection.hold`. */
 export const HELD_ROWS = 'temp.held_rows';
 
-/** Connections to one instance, kept for the next query. */
+/** A pool of connections to one instance. */
 export class QueryConnections {
   readonly #instance: DuckDBInstance;
   readonly #idle: QueryConnection[] = [];
@@ -42,7 +44,7 @@ export class QueryConnections {
     this.#instance = instance;
   }
 
-  /** Runs `work` with a connection that nobody else uses meanwhile. */
+  /** Runs `work` with a connection of its own. */
   async use<T>(work: (connection: QueryConnection) => Promise<T>): Promise<T> {
     const connection = await this.take();
     try {
@@ -66,7 +68,7 @@ export class QueryConnections {
   }
 }
 
-/** One connection, in the words of this project: results by column, errors as `AlmanacError`, ends by signal. */
+/** One connection: results by column, errors as `AlmanacError`, cancellation by signal. */
 export class QueryConnection {
   readonly #connection: DuckDBConnection;
 
@@ -74,7 +76,7 @@ export class QueryConnection {
     this.#connection = connection;
   }
 
-  /** Runs a query to its end inside the engine; errors are thrown here, not while reading. */
+  /** Runs a query to its end inside the engine; errors are thrown here, not while the result is read. */
   async run(sql: string, signal: AbortSignal): Promise<ResultSet> {
     throwIfAborted(signal);
     const release = interruptOnAbort(this.#connection, signal);
@@ -91,10 +93,10 @@ export class QueryConnection {
   }
 
   /**
-   * Runs a query to its end and keeps its rows, in order, in `HELD_ROWS`, with these column names, until `letGo`. The
-   * engine spills them to disk beyond its memory.
+   * Runs a query to its end and keeps its rows, in order, in `HELD_ROWS`, with these column names, until `dropHeld`. The
+   * engine spills them to disk when they exceed its memory.
    *
-   * @returns how many rows they are.
+   * @returns the number of rows.
    */
   async hold(sql: string, names: readonly string[], signal: AbortSignal): Promise<number> {
     throwIfAborted(signal);
@@ -112,10 +114,10 @@ export class QueryConnection {
   }
 
   /**
-   * Makes a table of this connection alone, `temp.name`, and fills it, until `dropFilled`.
+   * Creates a table `temp.name` that only this connection sees, and fills it. It exists until `dropFilled`.
    *
    * @param blocks cells by column, then row: times as numbers in the column's unit, texts and floats as they are.
-   * @param rest is awaited after each block; throws to end it.
+   * @param rest is awaited after each block; ends the work by throwing.
    */
   async fill(
     name: string,
@@ -141,24 +143,24 @@ export class QueryConnection {
     }
   }
 
-  /** Drops what `fill` made. @param relation its name with `temp`. */
+  /** Drops a table of `fill`. @param relation its name with the prefix `temp`. */
   async dropFilled(relation: string): Promise<void> {
     await this.#connection.run(`DROP TABLE IF EXISTS ${relation}`);
   }
 
-  /** Drops what `hold` keeps. */
-  async letGo(): Promise<void> {
+  /** Drops the rows of `hold`. */
+  async dropHeld(): Promise<void> {
     await this.#connection.run(`DROP TABLE IF EXISTS ${HELD_ROWS}`);
   }
 
-  /** Streams a query whose columns are known by number; see `streamRows`. */
+  /** Streams a query with a known number of columns; see `streamRows`. */
   async *stream(sql: string, columnCount: number, signal: AbortSignal): AsyncGenerator<RowBlock> {
     for await (const { chunk, rowCount } of streamRows(this.#connection, { sql, columnCount, signal })) {
       yield blockOf(chunk, rowCount);
     }
   }
 
-  /** Columns that a query would give. */
+  /** Returns the result columns of a query without running it. */
   async describe(sql: string): Promise<EngineColumn[]> {
     try {
       const prepared = await this.#connection.prepare(sql);
@@ -173,7 +175,7 @@ export class QueryConnection {
     }
   }
 
-  /** The first value of the first row, for functions of text. */
+  /** Returns the first value of the first row, for functions from text to text. */
   async callText(sql: string, argument: string): Promise<string> {
     try {
       const chunk = await (await this.#connection.run(sql, [argument])).fetchChunk();
@@ -188,7 +190,7 @@ export class QueryConnection {
   }
 }
 
-/** The chunks are in memory: fetching them as promises would cost a turn of the thread pool each, 0.15 ms. */
+/** The chunks are in memory already: fetching them as promises would cost one round of the thread pool each, 0.15 ms. */
 function* blocksOf(result: DuckDBMaterializedResult): Iterable<RowBlock> {
   for (let i = 0; i < result.chunkCount; i++) {
     const chunk = result.getChunk(i);

@@ -1,9 +1,9 @@
-/** SQL text of a string literal. */
+/** Quotes text as a SQL string literal. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** SQL text of an identifier. */
+/** Quotes a name as a SQL identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

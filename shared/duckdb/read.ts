@@ -7,14 +7,14 @@ import {
 } from '@duckdb/node-api';
 import { invariant } from '#shared/errors/invariant';
 
-/** The first row of a small result, as the engine's own values. */
+/** Returns the first row of a small result, as the engine's own values. */
 export async function firstRow(connection: DuckDBConnection, sql: string): Promise<unknown[]> {
   const rows = await (await connection.run(sql)).getRows();
   invariant(rows.length > 0, 'a query for one row gave none');
   return rows[0];
 }
 
-/** The integer that a timestamp value of any unit holds. */
+/** Returns the integer in a timestamp value of any unit. */
 export function timeOf(value: unknown): bigint {
   if (value instanceof DuckDBTimestampNanosecondsValue) return value.nanos;
   if (value instanceof DuckDBTimestampValue) return value.micros;

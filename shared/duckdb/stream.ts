@@ -9,13 +9,13 @@ import { fromDuckDb } from './errors.js';
  * Streams the rows of a query, and fails where the engine would only stop.
  *
  * A streaming result of the engine swallows errors: a cast error, an interrupt or a missing file ends it with an empty
- * chunk and no exception. So one more row follows the query's own, marked in one more column at the end; a stream that
- * ends without that row was cut short. The order of the rows is kept (the instance has `preserve_insertion_order`).
+ * chunk and no exception. Therefore one more row follows the query's own, marked in one more column at the end; a stream
+ * that ends without that row was cut short. The order of rows is kept (the instance has `preserve_insertion_order`).
  *
- * Each chunk is valid until the next is asked for. Its last column, and rows from `rowCount` on, are not the query's.
+ * Each chunk is valid until the next is requested. Its last column, and rows from `rowCount` on, do not belong to the query.
  *
- * @throws the reason of the signal if that is an `AlmanacError`, else `cancelled`; otherwise what the engine's error
- * means, which is found by running the query again without streaming where the stream kept it to itself.
+ * @throws the reason of the signal if that is an `AlmanacError`, else `cancelled`; otherwise the translated error of the
+ * engine, which is found by running the query again without streaming if the stream did not report it.
  */
 export async function* streamRows(connection: DuckDBConnection, query: StreamQuery): AsyncGenerator<StreamedChunk> {
   const { sql, columnCount, signal } = query;
@@ -43,6 +43,7 @@ export async function* streamRows(connection: DuckDBConnection, query: StreamQue
   }
 }
 
+/** A query to stream. */
 export interface StreamQuery {
   /** A SELECT without a closing semicolon. */
   readonly sql: string;
@@ -51,17 +52,18 @@ export interface StreamQuery {
   readonly signal: AbortSignal;
 }
 
+/** One chunk of a streamed result. */
 export interface StreamedChunk {
   readonly chunk: DuckDBDataChunk;
   readonly rowCount: number;
 }
 
-/** Rest between interrupts. */
+/** Pause between interrupts. */
 const INTERRUPT_MS = 50;
 
 /**
- * Interrupts the connection when the signal aborts, again and again until the returned function is called: an interrupt
- * that comes before the engine has begun the query, or between two of its steps, is forgotten by it.
+ * Interrupts the connection when the signal aborts, repeatedly until the returned function is called: the engine ignores an
+ * interrupt that arrives before it has begun the query, or between two of its steps.
  */
 export function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): () => void {
   let timer: Timer | undefined;
@@ -76,7 +78,7 @@ export function interruptOnAbort(connection: DuckDBConnection, signal: AbortSign
   };
 }
 
-/** @throws the signal's own `AlmanacError`, else `cancelled`, if it has aborted. */
+/** Fails if the signal has aborted. @throws the signal's own `AlmanacError`, else `cancelled`. */
 export function throwIfAborted(signal: AbortSignal): void {
   if (!signal.aborted) return;
   const reason: unknown = signal.reason;
@@ -85,7 +87,7 @@ export function throwIfAborted(signal: AbortSignal): void {
     : new AlmanacError('cancelled', 'query was cancelled', { cause: reason });
 }
 
-/** The stream does not say why it ended; the same query without streaming does. Its rows are only hashed, so that every value is made. */
+/** The stream does not report why it ended, so the query runs again without streaming; rows are only hashed, so that every value is computed. */
 async function causeOf(connection: DuckDBConnection, sql: string): Promise<AlmanacError> {
   try {
     await connection.run(`SELECT bit_xor(hash(t)) FROM (${sql}) AS t`);

@@ -1,6 +1,6 @@
 import type { TimeUnit } from '#shared/schema/data-type';
 
-/** Ends of what each timestamp type can hold in the engine, where the greatest values stand for infinity. */
+/** Limits of each timestamp type in the engine, where the extreme values stand for infinity. */
 const ENDS: Readonly<Record<TimeUnit, bigint>> = {
   s: 8_640_000_000_000n,
   ms: 8_640_000_000_000_000n,
@@ -8,7 +8,7 @@ const ENDS: Readonly<Record<TimeUnit, bigint>> = {
   ns: 9_223_372_036_854_775_806n,
 };
 
-/** SQL text of a timestamp constant of the unit's type; values beyond the type's range become its end. */
+/** Returns a SQL timestamp constant of the unit's type; times beyond the type's range become its limit. */
 export function timeLiteral(time: bigint, unit: TimeUnit): string {
   const end = ENDS[unit];
   const value = time > end ? end : time < -end ? -end : time;
@@ -24,7 +24,7 @@ export function timeLiteral(time: bigint, unit: TimeUnit): string {
   }
 }
 
-/** SQL condition for `from <= column < to`; an end beyond the type's range, or undefined, is left out. */
+/** Returns the SQL condition `from <= column < to`; an end that is undefined or beyond the type's range is omitted. */
 export function timeCondition(
   column: string,
   unit: TimeUnit,

@@ -1,25 +1,25 @@
 import duckdb from '@duckdb/node-bindings';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 
-/** Copies a column of doubles, which must be of the type DOUBLE, to `target` from place `at` on, bit by bit. */
+/** Copies a column of type DOUBLE to `target`, starting at index `at`, bit by bit. */
 export function copyDoubles(chunk: DuckDBDataChunk, column: number, target: Float64Array, at: number): void {
   const { rowCount } = chunk;
   const bytes = duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, column), rowCount * 8);
   new Uint8Array(target.buffer, target.byteOffset + at * 8, rowCount * 8).set(bytes);
 }
 
-/** Copies a column of integers, which must be of the type INTEGER or UINTEGER, to `target` from place `at` on. */
+/** Copies a column of type INTEGER or UINTEGER to `target`, starting at index `at`. */
 export function copyIntegers(chunk: DuckDBDataChunk, column: number, target: Int32Array, at: number): void {
   const { rowCount } = chunk;
   const bytes = duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, column), rowCount * 4);
   new Uint8Array(target.buffer, target.byteOffset + at * 4, rowCount * 4).set(bytes);
 }
 
-/** Marks with 1 from place `at` on where a column is null. @returns whether it is anywhere. */
+/** Sets `target` to 1 where a column is null, starting at index `at`. @returns whether there is any null. */
 export function markNulls(chunk: DuckDBDataChunk, column: number, target: Uint8Array, at: number): boolean {
   const { rowCount } = chunk;
   const words = Math.ceil(rowCount / 64);
-  // The engine has no mask where all is valid.
+  // The engine has no mask if all values are valid.
   const mask: Uint8Array | null = duckdb.vector_get_validity(
     duckdb.data_chunk_get_vector(chunk.chunk, column),
     words * 8,

@@ -1,8 +1,9 @@
 import { ERROR_CODES, type ErrorCode } from './codes.js';
 import { InvariantError } from './invariant.js';
 
+/** Optional parts of an `AlmanacError`. */
 export interface ErrorExtras {
-  /** What lies behind; logged, never sent to a client. */
+  /** The underlying error; logged, never sent to a client. */
   readonly cause?: unknown;
   /** Seconds after which a client may try again; only where `retry` is true. */
   readonly retryAfterSeconds?: number;
@@ -12,7 +13,7 @@ export interface ErrorExtras {
   readonly http?: number;
 }
 
-/** The one class of expected failure. Everything else that is thrown is a bug and answers `internal`. */
+/** The one class of expected failures. Any other thrown value is a bug and is reported as `internal`. */
 export class AlmanacError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, string>>;
@@ -41,12 +42,12 @@ export class AlmanacError extends Error {
     return ERROR_CODES[this.code].retry;
   }
 
-  /** The text for clients: codes `unknown` and `internal` are masked, details go to the log only. */
+  /** The text for clients: codes `unknown` and `internal` are masked, and details appear in the log only. */
   get publicMessage(): string {
     return this.code === 'unknown' || this.code === 'internal' ? `Internal error: ${this.number}` : this.message;
   }
 
-  /** Wraps whatever was thrown; an `AlmanacError` stays as it is, all else becomes `internal`. */
+  /** Converts any thrown value: an `AlmanacError` is returned unchanged, everything else becomes `internal`. */
   static from(thrown: unknown): AlmanacError {
     if (thrown instanceof AlmanacError) return thrown;
     const text = thrown instanceof Error ? thrown.message : String(thrown);

@@ -4,16 +4,16 @@ import type { FileSystem, OpenFile } from './file-system.js';
 
 const BLOCK_BYTES = 1 << 20;
 
-/** What was copied. */
+/** Result of `copyFile`. */
 export interface CopiedFile {
   readonly bytes: number;
-  /** Of the bytes as they were read. */
+  /** Checksum of the bytes as they were read. */
   readonly crc32c: number;
 }
 
 /**
- * Copies a file to a name that nobody has yet. The contents are durable when this resolves; the name is once its folder
- * is synced, which is left to the caller.
+ * Copies a file to a new name. The contents are durable when this resolves; the name becomes durable when the caller syncs
+ * its folder.
  */
 export async function copyFile(fs: FileSystem, source: string, target: string): Promise<CopiedFile> {
   const from = await fs.open(source, 'read');

@@ -2,9 +2,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { errorCode, ShortWrite } from './node-file-system.js';
 
-/** The disk takes no more bytes; what is on it can be read. */
+/** The disk accepts no more bytes; existing files can be read. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
-/** What a disk refuses whoever asks, and where the same may succeed when somebody has seen to it. */
+/** Refusals that depend on the disk, not on the caller; a repeated call may succeed after an operator has acted. */
 const REFUSALS: ReadonlySet<string> = new Set([...FULL, 'EIO', 'EACCES', 'EPERM', 'EFBIG', 'EMFILE', 'ENFILE']);
 /** `ENOSPC: no space left on device, write`. */
 const NODE = /^E[A-Z0-9]+: ([^,]+)/;
@@ -12,9 +12,9 @@ const NODE = /^E[A-Z0-9]+: ([^,]+)/;
 const ENGINE = /^IO Error: (?:.*": )?(.*)$/s;
 
 /**
- * The one translator of failed writes, of Node's errors and the engine's; all other errors stay as they are.
+ * Translates failed writes, from Node.js and from the engine, in one place; all other errors are returned unchanged.
  *
- * @param what could not be done.
+ * @param what describes what could not be done.
  * @returns `storage_unavailable` with the reason, without paths.
  */
 export function diskError(error: unknown, what: string): unknown {
@@ -26,7 +26,7 @@ export function diskError(error: unknown, what: string): unknown {
   return new AlmanacError('storage_unavailable', text, { cause: error, retryAfterSeconds: 5 });
 }
 
-/** Whether a write failed for want of room, or because the disk is read-only. */
+/** Returns whether a write failed for lack of space, or because the disk is read-only. */
 export function isDiskFull(error: unknown): boolean {
   return FULL.has(errorCode(error) ?? '') || error instanceof ShortWrite;
 }

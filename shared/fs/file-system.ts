@@ -1,7 +1,7 @@
 /**
- * The only door to the disk, so that tests can put faults behind it.
+ * The only access to the disk, so that tests can inject faults.
  *
- * Paths are absolute or relative to the process; directories are made with `makeFolder`. All errors are Node's own
+ * Paths are absolute or relative to the process; folders are created with `makeFolder`. All errors are Node's own
  * (`code` = ENOENT, ENOSPC ..); callers translate them with `diskError`.
  */
 export interface FileSystem {
@@ -13,37 +13,38 @@ export interface FileSystem {
   size(path: string): Promise<number | undefined>;
   /** When a file was last written, milliseconds since 1970; undefined if there is no such file. */
   modifiedMs(path: string): Promise<number | undefined>;
-  /** At once, for files that are asked about often: 2.5 us on ext4. Undefined if there is no such file. */
+  /** Returns a stamp synchronously, for files that are checked often: 2.5 us on ext4. Undefined if there is no such file. */
   stampSync(path: string): FileStamp | undefined;
   makeFolder(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file; no error if it is gone. */
+  /** Removes a file; no error if it does not exist. */
   remove(path: string): Promise<void>;
-  /** Removes a folder with all in it; no error if it is gone. */
+  /** Removes a folder and its contents; no error if it does not exist. */
   removeFolder(path: string): Promise<void>;
   /**
-   * Claims a folder for this process, which keeps it until the returned function is called or the process ends.
+   * Locks a folder for this process until the returned function is called or the process exits.
    *
-   * @returns gives the folder back; undefined if another process has it.
+   * @returns the function that unlocks; undefined if another process holds the lock.
    */
   tryLock(folder: string): (() => void) | undefined;
   /** Makes the names in a folder durable (created, renamed and removed files). */
   syncFolder(path: string): Promise<void>;
 }
 
-/** A file that was written or replaced has another one. */
+/** Identifies the state of a file: any write or replacement changes it. */
 export interface FileStamp {
   readonly bytes: number;
-  /** Milliseconds since 1970, with parts of them. */
+  /** Milliseconds since 1970, with fractions. */
   readonly modifiedMs: number;
   readonly inode: number;
 }
 
-/** `append` creates the file if needed and writes at its end; `update` needs the file and writes where it is told. */
+/** `append` creates the file if needed and writes at its end; `update` requires the file and writes at given positions. */
 export type OpenMode = 'read' | 'append' | 'update';
 
+/** An open file. */
 export interface OpenFile {
-  /** Writes all parts one after the other at the file's end (`append`). A short write is an error. */
+  /** Writes all parts in order at the end of the file (`append`). A short write is an error. */
   append(parts: readonly Uint8Array[]): Promise<void>;
   /** Reads up to `target.length` bytes at `position`; fewer only at the end of the file. @returns bytes read. */
   read(target: Uint8Array, position: number): Promise<number>;

@@ -2,14 +2,14 @@ import Database from 'better-sqlite3';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Lies in a folder that somebody has, or had. */
+/** File that locks the folder that it is in; it remains after the lock is released. */
 export const LOCK_FILE = 'lock.db';
 
 /**
- * Claims a folder for this process: an exclusive transaction on `LOCK_FILE` in it, which the kernel ends with the
- * process, however it dies, and which holds between containers that share a volume.
+ * Locks a folder for this process with an exclusive SQLite transaction on `LOCK_FILE` in it. The kernel releases it when
+ * the process dies, however that happens, and it holds between containers that share a volume.
  *
- * @returns gives the folder back; undefined if another process has it.
+ * @returns the function that unlocks; undefined if another process holds the lock.
  * @throws `storage_unavailable` if the folder cannot be written.
  */
 export function tryLockFolder(folder: string): (() => void) | undefined {
@@ -25,7 +25,7 @@ export function tryLockFolder(folder: string): (() => void) | undefined {
   return () => connection.close();
 }
 
-/** As `tryLockFolder`. @throws `illegal_state` if another process has the folder. */
+/** Locks a folder as `tryLockFolder` does. @throws `illegal_state` if another process holds the lock. */
 export function lockFolder(folder: string): () => void {
   const unlock = tryLockFolder(folder);
   if (unlock === undefined) {

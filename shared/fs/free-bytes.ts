@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 
-/** What the disk of a folder has left for this user. */
+/** Returns the bytes that this user can still write to the disk of a folder. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

@@ -46,7 +46,7 @@ export const nodeFileSystem: FileSystem = {
   },
 };
 
-/** Level by level, because Node's own recursion goes on for ever below folders that take no names, such as /proc. */
+/** Creates level by level, because Node's own recursion never ends below folders that accept no names, such as /proc. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);
@@ -111,12 +111,12 @@ class NodeFile implements OpenFile {
   }
 }
 
-/** Node's code of a system error, for example `ENOENT`. */
+/** Returns Node's code of a system error, for example `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** A disk that runs full can take a part of it; the rest is not retried, because the log's tail is then unknown. */
+/** A short write, as a full disk causes. The rest is not retried, because the log's tail is then unknown. */
 export class ShortWrite extends AlmanacError {
   constructor(writtenBytes: number, bytes: number) {
     super('storage_unavailable', `no space left on device: wrote ${writtenBytes} of ${bytes} bytes`);

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 
 import { errorCode } from './node-file-system.js';
 
-/** Where a path leads when links are followed; what does not exist yet is taken as it is written. */
+/** Resolves symbolic links; a part that does not exist yet stays as written. */
 export async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);

@@ -1,8 +1,8 @@
 import type { FileSystem } from './file-system.js';
 
 /**
- * Writes a small file beside its place and renames it, so that a crash leaves a whole file or the one before. The name
- * is durable once the file's folder is synced, which is left to the caller.
+ * Writes a small file next to its final path and renames it, so that a crash leaves either the old or the new file whole.
+ * The name becomes durable when the caller syncs the folder.
  */
 export async function replaceFile(fs: FileSystem, path: string, text: string): Promise<void> {
   const scratch = `${path}.new`;

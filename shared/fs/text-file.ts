@@ -4,9 +4,9 @@ import { dirname } from 'node:path';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /**
- * The text of a small file, read at once; `undefined` if there is none. For start-up and the command line.
+ * Reads a small file synchronously; undefined if it does not exist. For start-up and the command line.
  *
- * @throws `storage_unavailable` if the file is there and cannot be read.
+ * @throws `storage_unavailable` if the file exists and cannot be read.
  */
 export function readTextFile(path: string): string | undefined {
   try {
@@ -18,7 +18,7 @@ export function readTextFile(path: string): string | undefined {
   }
 }
 
-/** Appends to a file that only this user may read, and makes it and its folder if needed. */
+/** Appends to a file that only this user may read, and creates it and its folder if needed. */
 export function appendPrivateText(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   appendFileSync(path, text, { mode: 0o600 });

@@ -2,7 +2,7 @@ import { link, lstat } from 'node:fs/promises';
 
 import { errorCode } from './node-file-system.js';
 
-/** Another disk, a disk without links, a file of somebody else, or a file with as many names as it can have. */
+/** Another disk, a disk without hard links, another user's file, or a file with the maximum number of links. */
 const NOT_HERE: ReadonlySet<string | undefined> = new Set([
   'EXDEV',
   'EPERM',
@@ -13,10 +13,10 @@ const NOT_HERE: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Gives a file a second name.
+ * Creates a hard link.
  *
- * @returns false where that cannot be done, and the file has to be copied; also where `source` is a symbolic link, of which
- *   the second name would lead to the place of the first.
+ * @returns false where that is impossible and the file has to be copied; also if `source` is a symbolic link, whose hard
+ *   link would point to the original location.
  */
 export async function tryLink(source: string, target: string): Promise<boolean> {
   if ((await lstat(source)).isSymbolicLink()) return false;

@@ -7,34 +7,35 @@ import { contractOf, type ContractName, type Contracts, type Method } from './co
 import { Exchange, type Link } from './exchange.js';
 import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
 
+/** Options of a connection to a peer. */
 export interface ConnectOptions extends TransportOptions {
   readonly clock: Clock;
-  /** Who is there, for the texts of errors: `metadata`, `node 3 (ingester)`. Without it they name the method. */
+  /** Name of the peer in error messages: `metadata`, `node 3 (ingester)`. Without it they name the method. */
   readonly name?: string;
-  /** How long a call waits for a connection before it fails; 1 s if not given, `undefined`: up to its deadline. */
+  /** How long a call waits for a connection before it fails; default 1 s, `undefined`: up to its deadline. */
   readonly connectMs?: number | undefined;
-  /** Whether a peer that refuses connections is tried again for that time; otherwise it fails calls at once. */
+  /** Whether a peer that refuses connections is retried for that time; otherwise calls fail at once. */
   readonly isPatient?: boolean;
 }
 
-/** One connection, made at the first call and again whenever it is lost. */
+/** One connection, opened at the first call and again whenever it is lost. */
 export interface Connection {
   readonly address: string;
-  /** The peer's service of that name; all of one connection share it. */
+  /** Returns the peer's service of that name; all services share the connection. */
   client<Name extends ContractName>(name: Name): Contracts[Name];
-  /** Ends the calls that run with `external`. May come twice. */
+  /** Fails running calls with `external`. May be called twice. */
   close(): void;
 }
 
 const CONNECT_MS = 1_000;
-/** By default grpc-js waits up to 2 minutes between attempts, and keeps what a name stood for for 30 s. */
+/** By default grpc-js waits up to 2 minutes between attempts, and caches name lookups for 30 s. */
 const RECONNECT_MS = 100;
 const RECONNECT_MS_MAX = 2_000;
 const RESOLVE_MS = 1_000;
-/** How much of an answer is under way before it is taken: 64 KiB by default, which a network of 1 ms makes slow. */
+/** Receive window: the default of 64 KiB makes a network with a latency of 1 ms slow. */
 const WINDOW_BYTES = 1 << 20;
 
-/** A connection to `host:port`. Nothing is sent yet. */
+/** Creates a connection to `host:port`. Nothing is sent yet. */
 export function connect(address: string, options: ConnectOptions): Connection {
   const channel = new Channel(address, credentials.createInsecure(), channelOptions(options));
   const link: Link = {
@@ -60,7 +61,7 @@ function channelOptions(options: ConnectOptions): ChannelOptions {
     'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX,
     'grpc.dns_min_time_between_resolutions_ms': RESOLVE_MS,
     'grpc-node.flow_control_window': WINDOW_BYTES,
-    // What the environment says about proxies is meant for the way out, not for neighbours.
+    // Proxies in the environment are meant for the Internet, not for neighbours.
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
     'grpc.use_local_subchannel_pool': 1,
@@ -79,8 +80,8 @@ function clientOf(link: Link, methods: readonly Method[]): object {
 async function unary(link: Link, method: Method, request: object, call: Call): Promise<object> {
   const exchange = open(link, method, request, call);
   const answer = await exchange.next();
-  if (answer === undefined) throw exchange.unanswered('did not answer');
-  // An answer counts when the peer has said that all went well.
+  if (answer === undefined) throw exchange.unanswered('did not reply');
+  // A reply counts once the peer has reported success.
   await exchange.next();
   return method.response.decode(answer);
 }

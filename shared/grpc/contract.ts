@@ -10,7 +10,7 @@ import { PROGRAM_ROOT } from '#shared/fs/program-root';
 import { MessageType } from './message-type.js';
 import { SCALARS } from './scalars.js';
 
-/** The services that cross processes, by the names that they have in the contracts. */
+/** The services that are called across processes, by their names in the contracts. */
 export interface Contracts {
   readonly Admin: AdminService;
   readonly Ingester: IngesterService;
@@ -18,36 +18,39 @@ export interface Contracts {
   readonly Querier: QuerierService;
 }
 
+/** Name of a service in the contracts. */
 export type ContractName = keyof Contracts;
 
+/** One method of a service. */
 export interface Method {
-  /** As in the TypeScript interface. */
+  /** Name in the TypeScript interface. */
   readonly name: string;
   /** `Ingester.write`, for messages. */
   readonly title: string;
-  /** As in HTTP/2. */
+  /** Path in HTTP/2. */
   readonly path: string;
   readonly isStream: boolean;
   readonly request: MessageType;
   readonly response: MessageType;
 }
 
+/** A service and its methods. */
 export interface Contract {
   readonly fullName: string;
   readonly methods: readonly Method[];
 }
 
-/** The contracts lie beside the source, not in the compiled tree. */
+/** The contracts are read from the source tree, not from the compiled one. */
 const PROTO_ROOT = `${PROGRAM_ROOT}proto/`;
 
 const CONTRACTS = new Map<string, Contract>();
 
-/** A service of our own contracts. They are read once in a process, 20 ms. */
+/** Returns one of Almanac's own services. Contracts are loaded once per process, in 20 ms. */
 export function contractOf(name: ContractName): Contract {
   return contract(`almanac/v1/${name.toLowerCase()}.proto`, `almanac.v1.${name}`);
 }
 
-/** The standard health service. */
+/** Returns the standard health service. */
 export function healthContract(): Contract {
   return contract('wire/health.proto', 'grpc.health.v1.Health');
 }
@@ -69,7 +72,7 @@ function readContract(file: string, fullName: string): Contract {
   const types = new Map<protobuf.Type, MessageType>();
   const methods = service.methodsArray.map((method): Method => {
     const name = method.name.charAt(0).toLowerCase() + method.name.slice(1);
-    invariant(method.requestStream !== true, `${fullName}.${method.name} takes a stream, which is not made yet`);
+    invariant(method.requestStream !== true, `${fullName}.${method.name} takes a stream, which is unsupported`);
     return {
       name,
       title: `${service.name}.${name}`,
@@ -108,6 +111,6 @@ function messageType(source: protobuf.Type | null, types: Map<protobuf.Type, Mes
 function scalarOf(field: protobuf.Field, isNumber: boolean) {
   const name = field.resolvedType instanceof protobuf.Enum ? 'enum' : field.type;
   const scalar = SCALARS.get(isNumber ? `${name} as number` : name);
-  invariant(scalar !== undefined, `${field.fullName} has the type "${name}", which is not made yet`);
+  invariant(scalar !== undefined, `${field.fullName} has the unsupported type "${name}"`);
   return scalar;
 }

@@ -7,22 +7,23 @@ import { callError, type Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { DEADLINE_MS_MAX, REQUEST_ID_KEY } from './options.js';
-import { fromStatus, isOfPeer, lateError, UnansweredError } from './status.js';
+import { fromStatus, isOfPeer, deadlineError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
 export interface Link {
   readonly channel: Channel;
   readonly address: string;
-  /** Who is there; undefined: errors name the method. */
+  /** Name of the peer; undefined: errors name the method. */
   readonly name: string | undefined;
   readonly clock: Clock;
   readonly messageBytesMax: number;
   /** How long a call waits for a connection; undefined: up to its deadline. */
   readonly connectMs: number | undefined;
-  /** Whether a peer that refuses connections is tried again so long. */
+  /** Whether a peer that refuses connections is retried for that time. */
   readonly isPatient: boolean;
 }
 
+/** What a call sends. */
 export interface Outgoing {
   readonly path: string;
   readonly title: string;
@@ -30,9 +31,9 @@ export interface Outgoing {
 }
 
 /**
- * One call on its way: sends the request at once, gives the answers one by one as they are asked for.
+ * One call: sends the request at once and returns the replies one by one on request.
  *
- * Below grpc-js's client classes, whose streams read 16 messages ahead, of any size.
+ * Works below grpc-js's client classes, whose streams read 16 messages ahead, of any size.
  */
 export class Exchange {
   readonly #link: Link;
@@ -41,11 +42,11 @@ export class Exchange {
   readonly #call: ReturnType<Channel['createCall']>;
   #connecting: Timer | undefined;
   #message: Buffer | undefined;
-  /** How the call ended: `undefined` while it runs, `null` when well. */
+  /** How the call ended: `undefined` while it runs, `null` on success. */
   #end: AlmanacError | null | undefined;
   #wake: (() => void) | undefined;
 
-  /** @throws the call's error if it is over, and `invalid_arguments` if the request is too large. */
+  /** @throws the call's error if it has ended, and `invalid_arguments` if the request is too large. */
   constructor(link: Link, outgoing: Outgoing, call: Call) {
     this.#link = link;
     this.#title = `${link.name ?? outgoing.title} at ${link.address}`;
@@ -57,14 +58,14 @@ export class Exchange {
     } catch (cause) {
       throw this.unanswered('cannot be called any more', cause);
     }
-    // A request may have many calls under way, which all end with it.
+    // A request may have many running calls, which all end with it.
     setMaxListeners(0, call.signal);
     call.signal.addEventListener('abort', this.#onAbort);
     this.#limitConnecting();
     this.#start(outgoing.message, call.requestId);
   }
 
-  /** The next answer; undefined at the end. Asks the peer for no more than this one. */
+  /** Returns the next reply; undefined at the end. Requests only this one from the peer. */
   async next(): Promise<Buffer | undefined> {
     if (this.#end === undefined) this.#call.startRead();
     while (this.#message === undefined && this.#end === undefined) {
@@ -76,12 +77,12 @@ export class Exchange {
     return message;
   }
 
-  /** No answer of the service came. @param how as the text goes on after who it is. */
+  /** Creates the error for a call without a reply. @param how continues the text after the peer's name. */
   unanswered(how: string, cause?: unknown): UnansweredError {
     return new UnansweredError(`${this.#title} ${how}`, { details: { peer: this.#title }, cause });
   }
 
-  /** Tells the peer that nothing more is wanted. Does nothing after the end. */
+  /** Tells the peer that no more replies are needed. Has no effect after the end. */
   cancel(): void {
     if (this.#end !== undefined) return;
     this.#finish(null);
@@ -108,7 +109,7 @@ export class Exchange {
         this.#wake?.();
       },
       onReceiveStatus: (answer) => {
-        // After a cancellation nobody asks, and errors are dear to make.
+        // After a cancellation nothing reads the error, and errors are expensive to create.
         if (this.#end === undefined) this.#finish(this.#failureOf(answer));
       },
     });
@@ -126,17 +127,17 @@ export class Exchange {
   #late(): AlmanacError {
     const { channel, isPatient } = this.#link;
     const isAway = isPatient && channel.getConnectivityState(false) !== connectivityState.READY;
-    return isAway ? this.unanswered('cannot be reached') : lateError(this.#title);
+    return isAway ? this.unanswered('cannot be reached') : deadlineError(this.#title);
   }
 
   readonly #onAbort = (): void => {
     const reason = callError(this.#signal);
-    // Whoever waits for the caller is told what the caller waited for.
+    // The caller learns what it was waiting for.
     this.#finish(reason.code === 'deadline_exceeded' ? this.#late() : reason);
     this.#call.cancelWithStatus(status.CANCELLED, 'the caller gave up');
   };
 
-  /** A peer that does not even refuse would hold the call up to its deadline. */
+  /** Without this, a peer that does not even refuse would hold the call up to its deadline. */
   #limitConnecting(): void {
     const { channel, clock, connectMs } = this.#link;
     const isConnected = (): boolean => channel.getConnectivityState(true) === connectivityState.READY;

@@ -4,22 +4,22 @@ import { checkCall, type Call } from '#shared/contracts/call';
 
 import { StandardError } from './status.js';
 
-/** By the numbers of the published contract. */
+/** Numbers of the published contract. */
 const SERVING = 1;
 const NOT_SERVING = 2;
 const SERVICE_UNKNOWN = 3;
 
-/** What a process tells of itself by the standard health service: nothing serves until it is said. */
+/** Implements the standard health service; every service is "not serving" until set. */
 export class Health {
   readonly #statuses = new Map<string, number>();
   readonly #watchers = new Set<() => void>();
 
-  /** `names` are the services that are known; the empty one stands for the process as a whole. */
+  /** `names` are the known services; the empty name stands for the process as a whole. */
   constructor(names: readonly string[]) {
     for (const name of ['', ...names]) this.#statuses.set(name, NOT_SERVING);
   }
 
-  /** Sets one service by its full name, or all of them and the process. */
+  /** Sets one service by its full name, or all services and the process. */
   set(isServing: boolean, fullName?: string): void {
     const names = fullName === undefined ? [...this.#statuses.keys()] : [fullName];
     for (const name of names) this.#statuses.set(name, isServing ? SERVING : NOT_SERVING);

@@ -7,7 +7,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Method } from './contract.js';
 import { REQUEST_ID_KEY } from './options.js';
 
-/** What both kinds of grpc-js's server calls have. */
+/** The common part of both kinds of server calls in grpc-js. */
 export interface ServerSide {
   readonly metadata: Metadata;
   getDeadline(): Date | number;
@@ -15,12 +15,12 @@ export interface ServerSide {
 }
 
 const REQUEST_ID_LENGTH_MAX = 256;
-/** Handlers are told to end a little before the caller gives up, at most so much, so that it hears why they waited. */
+/** Handlers end up to this long before the caller's deadline, so that the reason reaches the caller. */
 const ANSWER_MS = 250;
-/** A timer may fire a little before its time. */
+/** A timer may fire a little early. */
 const TIMER_ERROR_MS = 5;
 
-/** One call at work in a server. */
+/** One running call in a server. */
 export class Incoming {
   readonly method: Method;
   readonly call: Call;
@@ -35,23 +35,23 @@ export class Incoming {
     const [requestId] = side.metadata.get(REQUEST_ID_KEY);
     const text = requestId === undefined ? '' : requestId.toString().slice(0, REQUEST_ID_LENGTH_MAX);
     this.call = { deadlineMs, signal: this.#abort.signal, requestId: text };
-    // grpc-js calls every end so: the caller left, its connection broke, the deadline came, or all went well.
+    // grpc-js reports every end this way: the caller cancelled, its connection broke, the deadline passed, or success.
     side.on('cancelled', () => {
       if (this.#isOver) return;
-      // The caller's deadline comes earlier than ours, by the time that the request took to come here.
+      // The caller's deadline is earlier than ours, by the time that the request took to arrive.
       const isLate = clock.nowMs() >= Math.min(deadlineMs, lastMs - TIMER_ERROR_MS);
-      const lateText = `${method.title} was not done before its deadline`;
+      const lateText = `${method.title} was not finished before its deadline`;
       if (isLate) this.cut(new AlmanacError('deadline_exceeded', lateText));
-      else this.cut(new AlmanacError('cancelled', `the caller of ${method.title} left`));
+      else this.cut(new AlmanacError('cancelled', `the caller of ${method.title} disconnected`));
     });
   }
 
-  /** Ends the call with this error, unless it ended before. */
+  /** Ends the call with an error unless it has ended. */
   cut(error: AlmanacError): void {
     if (!this.#isOver) this.#abort.abort(error);
   }
 
-  /** The handler is done. */
+  /** Ends the call after its handler is done. */
   end(): void {
     this.#isOver = true;
   }

@@ -1,8 +1,8 @@
 /**
- * Messages of the contracts as bytes (https://protobuf.dev/programming-guides/encoding).
+ * Encodes and decodes messages of the contracts (https://protobuf.dev/programming-guides/encoding).
  *
- * Made for two things that a general library does not give together: exactly the shapes of the generated interfaces
- * (bigint, defaults filled in, plain objects), and one copy of a payload, into a buffer of the right length.
+ * Does two things that general libraries do not combine: exactly the shapes of the generated interfaces (bigint, defaults
+ * filled in, plain objects), and one copy of a payload, into a buffer of the right length.
  */
 import { varintLength } from '#shared/bytes/varint';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -11,13 +11,14 @@ import { BYTES, WireReader } from '#shared/protobuf/wire-reader';
 import { WireWriter } from '#shared/protobuf/wire-writer';
 import { lengthSize, type Scalar } from './scalars.js';
 
+/** One field of a message. */
 export interface MessageField {
   readonly name: string;
   readonly number: number;
   readonly shape: 'single' | 'list' | 'map';
-  /** Absent when it was not set, instead of a default. */
+  /** Whether the field is undefined when it was not set, instead of a default. */
   readonly isOptional: boolean;
-  /** Type of the value; of a list its items, of a map (whose keys are strings) its values. */
+  /** Type of the value; of a list its items, of a map (with string keys) its values. */
   readonly value: Scalar | MessageType;
 }
 
@@ -32,20 +33,20 @@ export class MessageType {
     this.name = name;
   }
 
-  /** The bytes of a value of the generated interface. */
+  /** Encodes a value of the generated interface. */
   encode(value: object): Buffer {
     const sizes: number[] = [];
     const length = measure(this, value as Values, sizes);
     const out = new WireWriter(length);
     writeMessage(out, this, value as Values, sizes.values());
-    invariant(out.length === length, `message ${this.name} has another length than was measured`);
+    invariant(out.length === length, `message ${this.name} differs from its measured length`);
     return out.take();
   }
 
   /**
-   * A value of the generated interface. Large `bytes` are views into the given ones.
+   * Decodes a value of the generated interface. Large `bytes` are views into the input.
    *
-   * @throws `unexpected` if the bytes are no such message.
+   * @throws `unexpected` if the bytes are malformed.
    */
   decode(bytes: Buffer): object {
     return readMessage(new WireReader(bytes, malformed), this, bytes.length);
@@ -54,7 +55,7 @@ export class MessageType {
 
 // --- encode ----------------------------------------------------------------------------------------------------------
 
-/** Bytes of a message; `sizes` takes those of all that needs a length, in the order in which it is written. */
+/** Returns the encoded size; `sizes` collects the lengths of nested values in the order in which they are written. */
 function measure(type: MessageType, values: Values, sizes: number[]): number {
   let size = 0;
   for (const field of type.fields) {
@@ -170,7 +171,7 @@ function readMessage(from: WireReader, type: MessageType, end: number): Values {
     else if (field.shape === 'list') readItems(from, field, wire, values[field.name] as unknown[]);
     else values[field.name] = readValue(from, field.value);
   }
-  // Also where the message ended inside of a number, whose missing bytes were taken from what follows.
+  // Also catches a message that ended inside a number, whose missing bytes were read from what follows.
   if (from.at !== end) throw malformed();
   return values;
 }
@@ -185,7 +186,7 @@ function defaults(type: MessageType): Values {
   return values;
 }
 
-/** Numbers mostly stand at their place in the list of fields. */
+/** Most fields have a number equal to their position in the list. */
 function fieldOf(type: MessageType, number: number): MessageField | undefined {
   const guess = type.fields[number - 1];
   return guess?.number === number ? guess : type.fields.find((field) => field.number === number);
@@ -199,7 +200,7 @@ function readValue(from: WireReader, type: Scalar | MessageType): unknown {
   return type instanceof MessageType ? readMessage(from, type, lengthEnd(from)) : type.read(from);
 }
 
-/** One item, or several in packed form. */
+/** Reads one item, or several in packed encoding. */
 function readItems(from: WireReader, { value: type }: MessageField, wire: number, list: unknown[]): void {
   if (!isPacked(type) || wire !== BYTES) {
     list.push(readValue(from, type));
@@ -221,7 +222,7 @@ function readEntry(from: WireReader, field: MessageField, map: Values): void {
     else skip(from, tag);
   }
   if (from.at !== end) throw malformed();
-  // By definition, not by assignment: the key may be `__proto__`.
+  // Defined rather than assigned: the key may be `__proto__`.
   Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
 }
 

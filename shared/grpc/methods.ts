@@ -4,8 +4,8 @@ type MethodsOf<Name extends ContractName> = ReadonlySet<keyof Contracts[Name]>;
 type MethodTable = { readonly [Name in ContractName]: MethodsOf<Name> };
 
 /**
- * Methods that may be called again when no answer came: asking twice changes no more than asking once, and the second
- * answer is as good as the first. Not `Ingester.write`, which the writer repeats itself under the batch's id.
+ * Methods that may be repeated when there was no reply: calling them twice changes no more than calling them once. Not
+ * `Ingester.write`, which the writer itself repeats under the batch's ID.
  */
 export const REPEATABLE: MethodTable = {
   Admin: new Set(['status', 'metrics', 'config']),
@@ -32,5 +32,5 @@ export const REPEATABLE: MethodTable = {
   Querier: new Set([]),
 };
 
-/** Streams that end only when their caller leaves: a server that drains ends them itself. */
+/** Streams that end only when their caller cancels: a draining server ends them itself. */
 export const ENDLESS: ReadonlySet<string> = new Set(['Metadata.watch', 'Health.watch']);

@@ -1,25 +1,27 @@
 import { logVerbosity, setLogVerbosity, type ChannelOptions } from '@grpc/grpc-js';
 
-/** What both ends of a connection have in common. */
+/** Options of both ends of a connection. */
 export interface TransportOptions {
-  /** Bound of one message, sent or received; 128 MiB if not given. */
+  /** Largest message, sent or received; default 128 MiB. */
   readonly messageBytesMax?: number | undefined;
-  /** A peer that is silent for so long is asked for a sign; 10 s if not given. */
+  /** A peer that is silent for this long is pinged; default 10 s. */
   readonly keepaliveMs?: number | undefined;
 }
 
+/** Default of `TransportOptions.messageBytesMax`. */
 export const MESSAGE_BYTES_MAX = 128 << 20;
 const KEEPALIVE_MS = 10_000;
-/** How long the sign may take: an event loop may be busy for seconds under load. */
+/** How long a ping may take: an event loop may be busy for seconds under load. */
 const KEEPALIVE_TIMEOUT_MS = 5_000;
 
-/** Carries the request id; the ending makes gRPC carry any bytes. */
+/** Metadata key of the request ID; the suffix lets gRPC carry any bytes. */
 export const REQUEST_ID_KEY = 'almanac-request-id-bin';
-/** Deadlines further away than timers reach are none. */
+/** Longest delay of a timer; later deadlines are not enforced. */
 export const DEADLINE_MS_MAX = 2 ** 31 - 1;
 
+/** Returns the grpc-js options for both ends of a connection. */
 export function commonOptions({ messageBytesMax, keepaliveMs }: TransportOptions): ChannelOptions {
-  // What it writes to the console by itself comes as an error as well.
+  // Everything that grpc-js would write to the console is also reported as an error.
   setLogVerbosity(logVerbosity.NONE);
   return {
     'grpc.max_receive_message_length': messageBytesMax ?? MESSAGE_BYTES_MAX,

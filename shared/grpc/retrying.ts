@@ -7,10 +7,11 @@ import { contractOf, type ContractName, type Contracts } from './contract.js';
 import { REPEATABLE } from './methods.js';
 import { UnansweredError } from './status.js';
 
+/** Options of `retrying`. */
 export interface RetryOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Attempts begin only within this time, also where the deadline is further away; 10 s if not given. */
+  /** Time within which attempts begin, even if the deadline is later; default 10 s. */
   readonly forMs?: number | undefined;
 }
 
@@ -21,8 +22,8 @@ const REST_MS_MAX = 1_000;
 const FOR_MS = 10_000;
 
 /**
- * The same service, whose repeatable methods are called again while no answer comes, within the call's deadline.
- * Whatever the service itself answers, errors included, is the answer.
+ * Wraps a service so that repeatable methods are called again while there is no reply, within the call's deadline. Any
+ * reply of the service itself, including errors, is final.
  */
 export function retrying<Name extends ContractName>(
   name: Name,
@@ -46,7 +47,7 @@ function repeated(run: Run, { clock, random, forMs = FOR_MS }: RetryOptions): Ru
       try {
         return await run(request, call);
       } catch (error) {
-        // Between half of the time and all of it, so that callers of a peer that comes back do not come together.
+        // Between half of the pause and all of it, so that callers of a recovering peer spread out.
         const delayMs = restMs * (0.5 + random.fraction() / 2);
         if (!(error instanceof UnansweredError) || clock.nowMs() + delayMs >= endMs) throw error;
         failure = error;
@@ -57,7 +58,7 @@ function repeated(run: Run, { clock, random, forMs = FOR_MS }: RetryOptions): Ru
   };
 }
 
-/** A caller whose time is over is told what it was that did not answer. */
+/** If time ran out between attempts, the error names the peer that did not reply. */
 function whyNot(end: AlmanacError, failure: UnansweredError): AlmanacError {
   return end.code === 'deadline_exceeded' ? failure : end;
 }

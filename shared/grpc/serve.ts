@@ -20,31 +20,32 @@ import { ENDLESS } from './methods.js';
 import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
 import { toStatus } from './status.js';
 
+/** Options of a gRPC server. */
 export interface ServeOptions extends TransportOptions {
   readonly host: string;
-  /** Zero: any that is free. */
+  /** 0 chooses a free port. */
   readonly port: number;
   readonly services: Partial<Contracts>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told of each call that ended: `Ingester.write`, `ok` or the code of its error, and how long it took. */
+  /** Called for each finished call: `Ingester.write`, `ok` or the error code, and its duration. */
   readonly onCall?: (method: string, code: string, seconds: number) => void;
 }
 
-/** What callers meet and mend by themselves while nodes start, drain and hand over regions. */
+/** Errors that callers meet and handle while nodes start, drain and move regions; logged at debug level. */
 const USUAL: ReadonlySet<string> = new Set(['region_not_ready', 'region_busy', 'cancelled']);
 
 type Answer = (request: object, call: Call) => unknown;
 type Implementation = Readonly<Record<string, Answer>>;
 
-/** @throws `illegal_state` if the address cannot be listened on. */
+/** Starts a server. @throws `illegal_state` if it cannot listen on the address. */
 export async function serve(options: ServeOptions): Promise<GrpcServer> {
   const server = new GrpcServer(options);
   await server.listen(options.host, options.port);
   return server;
 }
 
-/** Serves contracts, and the standard health service, to other processes. */
+/** Serves contracts and the standard health service to other processes. */
 export class GrpcServer {
   readonly health: Health;
   readonly #options: ServeOptions;
@@ -55,8 +56,8 @@ export class GrpcServer {
 
   constructor(options: ServeOptions) {
     this.#options = options;
-    // grpc-js starts handlers of calls that were cancelled before, and does not tell them; behind an interceptor it
-    // does not start them.
+    // grpc-js starts handlers of calls that are already cancelled, without a notice; with an interceptor it does
+    // not start them.
     const interceptors = [
       (_method: unknown, call: ConstructorParameters<typeof ServerInterceptingCall>[0]) =>
         new ServerInterceptingCall(call),
@@ -68,7 +69,7 @@ export class GrpcServer {
     this.#add(healthContract(), this.health as unknown as Implementation);
   }
 
-  /** The port that is listened on. */
+  /** Port of the listener. */
   get port(): number {
     return this.#port;
   }
@@ -84,8 +85,8 @@ export class GrpcServer {
   }
 
   /**
-   * Takes no new calls, waits up to `limitMs` for those at work, then cuts them off with `external`. Streams without an
-   * end are cut off at once. May come twice.
+   * Refuses new calls, waits up to `limitMs` for running ones, then fails them with `external`. Endless streams fail at
+   * once. May be called twice.
    */
   stop(limitMs: number): Promise<void> {
     return (this.#stopping ??= this.#stop(limitMs));
@@ -165,7 +166,7 @@ export class GrpcServer {
     log.debug(fields, 'call');
   }
 
-  /** Under the id of the client's request, which its gateway logs as well. */
+  /** Logs a failure with the ID of the client's request, which its gateway logs as well. */
   #logFailure({ method, call }: Incoming, thrown: unknown): void {
     const { log } = this.#options;
     const fields = { method: method.title, requestId: call.requestId };
@@ -179,7 +180,7 @@ export class GrpcServer {
     else log.warn({ ...fields, code, reason: message }, 'call failed');
   }
 
-  /** One message is under way at a time; the next is asked for when the connection has taken it. */
+  /** Sends one message at a time; the next is requested when the connection has accepted it. */
   async #pump(
     method: Method,
     answers: AsyncIterator<object>,
@@ -187,7 +188,7 @@ export class GrpcServer {
     signal: AbortSignal,
   ): Promise<void> {
     let wake: () => void = () => undefined;
-    // A generator that waits is told by its signal; one that waits for us is ended by `return`.
+    // A waiting generator is ended by its signal; one that this loop has not resumed is ended by `return`.
     const onAbort = (): void => {
       wake();
       void leave(answers);
@@ -213,7 +214,7 @@ export class GrpcServer {
     const message = method.response.encode(response);
     const max = this.#options.messageBytesMax ?? MESSAGE_BYTES_MAX;
     if (message.length <= max) return message;
-    const text = `${method.title}: the answer has ${message.length} bytes, more than the ${max} that a message may have`;
+    const text = `${method.title}: the reply has ${message.length} bytes, more than the message limit of ${max}`;
     throw new AlmanacError('resources_exhausted', text);
   }
 }
@@ -223,7 +224,7 @@ async function leave(answers: AsyncIterator<object>): Promise<void> {
 }
 
 function stopped(): AlmanacError {
-  return new AlmanacError('external', 'the process stops', { retryAfterSeconds: 1 });
+  return new AlmanacError('external', 'the process is stopping', { retryAfterSeconds: 1 });
 }
 
 function asIs(bytes: Buffer): Buffer {

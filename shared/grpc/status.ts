@@ -3,25 +3,25 @@ import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import { AlmanacError, type ErrorExtras } from '#shared/errors/almanac-error';
 import { ERROR_CODES, type ErrorCode } from '#shared/errors/codes';
 
-/** Trailer with the error as JSON; the ending makes gRPC carry any bytes. */
+/** Trailer with the error as JSON; the suffix lets gRPC carry any bytes. */
 const ERROR_KEY = 'almanac-error-bin';
-/** Bounds of what crosses: HTTP/2 gives all trailers together 64 KiB, and a character may take three bytes. */
+/** Limits of the trailer: HTTP/2 allows 64 KiB for all trailers together, and a character may take three bytes. */
 const MESSAGE_LENGTH_MAX = 8192;
 const DETAILS_LENGTH_MAX = 4096;
-/** gRPC's own text of a status, which only foreign clients read. */
+/** Limit of gRPC's own status text, which only foreign clients read. */
 const SUMMARY_LENGTH_MAX = 256;
 
-/** The transport failed: no answer of the service came, and whether it worked on the call is unknown. */
+/** The transport failed: there was no reply, and whether the service did the work is unknown. */
 export class UnansweredError extends AlmanacError {
   constructor(message: string, extras: ErrorExtras = {}) {
     super('external', message, extras);
   }
 }
 
-/** Nobody listens at the address: the process that did has ended. */
+/** No process listens at the address. */
 export class RefusedError extends UnansweredError {}
 
-/** An error of a standard service, which has a gRPC status of its own. */
+/** An error of a standard service, with a gRPC status of its own. */
 export class StandardError extends AlmanacError {
   readonly grpc: number;
 
@@ -45,7 +45,7 @@ interface CrossingError {
   readonly retryAfterSeconds?: number;
 }
 
-/** How an error leaves a service. Its cause stays here. */
+/** Converts an error to a gRPC status. Its cause is not sent. */
 export function toStatus(error: AlmanacError): CrossingStatus {
   const crossing: CrossingError = {
     code: error.code,
@@ -60,19 +60,19 @@ export function toStatus(error: AlmanacError): CrossingStatus {
   return { code, details: cut(error.message, SUMMARY_LENGTH_MAX), metadata };
 }
 
-/** Whether a status holds an error that `toStatus` took, and not what the transport says. */
+/** Returns whether a status was made by `toStatus`, not by the transport. */
 export function isOfPeer({ metadata }: StatusObject): boolean {
   return metadata.get(ERROR_KEY).length > 0;
 }
 
-/** The error that `toStatus` took, or what the transport itself has to say. `title` names who was called. */
+/** Converts a status back to the error, or to one for a failure of the transport. @param title name of the called method. */
 export function fromStatus({ code, details, metadata }: StatusObject, title: string): AlmanacError {
   const [bytes] = metadata.get(ERROR_KEY);
   if (bytes instanceof Buffer) return fromCrossing(bytes);
   const text = `${title}: ${details}`;
   switch (code) {
     case status.DEADLINE_EXCEEDED:
-      return lateError(title);
+      return deadlineError(title);
     case status.RESOURCE_EXHAUSTED:
       return new AlmanacError('resources_exhausted', text);
     case status.UNIMPLEMENTED:
@@ -81,7 +81,7 @@ export function fromStatus({ code, details, metadata }: StatusObject, title: str
     case status.CANCELLED:
     case status.UNKNOWN:
     case status.INTERNAL:
-      // Streams that a dying peer resets come under any of these.
+      // Streams that a dying peer resets may have any of these codes.
       return unanswered(title, details);
     default:
       return new AlmanacError('unexpected', `${text} (gRPC status ${code})`);
@@ -94,9 +94,9 @@ function unanswered(title: string, details: string): UnansweredError {
   return details.includes('ECONNREFUSED') ? new RefusedError(text, extras) : new UnansweredError(text, extras);
 }
 
-/** The peer did not answer in time. */
-export function lateError(title: string): AlmanacError {
-  const text = `${title} did not answer before its deadline`;
+/** Creates the error for a peer that did not reply in time. */
+export function deadlineError(title: string): AlmanacError {
+  const text = `${title} did not reply before its deadline`;
   return new AlmanacError('deadline_exceeded', text, { details: { peer: title } });
 }
 
@@ -105,7 +105,7 @@ const BROKEN =
   /^Connection (dropped|closed)|^Call ended without|RST_STREAM|^Stream (removed|refused)|ECONNRESET|GOAWAY/i;
 const SYSTEM_CODE = /\bE[A-Z]{4,}\b/;
 
-/** The transport's words, which are meant for who wrote it, in words for who runs the processes. */
+/** Translates the transport's messages, which address its developers, for operators. */
 function howItFailed(details: string): string {
   const [code] = SYSTEM_CODE.exec(details) ?? [];
   const why = code === undefined ? '' : ` (${code})`;
@@ -123,12 +123,12 @@ function fromCrossing(bytes: Buffer): AlmanacError {
   }
   const { code, message, details, retryAfterSeconds } = crossing;
   const extras = retryAfterSeconds === undefined ? { details } : { details, retryAfterSeconds };
-  // A newer release may have codes that this one does not know.
+  // A newer release may use codes that this one does not have.
   if (!Object.hasOwn(ERROR_CODES, code)) return new AlmanacError('unexpected', `${code}: ${message}`, extras);
   return new AlmanacError(code as ErrorCode, message, extras);
 }
 
-/** Half of a surrogate pair at the cut would not be text any more. */
+/** Shortens a text without splitting a surrogate pair. */
 function cut(text: string, lengthMax: number): string {
   const short = text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text;
   return short.replace(/[\ud800-\udfff]/gu, '\ufffd');

@@ -1,8 +1,8 @@
 import { SCHEMA_MAX, type BucketSpan, type NativeHistogram } from './native-histogram.js';
 
 /**
- * A valid histogram in a schema that can be kept: one of finer exponential buckets gets those of the finest that there is,
- * each of which takes in `2^shift` neighbours.
+ * Converts a valid histogram to a schema that can be stored: finer exponential buckets are merged into the finest stored
+ * schema, `2^shift` neighbours into one.
  *
  * @see https://prometheus.io/docs/specs/native_histograms/#schema
  */
@@ -30,12 +30,12 @@ function coarserSide(
   const sums: number[] = [];
   let index = 0;
   let at = 0;
-  /** Behind the last wide bucket. */
+  /** Index after the last merged bucket. */
   let end = 0;
   for (const { offset, length } of spans) {
     index += offset;
     for (let i = 0; i < length; i++, index++, at++) {
-      // The upper bound of bucket i is base^i: bucket 1 begins a wide one. Shifts may be of more than 32 bits.
+      // The upper bound of bucket i is base^i, so bucket 1 begins a merged one. Shifts may exceed 32 bits.
       const target = Math.floor((index - 1) / 2 ** shift) + 1;
       const last = wide.at(-1);
       if (last !== undefined && target < end) {

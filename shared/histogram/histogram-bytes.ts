@@ -14,7 +14,7 @@ const HEAD_BYTES = 11;
 const VARINT_BYTES_MAX = 10;
 const TWO_TO_32 = 4_294_967_296;
 
-/** @param histogram valid (`histogramProblem`). */
+/** Encodes a histogram. @param histogram valid (`histogramProblem`). */
 export function encodeHistogram(histogram: NativeHistogram): Uint8Array {
   const writer = new HistogramWriter(bytesMax(histogram));
   const { isFloat, isStale, schema, zeroThreshold, sum, resetHint, startMs } = histogram;
@@ -42,7 +42,7 @@ export function encodeHistogram(histogram: NativeHistogram): Uint8Array {
   return writer.written();
 }
 
-/** @throws `unexpected` if the bytes are no histogram. */
+/** Decodes a histogram. @throws `unexpected` if the bytes are malformed. */
 export function decodeHistogram(bytes: Uint8Array): NativeHistogram {
   const reader = new HistogramReader(bytes);
   if (reader.byte() !== VERSION) throw damaged();
@@ -107,7 +107,7 @@ class HistogramWriter {
     this.#at += 8;
   }
 
-  /** An integer of up to 64 bits; one beyond 2^53 is a multiple of a power of two, so that halving it is exact. */
+  /** Writes an integer of up to 64 bits; beyond 2^53 it is a multiple of a power of two, so halving it is exact. */
   varint(value: number): void {
     let rest = value;
     while (rest >= 0x80) {
@@ -202,7 +202,7 @@ class HistogramReader {
     return { spans, buckets };
   }
 
-  /** Of a list whose items take a byte at least. */
+  /** Reads the length of a list whose items take at least one byte each. */
   #length(): number {
     const length = this.varint();
     if (length > this.#bytes.length - this.#at) throw damaged();

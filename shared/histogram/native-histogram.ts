@@ -1,49 +1,53 @@
-/** Native histograms of Prometheus, and what makes one valid. */
+/** Native histograms of Prometheus and their validation. */
 
-/** A run of buckets: `offset` from the end of the run before (of the first one: from bucket 0), and how many. */
+/** A run of adjacent buckets: the gap after the previous run (for the first: from bucket 0), and the number of buckets. */
 export interface BucketSpan {
   readonly offset: number;
   readonly length: number;
 }
 
+/** A native histogram sample with bucket counts as absolute values. */
 export interface NativeHistogram {
-  /** Whether counts are doubles; else they are integers, which are exact up to 2^53. */
+  /** Whether counts are doubles; otherwise they are integers, exact up to 2^53. */
   readonly isFloat: boolean;
-  /** Marks the end of its series; then nothing else of it counts. */
+  /** Whether this is a staleness marker; then all other members are meaningless. */
   readonly isStale: boolean;
-  /** -4 to 8, as it was sent up to 52: exponential buckets; -53: bounds are `customValues`. */
+  /** -4 to 8 (up to 52 on the wire): exponential buckets; -53: bounds are `customValues`. */
   readonly schema: number;
   readonly zeroThreshold: number;
   readonly sum: number;
   readonly resetHint: ResetHint;
-  /** Milliseconds since 1970; 0: unknown. */
+  /** Milliseconds since 1970; 0 means unknown. */
   readonly startMs: number;
   readonly count: number;
   readonly zeroCount: number;
   readonly customValues: readonly number[];
   readonly positiveSpans: readonly BucketSpan[];
   readonly negativeSpans: readonly BucketSpan[];
-  /** Counts of the buckets themselves, not differences. */
+  /** Absolute counts of the buckets, not differences. */
   readonly positiveBuckets: readonly number[];
   readonly negativeBuckets: readonly number[];
 }
 
-/** As on the wire. */
+/** Counter reset hints with their numbers on the wire. */
 export const RESET_HINTS = { unknown: 0, yes: 1, no: 2, gauge: 3 } as const;
+/** A counter reset hint, as its number on the wire. */
 export type ResetHint = (typeof RESET_HINTS)[keyof typeof RESET_HINTS];
 
+/** Schema of histograms with custom bucket bounds. */
 export const CUSTOM_SCHEMA = -53;
 const SCHEMA_MIN = -4;
-/** The finest that is kept; what is sent may be finer. */
+/** The finest stored exponential schema; clients may send finer ones. */
 export const SCHEMA_MAX = 8;
 const SENT_SCHEMA_MAX = 52;
 const INDEX_MAX = 2 ** 31 - 1;
 const INT64_END = 2 ** 63;
-/** The low and high word of the NaN that ends a series. */
+/** Low word of the NaN that marks a series as stale. */
 export const STALE_LOW = 2;
+/** High word of that NaN. */
 export const STALE_HIGH = 0x7ff00000;
 
-/** Why a histogram that was sent cannot be; '' if it can. */
+/** Returns why a histogram is invalid; an empty text if it is valid. */
 export function histogramProblem(histogram: NativeHistogram): string {
   if (histogram.isStale) return '';
   const { schema } = histogram;
@@ -105,9 +109,9 @@ function countsProblem({ isFloat, count, zeroCount, sum, ...buckets }: NativeHis
   if (all.some((value) => value < 0)) return 'histogram has a negative count';
   if (isFloat) return '';
   if (all.some((value) => value >= INT64_END)) return 'histogram has a count beyond 64 bits';
-  // Beyond 2^53 sums are only near.
+  // Beyond 2^53 sums are inexact.
   if (total > Number.MAX_SAFE_INTEGER || count > Number.MAX_SAFE_INTEGER) return '';
-  // Observations of NaN are counted, but in no bucket.
+  // Observations of NaN are counted, but are in no bucket.
   const isRight = Number.isNaN(sum) ? total <= count : total === count;
   return isRight ? '' : `histogram has ${total} observations in its buckets, its count is ${count}`;
 }

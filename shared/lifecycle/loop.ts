@@ -2,10 +2,11 @@ import type { Clock } from '#shared/clock/clock';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+/** Name and interval of a `Loop`. */
 export interface LoopOptions {
   /** For logs and metrics, from a closed set: `ingester.flush`. */
   readonly name: string;
-  /** Rest between the end of a turn and the start of the next. */
+  /** Pause between the end of a run and the start of the next. */
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -13,34 +14,34 @@ export interface LoopOptions {
 }
 
 /**
- * Background work that comes again and again: one turn at a time, with a rest between turns.
+ * Recurring background work: one run at a time, with a pause between runs.
  *
- * A turn that fails is logged and counted; the next one comes as usual.
+ * A failed run is logged and counted; the next one follows as usual.
  */
 export class Loop {
   readonly #options: LoopOptions;
-  readonly #turn: (signal: AbortSignal) => Promise<void>;
+  readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #stopping = new AbortController();
   #rest = new AbortController();
   #running: Promise<void> | undefined;
 
-  /** @param turn gets a signal that aborts when the loop is to stop. */
-  constructor(options: LoopOptions, turn: (signal: AbortSignal) => Promise<void>) {
+  /** @param run gets a signal that aborts when the loop stops. */
+  constructor(options: LoopOptions, run: (signal: AbortSignal) => Promise<void>) {
     this.#options = options;
-    this.#turn = turn;
+    this.#work = run;
   }
 
-  /** Starts with a rest; a second call changes nothing. */
+  /** Starts with a pause; a second call has no effect. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Ends the present rest, so that the next turn begins now. During a turn it shortens the rest after it. */
+  /** Ends the present pause, so that the next run begins now. During a run it shortens the pause after it. */
   wake(): void {
     this.#rest.abort();
   }
 
-  /** Resolves when the running turn, if any, has ended; no turn begins afterwards. */
+  /** Resolves when the current run, if any, has ended; no run begins afterwards. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#rest.abort();
@@ -49,14 +50,14 @@ export class Loop {
 
   async #run(): Promise<void> {
     const { name, intervalMs, clock, log, metrics } = this.#options;
-    const turns = metrics.counter({
+    const runs = metrics.counter({
       name: 'loop_turns_total',
-      help: 'turns of background loops',
+      help: 'runs of background loops',
       labelNames: ['loop', 'result'],
     });
     const seconds = metrics.histogram({
       name: 'loop_turn_seconds',
-      help: 'duration of a turn of background loops',
+      help: 'duration of a run of background loops in seconds',
       labelNames: ['loop'],
       buckets: [0.001, 0.01, 0.1, 1, 10, 60, 300],
     });
@@ -66,11 +67,11 @@ export class Loop {
       this.#rest = new AbortController();
       const startedMs = clock.monotonicMs();
       try {
-        await this.#turn(this.#stopping.signal);
-        turns.inc({ loop: name, result: 'ok' });
+        await this.#work(this.#stopping.signal);
+        runs.inc({ loop: name, result: 'ok' });
       } catch (error) {
-        turns.inc({ loop: name, result: 'failed' });
-        log.error({ loop: name, error }, 'background work failed');
+        runs.inc({ loop: name, result: 'failed' });
+        log.error({ loop: name, error }, 'background loop failed');
       }
       seconds.observe({ loop: name }, (clock.monotonicMs() - startedMs) / 1000);
     }

@@ -4,25 +4,25 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import type { Service } from './service.js';
 
-/** Which lines the process logs. */
+/** The log filter of the process, changeable while it runs. */
 export interface LogFilterText {
   read(): string;
-  /** @throws `invalid_arguments` if the text is no filter; nothing changes then. */
+  /** Replaces the filter. @throws `invalid_arguments` if the text is malformed; nothing changes then. */
   change(text: string): void;
 }
 
-/** What a process of any role gets from the program around it. */
+/** What a process of any role gets from the program that starts it. */
 export interface RoleOptions {
   readonly loaded: LoadedConfig;
-  /** Its lines carry the role already. */
+  /** Logger whose lines carry the role. */
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly logFilter: LogFilterText;
-  /** To be called once the process knows its number in the cluster: all lines of the log carry it from then on. */
+  /** Called once the process knows its node ID: all log lines carry it from then on. */
   readonly onNodeId: (nodeId: number) => void;
 }
 
-/** A place where the process can be reached, for the log. */
+/** An address of the process, for the log. */
 export interface RoleAddress {
   /** A fixed phrase: `main listener is open`, `dashboard`. */
   readonly message: string;
@@ -30,11 +30,11 @@ export interface RoleAddress {
   readonly url: string;
 }
 
-/** A role that is ready for work. Draining includes the wait of `shutdown.delay` after readiness ended. */
+/** A role that is ready. Draining includes the wait of `shutdown.delay` after readiness ended. */
 export interface RunningRole extends Service {
-  /** The one that people look for last. */
+  /** Logged in this order; users look for the last one. */
   readonly addresses: readonly RoleAddress[];
 }
 
-/** Starts a role. Resolves when it is ready; the process may end at any time before. */
+/** Starts a role. Resolves when it is ready; the process may exit at any time before. */
 export type StartRole = (options: RoleOptions) => Promise<RunningRole>;

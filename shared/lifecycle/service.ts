@@ -1,7 +1,7 @@
-/** Something that runs until it is told to end. Both calls may come twice. */
+/** Something that runs until it is stopped. Both methods may be called twice. */
 export interface Service {
-  /** Takes no new work and ends when the work at hand is done. */
+  /** Refuses new work and resolves when running work is complete. */
   drain(): Promise<void>;
-  /** Gives everything back: files, sockets, loops. Work at hand is cut off. */
+  /** Releases everything: files, sockets, loops. Running work is cancelled. */
   stop(): Promise<void>;
 }

@@ -3,8 +3,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { abortError, Waiters } from './waiters.js';
 
+/** Limits of a `BoundedQueue`. */
 export interface BoundedQueueOptions {
-  /** For messages: `queries`. */
+  /** Name in error messages: `queries`. */
   readonly name: string;
   readonly runningMax: number;
   readonly waitingMax: number;
@@ -16,24 +17,24 @@ interface WaitLimits {
   readonly waitMs: number;
 }
 
-/** A place among what runs. */
+/** Permission to run, held by one unit of work of a `BoundedQueue`. */
 export interface AdmissionSlot {
-  /** Waits for others in `work`: if that takes long, the place is given away meanwhile, and taken again before it ends. */
+  /** Runs `work`, which waits for other processes; a wait of more than 100 ms releases the slot and reacquires it afterwards. */
   releaseWhile<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Of work that nobody counts. */
+/** The slot of work that no queue counts. */
 export const UNCOUNTED_SLOT: AdmissionSlot = { releaseWhile: (work) => work() };
 
-/** Waits that are shorter keep their slot: most are, and giving it away would only cost. */
+/** Shorter waits keep their slot: most waits are short, and reacquiring costs. */
 const RELEASE_AFTER_MS = 100;
 
-/** Runs at most so many pieces of work at once and lets at most so many wait, in order. */
+/** Runs at most `runningMax` units of work at once and lets at most `waitingMax` others wait, in order. */
 export class BoundedQueue {
   readonly #options: BoundedQueueOptions;
   readonly #waiters: Waiters;
   #runningCount = 0;
-  /** Pieces of work that gave their place away and do not want it again yet. */
+  /** Units of work that released their slot and have not requested it again. */
   #releasedCount = 0;
 
   constructor(options: BoundedQueueOptions) {
@@ -52,9 +53,9 @@ export class BoundedQueue {
   /**
    * Waits for a free slot, then runs `work` in it.
    *
-   * @param signal ends the wait; once the work runs, ending it is the work's own affair.
-   * @throws `rate_limited` if too many wait already, for a place or aside.
-   * @throws `deadline_exceeded` if no place became free within `waitMs`.
+   * @param signal ends the wait; running work must observe the signal itself.
+   * @throws `rate_limited` if `waitingMax` others wait already, or have released their slot.
+   * @throws `deadline_exceeded` if no slot became free within `waitMs`.
    * @throws `cancelled` if the signal aborted while waiting.
    */
   async run<T>(work: (slot: AdmissionSlot) => Promise<T>, wait: WaitLimits): Promise<T> {
@@ -75,7 +76,7 @@ export class BoundedQueue {
       this.#waiters.wakeFirst();
       return true;
     };
-    const takeAgain = async (): Promise<void> => {
+    const reacquire = async (): Promise<void> => {
       if (!take()) {
         const leftMs = Math.max(0, untilMs - clock.monotonicMs());
         const onTimeout = (): AlmanacError => this.#late(waitMs);
@@ -83,12 +84,12 @@ export class BoundedQueue {
       }
       isHeld = true;
     };
-    let coming: Promise<void> | undefined;
-    // Two waits of one piece of work may end at once: it needs one slot.
+    let reacquiring: Promise<void> | undefined;
+    // Two waits of the same work may end at once, and need one slot together.
     const comeBack = async (): Promise<void> => {
       if (isHeld) return;
-      coming ??= takeAgain().finally(() => (coming = undefined));
-      await coming;
+      reacquiring ??= reacquire().finally(() => (reacquiring = undefined));
+      await reacquiring;
     };
     try {
       return await work({ releaseWhile: (other) => this.#releaseWhile(other, leave, comeBack) });
@@ -101,7 +102,7 @@ export class BoundedQueue {
     let isReleased = false;
     const { clock, waitingMax } = this.#options;
     const timer = clock.after(RELEASE_AFTER_MS, () => {
-      // Each holds memory: beyond that it keeps its slot, and those behind wait or are refused.
+      // Released work still holds memory: beyond the limit it keeps its slot, and others wait or are refused.
       if (this.#releasedCount >= waitingMax) return;
       isReleased = leave();
       if (isReleased) this.#releasedCount++;
@@ -111,7 +112,7 @@ export class BoundedQueue {
       result = await work();
     } finally {
       timer.cancel();
-      // From here on it counts among those that wait.
+      // From here on `Waiters` counts it.
       if (isReleased) this.#releasedCount--;
     }
     await comeBack();
@@ -133,7 +134,7 @@ export class BoundedQueue {
   #late(waitMs: number): AlmanacError {
     return new AlmanacError(
       'deadline_exceeded',
-      `no place among the running ${this.#options.name} became free in ${waitMs} ms`,
+      `none of the ${this.#options.runningMax} running ${this.#options.name} finished within ${waitMs} ms`,
     );
   }
 }

@@ -1,25 +1,25 @@
 import { shareOf } from './share.js';
 
-/** What each cache of a process may take; together no more than the share of the memory for caches. */
+/** Bytes that each cache of a process may use; their sum never exceeds the caches' share of the memory limit. */
 export interface CacheShares {
-  /** Series as senders write them. */
+  /** Series keys as senders write them. */
   readonly seriesKeys: number;
   /** Buffers of request bodies. */
   readonly bodyBuffers: number;
   /** Arrays of finished batches. */
   readonly builders: number;
-  /** Labels that were made for queries. */
+  /** Label sets that were built for queries. */
   readonly labels: number;
-  /** Answers of range queries, at most. */
+  /** Results of range queries, at most. */
   readonly results: number;
-  /** Decoded samples: what the others leave. */
+  /** Decoded samples: the rest. */
   readonly samples: number;
 }
 
 const SERIES_KEYS_MAX = 256 * 1024 * 1024;
 const POOL_MAX = 32 * 1024 * 1024;
 
-/** @param resultBytes what is configured for answers; they get no more than a fifth. */
+/** Computes the shares. @param resultBytes configured size of the result cache, which gets at most a fifth. */
 export function cacheShares(
   { limitBytes, cachePercent }: { readonly limitBytes: number; readonly cachePercent: number },
   resultBytes: number,

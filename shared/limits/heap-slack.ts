@@ -6,16 +6,16 @@ import { shareOf } from './share.js';
 const SLACK_BYTES_MAX = 192 * 1024 * 1024;
 const SLACK_PERCENT = 6;
 const LOOK_MS = 10_000;
-/** Below this the engine's own measure is as good. */
+/** Below this growth V8's own heuristic is as good. */
 const GROWTH_MIN_PERCENT = 50;
 
 /**
- * Lets the heap grow by a fixed size, instead of by half of what is in use, before the engine marks all of it.
+ * Lets V8's heap grow by a fixed size before a full mark, instead of by half of what is in use.
  *
- * It counts the arrays of rows in memory, which nobody has to mark, as growth: of a heap of 40 MB it would otherwise mark
- * every object two or three times a second under load, a fifth of all the time of a process.
+ * V8 counts the arrays of rows in memory as growth although there is nothing to mark in them: with a heap of 40 MB it
+ * would otherwise mark every object two or three times a second under load, a fifth of the process's CPU time.
  *
- * @param limitBytes of the memory of the process.
+ * @param limitBytes memory limit of the process.
  */
 export function keepHeapSlack(limitBytes: number, clock: Clock): void {
   const slackBytes = Math.min(SLACK_BYTES_MAX, shareOf(limitBytes, SLACK_PERCENT));
@@ -29,7 +29,7 @@ export function keepHeapSlack(limitBytes: number, clock: Clock): void {
   look();
 }
 
-/** By how much a heap of that size may grow; 0 leaves it to the engine. In steps, since the size is never at rest. */
+/** Percentage by which a heap of `usedBytes` may grow, in steps of 10 because the size fluctuates; 0 leaves it to V8. */
 export function growthPercent(usedBytes: number, slackBytes: number): number {
   const percent = Math.floor((10 * slackBytes) / usedBytes) * 10;
   return percent < GROWTH_MIN_PERCENT ? 0 : percent;

@@ -4,14 +4,15 @@ import { invariant } from '#shared/errors/invariant';
 
 import { Waiters } from './waiters.js';
 
+/** Options of `MemoryBudget`. */
 export interface MemoryBudgetOptions {
-  /** For messages: `memtable`. */
+  /** Name in error messages: `memtable`. */
   readonly name: string;
   readonly limitBytes: number;
   readonly clock: Clock;
 }
 
-/** Memory that several users share: whoever wants some waits until there is enough, first come, first served. */
+/** A memory limit that several users share: reservations wait, first come, first served, until enough is free. */
 export class MemoryBudget {
   readonly limitBytes: number;
   readonly #name: string;
@@ -33,10 +34,10 @@ export class MemoryBudget {
   }
 
   /**
-   * Takes `bytes`; each must be given back by `release`. More than the whole budget is let in alone, when
-   * nothing else is held, so that it cannot wait for ever.
+   * Reserves `bytes`, to be returned by `release`. A reservation larger than the whole budget is admitted when nothing
+   * else is reserved, so that it cannot wait forever.
    *
-   * @throws `region_busy` if there was not enough for `waitMs`; nothing is taken then.
+   * @throws `region_busy` if not enough became free within `waitMs`; nothing is reserved then.
    * @throws `cancelled` if the signal aborted first.
    */
   async admit(bytes: number, signal: AbortSignal | undefined, waitMs: number): Promise<void> {
@@ -46,11 +47,12 @@ export class MemoryBudget {
     await this.#waiters.wait(take, { signal, waitMs, onTimeout: () => this.#busy() });
   }
 
-  /** Takes `bytes` without asking, for what is already there (replayed rows, a body of unknown length). */
+  /** Adds `bytes` without waiting, for memory that is already in use (replayed rows, a body of unknown length). */
   charge(bytes: number): void {
     this.#usedBytes += bytes;
   }
 
+  /** Returns reserved bytes and wakes waiters. */
   release(bytes: number): void {
     this.#usedBytes -= bytes;
     invariant(this.#usedBytes >= 0, `${this.#name} memory was released twice`);

@@ -1,4 +1,4 @@
-/** So many percent of a size, in whole bytes. */
+/** Returns `percent` of a size, rounded down to whole bytes. */
 export function shareOf(bytes: number, percent: number): number {
   return Math.floor((bytes * percent) / 100);
 }

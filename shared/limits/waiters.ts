@@ -1,12 +1,13 @@
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+/** How long and in which order to wait. */
 export interface WaitOptions {
   readonly signal: AbortSignal | undefined;
   readonly waitMs: number;
-  /** What is thrown when the time is over. */
+  /** Creates the error that is thrown when the time is up. */
   readonly onTimeout: () => AlmanacError;
-  /** Waits in front of all that were not in before, as it was, but behind those that wait so already. */
+  /** Waits before all ordinary waiters and after other `isFirst` waiters: for work that had its permit before. */
   readonly isFirst?: boolean;
 }
 
@@ -16,7 +17,7 @@ interface Waiter {
   readonly go: () => void;
 }
 
-/** A line of waiters: only the first one may go, so that a big one is not overtaken for ever. */
+/** A first-in, first-out queue of waiters: only the first may proceed, so that a large one is not starved by small ones. */
 export class Waiters {
   readonly #clock: Clock;
   readonly #line: Waiter[] = [];
@@ -32,7 +33,7 @@ export class Waiters {
   /**
    * Waits at the end of the line, or in front of it.
    *
-   * @param canGo asked when the waiter is first and something became free; must take what it found free.
+   * @param canGo called when the waiter is first and resources were released; must reserve what it finds free.
    * @throws `cancelled` (or the signal's own `AlmanacError`) if the signal aborts first.
    */
   wait(canGo: () => boolean, { signal, waitMs, onTimeout, isFirst = false }: WaitOptions): Promise<void> {
@@ -49,21 +50,21 @@ export class Waiters {
       const fail = (error: () => AlmanacError): void => {
         this.#line.splice(this.#line.indexOf(waiter), 1);
         settle(() => reject(error()));
-        this.wakeFirst(); // a smaller one behind may fit where this one did not
+        this.wakeFirst(); // the next waiter may need less than this one
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      const behind = isFirst ? this.#line.findIndex((other) => !other.isFirst) : -1;
-      this.#line.splice(behind < 0 ? this.#line.length : behind, 0, waiter);
+      const position = isFirst ? this.#line.findIndex((other) => !other.isFirst) : -1;
+      this.#line.splice(position < 0 ? this.#line.length : position, 0, waiter);
     });
   }
 
-  /** Lets as many go as can, in order. */
+  /** Lets waiters proceed in order, as far as resources reach. */
   wakeFirst(): void {
     while (this.#line.length > 0 && this.#line[0].canGo()) this.#line.shift()?.go();
   }
 }
 
-/** What an aborted signal means to a caller. */
+/** Returns the error that an aborted signal stands for. */
 export function abortError(signal: AbortSignal | undefined): AlmanacError {
   const reason: unknown = signal?.reason;
   return reason instanceof AlmanacError

@@ -10,6 +10,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import type { Stage } from './stage.js';
 
+/** What the admin service reads from its process. */
 export interface AdminParts {
   readonly role: string;
   readonly loaded: LoadedConfig;
@@ -17,11 +18,11 @@ export interface AdminParts {
   readonly logFilter: LogFilterText;
   readonly stage: Stage;
   readonly clock: Clock;
-  /** 0 until the process knows it. */
+  /** 0 until the process has registered. */
   readonly nodeId: () => number;
 }
 
-/** What every process tells about itself. */
+/** Creates the service by which a process reports its status, metrics and configuration. */
 export function adminService(parts: AdminParts): AdminService {
   const { role, loaded, metrics, logFilter, stage, clock, nodeId } = parts;
   const { version, commit, branch } = readBuildInfo();

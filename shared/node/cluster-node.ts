@@ -19,46 +19,49 @@ import { callMetrics } from './call-metrics.js';
 import type { DataFolder } from './data-folder.js';
 import type { Stage } from './stage.js';
 
-/** Longer than the rest between two attempts, so that nobody is refused because metadata has only just come back. */
+/** Longer than the pause between two attempts, so that a restart of metadata does not fail calls. */
 const METADATA_CONNECT_MS = 5_000;
 
+/** What a role contributes to joining the cluster. */
 export interface NodeStart {
   readonly role: 'gateway' | 'ingester' | 'querier';
-  /** What the role waits for besides metadata. */
+  /** Start-up state; shows what the role waits for besides metadata. */
   readonly stage: Stage;
   /** Identity of the slot of an ingester; empty for roles without state. */
+  /** Identity of an ingester's slot; empty for roles without state. */
   readonly slot: string;
-  /** That it shares with others; a gateway has none. */
+  /** The shared data folder; undefined for a gateway. */
   readonly dataFolder: DataFolder | undefined;
-  /** Aborts when the process is told to end while it starts. */
+  /** Aborts when the process receives a stop signal while it starts. */
   readonly signal: AbortSignal;
-  /** Of an ingester: is told which regions metadata wants elsewhere, again and again until they are given away. */
+  /** Of an ingester: called with the regions that metadata wants to move, repeatedly until they are released. */
   readonly onMoves?: (regionIds: readonly number[]) => void;
 }
 
-/** What every process of a cluster has, besides metadata itself: a listener, metadata, a place in the cluster, the catalog. */
+/** What every process of a cluster except metadata has: a listener, a connection to metadata, a node ID and the catalog. */
 export interface ClusterNode {
   readonly nodeId: number;
   readonly server: GrpcServer;
   readonly metadata: MetadataService;
   readonly membership: Membership;
   readonly catalog: CatalogCache;
-  /** Tells the cluster that the node is ready, and answers health checks so. */
+  /** Reports the node as ready, to the cluster and in health checks. */
   ready(): Promise<void>;
   /** Leaves the cluster and closes everything. */
   stop(): Promise<void>;
 }
 
+/** What a role serves over gRPC. */
 export interface NodeServerStart {
   readonly role: string;
   readonly stage: Stage;
-  /** 0 until the process knows it. */
+  /** 0 until the process has registered. */
   readonly nodeId: () => number;
-  /** Besides `Admin`. They may refuse everything until the role has started. */
+  /** Services besides `Admin`. They may refuse every call until the role has started. */
   readonly services: Partial<Contracts>;
 }
 
-/** The listener of a process: who it is and how it does is answered from its start. */
+/** Opens the listener of a process; status and health are served from the start. */
 export function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
   const { loaded, log, metrics } = options;
   const { grpc } = loaded.config;
@@ -74,13 +77,13 @@ export function openNodeServer(options: RoleOptions, start: NodeServerStart): Pr
   });
 }
 
-/** Where the listener is, for the log. */
+/** Returns the listener's address, for the log. */
 export function serverAddress({ grpc }: Config, server: GrpcServer): RoleAddress {
   const host = grpc.bindAddr.slice(0, grpc.bindAddr.lastIndexOf(':'));
   return { message: 'gRPC listener is open', url: `grpc://${host}:${server.port}` };
 }
 
-/** Joins the cluster and says so from then on: resolves when metadata knows the node and the whole catalog is here, however long that takes. */
+/** Joins the cluster: resolves when metadata has registered the node and the whole catalog is loaded, however long that takes. */
 export async function joinCluster(options: RoleOptions, server: GrpcServer, start: NodeStart): Promise<ClusterNode> {
   const { loaded, log, onNodeId } = options;
   const { role, slot, stage, dataFolder, signal, onMoves = () => undefined } = start;
@@ -106,15 +109,15 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
         return { role, addr, slot, version: readBuildInfo().version, ...folder };
       },
       onRefused(refusal) {
-        // What it would read or write from now on belongs to somebody else.
-        log.error({ code: refusal.code, reason: refusal.message }, 'metadata refuses this process: it ends');
+        // From now on other nodes own what this process would read or write.
+        log.error({ code: refusal.code, reason: refusal.message }, 'registration refused by metadata; exiting');
         process.exit(1);
       },
     },
     signal,
   );
   onNodeId(membership.nodeId);
-  // A process that starts is alive, however long that takes: others must not take it for gone.
+  // Heartbeats begin before the start is complete, so that a slow start is not mistaken for a dead process.
   membership.start(onMoves);
   const catalog = new CatalogCache({ ...deps, metadata, log: log.child({ component: 'catalog' }) });
   catalog.start();
@@ -128,7 +131,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
     async ready() {
       stage.ready();
       server.health.set(true);
-      await membership.tell('ready');
+      await membership.reportState('ready');
     },
     async stop() {
       await membership.leave();
@@ -139,7 +142,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   };
 }
 
-/** The listener's address as others reach it. */
+/** Returns the listener's address as other processes reach it. */
 function addressOf({ node, grpc, metadata }: Config, port: number): Promise<string> {
   const isIpv4Only = grpc.bindAddr.startsWith('0.');
   return advertisedAddress({
@@ -150,7 +153,7 @@ function addressOf({ node, grpc, metadata }: Config, port: number): Promise<stri
   });
 }
 
-/** A connection to another process of the cluster. @param name who that is, for the texts of errors. */
+/** Opens a connection to another process of the cluster. @param name names the process in error messages. */
 export function connectTo({ grpc }: Config, addr: string, name: string): Connection {
   return connect(addr, { clock: systemClock, name, messageBytesMax: grpc.maxMessageSizeBytes });
 }

@@ -6,15 +6,16 @@ import { replaceFile } from '#shared/fs/replace-file';
 
 import { expectStartable } from './startable-folder.js';
 
+/** Dependencies of `DataFolder.open`. */
 export interface DataFolderDeps {
   readonly fs: FileSystem;
   readonly clock: Clock;
   readonly random: Random;
-  /** What the identity should be, where the catalog is at hand: to be named if the file is damaged, never to be written. */
+  /** The expected identity, if the catalog is at hand: quoted in errors about a damaged file, never written. */
   readonly known?: Identity;
 }
 
-/** What the identity file says. */
+/** Contents of the identity file. */
 export interface Identity {
   readonly folderId: string;
   /** Empty until an ingester has joined a cluster with the folder. */
@@ -23,15 +24,15 @@ export interface Identity {
 
 const FILE = 'folder.json';
 const ID = /^[0-9a-f]{32}$/;
-/** Others hold the lock only while they write one small file. */
+/** Pause between attempts; the lock is held only while one small file is written. */
 const LOCK_REST_MS = 20;
 const LOCK_MS_MAX = 5_000;
 
 /**
- * The folder that the processes of a cluster share, with an identity of its own: a random number in `identity/folder.json`,
- * made by the first process that opens it, and the cluster that it belongs to.
+ * The folder that the processes of a cluster share. Its identity is a random ID in `identity/folder.json`, created by the
+ * first process that opens it, and the cluster that it belongs to.
  *
- * Copies of the folder have its identity.
+ * Copies of the folder have the same identity.
  */
 export class DataFolder {
   readonly path: string;
@@ -47,10 +48,10 @@ export class DataFolder {
   }
 
   /**
-   * Makes the folder and its identity if need be.
+   * Opens the folder, and creates it and its identity if necessary.
    *
-   * @throws `storage_unavailable` if it cannot be made or written, or holds something else than an identity;
-   *   `illegal_state` if it is a backup, or while one is being put back into it.
+   * @throws `storage_unavailable` if it cannot be created or written, or its identity file is damaged;
+   *   `illegal_state` if it is a backup, or while a backup is being restored into it.
    */
   static async open(path: string, deps: DataFolderDeps): Promise<DataFolder> {
     await makeDataFolder(deps.fs, path);
@@ -58,14 +59,14 @@ export class DataFolder {
     return new DataFolder(path, await identify(path, deps), deps);
   }
 
-  /** The cluster that the folder belongs to; empty if to none yet. */
+  /** ID of the cluster that the folder belongs to; empty if none. */
   get clusterId(): string {
     return this.#clusterId;
   }
 
-  /** Gives the folder to the cluster that took this process in. @throws `illegal_state` if it belongs to another one. */
+  /** Binds the folder to the cluster that this process joined. @throws `illegal_state` if it belongs to another one. */
   async bind(clusterId: string): Promise<void> {
-    // Metadata of an earlier release does not tell.
+    // Metadata of an earlier release reports no cluster ID.
     if (clusterId === '' || this.#clusterId === clusterId) return;
     const { path, id } = this;
     const bound = await underLock(path, this.#deps, async () => {
@@ -82,7 +83,7 @@ export class DataFolder {
 }
 
 /**
- * The identity of a data folder that is only looked at; undefined if it has none yet.
+ * Reads the identity of a data folder without changing it; undefined if it has none yet.
  *
  * @throws `storage_unavailable` if it cannot be read.
  */
@@ -90,7 +91,7 @@ export function identityOfDataFolder(folder: string, fs: FileSystem): Promise<Id
   return readIdentity(folder, fs);
 }
 
-/** The same for whoever tells the path, and what to do, himself. @returns a predicate if it cannot be read. */
+/** Does the same for callers that report the path and the remedy themselves. @returns a predicate if it cannot be read. */
 export async function inspectIdentity(folder: string, fs: FileSystem): Promise<Identity | string | undefined> {
   let text: string | undefined;
   try {
@@ -101,14 +102,14 @@ export async function inspectIdentity(folder: string, fs: FileSystem): Promise<I
   return text === undefined ? undefined : (parseIdentity(text) ?? IS_DAMAGED);
 }
 
-const IS_DAMAGED = 'is damaged or of something else than Almanac';
+const IS_DAMAGED = 'is damaged or was not written by Almanac';
 
-/** What `identity/folder.json` holds. */
+/** Returns the contents of `identity/folder.json`. */
 export function identityText({ folderId, clusterId }: Identity): string {
   return JSON.stringify({ folderId, clusterId });
 }
 
-/** Makes a data folder, or a folder in it. @throws `storage_unavailable` with its name, for example if it is read-only. */
+/** Creates a data folder or a folder in it. @throws `storage_unavailable` with its name, for example if it is read-only. */
 export async function makeDataFolder(fs: FileSystem, folder: string): Promise<void> {
   try {
     await fs.makeFolder(folder);
@@ -121,7 +122,7 @@ async function identify(folder: string, deps: DataFolderDeps): Promise<Identity>
   const { fs, random, known } = deps;
   const present = await readIdentity(folder, fs, known);
   if (present !== undefined) {
-    // Whoever made it may not have come to that: what others hear of must not be lost.
+    // The process that created the file may have died before it was durable; other nodes may rely on it from now on.
     await syncNames(folder, fs);
     return present;
   }

@@ -5,20 +5,20 @@ import { LOCK_FILE } from '#shared/fs/folder-lock';
 import { identityOfDataFolder } from './data-folder.js';
 
 /**
- * To be asked before metadata makes its catalog in a data folder: beside data, an empty one would hide that the right one is
- * missing, and its files would count as garbage.
+ * Refuses to create a catalog in a data folder whose catalog is missing: with an empty one, the existing data would be
+ * invisible and its files would count as garbage. Called before metadata creates its catalog.
  *
- * @throws `illegal_state` if there is no catalog, but something that only a folder with one can have.
+ * @throws `illegal_state` if there is no catalog, but something that only a folder with one can contain.
  */
 export async function refuseLostCatalog(fs: FileSystem, folder: string): Promise<void> {
   const path = `${folder}/metadata/almanac.db`;
-  // SQLite makes an empty file first: a start that died then is begun anew.
+  // SQLite creates an empty file first: a start that was killed then may be repeated.
   if (((await fs.size(path)) ?? 0) > 0) return;
   const cluster = (await identityOfDataFolder(folder, fs))?.clusterId ?? '';
   const whose = cluster === '' ? await storedIn(folder, fs) : `belongs to the cluster ${cluster}`;
   if (whose === undefined) return;
   const remedy =
-    'put this file back, with all that lay beside it, from where metadata kept it, ' +
+    'put this file back, with everything that was beside it, from where metadata kept it, ' +
     'or restore a backup into an empty folder (almanac restore)';
   throw new AlmanacError('illegal_state', `data folder "${folder}" ${whose}, but "${path}" is missing: ${remedy}`);
 }

@@ -7,18 +7,19 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 const CONNECT_MS_MAX = 2_000;
 const LOOPBACK = /^(127\.|::1$|::ffff:127\.)/;
 
+/** A process of the cluster that helps to find out how this machine is reached. */
 export interface Neighbour {
-  /** `host:port` of a process that every other one of the cluster reaches as well. */
+  /** `host:port` of a process that every other process of the cluster can reach as well. */
   readonly addr: string;
-  /** The listener takes IPv4 only, so an address of version 6 is of no use. */
+  /** Whether the listener is IPv4 only, so that an IPv6 address is of no use. */
   readonly isIpv4Only: boolean;
 }
 
 /**
- * The host by which the others reach this machine: the address from which it reaches a neighbour itself. A host name
- * would have to be known to a name service, and those of containers often are not.
+ * Returns the host by which other processes reach this machine: the local address of a connection to a neighbour. A host
+ * name would have to be known to a name service, and those of containers often are not.
  *
- * A neighbour on the same machine shows nothing that is of use from elsewhere: then it is the host name, if that is known.
+ * A neighbour on the same machine yields a loopback address, which is useless elsewhere: then the host name is returned.
  *
  * @throws `external` while the neighbour cannot be reached.
  */

@@ -1,16 +1,16 @@
-/** What a process is at, as it tells others. */
+/** Start-up progress of a process, as it reports it. */
 export class Stage {
   state: 'starting' | 'ready' | 'draining' = 'starting';
-  /** While it starts: what it waits for, in words. */
+  /** While starting: what the process waits for, in words. */
   waiting: readonly string[];
-  /** While it starts: share of the log that is replayed, 0 to 1. */
+  /** While starting: replayed share of the log, 0 to 1. */
   progress = 0;
 
   constructor(waiting: readonly string[]) {
     this.waiting = waiting;
   }
 
-  /** As the gateway's `/ready` and its routes see it: a node that drains still does its work. */
+  /** Returns readiness as `/ready` reports it; a draining node still serves. */
   readiness(): { ready: boolean; isDraining: boolean; waiting: readonly string[]; progress: number } {
     const { state, waiting, progress } = this;
     return { ready: state !== 'starting', isDraining: state === 'draining', waiting, progress };

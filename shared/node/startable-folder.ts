@@ -3,14 +3,14 @@ import type { FileSystem } from '#shared/fs/file-system';
 
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
-/** Lies in a folder that is a whole backup (docs/formats/backup.md). */
+/** File that marks a folder as a complete backup (docs/formats/backup.md). */
 export const BACKUP_LIST = 'backup.json';
 
 /**
- * To be asked before anything is written to a data folder.
+ * Refuses folders that a server must not write to. Called before anything is written to a data folder.
  *
- * @throws `illegal_state` if the folder is a backup, which is laid out as a data folder but must not change, or if a restore
- *   into it has not come to its end.
+ * @throws `illegal_state` if the folder is a backup, which has the layout of a data folder but must not change, or if a
+ *   restore into it is incomplete.
  */
 export async function expectStartable(fs: FileSystem, folder: string): Promise<void> {
   await refuseUnfinishedRestore(fs, folder);

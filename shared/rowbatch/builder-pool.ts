@@ -4,7 +4,7 @@ import { FieldBuilder } from './field-builder.js';
 
 const FIRST_CAPACITY = 16;
 
-/** What each row of a batch has: its series and its time; and the ids of the series, of which there are no more. */
+/** Arrays for the series and time of each row of a batch, and for the series IDs. */
 export class RowStorage {
   readonly capacity: number;
   readonly seriesIndex: Uint32Array<ArrayBuffer>;
@@ -24,7 +24,7 @@ export class RowStorage {
     this.tsidWords = new Int32Array(this.tsids.buffer);
   }
 
-  /** A larger one with the same rows. */
+  /** Returns a larger storage with the same rows. */
   grown(): RowStorage {
     const larger = new RowStorage(Math.max(FIRST_CAPACITY, this.capacity * 2));
     larger.seriesIndex.set(this.seriesIndex);
@@ -39,9 +39,9 @@ export class RowStorage {
 }
 
 /**
- * Arrays of finished batches for the next ones, up to a number of bytes.
+ * Keeps arrays of finished batches for the next ones, up to a number of bytes.
  *
- * Growing the arrays of a batch of 100 rows and 10 columns from nothing takes a third of the time of decoding it.
+ * Growing the arrays of a batch of 100 rows and 10 columns from empty takes a third of the time of decoding it.
  */
 export class BuilderPool {
   readonly #limitBytes: number;
@@ -80,7 +80,7 @@ export class BuilderPool {
   }
 
   #keep(bytes: number): boolean {
-    // Empty arrays are not worth a place, and would be without bound.
+    // Empty arrays are not worth keeping, and their number would be unbounded.
     if (bytes === 0 || this.#bytes + bytes > this.#limitBytes) return false;
     this.#bytes += bytes;
     return true;

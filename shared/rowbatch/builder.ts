@@ -5,23 +5,23 @@ import type { RowBatch } from './row-batch.js';
 import type { Tag } from './series-key.js';
 
 /**
- * A series as a sender knows it. Members that can change are scratch space of whoever builds or sends batches; they
- * are here because a lookup per row or request would cost more than all else.
+ * A series as a sender writes it. The mutable members are scratch space of the code that builds or sends batches: a lookup
+ * per row or request would cost more than everything else.
  */
 export class SeriesEntry {
   readonly table: string;
-  /** The two halves of the id, as signed words. */
+  /** The two halves of the ID, as signed words. */
   readonly tsidLow: number;
   readonly tsidHigh: number;
-  /** Where this was last put into the list of series of a batch; it may be another batch than the one at hand. */
+  /** Position at which this was last put into a batch's list of series; that may have been another batch. */
   listedAt = 0;
   /** The owner that is known to have the definition (`shared/write/known-series.ts`). */
   knownBy: object | undefined = undefined;
-  /** Id of the table that is known to have a column for each of the tags. */
+  /** ID of the table that is known to have a column for each of the tags. */
   columnsIn = 0;
   readonly #tags: readonly Tag[] | (() => readonly Tag[]);
 
-  /** @param tags or how to find them again: of a hundred thousand known series most are never asked for their tags. */
+  /** @param tags or a function that finds them: most of a hundred thousand known series never need their tags. */
   constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[])) {
     this.table = table;
     this.tsidLow = Number(BigInt.asIntN(32, tsid));
@@ -45,13 +45,13 @@ export class TableBuilder {
   readonly series: SeriesEntry[] = [];
   /** In order of first appearance; includes columns whose rows were all undone. */
   readonly fields: FieldBuilder[] = [];
-  /** `knownBy` and `columnsIn` of all its series when they were listed, if they are the same; undefined and 0 if not. */
+  /** `knownBy` and `columnsIn` of all its series when they were listed, if they are equal; otherwise undefined and 0. */
   knownBy: object | undefined = undefined;
   columnsIn = 0;
   readonly #pool: BuilderPool;
   readonly #byName = new Map<string, FieldBuilder>();
   #rows: RowStorage;
-  /** Whether the row under way brought its series into the list. */
+  /** Whether the current row added its series to the list. */
   #listedNow = false;
 
   constructor(table: string, pool: BuilderPool = new BuilderPool(0)) {
@@ -60,7 +60,7 @@ export class TableBuilder {
     this.#rows = pool.takeRows();
   }
 
-  /** Begins row `rowCount`. It counts only after `endRow`. */
+  /** Begins row `rowCount`. The row counts only after `endRow`. */
   startRow(series: SeriesEntry): void {
     const row = this.rowCount;
     if (row === this.#rows.capacity) this.#rows = this.#rows.grown();
@@ -69,7 +69,7 @@ export class TableBuilder {
     this.#rows.seriesIndex[row] = series.listedAt;
   }
 
-  /** Notes all that is needed of a series as long as the processor has it at hand: later it would be a walk over all. */
+  /** Records everything needed of a series while it is in the CPU cache: later it would take a walk over all of them. */
   #list(series: SeriesEntry): void {
     const place = this.series.length;
     series.listedAt = place;
@@ -86,7 +86,7 @@ export class TableBuilder {
     if (series.columnsIn !== this.columnsIn) this.columnsIn = 0;
   }
 
-  /** The column of that name, made with `type` if the batch has none yet; its type may be another one. */
+  /** Returns the column of that name, created with `type` if the batch has none yet; its type may differ. */
   field(name: string, type: string): FieldBuilder {
     let field = this.#byName.get(name);
     if (field === undefined) {
@@ -94,7 +94,7 @@ export class TableBuilder {
       this.#byName.set(name, field);
       this.fields.push(field);
     } else if (field.setCount === 0 && field.type.name !== type) {
-      // Only rows that were taken back used the name so far: the first row that stays decides the type.
+      // Until now only undone rows have used the name: the first row that stays determines the type.
       const fresh = this.#pool.takeField(name, type);
       this.fields[this.fields.indexOf(field)] = fresh;
       this.#byName.set(name, fresh);
@@ -121,7 +121,7 @@ export class TableBuilder {
     this.rowCount++;
   }
 
-  /** Takes the row back that was started and not ended. */
+  /** Discards the row that was started and not ended. */
   undoRow(): void {
     for (const field of this.fields) field.undo(this.rowCount);
     if (this.#listedNow) this.series.pop();
@@ -129,9 +129,9 @@ export class TableBuilder {
   }
 
   /**
-   * The rows as a batch, most of whose arrays are views: to be used before more rows come, and before `release`.
+   * Returns the rows as a batch, mostly of views: to be used before more rows are added, and before `release`.
    *
-   * @param columnIdOf the table's column id of a field name.
+   * @param columnIdOf returns the table's column ID of a field name.
    */
   finish(columnIdOf: (name: string) => number): RowBatch {
     const columns: Column[] = [];
@@ -150,7 +150,7 @@ export class TableBuilder {
     };
   }
 
-  /** Gives all arrays to the pool; the builder is empty afterwards. */
+  /** Returns all arrays to the pool; the builder is empty afterwards. */
   release(): void {
     this.#pool.giveRows(this.#rows);
     for (const field of this.fields) this.#pool.giveField(field);
@@ -167,7 +167,7 @@ export class BatchSet {
   readonly tables = new Map<string, TableBuilder>();
   readonly #pool: BuilderPool | undefined;
 
-  /** @param pool where arrays come from, and go to by `release`. */
+  /** @param pool source of arrays, to which `release` returns them. */
   constructor(pool?: BuilderPool) {
     this.#pool = pool;
   }
@@ -187,7 +187,7 @@ export class BatchSet {
     return rows;
   }
 
-  /** Ends the use of all builders: nobody may hold one of them any more. */
+  /** Releases all builders; references to them must not be used any more. */
   release(): void {
     for (const table of this.tables.values()) table.release();
     this.tables.clear();

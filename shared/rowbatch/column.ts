@@ -17,16 +17,18 @@ interface ColumnBase {
   /** Native type name. */
   readonly type: string;
   readonly nullCount: number;
-  /** One bit a row, least significant first, 1 = has a value; undefined if all rows have one. */
+  /** One bit per row, least significant first, 1 = has a value; undefined if all rows have one. */
   readonly validity: Uint8Array<ArrayBuffer> | undefined;
 }
 
+/** A column whose values have a fixed width. */
 export interface FixedColumn extends ColumnBase {
   readonly kind: 'fixed';
   /** One entry a row; 0 where null. Booleans are 0 or 1. */
   readonly values: FixedValues;
 }
 
+/** A column of text or binary values. */
 export interface BytesColumn extends ColumnBase {
   readonly kind: 'bytes';
   /** Row i is `bytes[offsets[i], offsets[i + 1])`; one more entry than rows. */
@@ -34,19 +36,20 @@ export interface BytesColumn extends ColumnBase {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** A column of a row batch. */
 export type Column = FixedColumn | BytesColumn;
 
-/** Whether a storage keeps its values as offsets and bytes. */
+/** Returns whether a storage keeps its values as offsets and bytes. */
 export function isBytes(storage: Storage): boolean {
   return storage === 'text' || storage === 'binary';
 }
 
-/** Whether row `row` has a value. */
+/** Returns whether row `row` has a value. */
 export function hasValue(column: Column, row: number): boolean {
   return column.validity === undefined || (column.validity[row >> 3] & (1 << (row & 7))) !== 0;
 }
 
-/** Whether an array is one of those that values of a type lie in; then all its values are in the range of the type. */
+/** Returns whether an array has a kind that the type is stored in; then all its values are in the type's range. */
 export function isStoredAs(values: unknown, { storage, min = 0n, max = 0n }: DataType): boolean {
   if (storage === 'float64') return values instanceof Float64Array;
   if (storage === 'float32') return values instanceof Float32Array;
@@ -57,7 +60,7 @@ export function isStoredAs(values: unknown, { storage, min = 0n, max = 0n }: Dat
   return values instanceof BigInt64Array && isBeyond(32, min, max);
 }
 
-/** Whether a range has numbers that so many bits do not hold. */
+/** Returns whether a range has numbers that do not fit this many bits. */
 function isBeyond(bits: number, min: bigint, max: bigint): boolean {
   const limit = 1n << BigInt(bits - 1);
   return min < -limit || max >= limit;

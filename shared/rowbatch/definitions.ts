@@ -1,5 +1,5 @@
 /**
- * Series definitions as bytes, as they stand in write requests, log records and scans.
+ * Encoding of series definitions in write requests, log records and scans.
  *
  *   u32 count | count x definition
  *   definition: u32 length of the rest | u32 tsid low | u32 tsid high | tags
@@ -10,22 +10,25 @@
 import { ByteReader, varintLength, writeVarint } from '#shared/bytes/varint';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+/** A tag value of a series, by column ID. */
 export interface SeriesTag {
   readonly columnId: number;
   readonly value: Uint8Array;
 }
 
+/** A series: its ID and its tags. */
 export interface SeriesDefinition {
   readonly tsid: bigint;
-  /** Present tags, ascending column ids; encoded as in the format above. */
+  /** Present tags in ascending order of column IDs; encoded as in the format above. */
   readonly tags: Uint8Array;
 }
 
 const TSID_BYTES = 8;
 
+/** The encoding of an empty list of definitions. */
 export const NO_DEFINITIONS: Uint8Array = new Uint8Array(4);
 
-/** Encodes the tags of one series. @param tags ascending column ids. */
+/** Encodes the tags of one series. @param tags in ascending order of column IDs. */
 export function encodeTags(tags: readonly SeriesTag[]): Uint8Array {
   let length = 0;
   for (const { columnId, value } of tags) {
@@ -42,7 +45,7 @@ export function encodeTags(tags: readonly SeriesTag[]): Uint8Array {
   return bytes;
 }
 
-/** The tags of one series; values are views. @throws `invalid_arguments` if the bytes are cut short. */
+/** Decodes the tags of one series; values are views. @throws `invalid_arguments` if the bytes are truncated. */
 export function decodeTags(bytes: Uint8Array): SeriesTag[] {
   const reader = new ByteReader(bytes);
   const tags: SeriesTag[] = [];
@@ -50,7 +53,7 @@ export function decodeTags(bytes: Uint8Array): SeriesTag[] {
   return tags;
 }
 
-/** The value of one tag of a series, a view; undefined if the series does not have it. */
+/** Returns the value of one tag of a series, as a view; undefined if the series lacks the tag. */
 export function tagValue(bytes: Uint8Array, columnId: number): Uint8Array | undefined {
   const reader = new ByteReader(bytes);
   while (!reader.done) {
@@ -61,6 +64,7 @@ export function tagValue(bytes: Uint8Array, columnId: number): Uint8Array | unde
   return undefined;
 }
 
+/** Encodes a list of definitions. */
 export function encodeDefinitions(definitions: readonly SeriesDefinition[]): Uint8Array {
   if (definitions.length === 0) return NO_DEFINITIONS;
   let length = 4;
@@ -78,7 +82,7 @@ export function encodeDefinitions(definitions: readonly SeriesDefinition[]): Uin
   return bytes;
 }
 
-/** The definitions; tags are views. @throws `invalid_arguments` if they do not fill the bytes exactly. */
+/** Decodes a list of definitions; tags are views. @throws `invalid_arguments` if they do not fill the bytes exactly. */
 export function decodeDefinitions(bytes: Uint8Array): SeriesDefinition[] {
   if (bytes.length === 0) return [];
   const reader = new ByteReader(bytes);
@@ -96,5 +100,5 @@ export function decodeDefinitions(bytes: Uint8Array): SeriesDefinition[] {
 }
 
 function malformed(): AlmanacError {
-  return new AlmanacError('invalid_arguments', 'definitions of series have other lengths than they say');
+  return new AlmanacError('invalid_arguments', 'series definitions do not match their lengths');
 }

@@ -6,13 +6,14 @@ const FIRST_CAPACITY = 16;
 /**
  * One growing field column. Rows that are not set are null.
  *
- * Fixed values are collected as doubles (integers beyond 2^53 aside, in `#wide`) and leave in the narrowest array that
- * holds them: most counters and gauges fit one or two bytes, which makes the log and the memtable several times smaller.
+ * Fixed values are collected as doubles (integers beyond 2^53 separately, in `#wide`) and finished in the narrowest array
+ * that holds them: most counters and gauges fit one or two bytes, which makes the log and the memtable several times
+ * smaller.
  */
 export class FieldBuilder {
   name: string;
   type: DataType;
-  /** Rows up to here are decided: set, or null. */
+  /** Rows before this one are decided: set, or null. */
   filled = 0;
   /** Rows that have a value. */
   setCount = 0;
@@ -23,9 +24,9 @@ export class FieldBuilder {
   #wide: Map<number, bigint> | undefined;
   #offsets: Int32Array<ArrayBuffer>;
   #bytes: Uint8Array<ArrayBuffer>;
-  /** One byte a row, made at the first null. */
+  /** One byte per row, created at the first null. */
   #present: Uint8Array<ArrayBuffer> | undefined;
-  /** Whether values are text or binary; stays as it is for the life of the builder. */
+  /** Whether values are text or binary; constant for the life of the builder. */
   readonly isBytes: boolean;
 
   constructor(name: string, type: string) {
@@ -48,7 +49,7 @@ export class FieldBuilder {
     this.setCount++;
   }
 
-  /** Sets a double by its two halves, so that every NaN stays the one it is. */
+  /** Sets a double by its two halves, so that a NaN keeps its bits. */
   setDoubleWords(row: number, low: number, high: number): void {
     if (this.filled !== row) this.#reach(row);
     if (row >= this.numbers.length) this.#growNumbers(row + 1);
@@ -82,7 +83,7 @@ export class FieldBuilder {
     this.setCount++;
   }
 
-  /** Takes the value of `row`, the last row, back. */
+  /** Discards the value of `row`, the last row. */
   undo(row: number): void {
     if (this.filled <= row) return;
     this.filled = row;
@@ -90,7 +91,7 @@ export class FieldBuilder {
     this.#wide?.delete(row);
   }
 
-  /** The column over `rowCount` rows; undefined if no row has a value. Its arrays may be views of those here. */
+  /** Returns the column over `rowCount` rows; undefined if no row has a value. Its arrays may be views of those here. */
   finish(columnId: number, rowCount: number): Column | undefined {
     if (this.setCount === 0) return undefined;
     if (this.filled < rowCount) this.#reach(rowCount);
@@ -102,7 +103,7 @@ export class FieldBuilder {
     return { ...base, kind: 'bytes', offsets, bytes: this.#bytes.subarray(0, offsets[rowCount]) };
   }
 
-  /** Bytes of the arrays. */
+  /** Size of the arrays in bytes. */
   get capacityBytes(): number {
     const present = this.#present?.length ?? 0;
     return this.numbers.byteLength + this.#offsets.byteLength + this.#bytes.length + present;
@@ -129,7 +130,7 @@ export class FieldBuilder {
   /** Makes the rows between the last decided one and `row` null. */
   #reach(row: number): void {
     if (row < this.filled) {
-      // The row's value is replaced: the same field twice in one row.
+      // The value is replaced: the row has the same field twice.
       this.setCount--;
       this.#wide?.delete(row);
       return;
@@ -188,7 +189,7 @@ export class FieldBuilder {
   }
 }
 
-/** The narrowest array that holds `numbers[0, count)`, `wide` rows being replaced by their exact values. */
+/** Returns the narrowest array that holds `numbers[0, count)`, with the rows of `wide` replaced by their exact values. */
 function narrowIntegers(
   numbers: Float64Array,
   count: number,
@@ -212,7 +213,7 @@ function copyInto<T extends Int8Array | Int16Array | Int32Array>(target: T, numb
   return target;
 }
 
-/** 64-bit integers, written as two words each so that no BigInt is made. */
+/** Returns 64-bit integers, written as two words each to avoid BigInt. */
 function widenIntegers(
   numbers: Float64Array,
   count: number,
@@ -226,7 +227,7 @@ function widenIntegers(
     words[2 * row] = value - high * 4294967296;
     words[2 * row + 1] = high;
   }
-  // An unsigned value above 2^63 keeps its bits.
+  // An unsigned value of 2^63 or more keeps its bits.
   if (wide !== undefined) for (const [row, value] of wide) values[row] = BigInt.asIntN(64, value);
   return values;
 }

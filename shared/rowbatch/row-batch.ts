@@ -2,13 +2,13 @@ import { invariant } from '#shared/errors/invariant';
 import type { Column } from './column.js';
 
 /**
- * Rows of one table as columns, as they travel from a protocol to the log and lie in a memtable.
+ * Rows of one table as columns, as they travel from a protocol to the log and are kept in a memtable.
  *
- * Tag values are not here: a row names its series by position in the batch's own list of series ids.
+ * Tag values are not included: a row refers to its series by position in the batch's own list of series IDs.
  */
 export interface RowBatch {
   readonly rowCount: number;
-  /** The series of the batch as 64-bit ids, in no order; an id may stand twice. */
+  /** The series of the batch as 64-bit IDs, in no particular order; an ID may occur twice. */
   readonly tsids: BigUint64Array<ArrayBuffer>;
   /** Per row: position in `tsids`. */
   readonly seriesIndex: Uint32Array<ArrayBuffer>;
@@ -18,7 +18,7 @@ export interface RowBatch {
   readonly columns: readonly Column[];
 }
 
-/** Bytes that the arrays of a batch take. */
+/** Returns the size of a batch's arrays in bytes. */
 export function batchBytes(batch: RowBatch): number {
   let bytes = batch.tsids.byteLength + batch.seriesIndex.byteLength + batch.times.byteLength;
   for (const column of batch.columns) {
@@ -28,7 +28,7 @@ export function batchBytes(batch: RowBatch): number {
   return bytes;
 }
 
-/** Stops at a batch whose arrays do not fit together; called once per batch that comes from outside. */
+/** Asserts that the arrays of a batch are consistent; called once for each batch that comes from outside. */
 export function checkBatch(batch: RowBatch): void {
   const { rowCount, tsids, seriesIndex, times, columns } = batch;
   invariant(seriesIndex.length === rowCount && times.length === rowCount, 'row batch: key columns differ in length');

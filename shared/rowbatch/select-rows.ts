@@ -1,14 +1,15 @@
 import { hasValue, type BytesColumn, type Column, type FixedColumn, type FixedValues } from './column.js';
 import type { RowBatch } from './row-batch.js';
 
+/** Some rows of a batch. */
 export interface SelectedRows {
-  /** The chosen rows in the given order, with only the series that they use. */
+  /** The selected rows in the given order, with only the series that they use. */
   readonly batch: RowBatch;
-  /** For each series of `batch`: its position in the list of the batch that was chosen from. */
+  /** For each series of `batch`: its position in the original batch's list. */
   readonly seriesFrom: Uint32Array<ArrayBuffer>;
 }
 
-/** Copies some rows of a batch. @param rows positions, each at most once. */
+/** Copies rows of a batch. @param rows positions, each at most once. */
 export function selectRows(batch: RowBatch, rows: Uint32Array): SelectedRows {
   const places = new Int32Array(batch.tsids.length).fill(-1);
   const seriesFrom = new Uint32Array(Math.min(batch.tsids.length, rows.length));
@@ -71,7 +72,7 @@ function selectNulls(column: Column, rows: Uint32Array): Pick<Column, 'nullCount
   return { nullCount, validity: nullCount === 0 ? undefined : validity };
 }
 
-/** `values[rows[i]]` for each i. Entries are moved as words of their width: no BigInt is made, NaN keeps its bits. */
+/** Returns `values[rows[i]]` for each i. Entries are moved as words of their width: no BigInt, and NaN keeps its bits. */
 function gather<T extends FixedValues | BigUint64Array<ArrayBuffer>>(values: T, rows: Uint32Array): T {
   const target = values.slice(0, rows.length) as T;
   switch (values.BYTES_PER_ELEMENT) {

@@ -1,8 +1,8 @@
 /**
- * Series identity: a tag set becomes a 64-bit id that every node computes alike.
+ * Series identity: a 64-bit ID of a tag set that every node computes alike.
  *
  * Hashed bytes, for each present tag in byte order of names: varint(length of name) name, one type byte,
- * varint(length of value) value. The value's text is canonical for its type. A tag that is null is not there.
+ * varint(length of value) value. The value's text is canonical for its type. Null tags are omitted.
  */
 import { hash64 } from '#shared/bytes/hash64';
 import { writeVarint } from '#shared/bytes/varint';
@@ -13,7 +13,7 @@ export interface Tag {
   readonly value: Uint8Array;
 }
 
-/** Type bytes of the hashed form; part of the storage format. */
+/** Type bytes in the hashed bytes; part of the storage format. */
 const TYPE_BYTES: Readonly<Record<string, number>> = {
   String: 1,
   Binary: 2,
@@ -36,14 +36,14 @@ const OTHER_TYPE_BYTE = 15;
 const SCRATCH_BYTES = 16 * 1024;
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 const halves = new Uint32Array(2);
-/** Below these, texts are ordered as their bytes in UTF-8 are. */
+/** Texts without these characters sort like their UTF-8 bytes. */
 const FAR = /[\ud800-\uffff]/;
 
 /**
- * The id of a tag set.
+ * Computes the ID of a tag set.
  *
  * @param tags present tags in any order, names unique.
- * @param typeOf native type of a tag's column; `String` for all protocols but SQL.
+ * @param typeOf returns the native type of a tag's column; `String` for all protocols but SQL.
  */
 export function seriesId(tags: readonly Tag[], typeOf: (name: string) => string = () => 'String'): bigint {
   const sorted = isSorted(tags) ? tags : tags.toSorted((a, b) => compareNames(a.name, b.name));
@@ -66,7 +66,7 @@ export function seriesId(tags: readonly Tag[], typeOf: (name: string) => string 
 /** Two lengths and a type. */
 const OVERHEAD_BYTES_MAX = 11;
 
-/** Whether the names surely are in the order of their bytes, as those of most senders are. */
+/** Returns whether the names are certainly in byte order, as those of most senders are. */
 function isSorted(tags: readonly Tag[]): boolean {
   for (let i = 0; i < tags.length; i++) {
     if (FAR.test(tags[i].name) || (i > 0 && tags[i - 1].name >= tags[i].name)) return false;

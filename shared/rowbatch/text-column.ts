@@ -3,8 +3,8 @@ import { dataType } from '#shared/schema/data-type';
 import type { BytesColumn } from './column.js';
 
 /**
- * A column of text (or binary) values; undefined if no row has one. Values of tags with other types stand as their
- * canonical text.
+ * Builds a column of text (or binary) values; undefined if no row has one. Values of tags with other types are given as
+ * their canonical text.
  */
 export function textColumn(
   { id, type }: { readonly id: number; readonly type: string },

@@ -1,17 +1,18 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** How values of a type lie in a row batch. Decimals and JSON travel as text. */
+/** How values of a type are stored in a row batch. Decimals and JSON are text. */
 export type Storage = 'int' | 'float64' | 'float32' | 'bool' | 'text' | 'binary';
 
-/** Unit of a timestamp type, and its power of ten below one second. */
+/** Unit of a timestamp type. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns';
 
+/** A native data type and its names. */
 export interface DataType {
   /** Native name, as DESCRIBE and result schemas print it. */
   readonly name: string;
   /** As SHOW CREATE TABLE prints it. */
   readonly sql: string;
-  /** The engine's type of the same values. */
+  /** The corresponding type of the engine. */
   readonly duckdb: string;
   readonly storage: Storage;
   /** Bytes of one value in the engine; text is estimated. */
@@ -32,7 +33,7 @@ const int = (name: string, sql: string, duckdb: string, bits: number, signed: bo
   max: signed ? (1n << BigInt(bits - 1)) - 1n : (1n << BigInt(bits)) - 1n,
 });
 
-/** Greatest distance from 1970 of a time of a unit; outside of it the engine has no such time. */
+/** Greatest distance from 1970 that the engine can represent in each unit. */
 export const TIME_LIMITS: Readonly<Record<TimeUnit, bigint>> = {
   s: 8_640_000_000_000n,
   ms: 8_640_000_000_000_000n,
@@ -47,7 +48,7 @@ const time = (name: string, sql: string, duckdb: string, timeUnit: TimeUnit): Da
   max: TIME_LIMITS[timeUnit],
 });
 
-/** Days from 1970; those at the ends of 32 bits are the engine's infinities. */
+/** Greatest day number; those at the ends of 32 bits are the engine's infinities. */
 const DAYS_MAX = 2_147_483_646n;
 
 const TYPES: readonly DataType[] = [
@@ -140,7 +141,7 @@ const TIMESTAMP_BY_PRECISION: Readonly<Record<number, string>> = {
 /** Nanoseconds of one step of a unit. */
 export const UNIT_NS: Readonly<Record<TimeUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1_000n, ns: 1n };
 
-/** Looks a native name up, `Decimal(p, s)` included. @throws `unsupported` for a name that is no type. */
+/** Finds a type by its native name, `Decimal(p, s)` included. @throws `unsupported` if there is no such type. */
 export function dataType(name: string): DataType {
   const known = BY_NAME.get(name);
   if (known !== undefined) return known;
@@ -150,7 +151,7 @@ export function dataType(name: string): DataType {
 }
 
 /**
- * The type that a SQL text names, any case, with aliases.
+ * Finds the type for a SQL type name, in any case, aliases included.
  *
  * @param name words in upper case joined by one space, without arguments, for example `BIGINT UNSIGNED`.
  * @param args the numbers in parentheses, if any.
@@ -168,6 +169,7 @@ export function dataTypeFromSql(name: string, args: readonly number[]): DataType
   return args.length > 0 && !takesLength ? undefined : dataType(native);
 }
 
+/** Returns whether a native type is a timestamp. */
 export function isTimestamp(name: string): boolean {
   return dataType(name).timeUnit !== undefined;
 }

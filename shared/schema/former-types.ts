@@ -1,36 +1,36 @@
 /**
- * Types that a field had before.
+ * Former types of a field.
  *
- * What was stored stays as it was: segments, log records and rows in memory. Whoever reads it takes each value through
- * every type that the column has had since, so that a value is the same however often it was merged meanwhile. A column
- * never gets a type again that it had: the type alone tells from where a value starts.
+ * Stored data keeps its type: in segments, log records and memory. A reader casts each value through every type that the
+ * column has had since, so that the result does not depend on how often it was merged meanwhile. A column never gets a
+ * former type again, so the type alone identifies where a value starts.
  */
 
-/** The members of a contract's column that say which types its values have. */
+/** Current and former types of a column, as the contracts store them. */
 export interface TypedColumn {
   readonly type: string;
-  /** Oldest first, each with the last version of the table's schema that had it. */
+  /** Oldest first, each with the last schema version of the table that had it. */
   readonly formerTypes: readonly { readonly type: string; readonly lastVersion: number }[];
 }
 
-/** The type of a column's values that were stored under a version of their table's schema. */
+/** Returns the type of a column's values that were stored under a schema version. */
 export function typeAt({ type, formerTypes }: TypedColumn, schemaVersion: number): string {
   return formerTypes.find(({ lastVersion }) => schemaVersion <= lastVersion)?.type ?? type;
 }
 
-/** The types that a value goes through from the one it was stored as; undefined if the column never had that. */
+/** Returns the types that a value is cast through, beginning with the stored one; undefined if the column never had that. */
 export function typesFrom(column: TypedColumn, from: string): readonly string[] | undefined {
   const types = typesOf(column);
   const at = types.indexOf(from);
   return at < 0 ? undefined : types.slice(at);
 }
 
-/** All types of a column, oldest first. */
+/** Returns all types of a column, oldest first. */
 export function typesOf({ type, formerTypes }: TypedColumn): readonly string[] {
   return [...formerTypes.map((former) => former.type), type];
 }
 
-/** The table as rows are that have other types than it has by now. @param types by column id. */
+/** Returns the table with some columns in former types. @param types by column id. */
 export function withTypes<T extends { readonly columns: readonly { readonly id: number; readonly type: string }[] }>(
   table: T,
   types: ReadonlyMap<number, string>,

@@ -1,7 +1,7 @@
 /**
- * Tables and columns that hold metrics.
+ * Tables and columns of metrics.
  *
- * All metrics of a database are in one table, the physical metric table: a tag for the metric's name and one for each
+ * All metrics of a database share one table, the physical metric table: a tag for the metric's name, one tag for each
  * label (`label-column.ts`), and a value or a native histogram.
  */
 
@@ -9,18 +9,18 @@ import { tagsOf, type ColumnLike, type TableLike } from './table-schema.js';
 
 /** Option of a physical metric table; its value is `true`. */
 export const PHYSICAL_METRIC_TABLE = 'physical_metric_table';
-/** Option of a logical table, which shows one metric: its physical metric table. */
+/** Option of a logical table, which shows one metric; its value is the name of the physical metric table. */
 export const ON_PHYSICAL_TABLE = 'on_physical_table';
-/** Tag and label of the metric's name. */
+/** Tag and label that holds the metric's name. */
 export const METRIC_NAME = '__name__';
 
 /**
- * The metric number of series without a name. That of all others is the number of the region's first series with the same
- * name: it follows from the series files, and stays as long as they do.
+ * Metric number of series without a name. Any other metric has the number of the region's first series with its name: it
+ * is derived from the series files and stays as long as they do.
  */
 export const NO_METRIC = 0xffff_ffff;
 
-/** The tag of the metric's name; undefined if the table is not a physical metric table. */
+/** Returns the tag of the metric's name; undefined if the table is not a physical metric table. */
 export function metricTagOf<C extends ColumnLike>(table: TableLike<C>): C | undefined {
   if (table.options[PHYSICAL_METRIC_TABLE] !== 'true') return undefined;
   return tagsOf(table).find(({ name }) => name === METRIC_NAME);
@@ -28,24 +28,25 @@ export function metricTagOf<C extends ColumnLike>(table: TableLike<C>): C | unde
 
 type Options = Readonly<Record<string, string>>;
 
-/** Whether a table holds metrics, and rows for it are none: a column that they add would be in the way of a label. */
+/** Returns whether a metric table must refuse rows of an ordinary table: a new column could collide with a label. */
 export function isForeignTo(table: { readonly options: Options }, wanted: Options): boolean {
   return table.options[PHYSICAL_METRIC_TABLE] === 'true' && wanted[PHYSICAL_METRIC_TABLE] !== 'true';
 }
 
+/** Names of the metric tables and of their columns. */
 export interface MetricNames {
-  /** The physical metric table that is used when none is named. */
+  /** The physical metric table that requests use by default. */
   readonly physicalTable: string;
   readonly metadataTable: string;
   readonly exemplarsTable: string;
-  /** Columns of all three tables, as far as they have them. */
+  /** Columns of all three tables. */
   readonly timeColumn: string;
   readonly valueColumn: string;
   readonly histogramColumn: string;
   readonly startColumn: string;
 }
 
-/** The names of an installation: those of its own, or those of the product that users move from. */
+/** Returns the names that the configuration selects: Almanac's own, or those of the product that users migrate from. */
 export function metricNames(config: { readonly naming: string; readonly defaultColumnPrefix: string }): MetricNames {
   const { naming } = config;
   const prefix = config.defaultColumnPrefix === '' ? naming : config.defaultColumnPrefix;
@@ -60,9 +61,9 @@ export function metricNames(config: { readonly naming: string; readonly defaultC
   };
 }
 
-/** Columns of the table of metadata; the first four are tags. */
+/** Columns of the metric metadata table; the first four are tags. */
 export const METADATA_COLUMNS = { metric: 'metric', type: 'type', unit: 'unit', help: 'help', seen: 'seen' } as const;
-/** Columns of the table of exemplars; the first is a tag. */
+/** Columns of the exemplar table; the first is a tag. */
 export const EXEMPLAR_COLUMNS = {
   metric: 'metric',
   seriesLabels: 'series_labels',

@@ -1,16 +1,16 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { isReservedColumn } from './segment-columns.js';
 
-/** Longest name of a database, table or column, in bytes of UTF-8. */
+/** Largest length of a database, table or column name, in bytes of UTF-8. */
 export const NAME_BYTES_MAX = 255;
-/** Most columns of a table. */
+/** Largest number of columns of a table. */
 export const COLUMNS_MAX = 4096;
 
 const DATABASE_NAME = /^[A-Za-z_:-][A-Za-z0-9_:\-.@#]*$/;
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** @throws `unexpected` if the name cannot be a database's. */
+/** Validates a database name. @throws `unexpected` if it is not allowed. */
 export function checkDatabaseName(name: string): void {
   if (!DATABASE_NAME.test(name) || Buffer.byteLength(name) > NAME_BYTES_MAX) {
     throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${printable(name)}`, {
@@ -19,14 +19,14 @@ export function checkDatabaseName(name: string): void {
   }
 }
 
-/** Tables may have any UTF-8 name without control characters. @throws `invalid_arguments`. */
+/** Validates a table name: any UTF-8 without control characters. @throws `invalid_arguments`. */
 export function checkTableName(name: string): void {
   if (name === '' || CONTROL.test(name) || Buffer.byteLength(name) > NAME_BYTES_MAX) {
     throw new AlmanacError('invalid_arguments', `Invalid table name: ${printable(name)}`);
   }
 }
 
-/** @throws `invalid_arguments` if the name cannot be a column's. */
+/** Validates a column name. @throws `invalid_arguments` if it is not allowed. */
 export function checkColumnName(name: string): void {
   if (name === '' || Buffer.byteLength(name) > NAME_BYTES_MAX) {
     const text = `invalid column name "${printable(name)}": it must have 1 to ${NAME_BYTES_MAX} bytes`;
@@ -35,7 +35,7 @@ export function checkColumnName(name: string): void {
   if (isReservedColumn(name)) throw new AlmanacError('invalid_arguments', `column name "${name}" is reserved`);
 }
 
-/** A name for a message: no control characters, at most 80 characters. */
+/** Shortens a name for a message: no control characters, at most 80 characters. */
 function printable(name: string): string {
   const clean = name.replaceAll(new RegExp(CONTROL, 'g'), '?');
   return clean.length > 80 ? `${clean.slice(0, 80)}..` : clean;

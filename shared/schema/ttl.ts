@@ -18,7 +18,7 @@ const UNITS_NS: Readonly<Record<string, bigint>> = (() => {
   return table;
 })();
 
-/** Parts of the canonical form; years and months and days have a plural. */
+/** Units of the canonical text; years, months and days have a plural. */
 const PARTS: readonly (readonly [string, bigint, boolean])[] = [
   ['year', 31_557_600_000_000_000n, true],
   ['month', 2_630_016_000_000_000n, true],
@@ -31,14 +31,14 @@ const PARTS: readonly (readonly [string, bigint, boolean])[] = [
   ['ns', 1n, false],
 ];
 
-/** What a table says of how long its rows live. */
+/** Something whose rows expire. */
 export interface Perishable {
-  /** As `canonicalTtl` gives it; empty: for ever. */
+  /** Canonical text (`canonicalTtl`); empty means forever. */
   readonly ttl: string;
 }
 
 /**
- * The least time that is not expired, in nanoseconds since 1970; undefined: none ever is.
+ * Returns the earliest time that is not expired, in nanoseconds since 1970; undefined if nothing ever expires.
  *
  * @param nowNs one reading of the clock for a whole statement.
  */
@@ -49,11 +49,11 @@ export function expiryNs({ ttl }: Perishable, nowNs: bigint): bigint | undefined
   return lifeNs === 0n ? undefined : nowNs - lifeNs;
 }
 
-/** Behind every time of a row: seconds have the widest range. */
+/** Later than every time of a row; seconds have the widest range. */
 const END_OF_TIME = (1n << 63n) * 1_000_000_000n;
 
 /**
- * A table's time to live as it is kept and shown: `7d` is `7days`, `1h 30m` is `1h 30m`, none is `forever`.
+ * Returns the canonical text of a time to live: `7d` is `7days`, `1h 30m` stays, none is `forever`.
  *
  * @throws `invalid_arguments`.
  */

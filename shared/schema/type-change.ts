@@ -1,14 +1,14 @@
 import { dataType, type DataType } from './data-type.js';
 
-/** Integers up to here are floats of 32 bits without a loss. */
+/** Integers up to this one are exact as 32-bit floats. */
 const FLOAT32_EXACT = 1n << 24n;
 
 /**
- * Why a field cannot get another type: a clause for a message, empty where the two have nothing in common. Undefined if it
- * can.
+ * Returns why a field cannot change its type: a clause for a message, empty if the types have nothing in common. Undefined
+ * if it can.
  *
- * Every value has to have one of the new type. If one became null, what a merge of versions gives would depend on whether
- * it was made before the change or after it.
+ * Every value must have a counterpart in the new type. If one became null, the result of a merge of versions would depend
+ * on whether it ran before or after the change.
  */
 export function whyNoChange(from: string, to: string): string | undefined {
   const [before, after] = [dataType(from), dataType(to)];
@@ -31,7 +31,7 @@ interface Range {
   readonly max: bigint;
 }
 
-/** Whether a type has every integer of a range; the widest float has the nearest. */
+/** Returns whether a type can represent every integer of a range; the widest float represents the nearest. */
 function holds(type: DataType, { min, max }: Range, from: DataType['storage']): boolean {
   if (type.storage === 'float64') return true;
   if (type.storage === 'float32') return -FLOAT32_EXACT <= min && max <= FLOAT32_EXACT;
@@ -50,7 +50,7 @@ function isInteger({ storage, timeUnit, name }: DataType): boolean {
   return storage === 'int' && timeUnit === undefined && name !== 'Date';
 }
 
-/** Digits in front of the point, and behind it. */
+/** Returns the digits before and after the decimal point. */
 function decimalOf({ name }: DataType): { readonly whole: number; readonly scale: number } | undefined {
   const found = /^Decimal\((\d+), (\d+)\)$/.exec(name);
   if (found === null) return undefined;

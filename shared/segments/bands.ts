@@ -10,15 +10,17 @@ export interface TimeBounds {
   readonly to: bigint | undefined;
 }
 
+/** Returns whether a band has times within the bounds. */
 export function overlaps(band: Band, { from, to }: TimeBounds): boolean {
   return (from === undefined || band.last >= from) && (to === undefined || band.first < to);
 }
 
+/** Returns whether two bands share a time. */
 export function touches(a: Band, b: Band): boolean {
   return a.first <= b.last && b.first <= a.last;
 }
 
-/** The shortest band that holds them all; undefined if there are none. */
+/** Returns the shortest band that contains all of them; undefined if there are none. */
 export function around(bands: readonly Band[]): Band | undefined {
   if (bands.length === 0) return undefined;
   return {
@@ -27,13 +29,13 @@ export function around(bands: readonly Band[]): Band | undefined {
   };
 }
 
-/** What both have; undefined if that is nothing. */
+/** Returns the overlap of two bands; undefined if there is none. */
 export function intersection(a: Band | undefined, b: Band): Band | undefined {
   if (a === undefined || !touches(a, b)) return undefined;
   return { first: a.first > b.first ? a.first : b.first, last: a.last < b.last ? a.last : b.last };
 }
 
-/** The bands within the bounds, joined where they overlap, ascending. */
+/** Returns the bands within the bounds, merged where they overlap, ascending. */
 export function joinBands(bands: readonly Band[], bounds: TimeBounds): Band[] {
   const sorted = bands.filter((band) => overlaps(band, bounds)).sort((a, b) => (a.first < b.first ? -1 : 1));
   const joined: Band[] = [];
@@ -42,7 +44,7 @@ export function joinBands(bands: readonly Band[], bounds: TimeBounds): Band[] {
     if (last === undefined || band.first > last.last) joined.push(band);
     else if (band.last > last.last) joined[joined.length - 1] = { first: last.first, last: band.last };
   }
-  // Many separate bands make a long condition; one around them all reads more rows through the merge, with equal result.
+  // Many separate bands make a long condition; one band around them all merges more rows, with the same result.
   if (joined.length <= BANDS_MAX) return joined;
   return [{ first: joined[0].first, last: joined[joined.length - 1].last }];
 }

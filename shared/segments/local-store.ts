@@ -5,24 +5,24 @@ import type { FileStamp, FileSystem } from '#shared/fs/file-system';
 import { errorCode } from '#shared/fs/node-file-system';
 import type { DamageLog } from './damage-log.js';
 
-/** Most files are small, and a large block costs more to clear than they cost to read. */
+/** Most files are small, and clearing a large buffer costs more than reading them. */
 const FIRST_READ_BYTES = 1 << 16;
 const READ_BYTES = 1 << 20;
 
-/** A file that was published: its size and checksum as the manifest keeps them. */
+/** A published file: its size and checksum as the manifest stores them. */
 export interface PublishedFile {
   readonly bytes: number;
   readonly crc32c: number;
 }
 
-/** A file that a manifest names is not there: the manifest is too old, or the file is lost. */
+/** A file named in a manifest does not exist: the manifest is outdated, or the file is lost. */
 export class MissingFile extends AlmanacError {
   constructor(path: string, cause: unknown) {
     super('storage_unavailable', `"${path}" is missing`, { cause });
   }
 }
 
-/** Segments in a folder of this machine. Paths of segments are relative to it and unique for ever. */
+/** Segments in a folder of this machine. Segment paths are relative to it and never reused. */
 export class LocalStore {
   readonly root: string;
   readonly #fs: FileSystem;
@@ -30,21 +30,21 @@ export class LocalStore {
   /** Folders whose names are durable. */
   readonly #madeFolders = new Set<string>();
 
-  /** @param damage is told of files that do not verify. */
+  /** @param damage receives files that fail verification. */
   constructor(root: string, fs: FileSystem, damage?: DamageLog) {
     this.root = root;
     this.#fs = fs;
     this.#damage = damage;
   }
 
-  /** Where a segment lies on the disk. */
+  /** Returns the path of a segment on disk. */
   absolute(path: string): string {
     return `${this.root}/${path}`;
   }
 
   /**
-   * Moves a finished file into the store. When this resolves, contents and name are durable; if it fails, the scratch
-   * file is gone.
+   * Moves a finished file into the store. Contents and name are durable when this resolves; if it fails, the scratch file
+   * is removed.
    *
    * @param scratchPath a file on the same disk; the engine that wrote it does not sync.
    */
@@ -62,7 +62,7 @@ export class LocalStore {
     }
   }
 
-  /** Size and checksum of a segment as it lies on the disk. */
+  /** Computes size and checksum of a segment on disk. */
   async sum(path: string): Promise<PublishedFile> {
     const file = await this.#fs.open(this.absolute(path), 'read');
     try {
@@ -73,52 +73,52 @@ export class LocalStore {
   }
 
   /**
-   * Compares a file with what the manifest says of it: a flipped bit in a Parquet file gives wrong values without an
-   * error more often than not.
+   * Compares a file with its entry in the manifest: a flipped bit in a Parquet file mostly yields wrong values without an
+   * error.
    *
-   * @throws `storage_unavailable` naming the file if it is damaged or cannot be read, `MissingFile` if it is not there.
+   * @throws `storage_unavailable` naming the file if it is damaged or unreadable, `MissingFile` if it does not exist.
    */
   async verify(file: PublishedFile & { readonly path: string }): Promise<void> {
     try {
       await this.#verify(file);
     } catch (error) {
-      this.#damage?.tell(file.path, error);
+      this.#damage?.report(file.path, error);
       throw error;
     }
     this.#damage?.forget(file.path);
   }
 
-  /** What changes when a file is written or replaced; undefined if it is gone or cannot be looked at. */
+  /** Returns a stamp that changes when the file is written or replaced; undefined if it does not exist or is unreadable. */
   stamp(path: string): FileStamp | undefined {
     try {
       return this.#fs.stampSync(this.absolute(path));
     } catch {
-      // Why that is, `verify` says.
+      // `verify` reports the reason.
       return undefined;
     }
   }
 
   /**
-   * Sees that no file is collected until the returned function is called or the process ends. Whoever collects files
-   * holds them meanwhile, too.
+   * Prevents the collection of files until the returned function is called or the process exits. The collector holds the
+   * same lock.
    *
-   * @returns undefined if another process holds them.
+   * @returns undefined if another process holds the lock.
    */
   tryHold(): (() => void) | undefined {
     return this.#fs.tryLock(this.root);
   }
 
-  /** Deletes a segment; no error if it is gone. */
+  /** Deletes a segment; no error if it does not exist. */
   remove(path: string): Promise<void> {
     return this.#fs.remove(this.absolute(path));
   }
 
-  /** When a segment was written, milliseconds since 1970; undefined if it is gone. */
+  /** Returns when a segment was written, milliseconds since 1970; undefined if it does not exist. */
   modifiedMs(path: string): Promise<number | undefined> {
     return this.#fs.modifiedMs(this.absolute(path));
   }
 
-  /** Paths of the files in a folder of the store. */
+  /** Lists the paths of the files in a folder of the store. */
   async list(folder: string): Promise<string[]> {
     return (await this.#fs.list(this.absolute(folder))).map((name) => `${folder}/${name}`);
   }

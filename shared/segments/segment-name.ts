@@ -1,10 +1,11 @@
-/** Folder of a region's files in the segment store. */
+/** Returns the folder of a region's files in the segment store. */
 export function regionFolder(databaseId: number, tableId: number, regionId: number): string {
   return `${databaseId}/${tableId}/${regionId}`;
 }
 
 /**
- * Path of a new segment: unique for ever, because the sequence before its rows is, and `unique` tells attempts apart.
+ * Returns the path of a new segment. Paths are never reused: the sequence before its rows is unique, and `unique`
+ * distinguishes attempts.
  *
  * @param unique lower-case letters and digits.
  */
@@ -12,13 +13,13 @@ export function segmentPath(folder: string, sequenceFrom: bigint, part: number, 
   return `${folder}/${hex(sequenceFrom)}-${String(part).padStart(3, '0')}-${unique}.parquet`;
 }
 
-/** The sequence before the rows of a segment, as its path has it; undefined if it has none. */
+/** Extracts the sequence before a segment's rows from its path; undefined if it has none. */
 export function sequenceOfPath(path: string): bigint | undefined {
   const digits = /\/([0-9a-f]{16})-[^/]+$/.exec(path)?.[1];
   return digits === undefined ? undefined : BigInt(`0x${digits}`);
 }
 
-/** Path of a new file of series definitions. */
+/** Returns the path of a new file of series definitions. */
 export function seriesPath(folder: string, firstSid: number, unique: string): string {
   return `${folder}/series-${String(firstSid).padStart(10, '0')}-${unique}.parquet`;
 }

@@ -1,11 +1,13 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** From the most important to the most detailed; the place in the list is the number that users may write. */
+/** Levels by ascending detail; users may write a level's index instead of its name. */
 export const LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+/** A level of a filter. */
 export type Level = (typeof LEVELS)[number];
+/** A level of a log line. */
 export type LineLevel = Exclude<Level, 'off'>;
 
-/** The parts of the program that write lines, by the first word of their dotted names. */
+/** First words of the dotted component names that log lines carry. */
 const PARTS: ReadonlySet<string> = new Set([
   'catalog',
   'gateway',
@@ -17,18 +19,18 @@ const PARTS: ReadonlySet<string> = new Set([
   'querier',
 ]);
 
-/** Which lines are written: a level for all, and levels for parts of the program. */
+/** Decides which lines are written: a default level, and levels for parts of the program. */
 export interface LogFilter {
-  /** As the user wrote it. */
+  /** The text that it was parsed from. */
   readonly text: string;
-  /** The level of a component: the longest prefix of its dotted name that is named wins. */
+  /** Returns the level of a component: the longest listed prefix of its dotted name applies. */
   levelOf(component: string): Level;
 }
 
 /**
- * Parses `info,gateway=debug`: a level, `part=level`, or `part` alone for everything of that part, which
- * has to be one that there is: a level with a wrong letter looks alike. Levels in any letter case, or as numbers from 0
- * (off) to 5 (trace). Without a level for all it is `info`.
+ * Parses `info,gateway=debug`: a level, `part=level`, or `part` alone for every line of that part. Unknown parts are
+ * refused, because a misspelt level looks like one. Levels may be in any letter case, or numbers from 0 (off) to
+ * 5 (trace). Without a default level it is `info`.
  *
  * @throws `invalid_arguments` if an item is none of these.
  */
@@ -47,7 +49,7 @@ export function parseLogFilter(text: string): LogFilter {
   return { text: trimmed, levelOf: (component) => longestPrefix(parts, component) ?? rest };
 }
 
-/** What a part alone means. */
+/** Returns the level that an item without `=` sets for all parts; undefined if it names a part. */
 function levelOfAll(name: string): Level | undefined {
   return PARTS.has(name.split('.', 1)[0]) ? 'trace' : undefined;
 }

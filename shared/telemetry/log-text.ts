@@ -8,7 +8,7 @@ interface JsonLine extends Readonly<Record<string, unknown>> {
 }
 
 /**
- * One JSON log line as a line for people:
+ * Formats one JSON log line for people:
  * `2026-01-02T03:04:05.678Z INFO  gateway.http: listening url=http://127.0.0.1:4000`.
  */
 export function formatLogLine(json: string, coloured: boolean): string {
@@ -19,7 +19,7 @@ export function formatLogLine(json: string, coloured: boolean): string {
   return `${time} ${shownLevel} ${component}: ${msg ?? ''}${shownFields.join('')}${shownError(error)}\n`;
 }
 
-/** Bare where that is unambiguous, in quotes otherwise. */
+/** Returns a value as it is where that is unambiguous, and in quotes otherwise. */
 function shownValue(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return value;
   return JSON.stringify(value);

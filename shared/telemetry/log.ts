@@ -5,50 +5,51 @@ import type { Clock } from '#shared/clock/clock';
 import { formatLogLine } from './log-text.js';
 import { LEVELS, parseLogFilter, type LineLevel, type LogFilter } from './log-filter.js';
 
-/** Values of a line, with units in their names; `error` holds what was thrown. */
+/** Data of a log line, with units in the names; `error` holds a thrown value. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Writes lines of one component. The message is a fixed lower-case phrase, everything else a field. */
+/** Writes lines of one component. The message is a fixed lower-case phrase, everything variable is a field. */
 export interface Logger {
   error(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
   debug(fields: LogFields, message: string): void;
   trace(fields: LogFields, message: string): void;
-  /** For work that only a written line is worth. */
+  /** Whether lines of the level are written, for work that is only done for a log line. */
   isEnabled(level: LineLevel): boolean;
-  /** A logger whose lines also carry these fields; `component` (dotted: `ingester.flush`) replaces its own. */
+  /** Returns a logger whose lines also carry these fields; `component` (dotted: `ingester.flush`) replaces its own. */
   child(fields: LogFields): Logger;
 }
 
-/** The log of a process: its root logger, and the filter that may change while it runs. */
+/** The log of a process: its root logger, and a filter that may change while it runs. */
 export interface Log {
   readonly logger: Logger;
   readonly filter: LogFilter;
   /**
-   * Changes what is written from now on, for all loggers.
+   * Replaces the filter of all loggers.
    *
-   * @throws `invalid_arguments` if the text is no filter; nothing changes then.
+   * @throws `invalid_arguments` if the text is malformed; nothing changes then.
    */
   setFilter(text: string): void;
-  /** Adds fields to every line from now on, of all loggers: what the process learns about itself. */
+  /** Adds fields to all later lines of all loggers, for example the node ID. */
   readonly setFields: (fields: LogFields) => void;
 }
 
+/** Options of `openLog`. */
 export interface LogOptions {
   /** `info,gateway=debug`; see `parseLogFilter`. */
   readonly filter: string;
   readonly format: 'text' | 'json';
-  /** Colours of the text form. */
+  /** Whether the text format uses colours. */
   readonly coloured: boolean;
   readonly clock: Clock;
-  /** Takes each finished line with its line break. */
+  /** Receives each finished line with its line break. */
   readonly write: (line: string) => void;
   /** Called for each line that is written, for counting. */
   readonly onLine?: (level: LineLevel, component: string) => void;
 }
 
-/** @throws `invalid_arguments` if the filter is malformed. */
+/** Opens a log. @throws `invalid_arguments` if the filter is malformed. */
 export function openLog(options: LogOptions): Log {
   const state: LogState = { filter: parseLogFilter(options.filter), fields: {}, onLine: options.onLine };
   const sink = {
@@ -78,12 +79,12 @@ export function openLog(options: LogOptions): Log {
   };
 }
 
-/** Where a process writes its log: standard error, whose loss must not end the process. */
+/** Returns a writer to standard error that ignores a closed pipe. */
 export function writeToStandardError(): (line: string) => void {
   // Synchronous, so that the last lines before an exit are not lost.
   const destination = pino.destination({ fd: 2, sync: true });
   destination.on('error', () => {
-    // Whoever read the log is gone (EPIPE); there is no other place to tell it.
+    // The reader of the log is gone (EPIPE), and there is nowhere else to report that.
   });
   return (line) => destination.write(line);
 }
@@ -130,7 +131,7 @@ class ComponentLogger implements Logger {
   }
 
   isEnabled(level: LineLevel): boolean {
-    // The filter is looked up again only after it changed.
+    // The level is looked up again only after the filter changed.
     if (this.#checkedFilter !== this.#state.filter) {
       this.#checkedFilter = this.#state.filter;
       this.#threshold = LEVELS.indexOf(this.#checkedFilter.levelOf(this.#component));

@@ -14,22 +14,23 @@ import { invariant } from '#shared/errors/invariant';
 
 export type { Counter, Gauge, Histogram } from 'prom-client';
 
-/** Every name begins with this; owners of metrics leave it out. */
+/** Prefix of every metric name; callers leave it out. */
 const PREFIX = 'almanac_';
 const PROCESS_LINE = new RegExp(`^(# (?:HELP|TYPE) )?${PREFIX}(process_.*)$`);
 
-/** Longest wait for gauges that are set when metrics are read; scrapers wait ten seconds for all. */
-const SHOW_MS_MAX = 2_000;
+/** Longest wait for gauges that are set on read; scrapers wait ten seconds in all. */
+const SET_MS_MAX = 2_000;
 
-/** Gauges that are named as counters; those without `_total` tell the same by type. */
+/** Gauges with the name of a counter; the ones without `_total` report the same numbers by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
+/** Options of `Metrics`. */
 export interface MetricsOptions {
-  /** Adds copies of the process metrics without the prefix. */
+  /** Whether to add copies of the process metrics without the prefix. */
   readonly unprefixedProcess: boolean;
-  /** Whether the metrics of the process are among them; true if not given. */
+  /** Whether process metrics are included; default true. */
   readonly ofProcess?: boolean | undefined;
-  /** The system's if not given. */
+  /** Default: the system's clock. */
   readonly clock?: Clock;
 }
 
@@ -39,8 +40,8 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #unprefixedProcess: boolean;
   readonly #clock: Clock;
-  /** What sets gauges, and its run that has not ended. */
-  readonly #shows = new Map<() => Promise<void> | void, Promise<void> | undefined>();
+  /** Callbacks that set gauges, and their running calls. */
+  readonly #callbacks = new Map<() => Promise<void> | void, Promise<void> | undefined>();
 
   constructor(options: MetricsOptions) {
     this.#unprefixedProcess = options.unprefixedProcess;
@@ -50,7 +51,7 @@ export class Metrics {
     for (const name of MISNAMED) this.#registry.removeSingleMetric(PREFIX + name);
   }
 
-  /** The counter of this name; made at the first call. */
+  /** Returns the counter of this name, created on the first call. */
   counter<Label extends string = never>(options: Omit<CounterConfiguration<Label>, 'registers'>): Counter<Label> {
     const name = PREFIX + options.name;
     const known = this.#registry.getSingleMetric(name);
@@ -59,7 +60,7 @@ export class Metrics {
     return known;
   }
 
-  /** The gauge of this name; made at the first call. */
+  /** Returns the gauge of this name, created on the first call. */
   gauge<Label extends string = never>(options: Omit<GaugeConfiguration<Label>, 'registers'>): Gauge<Label> {
     const name = PREFIX + options.name;
     const known = this.#registry.getSingleMetric(name);
@@ -68,7 +69,7 @@ export class Metrics {
     return known;
   }
 
-  /** The histogram of this name; made at the first call. */
+  /** Returns the histogram of this name, created on the first call. */
   histogram<Label extends string = never>(options: Omit<HistogramConfiguration<Label>, 'registers'>): Histogram<Label> {
     const name = PREFIX + options.name;
     const known = this.#registry.getSingleMetric(name);
@@ -78,43 +79,43 @@ export class Metrics {
   }
 
   /**
-   * Has gauges set whenever metrics are read, for what is too dear to keep up to date.
+   * Registers a callback that sets gauges whenever metrics are read, for values that are expensive to keep up to date.
    *
-   * @param show if it fails or takes long, its gauges stay as they are: what is amiss must not hide all other metrics.
-   * @returns ends that.
+   * @param setGauges if it fails or takes long, its gauges keep their values: a fault must not hide all other metrics.
+   * @returns a function that removes the callback.
    */
-  beforePrint(show: () => Promise<void> | void): () => void {
-    this.#shows.set(show, undefined);
-    return () => void this.#shows.delete(show);
+  beforePrint(setGauges: () => Promise<void> | void): () => void {
+    this.#callbacks.set(setGauges, undefined);
+    return () => void this.#callbacks.delete(setGauges);
   }
 
-  /** All metrics in the Prometheus text format. */
+  /** Prints all metrics in the Prometheus text format. */
   async print(): Promise<string> {
-    await this.#show();
+    await this.#setGauges();
     const printed = await this.#registry.metrics();
     return this.#unprefixedProcess ? printed + withoutPrefix(printed) : printed;
   }
 
-  /** A disk that does not answer holds a thread for each question: it is asked again when it has answered. */
-  async #show(): Promise<void> {
-    if (this.#shows.size === 0) return;
-    const runs = [...this.#shows].map(([show, running]) => running ?? this.#run(show));
+  /** A disk that hangs blocks one thread per call, so a callback is not called again until it has returned. */
+  async #setGauges(): Promise<void> {
+    if (this.#callbacks.size === 0) return;
+    const runs = [...this.#callbacks].map(([setGauges, running]) => running ?? this.#run(setGauges));
     const enough = new AbortController();
-    await Promise.race([Promise.all(runs), this.#clock.sleep(SHOW_MS_MAX, enough.signal)]);
+    await Promise.race([Promise.all(runs), this.#clock.sleep(SET_MS_MAX, enough.signal)]);
     enough.abort();
   }
 
-  async #run(show: () => Promise<void> | void): Promise<void> {
+  async #run(setGauges: () => Promise<void> | void): Promise<void> {
     const run = Promise.resolve()
-      .then(show)
+      .then(setGauges)
       .catch(() => undefined);
-    this.#shows.set(show, run);
+    this.#callbacks.set(setGauges, run);
     await run;
-    if (this.#shows.has(show)) this.#shows.set(show, undefined);
+    if (this.#callbacks.has(setGauges)) this.#callbacks.set(setGauges, undefined);
   }
 }
 
-/** Counts log lines; give it to the log as `onLine`. */
+/** Counts log lines; to be passed to the log as `onLine`. */
 export function countLogLines(metrics: Metrics): (level: string, component: string) => void {
   const lines = metrics.counter({
     name: 'log_lines_total',

@@ -8,11 +8,12 @@ export interface Zone {
   offsetMsOfLocal(localMs: number): number;
 }
 
+/** Coordinated Universal Time. */
 export const UTC: Zone = { name: 'UTC', offsetMsOfLocal: () => 0 };
 
 const OFFSET = /^([+-]?)(\d{1,2}):(\d{2})$/;
 
-/** @throws `invalid_arguments` for text that is neither an IANA name nor an offset. */
+/** Parses an IANA name or an offset such as `+08:00`. @throws `invalid_arguments` for any other text. */
 export function parseZone(text: string): Zone {
   if (text === '' || /^(utc|z|\+?-?0?0:00|system)$/i.test(text)) return UTC;
   const match = OFFSET.exec(text);
@@ -45,7 +46,7 @@ function namedZone(name: string): Zone {
   };
   return {
     name,
-    // The offset at the local time is found by asking twice: the first answer can be wrong only near a change.
+    // The offset depends on the UTC time, which is not known yet, so it is approximated twice: only near a change could one step err.
     offsetMsOfLocal: (localMs) => offsetAt(localMs - offsetAt(localMs - offsetAt(localMs))),
   };
 }

@@ -14,13 +14,13 @@ import { parquetPaths } from '#test/support/parquet-table';
 import { StorageRig } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('a check of files that are merged meanwhile', () => {
+describe('checking files while segments are merged', () => {
   const cleanUps: (() => unknown)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  it('passes over those that are not live any more, and tells of those that are', async () => {
+  it('skips files that are no longer live, and reports those that are', async () => {
     const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     cleanUps.push(() => rig.stop());
     const scratch = tempFolder((cleanUp) => cleanUps.push(cleanUp));

@@ -7,7 +7,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
 
-describe('regions that are granted', () => {
+describe('granted regions', () => {
   let cleanUps: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp();
@@ -23,7 +23,7 @@ describe('regions that are granted', () => {
     return rig;
   }
 
-  it('are opened at once, and again if that fails', async () => {
+  it('are opened at once, and retried after a failure', async () => {
     let asked = 0;
     const opened = new Gate();
     const rig = await start({
@@ -40,7 +40,7 @@ describe('regions that are granted', () => {
     expect(asked).to.equal(2);
   });
 
-  it('are opened if they are granted to the same node again before the answer of its seal is here', async () => {
+  it('are opened if they are granted to the same node again before the reply to its seal arrives', async () => {
     const rig: StorageRig = await start({
       metadata: (service) => ({
         sealRegion: async (request, call) => {
@@ -58,11 +58,11 @@ describe('regions that are granted', () => {
     const opened = new Gate();
     const table = await rig.table('t');
     await rig.write(table, [ROW]);
-    await rig.ingester.giveAway([table.regions[0].regionId], 0);
+    await rig.ingester.handOver([table.regions[0].regionId], 0);
     await opened.reached;
   });
 
-  it('are not opened any more when the ingester has stopped', async () => {
+  it('are not opened after the ingester has stopped', async () => {
     const asked = new Gate();
     let isUnderWay = false;
     const rig = await start({

@@ -93,10 +93,10 @@ describe('gRPC: calls', () => {
       const caller = new AbortController();
       const waiting = failure(service.flushTable(FLUSH, callFor(20_000, caller.signal)));
       await arrived.happened;
-      caller.abort(new AlmanacError('suspended', 'enough'));
-      expect(await waiting).to.include({ code: 'suspended', message: 'enough' });
+      caller.abort(new AlmanacError('rate_limited', 'enough'));
+      expect(await waiting).to.include({ code: 'rate_limited', message: 'enough' });
       expect((await reason)?.code).to.equal('cancelled');
-      expect(await failureCode(service.flushTable(FLUSH, callFor(20_000, caller.signal)))).to.equal('suspended');
+      expect(await failureCode(service.flushTable(FLUSH, callFor(20_000, caller.signal)))).to.equal('rate_limited');
     });
 
     it('tells the handler when the connection is gone', async () => {
@@ -294,7 +294,7 @@ describe('gRPC: calls', () => {
       const { service } = await rig.start({ write }, { serve: { messageBytesMax: 3000 } });
       const error = await failure(service.write(writeRequest(new Uint8Array(10)), callFor(10_000)));
       expect(error.code).to.equal('resources_exhausted');
-      expect(error.message).to.match(/^Ingester\.write: the answer has \d+ bytes, more than the 3000 that/);
+      expect(error.message).to.match(/^Ingester\.write: the reply has \d+ bytes, more than the message limit of 3000/);
     });
 
     it('of the receiver hold as well', async () => {

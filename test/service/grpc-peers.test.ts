@@ -115,7 +115,7 @@ describe('gRPC: peers', () => {
       const caller = new AbortController();
       const waiting = failure(service.flushTable(FLUSH, callFor(30_000, caller.signal)));
       caller.abort(new AlmanacError('deadline_exceeded', 'the request took too long'));
-      expect((await waiting).message).to.match(/^metadata at 127\.0\.0\.1:\d+ (cannot be reached|did not answer)/);
+      expect((await waiting).message).to.match(/^metadata at 127\.0\.0\.1:\d+ (cannot be reached|did not reply)/);
     });
 
     it('end when they are given up', async () => {
@@ -178,7 +178,7 @@ describe('gRPC: peers', () => {
       await arrived.happened;
       await server.stop(50);
       expect(await working).to.equal('external');
-      expect(await reason).to.include({ code: 'external', message: 'the process stops' });
+      expect(await reason).to.include({ code: 'external', message: 'the process is stopping' });
     });
 
     it('refuses an address that is taken', async () => {
@@ -230,7 +230,7 @@ describe('gRPC: peers', () => {
       await isTold(2);
       expect(told).to.deep.equal([2, 1]);
       await server.stop(10_000);
-      expect((await ended)[0]).to.include({ code: 14, details: 'the process stops' });
+      expect((await ended)[0]).to.include({ code: 14, details: 'the process is stopping' });
     });
   });
 });

@@ -42,7 +42,7 @@ function suite(transport: Transport): void {
   }
 
   describe('whose table is dropped', () => {
-    it('take no batch from then on, and acknowledge none that is on its way to the log', async () => {
+    it('accept no batch, and acknowledge none that is on its way to the log', async () => {
       const held = new HeldFiles();
       const rig = await start({ fs: held.fileSystem });
       const table = await rig.table('t');
@@ -61,7 +61,7 @@ function suite(transport: Transport): void {
       expect(await rig.rows(other)).to.have.length(1);
     });
 
-    it('stay as they are if metadata has the table: the caller took the ingester for another', async () => {
+    it('stay open if metadata still has the table: the caller mistook the ingester for another', async () => {
       const rig = await start();
       const table = await rig.table('t', { append_mode: 'true' });
       await rig.write(table, [ROW]);
@@ -72,10 +72,10 @@ function suite(transport: Transport): void {
       expect(await (await afterCrash(rig)).count(table)).to.equal(2);
     });
 
-    it('are told of while they are opened, and are not opened if that is known already', async () => {
+    it('are announced while they are opened, and are not opened if the drop is known', async () => {
       const noted: string[] = [];
       const rig = await start({
-        noteTable: ({ name }) => {
+        onTableOpened: ({ name }) => {
           noted.push(name);
           return name !== 'gone';
         },
@@ -87,7 +87,7 @@ function suite(transport: Transport): void {
       expect(noted).to.deep.equal(['t', 'gone']);
     });
 
-    it('are not opened by what was asked before', async () => {
+    it('are not opened by a request that was sent before the drop', async () => {
       const gate = new Gate();
       const rig = await start({
         metadata: (service) => ({
@@ -108,7 +108,7 @@ function suite(transport: Transport): void {
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('table_not_found');
     });
 
-    it('end with a seal that came through without an answer', async () => {
+    it('end with a seal that succeeded without a reply', async () => {
       const rig = await start({
         metadata: (service) => ({
           sealRegion: async (request, call) => {
@@ -119,11 +119,11 @@ function suite(transport: Transport): void {
       });
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
-      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await rig.ingester.handOver([table.regions[0].regionId], 0);
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('table_not_found');
     });
 
-    it('do not keep an ingester from starting: dropped before they are opened', async () => {
+    it('do not keep an ingester from starting if they were dropped before it opens them', async () => {
       const { rig, table, other } = await twoTables();
       const second = await afterCrash(rig, {
         metadata: (service) => ({
@@ -136,13 +136,13 @@ function suite(transport: Transport): void {
       });
       expect(await second.rows(other)).to.have.length(1);
       expect(await failureCode(second.write(table, [ROW]))).to.equal('table_not_found');
-      const passedOver = second.log.lines.find(
-        ({ message }) => message === 'log rows of other nodes and dropped tables passed over',
+      const skipped = second.log.lines.find(
+        ({ message }) => message === 'log rows of other nodes and dropped tables skipped',
       );
-      expect(passedOver?.fields['rowCount']).to.equal(2);
+      expect(skipped?.fields['rowCount']).to.equal(2);
     });
 
-    it('do not keep an ingester from starting: dropped when they are opened', async () => {
+    it('do not keep an ingester from starting if they are dropped while it opens them', async () => {
       const { rig, table, other } = await twoTables();
       const second = await afterCrash(rig, {
         metadata: (service) => ({
@@ -169,7 +169,7 @@ function suite(transport: Transport): void {
   });
 
   describe('whose grant is closed without their log', () => {
-    it('acknowledge no batch that is on its way to the log; the next owner takes it', async () => {
+    it('acknowledge no batch that is on its way to the log; the next owner accepts it', async () => {
       const held = new HeldFiles();
       const rig = await start({ fs: held.fileSystem });
       const table = await rig.table('t', { append_mode: 'true' });
@@ -185,12 +185,12 @@ function suite(transport: Transport): void {
       expect(await rig.rows(moved)).to.have.length(1);
     });
 
-    it('do not know the ids of its batches, whose rows are lost, from the log either', async () => {
+    it('do not take the ids of its batches, whose rows are lost, from the log', async () => {
       const rig = await start();
       const table = await rig.table('t', { append_mode: 'true' });
       const sealed = rig.request(table, [ROW]);
       await rig.ingester.service.write(sealed, CALL);
-      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await rig.ingester.handOver([table.regions[0].regionId], 0);
       const again = await present(rig);
       const lost = rig.request(again, [{ host: 'x', time: 2n, a: 2 }]);
       await rig.ingester.service.write(lost, CALL);
@@ -202,7 +202,7 @@ function suite(transport: Transport): void {
       expect((await second.rows(after)).map(({ time }) => time)).to.deep.equal([1n, 2n]);
     });
 
-    it('leave no series behind at those who read them', async () => {
+    it('leave no series in the caches of readers', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [{ host: 'lost', time: 1n, a: 1 }]);
@@ -228,11 +228,11 @@ function suite(transport: Transport): void {
           },
         }),
       });
-      const passedOver = second.log.lines.find(({ message }) => message === 'log rows of closed grants passed over');
-      expect(passedOver?.fields['rowCount']).to.equal(1);
+      const skipped = second.log.lines.find(({ message }) => message === 'log rows of closed grants skipped');
+      expect(skipped?.fields['rowCount']).to.equal(1);
     });
 
-    it('are let go if that happens while metadata is asked about a seal that it refused', async () => {
+    it('are closed if that happens while metadata is called about a refused seal', async () => {
       let asked = 0;
       const rig: StorageRig = await start({
         metadata: (service) => ({
@@ -245,7 +245,7 @@ function suite(transport: Transport): void {
       });
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
-      await rig.ingester.giveAway([table.regions[0].regionId], 0);
+      await rig.ingester.handOver([table.regions[0].regionId], 0);
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('region_not_ready');
     });
 
@@ -266,8 +266,8 @@ function suite(transport: Transport): void {
     }
   });
 
-  describe('that are given away', () => {
-    it('are not closed by the seal of a process that was killed, once its successor has them', async () => {
+  describe('that are handed over', () => {
+    it('are not closed by the seal of a killed process once its successor has opened them', async () => {
       const sent = new Gate();
       const late: SealRegionRequest[] = [];
       const rig = await start({
@@ -280,7 +280,7 @@ function suite(transport: Transport): void {
         }),
       });
       const table = await rig.table('t');
-      void rig.ingester.giveAway([table.regions[0].regionId], 0);
+      void rig.ingester.handOver([table.regions[0].regionId], 0);
       await sent.reached;
       const second = await afterCrash(rig);
       await second.write(table, [ROW]);
@@ -289,7 +289,7 @@ function suite(transport: Transport): void {
       expect(await (await afterCrash(second)).rows(table)).to.deep.equal([ROW]);
     });
 
-    it('are recovered however long metadata takes to open them, and refused meanwhile to who waits', async () => {
+    it('are recovered however long metadata takes to open them, while requests are refused', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
@@ -308,7 +308,7 @@ function suite(transport: Transport): void {
       expect(await failureCode(other.write(waiting, [ROW]))).to.equal('region_not_ready');
     });
 
-    it('are opened again if their opening is not known any more', async () => {
+    it('are opened again if metadata does not know their opening', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
@@ -316,11 +316,11 @@ function suite(transport: Transport): void {
       const { service } = rig.metadata;
       // What it answers is lost, as when metadata starts again.
       await service.openRegion({ regionId, nodeId: rig.nodeId }, CALL);
-      await rig.ingester.giveAway([regionId], 0);
+      await rig.ingester.handOver([regionId], 0);
       expect((await service.getManifest({ regionId }, CALL)).epoch).to.equal(epoch + 1);
     });
 
-    it('end the process no later because their seal has no answer', async () => {
+    it('do not delay the end of the process if their seal has no reply', async () => {
       const asked = new Gate();
       const rig = await start({
         metadata: () => ({
@@ -332,7 +332,7 @@ function suite(transport: Transport): void {
       });
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
-      const giving = rig.ingester.giveAway([table.regions[0].regionId], 0);
+      const giving = rig.ingester.handOver([table.regions[0].regionId], 0);
       await asked.reached;
       expect(await failureCode(rig.write(table, [ROW]))).to.equal('region_not_ready');
       rigs = rigs.filter((it) => it !== rig);
@@ -342,7 +342,7 @@ function suite(transport: Transport): void {
   });
 
   describe('of another node', () => {
-    it('are neither truncated nor answered for: the address may have been that node`s', async () => {
+    it("are neither truncated nor read: the address may have been that node's", async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [ROW]);
@@ -364,8 +364,8 @@ function suite(transport: Transport): void {
     }
   });
 
-  describe('whose flush got no answer', () => {
-    it('are flushed on when the commit came through', async () => {
+  describe('whose flush got no reply', () => {
+    it('continue to be flushed if the commit succeeded', async () => {
       let isLost = true;
       const rig = await start({
         metadata: (service) => ({

@@ -5,8 +5,10 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'chai';
 
 import type { Table } from '#shared/contracts/gen/common';
+import type { WriteRequest } from '#shared/contracts/gen/ingester';
 import type { FileSystem } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { NO_DEFINITIONS } from '#shared/rowbatch/definitions';
 import { pollUntil } from '#test/support/almanac';
 import { refusal } from '#test/support/failure';
 import { HeldFiles } from '#test/support/held-files';
@@ -46,7 +48,7 @@ function ingesterSuite(transport: Transport): void {
     return start({}, folder);
   }
 
-  describe('when something fails', () => {
+  describe('after a failure', () => {
     it('reads fresh rows whole after they did not fit into the memory of queries', async () => {
       const rig = await start({ queryBytes: 16 << 20 });
       const table = await rig.table('t');
@@ -65,7 +67,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await rig.count(table)).to.equal(30_002);
     });
 
-    it('tries a flush again that failed, and leaves no files of it', async () => {
+    it('retries a failed flush, and removes its files', async () => {
       let isFull = true;
       const full: FileSystem = {
         ...nodeFileSystem,
@@ -81,7 +83,7 @@ function ingesterSuite(transport: Transport): void {
       const left = readdirSync(rig.folder, { recursive: true, encoding: 'utf8' });
       expect(left.filter((name) => name.endsWith('.parquet'))).to.deep.equal([]);
       isFull = false;
-      const flushed = () => Promise.resolve(rig.log.messages('info').includes('flushed'));
+      const flushed = () => Promise.resolve(rig.log.messages('info').includes('segments flushed'));
       expect(await pollUntil(performance.now() + 10_000, flushed)).to.equal(true);
       expect(await rig.rows(table)).to.have.length(1);
       const second = await afterCrash(rig);
@@ -103,7 +105,7 @@ function ingesterSuite(transport: Transport): void {
       ['a damaged segment', isSegment, damage],
       ['a missing segment', isSegment, (path: string) => rmSync(path)],
     ] as const) {
-      it(`${title} is told by its name, and nothing is read or written without it`, async () => {
+      it(`refuses reads and writes that need ${title}, naming it`, async () => {
         const rig = await start();
         const table = await rig.table('t');
         await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
@@ -121,7 +123,7 @@ function ingesterSuite(transport: Transport): void {
   });
 
   describe('Write', () => {
-    it('shows a batch as soon as it is answered', async () => {
+    it('shows a batch as soon as it is acknowledged', async () => {
       const rig = await start();
       const table = await rig.table('t');
       const rows: RigRow[] = [
@@ -132,7 +134,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await rig.rows(table)).to.deep.equal(rows);
     });
 
-    it('names series that it does not know, and applies nothing then', async () => {
+    it('returns unknown series, and applies nothing then', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
@@ -148,7 +150,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await rig.rows(table)).to.have.length(3);
     });
 
-    it('applies a batch once that comes twice: later, at the same time, and after a crash', async () => {
+    it('applies a repeated batch once: later, at the same time, and after a crash', async () => {
       const rig = await start();
       const table = await rig.table('t', { append_mode: 'true' });
       const request = rig.request(table, [{ host: 'x', time: 1n, a: 1 }]);
@@ -160,7 +162,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await second.rows(table)).to.have.length(1);
     });
 
-    it('refuses an epoch that is not open, and a table that is not there', async () => {
+    it('refuses an epoch that is not open, and a table that does not exist', async () => {
       const rig = await start();
       const table = await rig.table('t');
       const rows: RigRow[] = [{ host: 'x', time: 1n, a: 1 }];
@@ -172,7 +174,7 @@ function ingesterSuite(transport: Transport): void {
       expect((await refusal(gone))?.code).to.equal('table_not_found');
     });
 
-    it('makes writes wait and then refuses them when memory is full', async () => {
+    it('makes writes wait for memory, then refuses them', async () => {
       const held = new HeldFiles();
       const rig = await start({ fs: held.fileSystem, config: { memtableBytes: 1000 } });
       const table = await rig.table('t');
@@ -189,7 +191,48 @@ function ingesterSuite(transport: Transport): void {
       expect(await rig.rows(table)).to.have.length(1);
     });
 
-    it('ends the process when the log cannot be written; nothing of it was acknowledged', async () => {
+    for (const operation of ['write', 'sync'] as const) {
+      it(`accepts writes again after a failed ${operation} on a full disk, with their series, once each`, async () => {
+        const held = new HeldFiles();
+        const fatal: unknown[] = [];
+        const rig = await start({ fs: held.fileSystem, onFatal: (error) => fatal.push(error) });
+        const table = await rig.table('t');
+        await rig.write(table, [{ host: 'a', time: 1n, a: 1 }]);
+        const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+        if (operation === 'write') held.writeError = full;
+        else held.syncError = full;
+        const requests = ['b', 'c', 'b'].map((host, i) =>
+          rig.request(table, [{ host, time: BigInt(2 + i), a: 2 + i }]),
+        );
+        const send = (request: WriteRequest) => rig.ingester.service.write(request, CALL);
+        for (const failure of await Promise.all(requests.map((request) => refusal(send(request))))) {
+          expect(failure?.code).to.equal('storage_unavailable');
+        }
+        expect((await refusal(send(requests[0])))?.message).to.contain('no space is left on its disk');
+        expect(await rig.rows(table)).to.deep.equal([{ host: 'a', time: 1n, a: 1 }]);
+
+        held.writeError = held.syncError = undefined;
+        // A batch of a series that only a failed record defined; it is not known to be applied.
+        const last = { ...requests[2], definitions: NO_DEFINITIONS };
+        const isAccepted = async (): Promise<boolean> => (await refusal(send(last))) === undefined;
+        expect(await pollUntil(performance.now() + 5_000, isAccepted)).to.equal(true);
+        await send(last);
+        await rig.write(table, [{ host: 'd', time: 9n, a: 9 }]);
+        const rows = [
+          { host: 'a', time: 1n, a: 1 },
+          { host: 'b', time: 4n, a: 4 },
+          { host: 'd', time: 9n, a: 9 },
+        ];
+        expect(await rig.rows(table)).to.deep.equal(rows);
+        const second = await afterCrash(rig);
+        expect(await second.rows(table)).to.deep.equal(rows);
+        await second.flush(table);
+        expect(await second.rows(table)).to.deep.equal(rows);
+        expect(fatal).to.deep.equal([]);
+      });
+    }
+
+    it('ends the process if the log fails for another reason, without losing acknowledged rows', async () => {
       const held = new HeldFiles();
       const fatal: unknown[] = [];
       const rig = await start({ fs: held.fileSystem, onFatal: (error) => fatal.push(error) });
@@ -225,7 +268,7 @@ function ingesterSuite(transport: Transport): void {
     };
 
     for (const mode of ['last_row', 'last_non_null']) {
-      it(`${mode}: one row for each key, in memory, in segments, and across both`, async () => {
+      it(`${mode}: returns one row per key, from memory, from segments, and from both`, async () => {
         const rig = await start();
         const memory = await rig.table('memory', { merge_mode: mode });
         await rig.write(memory, [...first, ...second]);
@@ -243,7 +286,7 @@ function ingesterSuite(transport: Transport): void {
       });
     }
 
-    it('append_mode: keeps every row, wherever it lies', async () => {
+    it('append_mode: keeps every row, in memory and in segments', async () => {
       const rig = await start();
       const table = await rig.table('t', { append_mode: 'true' });
       await rig.write(table, [...first, ...first]);
@@ -256,7 +299,7 @@ function ingesterSuite(transport: Transport): void {
   });
 
   describe('flush', () => {
-    it('cuts rows that lie years apart into a bounded number of segments', async () => {
+    it('cuts rows of very different times into a bounded number of segments', async () => {
       const rig = await start();
       const table = await rig.table('t');
       const day = 86_400n * SECOND;
@@ -283,7 +326,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await rig.rows(table)).to.deep.equal(rows);
     });
 
-    it('happens by itself when a region is large, and releases memory', async () => {
+    it('starts when a region is large, and releases memory', async () => {
       const rig = await start({ config: { flushBytes: 100_000 } });
       const table = await rig.table('t');
       for (let i = 0; i < 20; i++) {
@@ -322,7 +365,7 @@ function ingesterSuite(transport: Transport): void {
       connection.closeSync();
     }).timeout(30_000);
 
-    it('leaves nothing in scratch, and no file that the manifest does not name', async () => {
+    it('leaves nothing in scratch, and no file that is not in the manifest', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
@@ -360,7 +403,7 @@ function ingesterSuite(transport: Transport): void {
   });
 
   describe('recovery', () => {
-    it('has every acknowledged row once, whatever was flushed', async () => {
+    it('restores every acknowledged row once, whatever was flushed', async () => {
       const rig = await start();
       const table = await rig.table('t', { append_mode: 'true' });
       const rows = (from: number): RigRow[] => {
@@ -378,7 +421,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await third.rows(table)).to.have.length(150);
     });
 
-    it('stays within its memory by flushing on the way', async () => {
+    it('stays within its memory budget by flushing on the way', async () => {
       const rig = await start();
       const tables: Table[] = [];
       for (let i = 0; i < 4; i++) tables.push(await rig.table(`t${i}`));
@@ -391,10 +434,12 @@ function ingesterSuite(transport: Transport): void {
       rig.crashImage(folder);
       const second = await start({ config: { memtableBytes: 400_000 } }, folder);
       for (const table of tables) expect(await second.rows(table)).to.have.length(500);
-      expect(second.log.messages('info').filter((message) => message === 'flushed')).to.have.length.greaterThan(2);
+      expect(
+        second.log.messages('info').filter((message) => message === 'segments flushed'),
+      ).to.have.length.greaterThan(2);
     });
 
-    it('gives back what is readable behind a damaged record that defined series', async () => {
+    it('restores what is readable after a damaged record that defined series', async () => {
       const rig = await start();
       const table = await rig.table('t');
       await rig.write(table, [{ host: 'lost', time: 1n, a: 1 }]);
@@ -420,7 +465,7 @@ function ingesterSuite(transport: Transport): void {
       expect(await second.rows(table)).to.deep.equal([...kept, both[0]]);
     });
 
-    it('passes over rows of tables that were dropped', async () => {
+    it('skips rows of dropped tables', async () => {
       const rig = await start();
       const table = await rig.table('t');
       const other = await rig.table('other');

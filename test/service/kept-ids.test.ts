@@ -12,7 +12,7 @@ const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
 /** A file of the log for each record, which goes as soon as its rows are in a segment. */
 const CONFIG = { retryWindowMs: 0, walFileBytes: 1 };
 
-describe('ids of batches whose log is forgotten', () => {
+describe('ids of batches whose log files are deleted', () => {
   let cleanUps: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp();
@@ -45,7 +45,7 @@ describe('ids of batches whose log is forgotten', () => {
     return { folder, table, request };
   }
 
-  it('are known to the next life, and to the one after it', async () => {
+  it('survive a restart, and another one', async () => {
     const { folder, table, request } = await forgotten();
     const rig = await start(folder);
     await rig.ingester.service.write(request, CALL);
@@ -60,7 +60,7 @@ describe('ids of batches whose log is forgotten', () => {
     expect(await third.count(table)).to.equal(3);
   });
 
-  it('are known of a region, too, that was not opened when the log was read, and could not be', async () => {
+  it('survive also for a region that could not be opened while the log was replayed', async () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', { append_mode: 'true' });
     const request = rig.request(table, [ROW]);
@@ -89,11 +89,11 @@ describe('ids of batches whose log is forgotten', () => {
     }
   });
 
-  it('are not believed if their file is damaged: the ingester does not start, and says what to do', async () => {
+  it('prevent the start if their file is damaged, with an error that says what to do', async () => {
     const { folder } = await forgotten();
     const path = join(folder, 'slots/0/wal/applied.json');
     writeFileSync(path, readFileSync(path).subarray(0, 20));
     const { message } = await failure(StorageRig.start(folder, { config: CONFIG }));
-    expect(message).to.contain('applied.json" cannot be read: remove it to go on without it');
+    expect(message).to.contain('applied.json" cannot be read: remove it to continue without it');
   });
 });

@@ -9,19 +9,21 @@ const DAYS = 6;
 /** As many segments of a day as are merged while rows come. */
 const SEGMENTS = 4;
 
-describe('merges that are asked for', () => {
+describe('requested merges', () => {
   const cleanUps: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  it('and those that are made in any case come one after the other', async () => {
+  it('and background merges run one after the other', async () => {
     let underWay = 0;
     let most = 0;
     const rig = await StorageRig.start(
       tempFolder((cleanUp) => cleanUps.push(cleanUp)),
       {
-        config: { compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, busy: BUSY, pieceRows: 1 << 19 } },
+        config: {
+          compaction: { isAutomatic: true, intervalMs: 1, quietMs: 600_000, busy: BUSY, segmentRows: 1 << 19 },
+        },
         metadata: (service) => ({
           replaceSegments: async (request, call) => {
             most = Math.max(most, ++underWay);

@@ -81,13 +81,13 @@ export function metadataContract(name: string, start: StartMetadata): void {
         return (await service.listDatabases({}, call)).databases.map((database) => database.name);
       }
 
-      it('begins with the default one, which cannot be dropped', async () => {
+      it('starts with a default database, which cannot be dropped', async () => {
         expect(await names()).to.deep.equal(['public']);
         const dropping = service.dropDatabase({ name: 'public', ifExists: false }, call);
         expect(await failureCode(dropping)).to.equal('unsupported');
       });
 
-      it('makes one with its options, once', async () => {
+      it('creates a database with its options, once', async () => {
         const made = await make('db');
         expect(made.created).to.equal(true);
         expect(made.database?.options).to.deep.equal({ ttl: '7d' });
@@ -96,12 +96,12 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(await names()).to.deep.equal(['db', 'public']);
       });
 
-      it('refuses a name that cannot be, in the words of the interface', async () => {
+      it('refuses an invalid name', async () => {
         const error = await failure(make('1 db'));
         expect(error.message).to.equal('Unexpected, violated: Invalid database name: 1 db');
       });
 
-      it('drops one with all its tables', async () => {
+      it('drops a database with all its tables', async () => {
         await make('db');
         const tables = [{ name: 'a', columns: [TIME], options: {} }];
         await service.ensureTables({ database: 'db', tables, create: true }, call);
@@ -117,7 +117,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
     });
 
     describe('tables', () => {
-      it('makes one with ids for columns, and a region that a node owns', async () => {
+      it('creates a table with ids for columns, and a region that a node owns', async () => {
         const table = await create('cpu', [HOST, column('load', 'Float64', 'field'), TIME]);
         expect(table.columns.map((it) => [it.id, it.name, it.kind])).to.deep.equal([
           [1, 'host', 'tag'],
@@ -129,19 +129,19 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect((await service.listTables({ database: 'public' }, call)).tables).to.deep.equal([table]);
       });
 
-      it('says which table is missing', async () => {
+      it('names the missing table', async () => {
         const error = await failure(find('nope'));
         expect([error.code, error.message]).to.deep.equal(['table_not_found', 'Table not found: public.nope']);
         const elsewhere = service.getTable({ database: 'db', name: 'nope', tableId: 0 }, call);
         expect(await failureCode(elsewhere)).to.equal('database_not_found');
       });
 
-      it('refuses a second of the same name', async () => {
+      it('refuses a second table of the same name', async () => {
         await create('cpu');
         expect(await failureCode(create('cpu'))).to.equal('table_already_exists');
       });
 
-      it('refuses what cannot be a table', async () => {
+      it('refuses an invalid table', async () => {
         const refused = async (columns: readonly ColumnSpec[]): Promise<string> => failureCode(create('t', columns));
         expect(await refused([HOST])).to.equal('invalid_arguments');
         expect(await refused([TIME, { ...TIME, name: 'ts2' }])).to.equal('invalid_arguments');
@@ -154,14 +154,14 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect((await service.listTables({ database: 'public' }, call)).tables).to.deep.equal([]);
       });
 
-      it('takes 4,096 columns and no more', async () => {
+      it('accepts 4,096 columns and no more', async () => {
         const fields = Array.from({ length: 4095 }, (_, i) => column(`f${i}`, 'Int64', 'field'));
         await create('most', [...fields, TIME]);
         const over = ensure('most', [column('one_more', 'Int64', 'field'), TIME]);
         expect((await failure(over)).message).to.equal('a table has at most 4096 columns, not 4097');
       });
 
-      it('says of metrics how many label names there may be, and what to do', async () => {
+      it('reports how many label names metrics may have, and what to do', async () => {
         const labels = (from: number, to: number): EnsureTable => {
           const tags = Array.from({ length: to - from }, (_, i) => column(`l${from + i}`, 'String', 'tag'));
           const value = column('value', 'Float64', 'field');
@@ -178,7 +178,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect((await failure(write(labels(4000, 4100)))).message).to.equal(text(4100));
       });
 
-      it('gives a table that is made again new ids', async () => {
+      it('assigns new ids to a table that is created again', async () => {
         const first = await create('cpu');
         await drop('cpu');
         expect(await failureCode(find('cpu'))).to.equal('table_not_found');
@@ -190,7 +190,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(await failureCode(byOldId)).to.equal('table_not_found');
       });
 
-      it('grants regions that nobody owned to the node that is ready first', async () => {
+      it('grants regions without an owner to the first ready node', async () => {
         await metadata.stop();
         metadata = await start(systemClock);
         ({ service } = metadata);
@@ -211,13 +211,13 @@ export function metadataContract(name: string, start: StartMetadata): void {
     describe('ensureTables', () => {
       const VALUE = column('value', 'Float64', 'field');
 
-      it('makes a table with tags as its primary key, and does nothing the second time', async () => {
+      it('creates a table with tags as its primary key, and does nothing the second time', async () => {
         const made = await ensure('cpu', [HOST, VALUE, TIME]);
         expect(made.primaryKey).to.deep.equal(['host']);
         expect(await ensure('cpu', [HOST, VALUE, TIME])).to.deep.equal(made);
       });
 
-      it('adds what is missing at the end, nullable, and leaves what is there: the first type wins', async () => {
+      it('adds missing columns at the end, nullable, and keeps existing ones: the first type wins', async () => {
         await ensure('cpu', [HOST, VALUE, TIME]);
         const text = { ...column('value', 'String', 'field') };
         const wider = await ensure('cpu', [text, { ...column('dc', 'String', 'tag'), nullable: false }, TIME]);
@@ -231,7 +231,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         ]);
       });
 
-      it('gives all who come at once the same table', async () => {
+      it('returns the same table to concurrent callers', async () => {
         const tables = await Promise.all(
           Array.from({ length: 20 }, (_, i) => ensure('cpu', [column(`f${i % 5}`, 'Int64', 'field'), TIME])),
         );
@@ -257,7 +257,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(await failureCode(find('other'))).to.equal('table_not_found');
       });
 
-      it('makes no table where that is not wanted, but widens', async () => {
+      it('adds columns even if creating tables is disabled', async () => {
         const error = await failure(ensure('cpu', [TIME], false));
         expect(error.message).to.equal('Table `cpu` does not exist, and `auto_create_table` hint is disabled');
         await create('cpu');
@@ -268,14 +268,14 @@ export function metadataContract(name: string, start: StartMetadata): void {
     describe('the manifest', () => {
       const W = EPOCH_1;
 
-      it('begins empty, at the first sequence of the epoch', async () => {
+      it('starts empty, at the first sequence of the epoch', async () => {
         const [{ regionId }] = (await create('cpu')).regions;
         const manifest = await service.getManifest({ regionId }, call);
         expect(manifest).to.deep.include({ epoch: 1, watermark: W, truncatedSequence: 0n, segments: [] });
         expect(await failureCode(service.getManifest({ regionId: 999 }, call))).to.equal('region_not_found');
       });
 
-      it('takes segments and moves the watermark', async () => {
+      it('adds segments and advances the watermark', async () => {
         const table = await create('cpu');
         const committed = await commit(table, W, W + 10n, [segment('a', W, W + 10n)]);
         expect(committed.watermark).to.equal(W + 10n);
@@ -283,13 +283,13 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(await service.getManifest({ regionId: committed.regionId }, call)).to.deep.equal(committed);
       });
 
-      it('answers a repeated commit again', async () => {
+      it('accepts a repeated commit', async () => {
         const table = await create('cpu');
         const first = await commit(table, W, W + 10n, [segment('a', W, W + 10n)]);
         expect(await commit(table, W, W + 10n, [segment('a', W, W + 10n)])).to.deep.equal(first);
       });
 
-      it('refuses a commit from another watermark, and tells the present one', async () => {
+      it('refuses a commit from another watermark, and returns the present one', async () => {
         const table = await create('cpu');
         await commit(table, W, W + 10n, [segment('a', W, W + 10n)]);
         const error = await failure(commit(table, W, W + 5n, [segment('b', W, W + 5n)]));
@@ -303,7 +303,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(await failureCode(late)).to.equal('illegal_state');
       });
 
-      it('lets one of two commits from the same watermark pass', async () => {
+      it('accepts one of two commits from the same watermark', async () => {
         const table = await create('cpu');
         const outcomes = await Promise.allSettled([
           commit(table, W, W + 10n, [segment('a', W, W + 10n)]),
@@ -314,7 +314,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(manifest.segments).to.have.length(1);
       });
 
-      it('hides rows up to a point, and refuses one that cuts a segment or is not flushed', async () => {
+      it('hides rows up to a point, and refuses a point within a segment or above the watermark', async () => {
         const table = await create('cpu');
         const [{ regionId }] = table.regions;
         await commit(table, W, W + 10n, [segment('a', W, W + 10n)]);
@@ -328,7 +328,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         expect(regions[0].segments.map((it) => it.path)).to.deep.equal(['b']);
       });
 
-      it('hands out files that nothing names any more, until they are forgotten', async () => {
+      it('lists files that are in no manifest until their records are deleted', async () => {
         const table = await create('cpu');
         await commit(table, W, W + 10n, [segment('a', W, W + 10n)]);
         const garbage = async (removedBeforeMs: number): Promise<readonly string[]> => {
@@ -344,7 +344,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
     });
 
     describe('watch', () => {
-      it('tells each change once, in order, from a version on', async () => {
+      it('returns each change once, in order, from a version on', async () => {
         const { catalogVersion } = await service.listDatabases({}, call);
         const table = await create('cpu');
         const watching = watch(service, catalogVersion);
@@ -361,7 +361,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await watching.end();
       });
 
-      it('resumes behind the version that was seen last', async () => {
+      it('resumes after the last version that was seen', async () => {
         const { catalogVersion } = await service.listDatabases({}, call);
         await create('a');
         const first = watch(service, catalogVersion);
@@ -373,7 +373,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await second.end();
       });
 
-      it('gives one that knows nothing the whole state, then what follows', async () => {
+      it('sends the whole state to a new watcher, then changes', async () => {
         await create('a');
         const watching = watch(service, 0n);
         const kinds: string[] = [];
@@ -384,7 +384,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await watching.end();
       });
 
-      it('gives one whose version is not in its history the whole state, also a version of the future', async () => {
+      it('sends the whole state to a watcher whose version is not in its history, or in the future', async () => {
         await create('a');
         const { catalogVersion } = await service.listDatabases({}, call);
         service = await metadata.restart();
@@ -399,7 +399,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await current.end();
       });
 
-      it('tells nothing of a change that failed', async () => {
+      it('sends nothing of a change that failed', async () => {
         const { catalogVersion } = await service.listDatabases({}, call);
         await failure(ensure('bad', [column('', 'Int64', 'field'), TIME]));
         expect((await service.listDatabases({}, call)).catalogVersion).to.equal(catalogVersion);
@@ -409,7 +409,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
         await watching.end();
       });
 
-      it('ends when its caller gives up, and when the service stops', async () => {
+      it('ends when its caller cancels, and when the service stops', async () => {
         const { catalogVersion } = await service.listDatabases({}, call);
         const cancelled = watch(service, catalogVersion);
         expect(await failureCode(Promise.all([cancelled.next(), cancelled.end()]))).to.equal('cancelled');
@@ -432,7 +432,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
       });
     });
 
-    it('does nothing for a call that was given up', async () => {
+    it('does nothing for a cancelled call', async () => {
       const signal = AbortSignal.abort(new AlmanacError('deadline_exceeded', 'too late'));
       const late = service.createDatabase({ name: 'db', options: {}, ifNotExists: false }, ownCall('test', signal));
       expect(await failureCode(late)).to.equal('deadline_exceeded');

@@ -25,7 +25,7 @@ export function folderContract(name: string, start: StartMetadata): void {
       );
     }
 
-    it('is the one of the first ingester, also after a restart', async () => {
+    it('is that of the first ingester, also after a restart', async () => {
       const first = await register('ingester', 'a', FOLDER);
       expect(first.dataFolderKnown).to.equal(true);
       expect(first.clusterId).to.match(/^[0-9a-f]{32}$/);
@@ -40,13 +40,13 @@ export function folderContract(name: string, start: StartMetadata): void {
       expect((await rig.service.listNodes({}, call)).nodes).to.have.length(2);
     });
 
-    it('is the one of a standalone process', async () => {
+    it('is that of a standalone process', async () => {
       await register('standalone', '0', FOLDER);
       expect((await failure(register('ingester', 'a', OTHER))).message).to.contain(FOLDER);
       await register('ingester', 'a', FOLDER);
     });
 
-    it('is never the one of a querier, which has to register again once it is known to be another', async () => {
+    it('is never that of a querier, which has to register again once another one is known', async () => {
       const wrong = await register('querier', '', OTHER);
       const right = await register('querier', '', FOLDER);
       expect([wrong.dataFolderKnown, right.dataFolderKnown]).to.deep.equal([false, false]);
@@ -72,7 +72,7 @@ export function folderContract(name: string, start: StartMetadata): void {
       expect(await rig.beat(nodeId, 'left')).to.include({ hasTakers: false });
     });
 
-    it('is refused if it belongs to another cluster, before it becomes the one of this', async () => {
+    it("is refused if it belongs to another cluster, before it becomes this cluster's", async () => {
       const other = 'c'.repeat(32);
       for (const role of ['ingester', 'querier']) {
         const refused = await failure(register(role, role === 'querier' ? '' : 'a', OTHER, other));
@@ -83,7 +83,7 @@ export function folderContract(name: string, start: StartMetadata): void {
       await register('ingester', 'b', FOLDER, clusterId);
     });
 
-    it('is of no matter to processes that have none', async () => {
+    it('does not matter to processes without one', async () => {
       await register('ingester', 'a', FOLDER);
       const { nodeId } = await rig.service.registerNode(
         { role: 'gateway', addr: 'gateway:1', slot: '', version: 'test', ...NO_FOLDER },
@@ -92,7 +92,7 @@ export function folderContract(name: string, start: StartMetadata): void {
       await rig.beat(nodeId);
     });
 
-    it('of a cluster that is older than folder ids is told by an ingester that was part of it', async () => {
+    it('of a cluster that is older than folder ids comes from an ingester that was part of it', async () => {
       const [nodeId] = await rig.ready('a');
       await rig.create('cpu');
       const stranger = await failure(register('ingester', 'of another folder', OTHER));

@@ -28,7 +28,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
     }
 
     describe('of new tables', () => {
-      it('go to nodes that are ready, in turn, to those with the least first', async () => {
+      it('go to ready nodes, round robin, starting with the least loaded', async () => {
         const [a, b, c] = await rig.ready('a', 'b', 'c');
         await rig.join('d');
         const owners = async (table: string, regions: number): Promise<number[]> =>
@@ -70,7 +70,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
     });
 
     describe('that are sealed', () => {
-      it('give the next epoch, with the ids of the last, to whom the owner names', async () => {
+      it('pass the next epoch, with the ids of the last, to the node that the owner names', async () => {
         const [a, b] = await rig.ready('a', 'b');
         const before = (await rig.create('cpu')).regions[0];
         const manifest = await rig.service.getManifest({ regionId: before.regionId }, call);
@@ -111,7 +111,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         expect(await rig.region('cpu')).to.deep.equal({ ...region, nodeId: a });
       });
 
-      it('are refused from a process that another has followed, and after a restart until the region is opened', async () => {
+      it('are refused from a process that has a successor, and after a restart until the region is opened', async () => {
         const [a, b] = await rig.ready('a', 'b');
         const region = (await rig.create('cpu')).regions[0];
         const { opening: first } = await open(region.regionId, a);
@@ -136,7 +136,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         expect(answers[0].epoch).to.equal(2);
       });
 
-      it('are answered again when the answer was lost, as the region is now', async () => {
+      it("are accepted again if the reply was lost, with the region's present state", async () => {
         const [a, b] = await rig.ready('a', 'b');
         const first = (await rig.create('cpu')).regions[0];
         const second = await rig.seal(first, { toNodeId: b });
@@ -147,7 +147,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         expect(await failureCode(rig.seal(first, { nodeId: b }))).to.equal('illegal_state');
       });
 
-      it('take no commit any more, but answer one that passed', async () => {
+      it('accept no commit afterwards, but repeat the reply to an earlier one', async () => {
         const [, b] = await rig.ready('a', 'b');
         const region = (await rig.create('cpu')).regions[0];
         const from = epochStart(1);
@@ -165,8 +165,8 @@ export function grantsContract(name: string, start: StartMetadata): void {
       });
     });
 
-    describe('go on', () => {
-      it('at the node that was wished for if the named one cannot', async () => {
+    describe('continue', () => {
+      it('at the planned node if the named one cannot take them', async () => {
         const [, b, c] = await rig.ready('a', 'b', 'c');
         const region = (await rig.create('cpu')).regions[0];
         await rig.beat(b, 'draining');
@@ -174,20 +174,20 @@ export function grantsContract(name: string, start: StartMetadata): void {
         expect((await rig.seal(region, { toNodeId: b })).nodeId).to.equal(c);
       });
 
-      it('at the same node if nobody else is wanted and it is ready', async () => {
+      it('at the same node if it is ready and no other is planned', async () => {
         const [a] = await rig.ready('a', 'b');
         const region = (await rig.create('cpu')).regions[0];
         expect(await rig.seal(region)).to.include({ nodeId: a, epoch: 2 });
       });
 
-      it('at the one with the least if the node drains', async () => {
+      it('at the least loaded node if their node drains', async () => {
         const [a, , c] = await rig.ready('a', 'b', 'c');
         const { regions } = await rig.create('cpu', 5);
         await rig.beat(a, 'draining');
         expect((await rig.seal(regions[0])).nodeId).to.equal(c);
       });
 
-      it('with the sequences of a further epoch after nobody had the region', async () => {
+      it('with the sequences of a further epoch after the region had no owner', async () => {
         const [a] = await rig.ready('a');
         const region = (await rig.create('cpu')).regions[0];
         await rig.beat(a, 'draining');
@@ -232,7 +232,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
       expect(await failureCode(truncate(elsewhere.regionId, epochStart(1)))).to.equal('region_not_found');
     });
 
-    it('are kept over a restart', async () => {
+    it('survive a restart', async () => {
       const [, b] = await rig.ready('a', 'b');
       const region = (await rig.create('cpu', 2)).regions[0];
       await rig.seal(region, { toNodeId: b, appliedIds: Uint8Array.of(9) });
@@ -242,10 +242,10 @@ export function grantsContract(name: string, start: StartMetadata): void {
       expect([...(await open(region.regionId, b)).appliedIds]).to.deep.equal([9]);
     });
 
-    describe('of a node that is abandoned', () => {
+    describe('of an abandoned node', () => {
       const abandon = (nodeId: number) => rig.service.abandonNode({ nodeId }, call);
 
-      it('are closed only if it is not there', async () => {
+      it('are closed only if it is away', async () => {
         const [a] = await rig.ready('a');
         expect(await failureCode(abandon(99))).to.equal('invalid_arguments');
         for (const state of ['ready', 'draining', 'starting']) {
@@ -254,7 +254,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         }
       });
 
-      it('are granted anew to others, who know only the ids of batches from before it', async () => {
+      it('go to other nodes, which know only the batch ids from before it', async () => {
         const [a, b, c] = await rig.ready('a', 'b', 'c');
         const { regions } = await rig.create('cpu', 6);
         await rig.seal(regions[0], { toNodeId: a, appliedIds: Uint8Array.of(1) });
@@ -275,7 +275,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         await watching.end();
       });
 
-      it('are not its own when it comes back', async () => {
+      it('are not returned when it comes back', async () => {
         const [a, b] = await rig.ready('a', 'b');
         const region = (await rig.create('cpu')).regions[0];
         await rig.pass(12_000, [b]);
@@ -288,7 +288,7 @@ export function grantsContract(name: string, start: StartMetadata): void {
         expect(await failureCode(late)).to.equal('illegal_state');
       });
 
-      it('wait for a node that is ready if there is none', async () => {
+      it('wait for a ready node', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu');
         await rig.beat(a, 'left');

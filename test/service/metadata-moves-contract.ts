@@ -28,7 +28,7 @@ export function movesContract(name: string, start: StartMetadata): void {
     }
 
     describe('for an even load', () => {
-      it('go to a node that joins, no more of them than needed', async () => {
+      it('go to a node that joins, no more than needed', async () => {
         const three = await rig.ready('a', 'b', 'c');
         await rig.create('cpu', 12);
         expect(await rig.settle(three)).to.equal(0);
@@ -37,7 +37,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect(await rig.loads(four)).to.deep.equal([3, 3, 3, 3]);
       });
 
-      it('come from those that have most, and spread each table', async () => {
+      it('come from the most loaded nodes, and spread each table', async () => {
         const [a, b] = await rig.ready('a', 'b');
         for (const table of ['one', 'two', 'three', 'four', 'five']) await rig.create(table, 4);
         await rig.pass(3_000, [a, b]);
@@ -57,14 +57,14 @@ export function movesContract(name: string, start: StartMetadata): void {
         }
       });
 
-      it('leave a difference of one alone', async () => {
+      it('ignore a difference of one', async () => {
         const [a, b] = await rig.ready('a', 'b');
         await rig.create('cpu', 3);
         expect(await rig.settle([a, b])).to.equal(0);
         expect(await rig.loads([a, b])).to.deep.equal([2, 1]);
       });
 
-      it('wait until the node was ready for a while, and are wished for at most eight at a time', async () => {
+      it('wait until the node was ready for a while, and are planned at most eight at a time', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 40);
         const [b] = await rig.ready('b');
@@ -79,7 +79,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect(await rig.settle([a, b])).to.equal(20);
       });
 
-      it('end when the taker is not ready any more', async () => {
+      it('are cancelled when the taker is not ready any more', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 4);
         const [b] = await rig.ready('b');
@@ -89,7 +89,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect((await rig.beat(a)).regionIds).to.deep.equal([]);
       });
 
-      it('end when the load became even by other means', async () => {
+      it('are cancelled when the load became even otherwise', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 4);
         const [b] = await rig.ready('b');
@@ -100,7 +100,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect((await rig.beat(a)).regionIds).to.deep.equal([]);
       });
 
-      it('forget a region whose table was dropped', async () => {
+      it('are cancelled for a region whose table was dropped', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 4);
         const [b] = await rig.ready('b');
@@ -110,7 +110,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect((await rig.beat(a)).regionIds).to.deep.equal([]);
       });
 
-      it('arise again after a restart', async () => {
+      it('are planned again after a restart', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 4);
         const [b] = await rig.ready('b');
@@ -123,8 +123,8 @@ export function movesContract(name: string, start: StartMetadata): void {
       });
     });
 
-    describe('of a node that drains', () => {
-      it('take all of its regions, while there is somebody to take them', async () => {
+    describe('of a draining node', () => {
+      it('include all of its regions while another node can take them', async () => {
         const [a] = await rig.ready('a');
         await rig.create('cpu', 40);
         expect(await rig.beat(a, 'draining')).to.deep.equal({
@@ -142,7 +142,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect(await rig.settle([b, c])).to.equal(0);
       });
 
-      it('go back to it when it starts again, for an even load', async () => {
+      it('return to it when it starts again, for an even load', async () => {
         const [a, b] = await rig.ready('a', 'b');
         await rig.create('cpu', 4);
         await rig.obey(a, 'draining');
@@ -153,8 +153,8 @@ export function movesContract(name: string, start: StartMetadata): void {
       });
     });
 
-    describe('that an operator wishes', () => {
-      it('are done by the owner, and not undone for a while', async () => {
+    describe('requested by an operator', () => {
+      it('are executed by the owner, and not undone for a while', async () => {
         const [a, b] = await rig.ready('a', 'b');
         await rig.create('cpu', 4);
         await rig.pass(3_000, [a, b]);
@@ -179,7 +179,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect(await rig.settle([a, b])).to.equal(1);
       });
 
-      it('come first, and replace what the rebalancer wants', async () => {
+      it('come first, and replace those of the rebalancer', async () => {
         const [a] = await rig.ready('a');
         const { regions } = await rig.create('cpu', 40);
         const [b, c] = await rig.ready('b', 'c');
@@ -194,7 +194,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect(after.regionIds).to.not.include(regionIds[0]);
       });
 
-      it('need a region that exists and a node that can take it', async () => {
+      it('require a region that exists and a node that can take it', async () => {
         const [a, b] = await rig.ready('a', 'b');
         const { regionId } = (await rig.create('cpu')).regions[0];
         const gateway = await rig.join('', 'gateway');

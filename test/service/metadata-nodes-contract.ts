@@ -19,7 +19,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
 
     afterEach(() => rig.stop());
 
-    it('keep their id by their slot, and get a new one each time without', async () => {
+    it('keep their id by slot, and get a new one each time without', async () => {
       const ingester = await rig.join('a');
       expect(await rig.join('b')).to.be.greaterThan(ingester);
       expect(await rig.join('a')).to.equal(ingester);
@@ -27,7 +27,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
       expect(await rig.join('', 'gateway')).to.be.greaterThan(gateway);
     });
 
-    it('are told their lease, and listed as what they say', async () => {
+    it('receive their lease, and are listed with the state that they report', async () => {
       const request = { role: 'ingester', addr: 'host:1', slot: 'a', version: '1.2.3' };
       const { nodeId, leaseMs } = await rig.service.registerNode({ ...request, ...NO_FOLDER }, call);
       expect(leaseMs).to.equal(10_000);
@@ -43,13 +43,13 @@ export function nodesContract(name: string, start: StartMetadata): void {
       expect(await rig.state(nodeId)).to.equal('starting');
     });
 
-    it('have to register first, and to say something known', async () => {
+    it('have to register first, and to report a valid state', async () => {
       expect(await failureCode(rig.beat(99))).to.equal('illegal_state');
       const [nodeId] = await rig.ready('a');
       expect(await failureCode(rig.beat(nodeId, 'gone'))).to.equal('invalid_arguments');
     });
 
-    it('are told of when their state changes, and only then', async () => {
+    it('are sent to watchers when their state changes, and only then', async () => {
       const before = await rig.version();
       const [nodeId] = await rig.ready('a');
       const version = await rig.version();
@@ -83,7 +83,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
       expect(seen).to.deep.equal(nodeIds);
     });
 
-    it('are gone when their lease runs out, until they speak again', async () => {
+    it('are gone when their lease expires, until the next heartbeat', async () => {
       const [silent, alive] = await rig.ready('a', 'b');
       await rig.pass(9_000, [alive]);
       expect(await rig.state(silent)).to.equal('ready');
@@ -99,7 +99,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
       expect(await rig.state(silent)).to.equal('ready');
     });
 
-    it('are never gone as standalone', async () => {
+    it('are never gone if standalone', async () => {
       const nodeId = await rig.join('0', 'standalone');
       expect(await rig.state(nodeId)).to.equal('ready');
       await rig.clock.advance(MINUTE_MS);
@@ -120,7 +120,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
       expect(await rig.state(silent)).to.equal('gone');
     });
 
-    it('have a fresh lease after metadata stood still', async () => {
+    it('have a fresh lease after metadata was suspended', async () => {
       const [nodeId] = await rig.ready('a');
       await rig.clock.jump(HOUR_MS);
       expect(await rig.state(nodeId)).to.equal('ready');
@@ -149,7 +149,7 @@ export function nodesContract(name: string, start: StartMetadata): void {
       expect(await rig.ready('a')).to.deep.equal([nodeId]);
     });
 
-    it('that are gone are forgotten: soon without a slot, later with one, never with regions', async () => {
+    it('that are gone are removed: soon without a slot, later with one, never with regions', async () => {
       const gateway = await rig.join('', 'gateway');
       const [owner, empty] = await rig.ready('a', 'b');
       const table = await rig.create('cpu');

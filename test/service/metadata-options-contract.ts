@@ -21,7 +21,7 @@ export function optionsContract(name: string, start: StartMetadata): void {
 
     afterEach(() => metadata.stop());
 
-    it('widens a table of metrics for metrics only', async () => {
+    it('adds columns to a table of metrics only for metrics', async () => {
       const widened = async (field: string, physical: Readonly<Record<string, string>>): Promise<unknown> => {
         const tables = [{ name: 'metrics', columns: [column(field, 'Float64', 'field'), TIME], options: physical }];
         return (await service.ensureTables({ database: 'public', tables, create: true }, call)).tables[0].columns;
@@ -31,7 +31,7 @@ export function optionsContract(name: string, start: StartMetadata): void {
       expect(await widened('start', { physical_metric_table: 'true' })).to.have.length(3);
     });
 
-    it('gives a table the merge mode of its database, where nobody asked for another', async () => {
+    it('gives a table the merge mode of its database unless the request names another', async () => {
       await service.createDatabase({ name: 'db', options: { merge_mode: 'last_row' }, ifNotExists: false }, call);
       const tables = [true, false].map((isDefaultMergeMode) => {
         const options = { ttl: '7days', merge_mode: 'last_non_null' };

@@ -20,7 +20,7 @@ const W = 1n << 40n;
 
 /** How segments take the place of others. */
 export function segmentsContract(name: string, start: StartMetadata): void {
-  describe(`metadata service, ${name}: segments that are replaced`, () => {
+  describe(`metadata service, ${name}: replaced segments`, () => {
     let metadata: MetadataUnderTest;
     let table: Table;
 
@@ -58,7 +58,7 @@ export function segmentsContract(name: string, start: StartMetadata): void {
       return (await metadata.service.getManifest({ regionId }, call)).segments.map(({ path }) => path);
     }
 
-    it('leave the manifest in one step, which watchers hear of, and become garbage', async () => {
+    it('leave the manifest in one step, which is sent to watchers, and become garbage', async () => {
       const watching = watch(metadata.service, (await metadata.service.listDatabases({}, call)).catalogVersion);
       await commit(rows('a', 0, 10), rows('b', 10, 20), rows('c', 20, 30));
       const before = await metadata.service.getManifest({ regionId: table.regions[0].regionId }, call);
@@ -74,13 +74,13 @@ export function segmentsContract(name: string, start: StartMetadata): void {
       expect(garbage.paths).to.have.members(['a', 'b']);
     });
 
-    it('are answered again when the same comes again', async () => {
+    it('are replaced successfully again by the same request', async () => {
       await commit(rows('a', 0, 10), rows('b', 10, 20));
       const first = await replace(['a', 'b'], [rows('ab', 0, 20)]);
       expect(await replace(['a', 'b'], [rows('ab', 0, 20)])).to.deep.equal(first);
     });
 
-    it('are answered again when what came first was replaced, truncated or has expired meanwhile', async () => {
+    it('are so even if the new ones were replaced, truncated or have expired meanwhile', async () => {
       const [{ regionId, epoch }] = table.regions;
       const first = { regionId, epoch, watermarkFrom: W, watermarkTo: W + 10n, seriesFiles: [] };
       const segments = [rows('a1', 0, 10), rows('a2', 0, 10, [10, 19])];
@@ -97,7 +97,7 @@ export function segmentsContract(name: string, start: StartMetadata): void {
       expect(await live()).to.deep.equal([]);
     });
 
-    it('stay if one is not live any more, after a truncation too', async () => {
+    it('stay if one of them is not live any more, also after a truncation', async () => {
       await commit(rows('a', 0, 10), rows('b', 10, 20));
       expect((await failure(replace(['a', 'x'], [rows('ax', 0, 20)]))).code).to.equal('illegal_state');
       const [{ regionId }] = table.regions;
@@ -115,7 +115,7 @@ export function segmentsContract(name: string, start: StartMetadata): void {
       expect(await live()).to.deep.equal(['a', 'b']);
     });
 
-    it('stay if another one with rows of the same times stands between them', async () => {
+    it('stay if another one with rows of the same times is between them', async () => {
       await commit(rows('a', 0, 10), rows('b', 10, 20, [9, 12]), rows('c', 20, 30));
       expect(await failureCode(replace(['a', 'c'], [rows('ac', 0, 30)]))).to.equal('illegal_state');
       expect(await live()).to.deep.equal(['a', 'b', 'c']);
@@ -127,7 +127,7 @@ export function segmentsContract(name: string, start: StartMetadata): void {
       expect(await live()).to.have.members(['ac', 'b']);
     });
 
-    it('stay if what comes in their place reaches further than they did, or if there are none', async () => {
+    it('stay if the new ones have a wider range, or if none are named', async () => {
       await commit(rows('a', 0, 10), rows('b', 10, 20));
       for (const wrong of [rows('ab', 0, 21), rows('ab', 0, 20, [0, 10])]) {
         expect(await failureCode(replace(['a', 'b'], [wrong]))).to.equal('illegal_state');

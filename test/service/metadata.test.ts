@@ -37,7 +37,7 @@ metadataContract('by direct call', async (clock) => {
 });
 
 describe('metadata', () => {
-  it('says which rows may be lost when a node is abandoned', async () => {
+  it('logs which rows may be lost when a node is abandoned', async () => {
     const folder = testFolder();
     const log = new KeptLog();
     const metrics = new Metrics({ unprefixedProcess: false });
@@ -93,11 +93,13 @@ describe('opening the catalog file', () => {
     file.close();
     const error = await failure(metadataIn(folder.path));
     expect(error.code).to.equal('illegal_state');
-    expect(error.message).to.match(/^the catalog has format 1000, this release knows up to \d+: use a newer release$/);
+    expect(error.message).to.match(
+      /^the catalog has format 1000, this release supports up to \d+: use a newer release$/,
+    );
     folder.remove();
   });
 
-  it('brings a file of the format before data folders up, with its nodes', async () => {
+  it('migrates a file from before data folders, with its nodes', async () => {
     const folder = testFolder();
     const file = new Database(`${folder.path}/almanac.db`);
     for (const name of ['0001-catalog.sql', '0002-nodes-and-grants.sql']) {
@@ -120,7 +122,7 @@ describe('opening the catalog file', () => {
     folder.remove();
   });
 
-  it('refuses a file that is no catalog', async () => {
+  it('refuses a file that is not a catalog', async () => {
     const folder = testFolder();
     const error = await failure(metadataIn(`${folder.path}/missing`));
     expect(error.code).to.equal('storage_unavailable');

@@ -109,7 +109,7 @@ describe('segments of metric tables', () => {
     expect((await refusal(read(rig, [`${METRIC_NAME}=m9`])))?.message).to.include('is missing');
   }).timeout(60_000);
 
-  it('are read beside those that were written without metric numbers', async () => {
+  it('are read together with those that were written without metric numbers', async () => {
     const old = await start();
     const table = await metricTable(old);
     const row = (name: string, host: string, seconds: number, a: number): RigRow => {

@@ -19,7 +19,7 @@ import { tempFolder } from '#test/support/temp-folder';
 const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
 const REGIONS = 20;
 
-describe('a reader whose ingester starts again', () => {
+describe('a reader whose ingester restarts', () => {
   let cleanUps: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp();
@@ -63,7 +63,7 @@ describe('a reader whose ingester starts again', () => {
     };
   }
 
-  it('asks it once more for all regions, and reads each row once', async () => {
+  it('requests all regions again, and reads each row once', async () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', { append_mode: 'true' });
     for (const { regionId } of table.regions) {
@@ -87,7 +87,7 @@ describe('a reader whose ingester starts again', () => {
     expect(scans() - before).to.equal(2);
   });
 
-  it('is told that the table is gone when it is dropped while the reader waits for it', async () => {
+  it('gets an error when the table is dropped while the reader waits for it', async () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', {});
     const { snapshots, ask } = await reader(rig, table);
@@ -131,7 +131,7 @@ describe('a reader whose ingester starts again', () => {
     expect(knownIds()).to.deep.equal([]);
   });
 
-  it('waits aside for its owner only, and lets go of all where no place is left to come back to', async () => {
+  it('releases its admission slot only while it waits for the owner, and everything if it gets none back', async () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', {});
     await rig.write(table, [ROW]);

@@ -16,13 +16,13 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const HOUR_MS = 3_600_000;
 
-describe('files without an owner', () => {
+describe('orphaned files', () => {
   const cleanUps: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  it('are found in many regions with one look at the garbage, and the others stay', async () => {
+  it('are found in many regions with one garbage list, and the others stay', async () => {
     const rig = await StorageRig.start(
       tempFolder((cleanUp) => cleanUps.push(cleanUp)),
       { regions: 3 },
@@ -44,7 +44,7 @@ describe('files without an owner', () => {
       ...service,
       listGarbage: (request, call) => (looks++, service.listGarbage(request, call)),
     };
-    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarlyDiscard: () => undefined };
     const regions = await Promise.all(
       table.regions.map(
         async ({ regionId }) => new Region(table, await service.getManifest({ regionId }, CALL), 0n, keys),
@@ -59,7 +59,7 @@ describe('files without an owner', () => {
     expect(await Promise.all(folders.map((folder) => store.list(folder)))).to.deep.equal(before);
   });
 
-  it('and those that were replaced stay while a backup holds the files of the store', async () => {
+  it('and replaced files stay while a backup holds the store', async () => {
     const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     cleanUps.push(() => rig.stop());
     const table = await rig.table('t');
@@ -67,7 +67,7 @@ describe('files without an owner', () => {
     await rig.ingester.service.write(rig.request(table, [{ host: 'x', time: 1n, a: 1 }], { regionId }), CALL);
     await rig.flush(table);
     const { service: metadata } = rig.metadata;
-    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarlyDiscard: () => undefined };
     const region = new Region(table, await metadata.getManifest({ regionId }, CALL), 0n, keys);
     await rig.ingester.service.truncateTable({ tableId: table.tableId, regionIds: [regionId] }, CALL);
     const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
@@ -94,7 +94,7 @@ describe('files without an owner', () => {
     backup.tryHold()?.();
   });
 
-  it('and the files of a merge that takes long stay', async () => {
+  it('do not include the files of a long merge', async () => {
     const gate = new Gate();
     const rig = await StorageRig.start(
       tempFolder((cleanUp) => cleanUps.push(cleanUp)),
@@ -115,7 +115,7 @@ describe('files without an owner', () => {
       await rig.flush(table);
     }
     const { service: metadata } = rig.metadata;
-    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarly: () => undefined };
+    const keys = { clock: systemClock, windowMs: HOUR_MS, onEarlyDiscard: () => undefined };
     const region = new Region(table, await metadata.getManifest({ regionId }, CALL), 0n, keys);
     const merging = rig.compact(table);
     await gate.reached;

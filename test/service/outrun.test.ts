@@ -7,7 +7,7 @@ import { CALL, StorageRig, type RigRow, type Transport } from '#test/support/sto
 import { tempFolder } from '#test/support/temp-folder';
 
 for (const transport of ['direct', 'grpc'] as const) {
-  describe(`deletions and rows that are written meanwhile, ${transport}`, () => outrunSuite(transport));
+  describe(`deletions and concurrent writes, ${transport}`, () => outrunSuite(transport));
 }
 
 function outrunSuite(transport: Transport): void {
@@ -46,7 +46,7 @@ function outrunSuite(transport: Transport): void {
   const x = { host: 'x', time: 5n, a: 1 };
   const y = { host: 'y', time: 5n, a: 1 };
 
-  it('come through if nothing was written, and again', async () => {
+  it('are accepted if nothing was written, also again', async () => {
     await rig.write(table, [x, y]);
     const asOf = await sequence();
     expect(await deletes([x], asOf)).to.equal(true);
@@ -54,7 +54,7 @@ function outrunSuite(transport: Transport): void {
     expect(await rig.rows(table)).to.deep.equal([y]);
   });
 
-  it('come through if other rows were written', async () => {
+  it('are accepted if other rows were written', async () => {
     await rig.write(table, [x]);
     const asOf = await sequence();
     await rig.write(table, [{ ...x, time: 6n }, y]);
@@ -62,7 +62,7 @@ function outrunSuite(transport: Transport): void {
     expect(await rig.rows(table)).to.deep.equal([{ ...x, time: 6n }, y]);
   });
 
-  it('are refused if one of their rows was, and keep nothing', async () => {
+  it('are refused if one of their rows was written, and change nothing', async () => {
     await rig.write(table, [x, y]);
     const asOf = await sequence();
     await rig.write(table, [{ ...y, a: 2 }]);
@@ -70,7 +70,7 @@ function outrunSuite(transport: Transport): void {
     expect(await rig.rows(table)).to.deep.equal([x, { ...y, a: 2 }]);
   });
 
-  it('are refused if a row of theirs is on its way into the log', async () => {
+  it('are refused if one of their rows is on its way to the log', async () => {
     await rig.write(table, [x]);
     const asOf = await sequence();
     const writing = rig.write(table, [{ ...x, a: 2 }]);
@@ -79,7 +79,7 @@ function outrunSuite(transport: Transport): void {
     expect(await rig.rows(table)).to.deep.equal([{ ...x, a: 2 }]);
   });
 
-  it('are refused if the table has another form by now, as rows that were read may have had a tag more', async () => {
+  it('are refused if the schema has changed, as rows that were read may have had one more tag', async () => {
     await rig.write(table, [x]);
     const asOf = await sequence();
     const zone = { name: 'zone', type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
@@ -113,7 +113,7 @@ function outrunSuite(transport: Transport): void {
     expect(await rig.rows(table)).to.deep.equal([x]);
   });
 
-  it('are refused if what was written meanwhile is in segments, and after a restart', async () => {
+  it('are refused if concurrently written rows are in segments, and after a restart', async () => {
     await rig.write(table, [x]);
     const asOf = await sequence();
     await rig.write(table, [y]);

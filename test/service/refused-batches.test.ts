@@ -21,7 +21,7 @@ describe('an ingester', () => {
     cleanUp();
   });
 
-  it('refuses a batch that no flush could take, and goes on', async () => {
+  it('refuses a batch that no flush could write, and continues', async () => {
     const table = await rig.table('t');
     const write = (batch: Uint8Array): Promise<unknown> => {
       const request = rig.request(table, [{ host: 'x', time: 1n, a: 1 }]);

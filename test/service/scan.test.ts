@@ -98,7 +98,7 @@ function scanSuite(transport: Transport): void {
       return chunks;
     }
 
-    it('gives series and text in messages of bounded length, however much there is', async () => {
+    it('sends series and text in messages of bounded length, however much there is', async () => {
       const rig = await start({ messageBytesMax: 6 << 20 });
       const table = await rig.table('t');
       const long = 'ä'.repeat(1000);
@@ -121,7 +121,7 @@ function scanSuite(transport: Transport): void {
       expect(await rig.count(table)).to.equal(6001);
     });
 
-    it('answers for several regions at once, for each by what the caller has of it', async () => {
+    it('answers for several regions at once, for each by what the caller already has', async () => {
       const rig = await start({ regions: 3 });
       const table = await rig.table('t');
       const rows: RigRow[] = [{ host: 'x', time: 1n, a: 1 }];
@@ -151,7 +151,7 @@ function scanSuite(transport: Transport): void {
       ]);
     });
 
-    it('fails as a whole where one of the regions is not served', async () => {
+    it('fails as a whole if one of the regions is not served', async () => {
       const rig = await start({ regions: 3 });
       const table = await rig.table('t');
       const closed = await refusal(chunksOf(rig, table, [{}, { epoch: 9 }, {}]));
@@ -161,7 +161,7 @@ function scanSuite(transport: Transport): void {
       expect(await rig.count(table)).to.equal(0);
     });
 
-    it('refuses more regions than a table can have, and a region twice, before metadata is asked', async () => {
+    it('refuses too many regions, and duplicates, before calling metadata', async () => {
       const rig = await start();
       const table = await rig.table('t');
       const many = Array.from({ length: 100_000 }, (_, i) => 1000 + i);
@@ -182,7 +182,7 @@ function scanSuite(transport: Transport): void {
       }
     });
 
-    it('is spared in time: a guess is right only while nothing is new', async () => {
+    it('is skipped if a guess is right, which it is only while nothing is new', async () => {
       const rig = await start({ regions: 2 });
       const table = await rig.table('t');
       expect(await rig.guess(table)).to.equal('none');

@@ -14,7 +14,7 @@ describe('batches of one row', () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  it('count with what their objects take', async () => {
+  it('count with the memory of their objects', async () => {
     const gate = new Gate();
     const rig = await StorageRig.start(
       tempFolder((cleanUp) => cleanUps.push(cleanUp)),

@@ -101,7 +101,7 @@ async function expectFound(rig: StorageRig, table: Table, model: Model): Promise
 }
 
 /** Series of a few rows each: what is merged becomes several segments. */
-const COMPACTION = { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, busy: BUSY, pieceRows: 5 };
+const COMPACTION = { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, busy: BUSY, segmentRows: 5 };
 
 describe('versions of rows', () => {
   for (const mode of ['last_row', 'last_non_null', 'append', 'metrics'] as const) {
@@ -151,7 +151,7 @@ describe('versions of rows', () => {
     });
   }
 
-  it('are found where a segment tells of late rows that were flushed with it, and has none of their times', async () => {
+  it('are merged if a segment has the late band of its flush but no row of those times', async () => {
     const cleanUps: (() => void)[] = [];
     const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     try {

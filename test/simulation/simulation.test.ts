@@ -46,11 +46,11 @@ after(() => {
 describe('simulation', function () {
   this.timeout(LIMIT_MS);
 
-  it('of a cluster loses, doubles and hides nothing with seeds 1 to 100', async () => {
+  it('of a cluster loses, duplicates and hides nothing with seeds 1 to 100', async () => {
     expect(await runs.cluster?.failure).to.equal('');
   });
 
-  it('of a bad disk loses, doubles and hides nothing with seeds 1 to 200', async () => {
+  it('of a bad disk loses, duplicates and hides nothing with seeds 1 to 200', async () => {
     expect(await runs.badDisk?.failure).to.equal('');
   });
 });

@@ -6,6 +6,9 @@ export class HeldFiles {
   syncCount = 0;
   /** Thrown by the next write, then by every later one. */
   writeError: Error | undefined;
+  /** Thrown by every sync. */
+  syncError: Error | undefined;
+  truncateError: Error | undefined;
   #isHolding = false;
   #held: (() => void)[] = [];
   #arrivals: { count: number; resolve: () => void }[] = [];
@@ -45,10 +48,12 @@ export class HeldFiles {
       syncData: async () => {
         this.syncCount++;
         if (this.#isHolding) await this.#wait();
-        await file.syncData();
+        await (this.syncError === undefined ? file.syncData() : Promise.reject(this.syncError));
       },
-      sync: () => file.sync(),
-      truncate: (bytes) => file.truncate(bytes),
+      sync: () => (this.syncError === undefined ? file.sync() : Promise.reject(this.syncError)),
+      truncate: (bytes) => {
+        return this.truncateError === undefined ? file.truncate(bytes) : Promise.reject(this.truncateError);
+      },
       close: () => file.close(),
     };
   }

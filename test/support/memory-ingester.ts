@@ -29,7 +29,7 @@ interface MemoryRegion {
   readonly series: Map<bigint, Readonly<Record<number, string>>>;
 }
 
-const KEYS = { clock: systemClock, windowMs: 60_000, onEarly: () => undefined };
+const KEYS = { clock: systemClock, windowMs: 60_000, onEarlyDiscard: () => undefined };
 
 /** An ingester that keeps rows in memory and obeys the rules of `IngesterService.write`. */
 export class MemoryIngester implements IngesterService, Ingesters {
@@ -94,7 +94,7 @@ export class MemoryIngester implements IngesterService, Ingesters {
     const region = this.#region(request.regionId);
     const state = region.applied.state(request.batchId);
     if (state === 'applied') return [];
-    if (state === 'forgotten') throw new AlmanacError('request_outdated', 'batch id is too old');
+    if (state === 'outdated') throw new AlmanacError('request_outdated', 'batch id is too old');
     // A copy, so that the bytes are read back and not remembered.
     const batch = decodeRowBatch(request.batch.slice());
     const definitions = new Map(decodeDefinitions(request.definitions).map(({ tsid, tags }) => [tsid, tags]));

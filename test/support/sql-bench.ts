@@ -16,10 +16,10 @@ import type { CellValue } from '#shared/write/cell-value';
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { Evaluation } from '#services/querier/rpc/prom/evaluation';
-import { sql, type SqlDeps } from '#services/querier/rpc/sql';
+import { sqlService, type SqlServiceDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
 import type { LogicalTables } from '#services/querier/snapshot/logical-table';
-import type { RowSink } from '#services/querier/sql/run/statement';
+import type { StatementRowSink } from '#services/querier/sql/statement';
 
 import { MemorySamples } from './memory-samples.js';
 
@@ -57,14 +57,14 @@ export class SqlBench {
   readonly catalog = new PlainCatalog();
   released = 0;
   nowNs = 1_700_000_000_123_000_000n;
-  readonly #run: ReturnType<typeof sql>;
+  readonly #run: ReturnType<typeof sqlService>;
   readonly instance: DuckDBInstance;
 
   private constructor(instance: DuckDBInstance) {
     this.instance = instance;
     const metadata = this.#metadata();
     const log = openLog({ filter: 'off', format: 'json', coloured: false, clock: systemClock, write: () => undefined });
-    const deps: SqlDeps = {
+    const deps: SqlServiceDeps = {
       metadata: metadata as MetadataService,
       catalog: this.catalog,
       ingesters: { ownerOf: () => this.#ingester(), isAway: () => false },
@@ -84,7 +84,7 @@ export class SqlBench {
       memory: new MemoryWatch({ clock: systemClock, kinds: [] }),
       names: { catalog: 'almanac' },
     };
-    this.#run = sql(deps);
+    this.#run = sqlService(deps);
   }
 
   static async open(): Promise<SqlBench> {
@@ -197,7 +197,7 @@ export class SqlBench {
     connection.closeSync();
   }
 
-  #sink(): RowSink {
+  #sink(): StatementRowSink {
     return {
       insert: async (table, columns, blocks) => {
         let count = 0;

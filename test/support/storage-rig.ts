@@ -54,7 +54,7 @@ export interface RigOptions {
   readonly transport?: Transport;
   /** Puts something between the ingester and metadata. */
   readonly metadata?: (service: MetadataService) => Partial<MetadataService>;
-  readonly noteTable?: (table: Table) => boolean;
+  readonly onTableOpened?: (table: Table) => boolean;
   /** Bound of messages between ingester and reader. */
   readonly messageBytesMax?: number;
   /** Regions of a table; 1 if not given. */
@@ -146,7 +146,7 @@ export class StorageRig {
       clock: systemClock,
       random: systemRandom,
       metadata: { ...metadata.service, ...options.metadata?.(metadata.service) },
-      noteTable: options.noteTable ?? (() => true),
+      onTableOpened: options.onTableOpened ?? (() => true),
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
       onProgress: () => undefined,
@@ -366,7 +366,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     flushIntervalMs: 600_000,
     windowMs: 86_400_000,
     gcGraceMs: 900_000,
-    compaction: { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, busy: BUSY, pieceRows: 1 << 19 },
+    compaction: { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, busy: BUSY, segmentRows: 1 << 19 },
     memtableBytes: 1 << 28,
     engineBytes: 1 << 28,
     recoveryThreads: 1,

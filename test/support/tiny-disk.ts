@@ -37,6 +37,11 @@ export class TinyDisk {
     return disk;
   }
 
+  /** Makes the file system larger while it is in use. */
+  grow(mebibytes: number): Promise<void> {
+    return this.#tell(`mount -o remount,size=${mebibytes}m "${this.#mountPoint}"`);
+  }
+
   /** Nothing may have a file open for writing. */
   makeReadOnly(): Promise<void> {
     return this.#tell(`mount -o remount,ro "${this.#mountPoint}"`);

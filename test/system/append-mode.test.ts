@@ -33,7 +33,7 @@ describe("ALTER TABLE .. SET 'append_mode'", function () {
   async function isRefused(name: string, rows: unknown[][]): Promise<void> {
     const { status, text } = await append(name);
     expect(status, text).to.equal(400);
-    const error = `table "${name}" may have replaced rows on its disk: merge its segments before, with ADMIN compact_table`;
+    const error = `table "${name}" may have replaced rows on its disk: merge its segments first, with ADMIN compact_table`;
     expect(JSON.parse(text)).to.include({ code: 1004, error });
     expect(await stored(name)).to.deep.equal(rows);
   }

@@ -34,7 +34,7 @@ describe('almanac backup and restore', function () {
     symlinkSync(data, join(other, 'to-data'));
     symlinkSync(join(other, 'loop'), join(other, 'loop'));
     symlinkSync(join(other, 'nowhere'), join(other, 'dangling'));
-    const apart = 'must be neither';
+    const apart = 'must be separate from';
     for (const [target, reason] of [
       [data, apart],
       [join(data, 'backup'), apart],
@@ -105,7 +105,7 @@ describe('almanac backup and restore', function () {
     await refuses((copy) => flip(join(copy, 'metadata/almanac.db')), 'its checksum does not match');
     await refuses((copy) => appendFileSync(join(copy, segment), 'x'), 'bytes, not');
     await refuses((copy) => rmSync(join(copy, segment)), 'is missing');
-    await refuses((copy) => rmSync(join(copy, 'backup.json')), 'was cut short');
+    await refuses((copy) => rmSync(join(copy, 'backup.json')), 'is not a complete backup');
     await refuses((copy) => writeFileSync(join(copy, 'backup.json'), '{"format":1'), 'is damaged');
     await refuses((copy) => writeFileSync(join(copy, 'backup.json'), 'null'), 'is damaged');
     await refuses((copy) => edit(copy, (list) => ({ ...list, format: 2 })), 'use a newer release');

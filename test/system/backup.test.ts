@@ -133,7 +133,7 @@ describe('almanac backup and restore', function () {
   it('follow links by which segments were moved to another disk', async () => {
     const server = await rig.startWithRows();
     const [disk, target, data] = [folder(), folder(), folder()];
-    await rig.refused(rig.backup(server, join(server.folder, 'store')), 'must be neither', 2);
+    await rig.refused(rig.backup(server, join(server.folder, 'store')), 'must be separate from', 2);
     expect(await server.stop()).to.equal(0);
     const segments = filesUnder(join(server.folder, 'store')).filter((path) => path.endsWith('.parquet'));
     for (const [i, path] of segments.entries()) {
@@ -143,7 +143,7 @@ describe('almanac backup and restore', function () {
     renameSync(join(server.folder, 'store'), join(disk, 'store'));
     symlinkSync(join(disk, 'store'), join(server.folder, 'store'));
     const again = await rig.start(server.folder);
-    await rig.refused(rig.backup(again, join(disk, 'store/backup')), 'must be neither', 2);
+    await rig.refused(rig.backup(again, join(disk, 'store/backup')), 'must be separate from', 2);
     await rig.done(rig.backup(again, target));
     await again.kill();
     rmSync(disk, { recursive: true });
@@ -166,7 +166,7 @@ describe('almanac backup and restore', function () {
       ...['backup', target, '--copy'],
       ...['--data-dir', server.folder, '--host', server.url],
     ]);
-    await rig.refused(rig.restore(cut, folder()), 'is no backup, or one that was cut short');
+    await rig.refused(rig.restore(cut, folder()), 'is not a complete backup');
     await rig.refused(rig.backup(server, cut), 'is not empty', 2);
     const target = folder();
     await rig.done(rig.backup(server, target));
@@ -176,11 +176,11 @@ describe('almanac backup and restore', function () {
     for (const role of ['standalone', 'metadata']) {
       const { code, stderr } = await runAlmanac([role, '--data-dir', data]);
       expect(code).to.equal(1);
-      expect(stderr).to.contain('is under way or was cut short');
+      expect(stderr).to.contain('is running or was interrupted');
     }
     const checked = await runAlmanac(['check', data]);
     expect(checked.code, checked.stderr).to.equal(1);
-    expect(checked.stdout).to.contain('a restore into this folder is under way, or was cut short');
+    expect(checked.stdout).to.contain('a restore into this folder is running, or was interrupted');
     expect(checked.stdout).to.contain('run almanac restore again').and.to.contain(' 1 problems');
     await rig.done(rig.restore(target, data));
     await load.check(await rig.start(data), acknowledged);

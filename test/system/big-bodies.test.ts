@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { bigBodies } from '#test/support/big-bodies';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** One after the other, so that a process which stands still over a body answers a few. How fast: `npm run big-bodies`. */
+/** One after the other, so that a process which stands still over a body answers a few. How fast: `npm run trial -- big-bodies`. */
 const ANSWERS_MIN = 20;
 const PEAK_MEMORY_MIB = 1024;
 

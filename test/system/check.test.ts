@@ -141,7 +141,7 @@ describe('almanac check', function () {
         path: segment(),
         what: 'is damaged: its checksum does not match',
         lost: '2 rows of public.m',
-        remedy: 'restore the file from a backup; queries that need it fail until then, others go on',
+        remedy: 'restore the file from a backup; queries that need it fail until then, others continue to work',
       },
     ]);
     expect(notes).to.deep.equal([]);
@@ -196,7 +196,7 @@ describe('almanac check', function () {
     const slots = join(folder, 'slots');
     rmSync(slots, { recursive: true });
     symlinkSync(slots, slots);
-    expect((await check()).stderr).to.match(/^error: the check cannot go on: ELOOP[^\n]+\n$/);
+    expect((await check()).stderr).to.match(/^error: the check cannot continue: ELOOP[^\n]+\n$/);
   });
 
   it('finds a missing and a damaged series file', async () => {
@@ -251,7 +251,7 @@ describe('almanac check', function () {
 
   it('refuses a catalog of a newer release, and checks one of an earlier one', async () => {
     catalog((connection) => connection.pragma('user_version = 99'));
-    await expectProblem(/almanac\.db" the catalog has format 99, this release knows up to \d+: use a newer release/);
+    await expectProblem(/almanac\.db" the catalog has format 99, this release supports up to \d+: use a newer release/);
     catalog((connection) => {
       connection.exec('ALTER TABLE columns DROP COLUMN backfill_sql');
       connection.exec('ALTER TABLE columns DROP COLUMN former_types');
@@ -259,14 +259,14 @@ describe('almanac check', function () {
       connection.pragma('user_version = 4');
     });
     const { code, lines } = await check();
-    expect(lines[0]).to.match(/^note: .*almanac\.db" has format 4, of an earlier release: the next start brings it up/);
+    expect(lines[0]).to.match(/^note: .*almanac\.db" has format 4 of an earlier release: the next start migrates it/);
     expect(lines.at(-1)).to.match(/^checked 3 segments \(4 rows, .* 0 problems$/);
     expect(code).to.equal(0);
   });
 
   it('finds a damaged log record in front of others, and a file that is no log', async () => {
     flip(logFile(3), 8 + 80);
-    await expectProblem(/0000000003\.wal" is damaged at byte 8 \(\d+ bytes behind it\); lost: .*skip-corrupt/);
+    await expectProblem(/0000000003\.wal" is damaged at byte 8 \(\d+ bytes after it\); lost: .*skip-corrupt/);
     cpSync(join(filled, LOG), join(folder, LOG), { recursive: true });
     writeFileSync(logFile(1), 'not a log of this format');
     await expectProblem(/0000000001\.wal" does not begin as a log of this format does/);
@@ -282,14 +282,14 @@ describe('almanac check', function () {
     );
     expect(lines.at(-1)).to.contain('7 log records in 3 files: 0 problems');
     truncateSync(logFile(3), 3);
-    expect((await check()).lines[0]).to.match(/^note: ".*3\.wal" is a log file that was just begun/);
+    expect((await check()).lines[0]).to.match(/^note: ".*3\.wal" is a log file without its whole header/);
   });
 
   it('finds missing log files: between others, and the first of rows that are in no segment', async () => {
     rmSync(logFile(2));
     await expectProblem(/0000000002\.wal" is missing; lost: its rows that are in no segment yet/);
     rmSync(logFile(1));
-    await expectProblem(/slots\/0\/wal" goes on at row \d+ of region 1, .* end at \d+; lost: 3 rows of that region/);
+    await expectProblem(/slots\/0\/wal" continues at row \d+ of region 1, .* end at \d+; lost: 3 rows of that region/);
   });
 
   it('finds damaged small files', async () => {
@@ -297,11 +297,11 @@ describe('almanac check', function () {
     await expectProblem(/applied\.json" cannot be read.*or remove it/);
     rmSync(join(folder, LOG, 'applied.json'));
     writeFileSync(join(folder, 'slots/0/slot.json'), '{}');
-    await expectProblem(/slot\.json" cannot be read, or names no identity/);
+    await expectProblem(/slot\.json" cannot be read, or contains no identity/);
     rmSync(join(folder, 'slots/0/slot.json'));
     writeFileSync(join(folder, 'identity/folder.json'), '{"folderId":');
     await expectProblem(
-      /^problem: "[^"]+folder\.json" is damaged or of something else than Almanac; the files of this catalog are in the data folder \w{32}, of the cluster \w{32}; lost: no row; servers do not start; name that folder, or if this is it, write \{"folderId":"\w{32}","clusterId":"\w{32}"\} into the file; files were not compared$/,
+      /^problem: "[^"]+folder\.json" is damaged or was not written by Almanac; the files of this catalog are in the data folder \w{32}, of the cluster \w{32}; lost: no row; servers do not start; name that folder, or if this is it, write \{"folderId":"\w{32}","clusterId":"\w{32}"\} into the file; files were not compared$/,
     );
   });
 
@@ -337,7 +337,7 @@ describe('almanac check', function () {
     symlinkSync(circle, circle);
     for (const [path, code, text] of [
       [join(empty, 'absent'), 2, `error: there is no folder "${join(empty, 'absent')}"`],
-      [empty, 2, `error: "${empty}" is no data folder of Almanac`],
+      [empty, 2, `error: "${empty}" is not a data folder of Almanac`],
       [file, 2, `error: "${file}" cannot be looked into: ENOTDIR`],
       [circle, 1, `error: "${circle}" cannot be looked into: ELOOP`],
     ] as const) {

@@ -181,7 +181,7 @@ describe('administration of a cluster', function () {
     expect(await pollUntil(performance.now() + WITHIN_MS, () => stateIs('starting'))).to.equal(true);
     expect(await pollUntil(performance.now() + 2 * LEASE_MS, () => stateIs('gone'))).to.equal(false);
     const { text } = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
-    expect(text).to.contain(`node ${nodeId} is starting, only one that is gone can be abandoned`);
+    expect(text).to.contain(`node ${nodeId} is starting: only a node that is gone can be abandoned`);
     await ingester.kill();
     for (const file of files) unlinkSync(file);
     ingester.start();

@@ -18,8 +18,8 @@ const ENVIRONMENT = {
 const V1 = '/v1/lineproto/write';
 const V2 = '/v1/lineproto/api/v2/write?bucket=public';
 /** Grows in the engine's aggregate states, which cannot be spilled. */
-const METADATA = /metadata at 127\.0\.0\.1:\d+ (cannot be reached|did not answer)/;
-const INGESTER = /node \d+ \(ingester\) at 127\.0\.0\.1:\d+ (cannot be reached|broke|did not answer)|has no owner/;
+const METADATA = /metadata at 127\.0\.0\.1:\d+ (cannot be reached|did not reply)/;
+const INGESTER = /node \d+ \(ingester\) at 127\.0\.0\.1:\d+ (cannot be reached|broke|did not reply)|has no owner/;
 const GREEDY = `SELECT max(length(s)) FROM (SELECT string_agg(repeat('x', 1000) || i, '') AS s FROM range(3000000) AS t(i))`;
 
 interface Timed {

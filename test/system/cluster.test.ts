@@ -11,7 +11,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const CALL = ownCall('test');
 const WITHIN_MS = 30_000;
-/** Longer trials: `npm run cluster-rounds -- 50`. */
+/** Longer trials: `npm run trial -- cluster-rounds 50`. */
 const ROUNDS = 6;
 
 describe('a cluster of processes', function () {

@@ -30,7 +30,7 @@ function recordAt(bytes: Buffer, index: number): number {
   return at;
 }
 
-describe('what is damaged', function () {
+describe('damage', function () {
   this.timeout(120_000);
   const cleanUps: (() => unknown)[] = [];
   let folder = '';
@@ -90,16 +90,14 @@ describe('what is damaged', function () {
 
   function linesAbout(almanac: Almanac, path: string): LogLine[] {
     const name = path.slice(join(folder, 'store/').length);
-    return linesOf(almanac.stderr).filter(
-      ({ msg, file }) => msg === 'file of the store cannot be used' && file === name,
-    );
+    return linesOf(almanac.stderr).filter(({ msg, file }) => msg === 'store file is unusable' && file === name);
   }
 
   for (const [title, harm, text] of [
     ['a damaged segment', (path: string) => flip(path, 30), 'is damaged: its checksum does not match'],
     ['a missing segment', (path: string) => rmSync(path), 'is missing'],
   ] as const) {
-    it(`${title} fails the queries that need it, is logged and counted once, and others go on`, async () => {
+    it(`${title} fails the queries that need it, is logged and counted once, and others continue to work`, async () => {
       await fill();
       const path = segment();
       const whole = readFileSync(path);
@@ -156,7 +154,7 @@ describe('what is damaged', function () {
     ];
 
     for (const [title, harm, text] of harms) {
-      it(`and ${title} since is refused with its name at once, logged and counted once, until it is put back`, async () => {
+      it(`and ${title} since is refused with its name at once, logged and counted once, until it is restored`, async () => {
         harm();
         await expectRefused(almanac, FIRST, path, text);
         expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
@@ -165,7 +163,7 @@ describe('what is damaged', function () {
         expect((await almanac.sql(FIRST)).status).to.equal(200);
       });
 
-      it(`and ${title} since is refused to PromQL too`, async () => {
+      it(`and ${title} since is refused to PromQL, too`, async () => {
         harm();
         // The engine has the footer: what it reads by that is right.
         if (title === 'without its footer') await expectNoticed('SELECT count(*) FROM m');
@@ -187,7 +185,7 @@ describe('what is damaged', function () {
       while ((await almanac.sql(statement)).status === 200) expect(Date.now()).to.be.lessThan(untilMs);
     }
 
-    it('and has another byte since is not answered from once it is looked at again', async () => {
+    it('and has another byte since is refused once it is verified again', async () => {
       flip(path, 30);
       await expectNoticed('SELECT count(*) FROM m');
       await expectRefused(almanac, 'SELECT count(*) FROM m', path, DAMAGED);
@@ -196,7 +194,7 @@ describe('what is damaged', function () {
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_000]]);
     });
 
-    it('and is found damaged by a merge is not answered from, though it looks as before', async () => {
+    it('and is found damaged by a merge is refused, though its size and time are as before', async () => {
       await almanac.written('m,h=z v=1 9');
       await almanac.flush('m');
       const { atime, mtime } = statSync(path);
@@ -209,7 +207,7 @@ describe('what is damaged', function () {
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[5_001]]);
     });
 
-    it('keeps the error of a query that fails over whole files', async () => {
+    it('keeps the error of a query that fails over intact files', async () => {
       const { status, text } = await almanac.sql('SELECT sum(s::DOUBLE) FROM m');
       expect(status, text).to.equal(500);
       expect(text).to.contain("Could not convert string 'text");
@@ -221,7 +219,7 @@ describe('what is damaged', function () {
     ['a damaged series file', (path: string) => flip(path, 30)],
     ['a missing series file', (path: string) => rmSync(path)],
   ] as const) {
-    it(`${title} fails reads and writes of its table, is logged and counted, and others go on`, async () => {
+    it(`${title} fails reads and writes of its table, is logged and counted, and others continue to work`, async () => {
       await fill();
       const path = fileOf(isSeriesFile);
       const whole = readFileSync(path);
@@ -242,7 +240,7 @@ describe('what is damaged', function () {
     });
   }
 
-  it('a damaged series file ends the start while rows of its region are in the log only', async () => {
+  it('a damaged series file prevents the start while rows of its region are in the log only', async () => {
     const almanac = await start();
     await almanac.written('m,h=a v=1 1');
     await almanac.flush('m');
@@ -261,7 +259,7 @@ describe('what is damaged', function () {
     expect((await (await start()).sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
   });
 
-  it('a damaged log ends the start with its name and place, and is left out if that is asked for', async () => {
+  it('a damaged log prevents the start with its name and offset, and is skipped with skip-corrupt', async () => {
     let almanac = await start();
     await almanac.written('m,h=a v=1 1');
     await almanac.flush('m');
@@ -277,13 +275,13 @@ describe('what is damaged', function () {
     const end = linesOf(stderr).at(-1)!;
     expect(end.msg).to.equal('start failed');
     expect(end.reason)
-      .to.match(/0000000001\.wal" is damaged at byte \d+ \(\d+ bytes behind it\)/)
+      .to.match(/0000000001\.wal" is damaged at byte \d+ \(\d+ bytes after it\)/)
       .and.to.contain('skip-corrupt');
     expect(readFileSync(log)).to.have.length(bytes.length);
 
     const skipping = { ALMANAC_WAL__RECOVER: 'skip-corrupt', ALMANAC_WAL__RETRY_WINDOW: '1s' };
     almanac = await start({ environment: skipping });
-    const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record left out');
+    const skipped = linesOf(almanac.stderr).filter(({ msg }) => msg === 'damaged log record skipped');
     expect(skipped).to.have.length(1);
     expect(skipped[0].file).to.equal(log);
     const counted = /almanac_log_lines_total\{level="error",component="ingester"\} 1$/m;
@@ -300,7 +298,7 @@ describe('what is damaged', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
-  it('a missing log file ends the start with the rows that are lost, and is passed over if that is asked for', async () => {
+  it('a missing log file prevents the start, naming the lost rows, and is ignored with skip-corrupt', async () => {
     for (let i = 1; i < 4; i++) {
       const almanac = await start();
       await almanac.written(`m,h=${i} v=${i} ${i}`);
@@ -323,7 +321,7 @@ describe('what is damaged', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
-  it('a damaged catalog ends the start with its path, wherever the damage is', async () => {
+  it('a damaged catalog prevents the start with its path, wherever the damage is', async () => {
     await fill();
     const catalog = join(folder, 'metadata/almanac.db');
     const whole = readFileSync(catalog);
@@ -355,7 +353,7 @@ describe('what is damaged', function () {
       cleanUps.push(() => disk.unmount());
     });
 
-    it('that is full refuses writes and flushes, goes on with reads, and loses nothing', async () => {
+    it('that is full refuses writes and flushes, answers reads, and accepts writes again when there is space', async () => {
       let almanac = await start(inside);
       await almanac.written('m,h=a v=1 1');
       await almanac.flush('m');
@@ -371,7 +369,7 @@ describe('what is damaged', function () {
       const refused = await almanac.post('/v1/lineproto/api/v2/write', many);
       expect(refused.status, refused.text).to.equal(503);
       expect(refused.text).to.contain('no space is left on its disk');
-      // Small enough to find a place, but the log has ended.
+      // Small enough to fit into what is left, but the log refuses everything now.
       const refusedV1 = await almanac.write('m,h=b v=9 9');
       expect(refusedV1.status, refusedV1.text).to.equal(503);
       expect(refusedV1.text).to.match(/"error":"timeout: .*no space is left on its disk"/);
@@ -385,27 +383,31 @@ describe('what is damaged', function () {
         });
       }
       expect((await almanac.get('/ready')).status).to.equal(200);
-      const text = 'no space is left for the write-ahead log: writes are refused, and queries answered, until there is';
+      const text = 'write-ahead log has no space left: writes are refused until there is space, queries are answered';
       expect(linesOf(almanac.stderr).filter(({ msg }) => msg === text)).to.have.length(1);
       for (let i = 0; i < 3; i++) {
         expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
       }
 
       rmSync(filler);
-      expect(await almanac.ended()).to.equal(1);
-      expect(linesOf(almanac.stderr).at(-1)?.msg).to.contain('has space again: the process ends');
-      almanac = await start(inside);
-      expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2]]);
+      const isAccepted = async (): Promise<boolean> => (await almanac.write('m,h=b v=9 9')).status === 204;
+      expect(await pollUntil(performance.now() + 5_000, isAccepted)).to.equal(true);
+      expect(linesOf(almanac.stderr).map(({ msg }) => msg)).to.include(
+        'write-ahead log has space again: writes are accepted',
+      );
       expect((await almanac.get('/v1/influxdb/health')).status).to.equal(200);
-      await almanac.written('m,h=b v=9 9');
+      expect(await metric(almanac, 'ingester_wal_full')).to.equal(0);
+      expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2], [9]]);
+      await almanac.kill();
+      almanac = await start(inside);
+      expect((await almanac.sql('SELECT v FROM m ORDER BY v')).rows).to.deep.equal([[1], [2], [9]]);
       await almanac.flush('m');
       expect((await almanac.sql('SELECT count(*) FROM m')).rows).to.deep.equal([[3]]);
-      expect(await metric(almanac, 'ingester_wal_full')).to.equal(0);
       expect(await almanac.stop()).to.equal(0);
       expect((await runAlmanac(['check', folder], inside)).code).to.equal(0);
     });
 
-    it('that is full or read-only ends a start with a clear text', async () => {
+    it('that is full or read-only prevents the start with a clear message', async () => {
       await fill(inside);
       const flags = ['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0'];
       const filler = join(disk.folder, 'filler');

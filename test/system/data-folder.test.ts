@@ -58,7 +58,7 @@ describe('the data folder of a cluster', function () {
     return (JSON.parse(text) as { folderId: string }).folderId;
   }
 
-  it('is not taken from an ingester or a querier with another one, which end at once', async () => {
+  it('is not that of an ingester or a querier with another one, which exits at once', async () => {
     const data = folder();
     const cluster = await startCluster(data);
     expect((await cluster.write('m v=1 1')).status).to.equal(204);
@@ -72,7 +72,7 @@ describe('the data folder of a cluster', function () {
     expect((await cluster.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
   });
 
-  it('cannot be the one of a standalone server, running or stopped, nor the other way round', async () => {
+  it('cannot be that of a standalone server, running or stopped, nor the other way round', async () => {
     const [ofServer, ofCluster] = [folder(), folder()];
     const server = await Almanac.start(ofServer, { environment: ENVIRONMENT });
     cleanUps.push(() => server.kill());
@@ -102,7 +102,7 @@ describe('the data folder of a cluster', function () {
     expect(await again.stop()).to.equal(0);
   });
 
-  it('without its catalog gets no new one, neither of a standalone server nor of metadata', async () => {
+  it('without its catalog gets no new one, neither from a standalone server nor from metadata', async () => {
     const data = folder();
     const server = await Almanac.start(data, { environment: ENVIRONMENT });
     cleanUps.push(() => server.kill());
@@ -137,7 +137,7 @@ describe('the data folder of a cluster', function () {
     expect(await again.stop()).to.equal(0);
   });
 
-  it('whose identity is lost or damaged is put right with what the refusal says', async () => {
+  it('whose identity is lost or damaged is repaired as the error message says', async () => {
     const data = folder();
     const file = join(data, 'identity/folder.json');
     const start = async (): Promise<Almanac> => {
@@ -170,7 +170,7 @@ describe('the data folder of a cluster', function () {
     }
   });
 
-  it('is compared again with the one of a querier that came before all ingesters', async () => {
+  it('is compared again with that of a querier that registered before all ingesters', async () => {
     const [data, other] = [folder(), folder()];
     const grpcFlags = async (): Promise<string[]> => ['--grpc-addr', `127.0.0.1:${await freePort()}`];
     const metadata = startMember('metadata', data, await grpcFlags());
@@ -183,12 +183,12 @@ describe('the data folder of a cluster', function () {
     expect(await isReady(ingester), ingester.stderr).to.equal(true);
     expect(await querier.ended()).to.equal(1);
     const { message, reason } = lastWords(querier.stderr);
-    expect(message).to.equal('metadata refuses this process: it ends');
+    expect(message).to.equal('registration refused by metadata; exiting');
     expect(reason).to.contain(idOf(data)).and.to.contain(idOf(other));
     expect(ingester.runs).to.equal(true);
   });
 
-  it('of an earlier release, without an identity, gets one; several ingesters that start at once agree', async () => {
+  it('of an earlier release, without an identity, gets one; ingesters that start at the same time agree', async () => {
     const data = folder();
     const server = await Almanac.start(data, { environment: ENVIRONMENT });
     cleanUps.push(() => server.kill());
@@ -205,7 +205,7 @@ describe('the data folder of a cluster', function () {
     expect(cluster.of('ingester').every((member) => member.runs)).to.equal(true);
   });
 
-  it('with an identity that is no identity, or that cannot be written, is a clear error', async () => {
+  it('with an invalid identity, or one that cannot be written, is a clear error', async () => {
     const metadataAddr = `127.0.0.1:${await freePort()}`;
     for (const role of ['ingester', 'querier'] as const) {
       const torn = folder();

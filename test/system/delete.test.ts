@@ -301,7 +301,7 @@ describe('DELETE', function () {
     await rows("ADMIN flush_table('appending')");
     await rows("DELETE FROM appending WHERE h = 'x'");
     const append = "ALTER TABLE appending SET 'append_mode' = 'true'";
-    const text = 'table "appending" has deleted rows on its disk: merge its segments before, with ADMIN compact_table';
+    const text = 'table "appending" has deleted rows on its disk: merge its segments first, with ADMIN compact_table';
     expect(await fails(append)).to.deep.equal([1004, text]);
     await rows("ADMIN compact_table('appending')");
     await rows(append);

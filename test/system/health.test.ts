@@ -93,7 +93,7 @@ describe('almanac health of a process without HTTP', () => {
     const startMs = performance.now();
     const end = await runAlmanac(['health', 'metadata', '--grpc-addr', `127.0.0.1:${port}`]);
     expect(end.code).to.equal(3);
-    expect(end.stderr).to.contain('no answer within 2.5 s');
+    expect(end.stderr).to.contain('no reply within 2.5 s');
     expect(performance.now() - startMs).to.be.lessThan(5_000);
   });
 

@@ -9,7 +9,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const COUNT = 'SELECT count(*) FROM m';
 
-describe('a write-ahead log that is not where it was', function () {
+describe('a write-ahead log that is missing', function () {
   this.timeout(120_000);
   let cleanUps: (() => void)[];
   let folder: string;
@@ -55,7 +55,7 @@ describe('a write-ahead log that is not where it was', function () {
     return reason;
   }
 
-  it('ends the start where its disk is not mounted, is told by check, and has its rows when it is', async () => {
+  it('prevents the start while its disk is not mounted, is reported by check, and keeps its rows', async () => {
     const environment = { ALMANAC_WAL__DIR: walDir };
     await fill(environment);
     const away = `${walDir}.away`;
@@ -75,7 +75,7 @@ describe('a write-ahead log that is not where it was', function () {
     expect(await (await start(environment)).rows(COUNT)).to.deep.equal([[5]]);
   });
 
-  it('ends a start that looks for it elsewhere, or finds that of another server', async () => {
+  it('prevents a start with another wal.dir, or with the log of another server', async () => {
     const environment = { ALMANAC_WAL__DIR: walDir };
     await fill(environment);
     expect(await startIsRefused()).to.contain(`"${folder}/slots/0/wal/log.json" is missing`);
@@ -98,7 +98,7 @@ describe('a write-ahead log that is not where it was', function () {
     expect(await (await start({ ALMANAC_WAL__DIR: walDir })).rows(COUNT)).to.deep.equal([[5]]);
   });
 
-  it('is given up if that is asked for, once', async () => {
+  it('is replaced once with skip-corrupt', async () => {
     await fill({});
     rmSync(join(folder, 'slots'), { recursive: true });
     expect(await startIsRefused()).to.contain(`"${folder}/slots/0/wal/log.json" is missing`);
@@ -110,7 +110,7 @@ describe('a write-ahead log that is not where it was', function () {
     expect(await (await start()).rows(COUNT)).to.deep.equal([[3]]);
   });
 
-  it('of an earlier release is taken as it is, and known from then on', async () => {
+  it('of an earlier release is accepted, and known from then on', async () => {
     await fill({});
     const [record, id] = [join(folder, 'identity/log-0.json'), join(folder, 'slots/0/wal/log.json')];
     for (const gone of [[record, id], [record]]) {

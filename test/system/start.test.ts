@@ -9,7 +9,7 @@ import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 
 const MEBIBYTE = 1024 * 1024;
-/** Measured by `npm run start-time`; here it only must not go out of hand on a busy machine. */
+/** Measured by `npm run trial -- start-time`; here it only must not go out of hand on a busy machine. */
 const START_MS_MAX = 10_000;
 
 async function refuses(dataFolder: string, text: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { errorCode } from '#shared/fs/node-file-system';
 
-/** Runs work on files of the machine; what the disk refuses becomes an error that one can read. */
+/** Runs work on local files and translates the disk's refusals into readable errors. */
 export async function onDisk<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -3,28 +3,29 @@ import type { CatalogFile, CatalogRegion } from '#services/metadata/index';
 import type { Clock } from '#shared/clock/clock';
 
 import { CommandFailure, EXIT } from '../command.js';
-import type { Connection } from '../sql/connection.js';
+import type { SqlConnection } from '../sql/connection.js';
 
-/** Flushes that the server is asked for at once; it runs two. */
+/** Concurrent flush statements; the server runs two at a time. */
 const FLUSHES_AT_ONCE = 2;
-/** A batch that was on its way to the memory when a flush began needs another one. */
+/** A batch that had not reached memory when a flush began needs another flush. */
 const ROUNDS_MAX = 20;
 const REST_MS = 100;
 
+/** Options of `flushUpTo`. */
 export interface FlushOptions {
-  /** Of the instance, which a server is using. */
+  /** Catalog of the instance, which the server is using. */
   readonly catalog: CatalogFile;
-  /** How far rows go that must be in segments. */
+  /** Log position by region up to which rows must be in segments. */
   readonly positions: ReadonlyMap<number, LoggedPosition>;
-  readonly connection: Connection;
+  readonly connection: SqlConnection;
   readonly clock: Clock;
 }
 
 /**
- * Has the server bring rows into segments until every region's watermark is at or behind its position. Only tables that
- * lack something are flushed: the others need not even be opened.
+ * Makes the server flush until every region's watermark has reached its log position. Only tables that lack rows are
+ * flushed: the others need not even be opened.
  *
- * @throws `CommandFailure` if the server cannot be reached, fails to flush, or is not the one of this catalog.
+ * @throws `CommandFailure` if the server cannot be reached, fails to flush, or uses another catalog.
  */
 export async function flushUpTo({ catalog, positions, connection, clock }: FlushOptions): Promise<void> {
   for (let round = 0; ; round++) {
@@ -33,12 +34,12 @@ export async function flushUpTo({ catalog, positions, connection, clock }: Flush
     if (round === ROUNDS_MAX) throw notFlushed(lacking[0], connection.host);
     if (round > 0) await clock.sleep(REST_MS);
     const failure = await flushTables(lacking, connection);
-    // A table that was dropped meanwhile needs no flush, whatever the server said.
+    // A table that was dropped meanwhile needs no flush, whatever the server replied.
     if (failure !== undefined && isThere(failure.region, catalog)) throw failure.error;
   }
 }
 
-/** A grant that was closed meanwhile was closed behind its last row, or given up by an operator. */
+/** Returns whether rows are missing. A grant that was closed meanwhile was closed after its last row, or abandoned by an operator. */
 export function isBehind({ epoch, watermark }: CatalogRegion, position: LoggedPosition | undefined): boolean {
   if (position === undefined || position.epoch < epoch) return false;
   return position.epoch > epoch || position.sequence > watermark;
@@ -49,8 +50,8 @@ interface Failure {
   readonly error: unknown;
 }
 
-/** @returns the first failure, if there is any. */
-async function flushTables(regions: readonly CatalogRegion[], connection: Connection): Promise<Failure | undefined> {
+/** Flushes the tables of the regions. @returns the first failure, if there is any. */
+async function flushTables(regions: readonly CatalogRegion[], connection: SqlConnection): Promise<Failure | undefined> {
   const waiting = [...new Map(regions.map((region) => [nameOf(region), region])).values()];
   let failure: Failure | undefined;
   const worker = async (): Promise<void> => {
@@ -66,7 +67,7 @@ async function flushTables(regions: readonly CatalogRegion[], connection: Connec
   return failure;
 }
 
-/** The connection has a time limit of its own. */
+/** The connection has a timeout of its own. */
 const NEVER = new AbortController().signal;
 
 function isThere({ regionId }: CatalogRegion, catalog: CatalogFile): boolean {

@@ -1,6 +1,6 @@
 /**
- * `backup.json`, the list of what a backup holds (docs/formats/backup.md). It is written last: a folder without it is no
- * backup, however much lies in it.
+ * `backup.json`, the list of the files of a backup (docs/formats/backup.md). It is written last: a folder without it is not a
+ * backup, whatever else it contains.
  */
 import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
@@ -8,25 +8,28 @@ import { BACKUP_LIST } from '#shared/node/startable-folder';
 
 import { CommandFailure, EXIT } from '../command.js';
 
-/** Where a data folder, and so a backup, has its catalog and its segments. */
+/** Path of the catalog in a data folder, and so in a backup. */
 export const CATALOG_FILE = 'metadata/almanac.db';
+/** Folder of the segments in a data folder, and so in a backup. */
 export const STORE_FOLDER = 'store';
 
 const FORMAT = 1;
 
+/** One file of a backup. */
 export interface BackupFile {
-  /** In the backup, as in a data folder; parts are separated by `/`. */
+  /** Relative to the backup, as in a data folder; separated by `/`. */
   readonly path: string;
   readonly bytes: number;
   readonly crc32c: number;
 }
 
+/** Contents of `backup.json`. */
 export interface BackupList {
-  /** Every row that was acknowledged before is in the backup; RFC 3339. */
+  /** RFC 3339; every row acknowledged before this time is in the backup. */
   readonly begun: string;
   /** Release that wrote it. */
   readonly version: string;
-  /** Of the instance that was backed up. */
+  /** Cluster ID of the instance that was backed up. */
   readonly clusterId: string;
   readonly catalogVersion: string;
   readonly files: readonly BackupFile[];
@@ -36,17 +39,17 @@ export interface BackupList {
 export async function writeList(fs: FileSystem, folder: string, list: BackupList): Promise<void> {
   const { begun, version, clusterId, catalogVersion, files } = list;
   const head = JSON.stringify({ format: FORMAT, begun, version, clusterId, catalogVersion }).slice(0, -1);
-  // A line a file: a list of a hundred thousand can still be looked at.
+  // One line per file, so that a list of a hundred thousand stays readable.
   const lines = files.map(({ path, bytes, crc32c }) => JSON.stringify({ path, bytes, crc32c }));
   await replaceFile(fs, `${folder}/${BACKUP_LIST}`, `${head},"files":[\n${lines.join(',\n')}\n]}\n`);
   await fs.syncFolder(folder);
 }
 
-/** @throws `CommandFailure` if the folder is no backup, or one that was cut short, or its list cannot be used. */
+/** Reads the list. @throws `CommandFailure` if the folder is not a complete backup, or its list is unusable. */
 export async function readList(fs: FileSystem, folder: string): Promise<BackupList> {
   const path = `${folder}/${BACKUP_LIST}`;
   if ((await fs.size(path)) === undefined) {
-    const text = `error: "${folder}" is no backup, or one that was cut short: it has no ${BACKUP_LIST}`;
+    const text = `error: "${folder}" is not a complete backup: it has no ${BACKUP_LIST}`;
     throw new CommandFailure(EXIT.failed, text);
   }
   const list = parseList(new TextDecoder().decode(await fs.readFile(path)));
@@ -54,17 +57,17 @@ export async function readList(fs: FileSystem, folder: string): Promise<BackupLi
   throw new CommandFailure(EXIT.failed, `error: "${path}" ${list}`);
 }
 
-/** @returns the list, or what is wrong with it. */
+/** Parses the list. @returns what is wrong with it otherwise. */
 function parseList(text: string): BackupList | string {
   let found: unknown;
   try {
     found = JSON.parse(text);
   } catch {
-    return 'is damaged: it is no JSON';
+    return 'is damaged: it is not JSON';
   }
-  if (typeof found !== 'object' || found === null) return 'is damaged: it is no object';
+  if (typeof found !== 'object' || found === null) return 'is damaged: it is not an object';
   const { format, ...list } = found as Partial<BackupList> & { readonly format?: unknown };
-  if (format !== FORMAT) return `has format ${String(format)}, this release knows ${FORMAT}: use a newer release`;
+  if (format !== FORMAT) return `has format ${String(format)}, this release supports ${FORMAT}: use a newer release`;
   if (!isList(list)) return 'is damaged: members are missing';
   const stranger = list.files.find((file) => !isFile(file));
   if (stranger !== undefined) return `is damaged: it has an entry ${JSON.stringify(stranger).slice(0, 200)}`;
@@ -77,7 +80,7 @@ function isList(list: Partial<BackupList>): list is BackupList {
   return texts.every((text) => typeof text === 'string') && Array.isArray(list.files);
 }
 
-/** Names that segments have, and no way out of the folder. */
+/** Names of segments, which cannot lead out of the folder. */
 const STORE_PATH = /^store\/\d+\/\d+\/\d+\/[a-z0-9-]+\.parquet$/;
 
 function isFile(file: unknown): file is BackupFile {

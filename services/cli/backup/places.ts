@@ -6,21 +6,24 @@ import { realPathOf } from '#shared/fs/real-path';
 
 import { CommandFailure, EXIT } from '../command.js';
 
-/** @throws `CommandFailure` if one folder is the other or lies in it, links followed. They need not exist. */
+/** Checks that neither folder contains the other, with links followed; they need not exist. @throws `CommandFailure`. */
 export async function checkApart(source: string, target: string): Promise<void> {
   const [from, to] = [await realPath(source), await realPath(target)];
   if (from !== to && !isInside(from, to) && !isInside(to, from)) return;
-  throw new CommandFailure(EXIT.usage, `error: "${target}" must be neither "${source}" nor in it nor around it`);
+  throw new CommandFailure(
+    EXIT.usage,
+    `error: "${target}" must be separate from "${source}", neither in it nor around it`,
+  );
 }
 
-/** @throws `CommandFailure` if the folder holds something else than these names; it need not exist. */
+/** Checks that a folder contains nothing but these names; it need not exist. @throws `CommandFailure`. */
 export async function checkEmpty(fs: FileSystem, folder: string, allowed: readonly string[]): Promise<void> {
   const stranger = (await namesIn(fs, folder)).find((name) => !allowed.includes(name));
   if (stranger === undefined) return;
   throw new CommandFailure(EXIT.usage, `error: "${folder}" is not empty: it has "${stranger}"`);
 }
 
-/** Makes a folder, with those around it; their names are durable when this resolves. */
+/** Creates a folder and its parents; their names are durable when this resolves. */
 export async function makeDurably(fs: FileSystem, folder: string): Promise<void> {
   const missing: string[] = [];
   for (let at = folder; (await fs.size(at)) === undefined; at = dirname(at)) missing.push(at);
@@ -33,7 +36,7 @@ async function namesIn(fs: FileSystem, folder: string): Promise<string[]> {
     return await fs.list(folder);
   } catch (error) {
     if (errorCode(error) !== 'ENOTDIR') throw error;
-    throw new CommandFailure(EXIT.usage, `error: "${folder}" is no folder`, { cause: error });
+    throw new CommandFailure(EXIT.usage, `error: "${folder}" is not a folder`, { cause: error });
   }
 }
 
@@ -41,7 +44,7 @@ async function realPath(path: string): Promise<string> {
   try {
     return await realPathOf(path);
   } catch (error) {
-    const why = errorCode(error) === 'ELOOP' ? 'its links lead in a circle' : (error as Error).message;
+    const why = errorCode(error) === 'ELOOP' ? 'its symbolic links form a loop' : (error as Error).message;
     throw new CommandFailure(EXIT.usage, `error: "${path}" cannot be used: ${why}`, { cause: error });
   }
 }

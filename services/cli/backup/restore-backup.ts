@@ -8,33 +8,35 @@ import { CATALOG_FILE, readList, STORE_FOLDER, type BackupList } from './list.js
 import { checkApart, checkEmpty, makeDurably } from './places.js';
 import { removeFiles, syncFile, takeFiles } from './take-files.js';
 
+/** Options of `restoreBackup`. */
 export interface RestoreOptions {
-  /** The folder of the backup; absolute. */
+  /** Absolute path of the backup. */
   readonly source: string;
-  /** The data folder to be; absolute. */
+  /** Absolute path of the new data folder. */
   readonly dataFolder: string;
-  /** Whether segments may share their bytes with the backup, which nobody may change then. */
+  /** Whether segments may be hard links to the backup, which must not be changed then. */
   readonly mayLink: boolean;
   readonly fs: FileSystem;
 }
 
+/** Result of a restore. */
 export interface RestoredBackup {
   readonly begun: string;
   readonly fileCount: number;
   readonly bytes: number;
 }
 
-/** What a folder may have that holds nothing: the lock of whoever had it, and what a new disk begins with. */
-const OF_NOBODY = [LOCK_FILE, `${LOCK_FILE}-journal`, 'lost+found'];
+/** What an unused folder may contain: a released lock, and the folder that a new file system has. */
+const UNUSED_NAMES = [LOCK_FILE, `${LOCK_FILE}-journal`, 'lost+found'];
 
 /**
- * Makes a data folder from a backup.
+ * Creates a data folder from a backup.
  *
- * The folder is marked before the first file is put there, and no server starts in it until all is whole and durable. A
- * restore that was killed leaves the mark: the next one begins anew. One that fails leaves nothing.
+ * The folder is marked before the first file is written, and no server starts in it until everything is complete and
+ * durable. A killed restore leaves the mark, and the next one starts from scratch. A failed restore leaves nothing.
  *
- * The instance gets a cluster id of its own, and its first server names the data folder, so that it is told from the
- * original and from others that were made of the same backup, and all may run at once.
+ * The instance gets a new cluster ID, and its first server a new folder ID, so that it is distinguished from the original and
+ * from other restores of the same backup, and all of them may run at the same time.
  *
  * @throws `CommandFailure` or `AlmanacError`.
  */
@@ -47,13 +49,13 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
   const hadLock = (await fs.size(`${dataFolder}/${LOCK_FILE}`)) !== undefined;
   const unlock = lockFolder(dataFolder);
   try {
-    // Somebody may have started in it before it was locked.
+    // A server may have started in it before it was locked.
     await checkTarget(dataFolder, fs);
     await markRestore(fs, dataFolder);
     await removeFiles(fs, dataFolder);
     return await restore(list, options);
   } catch (error) {
-    // What went wrong first is what has to be told; the mark stays where this fails, too.
+    // The first failure is the one to report; the mark stays if this fails too.
     await undo(dataFolder, hadLock, fs).catch(() => undefined);
     throw error;
   } finally {
@@ -67,7 +69,7 @@ async function restore(list: BackupList, { source, dataFolder, mayLink, fs }: Re
   const catalogs = list.files.filter(isCatalog);
   const places = { fs, source, target: dataFolder };
   const ofSegments = await takeFiles(segments, { ...places, mayLink });
-  // It is written to at once.
+  // The catalog is written to at once, so it is never linked.
   const ofCatalog = await takeFiles(catalogs, { ...places, mayLink: false });
   const catalog = await CatalogFile.own(`${dataFolder}/${CATALOG_FILE}`, fs);
   try {
@@ -78,7 +80,7 @@ async function restore(list: BackupList, { source, dataFolder, mayLink, fs }: Re
   }
   await syncFile(fs, `${dataFolder}/${CATALOG_FILE}`);
   await fs.syncFolder(`${dataFolder}/metadata`);
-  // An instance without rows has no segments, but a place for them.
+  // An instance without rows has no segments, but needs the folder.
   await fs.makeFolder(`${dataFolder}/${STORE_FOLDER}`);
   await unmarkRestore(fs, dataFolder);
   return { begun: list.begun, fileCount: list.files.length, bytes: ofSegments.bytes + ofCatalog.bytes };
@@ -98,7 +100,7 @@ function checkWhole(catalog: CatalogFile, { files }: BackupList, source: string)
   );
 }
 
-/** Leaves the folder as empty as it was. */
+/** Empties the folder again. */
 async function undo(dataFolder: string, hadLock: boolean, fs: FileSystem): Promise<void> {
   if ((await fs.size(`${dataFolder}/${RESTORE_MARK}`)) === undefined) return;
   await removeFiles(fs, dataFolder);
@@ -106,9 +108,9 @@ async function undo(dataFolder: string, hadLock: boolean, fs: FileSystem): Promi
   if (!hadLock) await fs.remove(`${dataFolder}/${LOCK_FILE}`);
 }
 
-/** A folder with the mark may have the files of a restore that was cut short. */
+/** A folder with the mark may contain files of an interrupted restore. */
 async function checkTarget(folder: string, fs: FileSystem): Promise<void> {
   const isMarked = (await fs.size(`${folder}/${RESTORE_MARK}`)) !== undefined;
   const unfinished = [RESTORE_MARK, STORE_FOLDER, 'metadata'];
-  await checkEmpty(fs, folder, isMarked ? [...OF_NOBODY, ...unfinished] : [...OF_NOBODY, `${RESTORE_MARK}.new`]);
+  await checkEmpty(fs, folder, isMarked ? [...UNUSED_NAMES, ...unfinished] : [...UNUSED_NAMES, `${RESTORE_MARK}.new`]);
 }

@@ -7,30 +7,32 @@ import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
 
 import { STORE_FOLDER, type BackupFile } from './list.js';
 
-/** Files at once: while one is read, the other is written. */
+/** Concurrent files: while one is read, another is written. */
 const FILES_AT_ONCE = 4;
 
-export interface TakeOptions {
+/** Options of `takeFiles`. */
+export interface TakeFilesOptions {
   readonly fs: FileSystem;
-  /** The same paths lie below both. */
+  /** Source folder; relative paths are the same in the target. */
   readonly source: string;
   readonly target: string;
-  /** Whether files may become second names of the same bytes, where the disk can do that. */
+  /** Whether files may be hard links to the same bytes, where the disk supports that. */
   readonly mayLink: boolean;
 }
 
-export interface Taken {
+/** What `takeFiles` did. */
+export interface CopiedFiles {
   readonly linked: number;
   readonly bytes: number;
 }
 
 /**
- * Brings files from one folder to another, and compares each with what is known of it: also a linked one is read, for a
- * backup of damaged files is worth nothing. Contents and names are durable when this resolves.
+ * Copies or links files from one folder to another, and verifies each: linked files are read too, because a backup of damaged
+ * files is worth nothing. Contents and names are durable when this resolves.
  *
  * @throws `storage_unavailable` naming a file that is missing or damaged.
  */
-export async function takeFiles(files: readonly BackupFile[], options: TakeOptions): Promise<Taken> {
+export async function takeFiles(files: readonly BackupFile[], options: TakeFilesOptions): Promise<CopiedFiles> {
   const { fs, target } = options;
   const folders = foldersOf(files, target);
   for (const folder of folders) await fs.makeFolder(folder);
@@ -46,14 +48,14 @@ export async function takeFiles(files: readonly BackupFile[], options: TakeOptio
   try {
     await Promise.all(Array.from({ length: FILES_AT_ONCE }, worker));
   } finally {
-    // The other workers end with their present file.
+    // The other workers stop after their present file.
     waiting.length = 0;
   }
   for (const folder of [...folders].reverse()) await fs.syncFolder(folder);
   return { linked, bytes };
 }
 
-/** Makes the contents of a file durable that somebody else wrote. */
+/** Makes the contents of a file durable that another process has written. */
 export async function syncFile(fs: FileSystem, path: string): Promise<void> {
   const file = await fs.open(path, 'update');
   try {
@@ -63,14 +65,14 @@ export async function syncFile(fs: FileSystem, path: string): Promise<void> {
   }
 }
 
-/** Removes what a backup or a restore has put into a folder, so that the same command can be given again. */
+/** Removes what a backup or a restore has written to a folder, so that the same command can be repeated. */
 export async function removeFiles(fs: FileSystem, folder: string): Promise<void> {
   await fs.removeFolder(`${folder}/${STORE_FOLDER}`);
   await fs.removeFolder(`${folder}/metadata`);
 }
 
-/** @returns whether it was linked. */
-async function takeFile(file: BackupFile, { fs, source, target, mayLink }: TakeOptions): Promise<boolean> {
+/** Copies or links one file. @returns whether it was linked. */
+async function takeFile(file: BackupFile, { fs, source, target, mayLink }: TakeFilesOptions): Promise<boolean> {
   const [from, to] = [`${source}/${file.path}`, `${target}/${file.path}`];
   try {
     const isLinked = mayLink && (await tryLink(from, to));
@@ -89,7 +91,7 @@ function compare(found: PublishedFile, { bytes, crc32c }: BackupFile, path: stri
   throw new AlmanacError('storage_unavailable', `"${path}" is damaged: ${what}`);
 }
 
-/** The folders of the files, and those around them, outermost first; `root` is the first. */
+/** Returns the folders of the files and their parents, outermost first; `root` is the first. */
 function foldersOf(files: readonly BackupFile[], root: string): string[] {
   const folders = new Set([root]);
   for (const { path } of files) {

@@ -1,4 +1,4 @@
-import { loggedIds, loggedPositions, logFolderOf, type LoggedPosition } from '#services/ingester/index';
+import { loggedIds, loggedPositions, findLogFolder, type LoggedPosition } from '#services/ingester/index';
 import { CatalogFile, type CatalogEntry } from '#services/metadata/index';
 import type { Clock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
@@ -6,21 +6,22 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { LocalStore } from '#shared/segments/local-store';
 
 import { CommandFailure, EXIT } from '../command.js';
-import type { Connection } from '../sql/connection.js';
+import type { SqlConnection } from '../sql/connection.js';
 import { flushUpTo, isBehind } from './flush.js';
 import { CATALOG_FILE, STORE_FOLDER, writeList, type BackupFile } from './list.js';
 import { checkApart, checkEmpty, makeDurably } from './places.js';
 import { removeFiles, syncFile, takeFiles } from './take-files.js';
 
+/** Options of `writeBackup`. */
 export interface BackupOptions {
-  /** Of the running instance; absolute. */
+  /** Absolute path of the running instance's data folder. */
   readonly dataFolder: string;
-  /** Where its log is, if not in the data folder. */
+  /** Folder of its log, if that is not in the data folder. */
   readonly walDir: string | undefined;
-  /** A folder that is empty or not there; absolute. */
+  /** Absolute path of a folder that is empty or does not exist. */
   readonly target: string;
-  /** To its server. */
-  readonly connection: Connection;
+  /** Connection to its server. */
+  readonly connection: SqlConnection;
   readonly mayLink: boolean;
   /** Release that writes the backup. */
   readonly version: string;
@@ -28,31 +29,32 @@ export interface BackupOptions {
   readonly clock: Clock;
 }
 
+/** Result of a backup. */
 export interface WrittenBackup {
   readonly begun: string;
   readonly fileCount: number;
-  /** Of the files, those that share their bytes with the data folder. */
+  /** Number of files that are hard links to the data folder. */
   readonly linkedCount: number;
   readonly bytes: number;
 }
 
-/** A turn of file collection takes less, unless it has very many files to delete. */
+/** One run of file collection takes less, unless it has very many files to delete. */
 const HOLD_MS_MAX = 60_000;
 const HOLD_REST_MS = 50;
 
 /**
- * Backs up an instance while it runs, beside its server.
+ * Backs up an instance while it runs, in a process beside its server.
  *
- * This process does the work, not the server: no listener gets a way to write files where a client wants them, and who
- * may read the data folder is for the system to say. The server is asked for one thing that every client may ask for,
- * to flush tables. That it has done so is read from its log and its catalog, not believed: every row that the log had
- * when the backup began must be at or below a watermark of the catalog that is copied.
+ * The server does not write the backup, so no listener gets a way to write files where a client wants them, and the operating
+ * system decides who may read the data folder. The server only flushes tables, which any client may request. The result is
+ * verified in the log and the catalog: every row that was in the log when the backup began must be at or below a watermark of
+ * the copied catalog.
  *
- * The order matters. Collection of files is held before the catalog is copied, so that every file that the copy names
- * stays until it is taken; the kernel ends the hold with this process. Ids of batches are read after the catalog was
- * copied: those whose rows it has are still in the log then. The list of files comes last, when all else is durable.
+ * The order matters. File collection is blocked before the catalog is copied, so that every file that the copy names stays
+ * until it is taken; the kernel ends the block when this process dies. Batch IDs are read after the catalog was copied: those
+ * of its rows are still in the log then. The list of files is written last, when everything else is durable.
  *
- * @throws `CommandFailure` or `AlmanacError`; what was written is removed then.
+ * @throws `CommandFailure` or `AlmanacError`; everything written so far is removed then.
  */
 export async function writeBackup(options: BackupOptions): Promise<WrittenBackup> {
   const { dataFolder, target, fs } = options;
@@ -64,7 +66,7 @@ export async function writeBackup(options: BackupOptions): Promise<WrittenBackup
     await makeDurably(fs, target);
     return await write(options);
   } catch (error) {
-    // What went wrong first is what has to be told.
+    // The first failure is the one to report.
     await removeFiles(fs, target).catch(() => undefined);
     throw error;
   } finally {
@@ -94,7 +96,7 @@ async function write(options: BackupOptions): Promise<WrittenBackup> {
   }
 }
 
-/** Makes the copied catalog one from which any node can start. @returns what it names, and whose it was. */
+/** Changes the copied catalog so that any node can start from it. @returns its files and former owners. */
 async function releaseCopy(
   positions: ReadonlyMap<number, LoggedPosition>,
   options: BackupOptions,
@@ -105,10 +107,10 @@ async function releaseCopy(
     const { clusterId } = copy;
     const catalogVersion = String(copy.version);
     const regions = copy.regions();
-    // Watermarks only rise; what this would find is a bug.
+    // Watermarks only rise, so a region below its position here is a bug.
     const lacking = regions.find((region) => isBehind(region, positions.get(region.regionId)));
-    invariant(lacking === undefined, `region ${lacking?.regionId} is behind its log in the copied catalog`);
-    // Of whoever owned the regions when the catalog was copied: some may have moved since the backup began.
+    invariant(lacking === undefined, `region ${lacking?.regionId} lags its log in the copied catalog`);
+    // Logs of the owners at the time of the copy: regions may have moved since the backup began.
     const logs = await logsOf(copy, options);
     copy.release(await loggedIds(logs, regions, copy.appliedIds(), fs));
     copy.renewIdentity();
@@ -119,7 +121,7 @@ async function releaseCopy(
 }
 
 async function logsOf(catalog: CatalogFile, { dataFolder, walDir, fs }: BackupOptions): Promise<string[]> {
-  return Promise.all(catalog.owners().map((owner) => logFolderOf(owner, { dataFolder, walDir, fs })));
+  return Promise.all(catalog.owners().map((owner) => findLogFolder(owner, { dataFolder, walDir, fs })));
 }
 
 async function checkCatalog(dataFolder: string, fs: FileSystem): Promise<void> {
@@ -130,7 +132,7 @@ async function checkCatalog(dataFolder: string, fs: FileSystem): Promise<void> {
   throw new CommandFailure(EXIT.usage, text);
 }
 
-/** Waits until nobody collects files of the store any more. @returns lets them go. */
+/** Blocks file collection in the store, waiting for a running one. @returns the function that unblocks it. */
 async function holdFiles({ dataFolder, fs, clock }: BackupOptions): Promise<() => void> {
   const store = new LocalStore(`${dataFolder}/${STORE_FOLDER}`, fs);
   const untilMs = clock.monotonicMs() + HOLD_MS_MAX;
@@ -138,7 +140,7 @@ async function holdFiles({ dataFolder, fs, clock }: BackupOptions): Promise<() =
     const release = store.tryHold();
     if (release !== undefined) return release;
     if (clock.monotonicMs() > untilMs) {
-      throw new CommandFailure(EXIT.failed, `error: another backup of "${dataFolder}" is under way`);
+      throw new CommandFailure(EXIT.failed, `error: another backup of "${dataFolder}" is running`);
     }
     await clock.sleep(HOLD_REST_MS);
   }

@@ -11,8 +11,8 @@ const REMEDY =
   'use another backup; if a server of an earlier release was started in this folder, it is a data folder by now: remove the list';
 
 /**
- * Compares the list of a backup, if the folder is one, with its catalog, as a restore does. The files themselves are compared
- * with the catalog, which then says the same of them.
+ * Compares the list of a backup, if the folder is one, with its catalog, as a restore does. The files themselves are checked
+ * against the catalog, which then agrees with the list.
  */
 export async function checkBackup(
   catalog: CatalogCopy,

@@ -12,25 +12,26 @@ import { checkRegions, countOrphans } from './check-store.js';
 import { FileChecker } from './file-checker.js';
 import type { Report } from './report.js';
 
+/** What to check. */
 export interface FolderToCheck {
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataFolder: string;
-  /** Folder of the catalog file: in the data folder, unless metadata has another one. */
+  /** Folder of the catalog file: in the data folder, unless metadata uses another one. */
   readonly metadataFolder: string;
-  /** Where logs are if not in the data folder. */
+  /** Folder of the logs, if they are not in the data folder. */
   readonly walDir: string | undefined;
-  /** Whether files are only looked for, and not read. */
+  /** Whether only existence and size of files are checked. */
   readonly isQuick: boolean;
 }
 
-/** What a data folder is known by; metadata alone has only the second. */
+/** Parts by which a data folder is recognised; metadata's own folder only has the second. */
 const PARTS = ['identity', 'metadata', 'slots', 'store'];
 
 /**
- * Compares the parts of a data folder with each other and with their checksums, whoever uses it meanwhile, and changes
- * nothing in it.
+ * Compares the parts of a data folder with each other and with their checksums. Changes nothing, and works while servers use
+ * the folder.
  *
- * @throws `invalid_arguments` if it is no data folder; `storage_unavailable` if it cannot be looked into.
+ * @throws `invalid_arguments` if it is not a data folder; `storage_unavailable` if it cannot be read.
  */
 export async function checkFolder(folder: FolderToCheck, report: Report): Promise<void> {
   if (await isUnfinished(folder.dataFolder, report)) return;
@@ -40,22 +41,22 @@ export async function checkFolder(folder: FolderToCheck, report: Report): Promis
     await checkParts(folder, scratch, report);
   } catch (error) {
     if (error instanceof AlmanacError || errorCode(error) === undefined) throw error;
-    throw new AlmanacError('storage_unavailable', `the check cannot go on: ${reasonOf(error)}`, { cause: error });
+    throw new AlmanacError('storage_unavailable', `the check cannot continue: ${reasonOf(error)}`, { cause: error });
   } finally {
     await fs.removeFolder(scratch);
   }
 }
 
-/** What a restore has not finished is no data folder yet, whatever parts of it are there. */
+/** An unfinished restore is not a data folder yet, whatever parts of it exist. */
 async function isUnfinished(dataFolder: string, report: Report): Promise<boolean> {
   const path = `${dataFolder}/${RESTORE_MARK}`;
-  // A folder that cannot be looked into is told as such.
+  // An unreadable folder is reported as such later.
   const isMarked = (await fs.size(path).catch(() => undefined)) !== undefined;
   if (!isMarked) return false;
   report.problem({
     path,
-    what: 'says that a restore into this folder is under way, or was cut short',
-    lost: 'nothing that the backup has; no server starts in it',
+    what: 'says that a restore into this folder is running, or was interrupted',
+    lost: 'nothing that is in the backup; no server starts in the folder',
     remedy: 'run almanac restore again; files were not compared',
   });
   return true;
@@ -71,17 +72,17 @@ async function expectDataFolder(folder: string): Promise<void> {
   } catch (error) {
     if (error instanceof AlmanacError) throw error;
     const code = errorCode(error) === 'ENOTDIR' ? 'invalid_arguments' : 'storage_unavailable';
-    throw new AlmanacError(code, `"${folder}" cannot be looked into: ${reasonOf(error)}`, { cause: error });
+    throw new AlmanacError(code, `"${folder}" cannot be read: ${reasonOf(error)}`, { cause: error });
   }
   if (PARTS.some((part) => names.includes(part))) return;
-  const text = `"${folder}" is no data folder of Almanac: it has none of ${PARTS.join(', ')}`;
+  const text = `"${folder}" is not a data folder of Almanac: it has none of ${PARTS.join(', ')}`;
   throw new AlmanacError('invalid_arguments', text);
 }
 
 async function checkParts(folder: FolderToCheck, scratch: string, report: Report): Promise<void> {
   const { dataFolder, isQuick } = folder;
   const storeFolder = `${dataFolder}/store`;
-  // Logs come first: rows leave them when the catalog has them.
+  // Logs are read first: rows leave them once the catalog has them.
   const logs = await checkLogs({ ...folder, fs }, report);
   const catalog = await readCatalog(folder, scratch, report);
   if (catalog === undefined) return;
@@ -107,15 +108,15 @@ async function takeCopy({ metadataFolder }: FolderToCheck, scratch: string): Pro
   return CatalogCopy.take({ folder: metadataFolder, scratch, fs, clock: systemClock });
 }
 
-/** The catalog, if its regions can be gone through. */
+/** Reads the catalog, if its regions can be enumerated. */
 async function readCatalog(folder: FolderToCheck, scratch: string, report: Report): Promise<CatalogCopy | undefined> {
   const path = `${folder.metadataFolder}/almanac.db`;
-  const lost = 'which rows are in which files, so that nothing can be read';
+  const lost = 'which rows are in which files, so nothing can be read';
   const remedy = 'restore the folder of metadata from a backup of the same time; files were not compared';
   try {
     const catalog = await takeCopy(folder, `${scratch}/catalog`);
     if (catalog.isOlder) {
-      report.note(`"${path}" has format ${catalog.format}, of an earlier release: the next start brings it up to date`);
+      report.note(`"${path}" has format ${catalog.format} of an earlier release: the next start migrates it`);
     }
     if (catalog.faults.length === 0) return catalog;
     catalog.close();

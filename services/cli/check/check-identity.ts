@@ -5,8 +5,8 @@ import { identityText, inspectIdentity, type Identity } from '#shared/node/data-
 import type { Report } from './report.js';
 
 /**
- * Whether a catalog is the one of a data folder; a problem if not. Metadata may have been given another folder, or a catalog
- * of something else lies where the right one was: compared with that, the files would count as garbage.
+ * Returns whether a catalog belongs to a data folder; reports a problem if not. Metadata may use another folder, or the
+ * catalog of something else may be in its place: compared with that, all files would count as garbage.
  */
 export async function isFolderOf(
   catalog: CatalogCopy,

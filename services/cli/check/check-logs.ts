@@ -4,13 +4,14 @@ import type { FileSystem } from '#shared/fs/file-system';
 
 import type { Report } from './report.js';
 
+/** Which logs to check. */
 export interface LogsToCheck {
   readonly dataFolder: string;
   readonly walDir: string | undefined;
   readonly fs: FileSystem;
 }
 
-/** Reads the logs of all slots. @returns what each holds, of logs without a problem. */
+/** Reads the logs of all slots. @returns the contents of logs without problems. */
 export async function checkLogs(logs: LogsToCheck, report: Report): Promise<LogFacts[]> {
   const intact: LogFacts[] = [];
   for await (const facts of inspectSlots(logs)) {
@@ -25,8 +26,8 @@ export async function checkLogs(logs: LogsToCheck, report: Report): Promise<LogF
 }
 
 /**
- * Compares logs with a catalog that is not older: every row of an open grant is in a segment, or in the log behind the
- * one before it.
+ * Compares logs with a catalog that is not older: every row of an open grant must be in a segment, or in the log directly
+ * after the preceding row.
  */
 export function checkRuns({ folder, runs }: LogFacts, catalog: CatalogCopy, report: Report): void {
   const ends = new Map<number, bigint>();
@@ -37,7 +38,7 @@ export function checkRuns({ folder, runs }: LogFacts, catalog: CatalogCopy, repo
     if (sequenceFrom > end) {
       report.problem({
         path: folder,
-        what: `goes on at row ${sequenceFrom} of region ${regionId}, whose segments and log end at ${end}`,
+        what: `continues at row ${sequenceFrom} of region ${regionId}, whose segments and log end at ${end}`,
         lost: `${sequenceFrom - end} rows of that region`,
         remedy: 'restore the log files that are missing',
       });

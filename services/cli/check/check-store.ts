@@ -8,13 +8,14 @@ import type { FileChecker } from './file-checker.js';
 import { manifestFaults } from './manifest-faults.js';
 import type { Report } from './report.js';
 
+/** Dependencies of the checks of a store. */
 export interface StoreCheck {
   readonly catalog: CatalogCopy;
   readonly files: FileChecker;
   readonly storeFolder: string;
   readonly fs: FileSystem;
   readonly report: Report;
-  /** The catalog as it is by now; the caller closes it. */
+  /** Reads the current catalog; the caller closes it. */
   readonly again: () => Promise<CatalogCopy>;
 }
 
@@ -25,7 +26,7 @@ interface Suspect {
   readonly problem: Problem;
 }
 
-/** Held at most, before the catalog is asked whether they are live still. */
+/** Suspects that are collected before the catalog is read again to see whether they are still live. */
 const SUSPECTS_MAX = 10_000;
 
 /** Compares all regions of the catalog with the files of the store. */
@@ -48,7 +49,7 @@ async function suspectsOf(region: InspectedRegion, { files, report, storeFolder 
   for (const segment of manifest.segments) {
     for (const { what, isOfFile } of await files.faultsOfSegment(segment, table)) {
       if (isOfFile) suspect(segment.path, what, `${segment.rowCount} rows of ${name}`, RESTORE_SEGMENT);
-      else suspect(segment.path, what, `no row, but queries of ${name} may pass over some or fail`, CATALOG_IS_WRONG);
+      else suspect(segment.path, what, `no row, but queries of ${name} may miss rows or fail`, CATALOG_IS_WRONG);
     }
     report.segments.files++;
     report.segments.rows += segment.rowCount;
@@ -69,12 +70,12 @@ async function suspectsOf(region: InspectedRegion, { files, report, storeFolder 
   return suspects;
 }
 
-const RESTORE_SEGMENT = 'restore the file from a backup; queries that need it fail until then, others go on';
+const RESTORE_SEGMENT = 'restore the file from a backup; queries that need it fail until then, others continue to work';
 const RESTORE_SERIES = 'restore the file from a backup; the table can be neither read nor written until then';
 const RESTORE_CATALOG = 'restore the whole data folder from a backup, and keep this one for a report';
 const CATALOG_IS_WRONG = `the file is whole, the catalog is damaged: ${RESTORE_CATALOG}`;
 
-/** Tells those of the problems that are about live files still: a running server replaces files, and deletes them later. */
+/** Reports the problems that still concern live files: a running server replaces files, and deletes them later. */
 async function confirm(suspects: readonly Suspect[], { report, again }: StoreCheck): Promise<void> {
   if (suspects.length === 0) return;
   const catalog = await again();
@@ -102,16 +103,16 @@ export async function countOrphans(check: StoreCheck): Promise<void> {
   }
 }
 
-/** Live files of the region whose folder this is, `<database id>/<table id>/<region id>`. */
+/** Returns the live files of the region with this folder, `<database id>/<table id>/<region id>`. */
 function livePathsIn(folder: string, catalog: CatalogCopy): ReadonlySet<string> {
   const regionId = Number(folder.split('/').at(2));
   return Number.isInteger(regionId) ? catalog.livePaths(regionId) : new Set();
 }
 
-/** Paths of all files below a folder of the store; those that cannot be looked into are told. */
+/** Lists the paths of all files below a folder of the store; unreadable folders are reported. */
 async function* filesBelow(folder: string, check: StoreCheck): AsyncGenerator<string> {
   const { storeFolder, fs, report } = check;
-  // Nearly all names are of files, and need not be asked.
+  // Nearly all names are files, which need no further check.
   if (folder.endsWith('.parquet')) {
     yield folder;
     return;
@@ -126,7 +127,7 @@ async function* filesBelow(folder: string, check: StoreCheck): AsyncGenerator<st
     return;
   }
   for (const name of names) {
-    // Whoever collects files, or takes a backup, has the lock of the store.
+    // The file collector or a backup holds the lock of the store.
     if (name !== LOCK_FILE) yield* filesBelow(folder === '' ? name : `${folder}/${name}`, check);
   }
 }
@@ -135,7 +136,7 @@ function unreadable(path: string, error: unknown): Problem {
   return {
     path,
     what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    lost: 'what is in it',
+    lost: 'its contents',
     remedy: 'run the check as the user of the server, or repair the disk',
   };
 }

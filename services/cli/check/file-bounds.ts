@@ -5,13 +5,13 @@ import { firstRow, timeOf } from '#shared/duckdb/read';
 import { dataType } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
 
-/** Both ends included. */
+/** A range with both ends included. */
 export interface Range<T> {
   readonly first: T;
   readonly last: T;
 }
 
-/** What a segment or series file has; ranges are undefined if it has none of those values. */
+/** Contents of a segment or series file; ranges are undefined if it has no such values. */
 export interface FileBounds {
   readonly rowCount: number;
   readonly sids: Range<number> | undefined;
@@ -23,9 +23,9 @@ export interface FileBounds {
 }
 
 /**
- * Reads the columns of a Parquet file of which the catalog keeps the ends: all rows of them, in little memory.
+ * Reads the columns of a Parquet file whose bounds the catalog stores: all rows, in little memory.
  *
- * @param time the time index; undefined in series files.
+ * @param time the time index; undefined for series files.
  */
 export async function boundsOfFile(
   connection: DuckDBConnection,

@@ -6,25 +6,26 @@ import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
 
 import { boundsOfFile, type FileBounds, type Range } from './file-bounds.js';
 
-/** Something that is wrong with a file, or with what the catalog says of it. */
+/** Something wrong with a file, or with its entry in the catalog. */
+/** A predicate whose subject is the file. */
 export interface FileFault {
   /** A predicate; the file is what it is about. */
   readonly what: string;
-  /** False: the file is as it was written. */
+  /** Whether the file itself is at fault; false if it is as it was written. */
   readonly isOfFile: boolean;
 }
 
-/** What of a file there must be to compare it. */
+/** The members needed to compare a file. */
 type NamedFile = PublishedFile & { readonly path: string };
 
 /** The engine reads two or three columns of a file at a time. */
 const ENGINE_BYTES = 256 << 20;
 
-/** Compares files of a store with what the catalog says of them. */
+/** Compares files of a store with their entries in the catalog. */
 export class FileChecker {
   readonly #store: LocalStore;
   readonly #fs: FileSystem;
-  /** None: only size and existence are compared. */
+  /** Undefined: only size and existence are compared. */
   readonly #engine: DuckDBInstance | undefined;
   readonly #connection: DuckDBConnection | undefined;
 
@@ -35,7 +36,7 @@ export class FileChecker {
     this.#connection = connection;
   }
 
-  /** @param scratch an empty folder, which the caller removes. */
+  /** Opens a checker. @param scratch an empty folder, which the caller removes. */
   static async open(
     storeFolder: string,
     { fs, scratch, isQuick }: { readonly fs: FileSystem; readonly scratch: string; readonly isQuick: boolean },
@@ -44,7 +45,7 @@ export class FileChecker {
     if (isQuick) return new FileChecker(store, fs);
     const engine = await openEngine({ threads: 1, memoryBytes: ENGINE_BYTES, spillFolder: scratch });
     const connection = await engine.connect();
-    // No file is opened twice.
+    // No file is opened twice, so caching would only use memory.
     await connection.run('SET parquet_metadata_cache = false');
     return new FileChecker(store, fs, engine, connection);
   }
@@ -68,7 +69,7 @@ export class FileChecker {
     this.#engine?.closeSync();
   }
 
-  /** @param compare what the catalog says of a file that is whole. @returns each once; none if nothing is wrong. */
+  /** @param compare compares an intact file with its entry. @returns each fault once; an empty list if there is none. */
   async #faultsOf(
     file: NamedFile,
     compare: (connection: DuckDBConnection, absolute: string) => Promise<string[]>,
@@ -117,14 +118,14 @@ function countFaults(found: number, said: number): string[] {
   return found === said ? [] : [`has ${found} rows, the catalog says ${said}`];
 }
 
-/** The catalog's may be wider: they were taken before deleted rows were left out. */
+/** The catalog's range may be wider: it was taken before deleted rows were removed. */
 function rangeFaults<T extends number | bigint>(what: string, found: Range<T> | undefined, said: Range<T>): string[] {
   if (found === undefined) return [`has no ${what}, the catalog says ${said.first} to ${said.last}`];
   if (found.first >= said.first && found.last <= said.last) return [];
   return [`has ${what} ${found.first} to ${found.last}, the catalog says ${said.first} to ${said.last}`];
 }
 
-/** The engine adds hints in lines of their own. */
+/** The engine appends hints in lines of their own. */
 function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0];
 }

@@ -1,13 +1,13 @@
 import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import { sequenceOfPath } from '#shared/segments/segment-name';
 
-/** A statement of a manifest that cannot be true, and the file that it is about. */
+/** An impossible statement of a manifest, and the file that it is about. */
 export interface ManifestFault {
   readonly path: string;
   readonly what: string;
 }
 
-/** What of a region's manifest contradicts itself; the files are not looked at. */
+/** Finds contradictions within a region's manifest, without reading files. */
 export function manifestFaults(manifest: RegionManifest, table: Pick<Table, 'schemaVersion'>): ManifestFault[] {
   return [
     ...seriesFaults(manifest),
@@ -16,15 +16,15 @@ export function manifestFaults(manifest: RegionManifest, table: Pick<Table, 'sch
   ];
 }
 
-/** What a segment cannot be, whatever others there are. */
+/** Finds impossible values of one segment. */
 function ownFaults(segment: Segment, table: Pick<Table, 'schemaVersion'>): ManifestFault[] {
   const { path, timeFirst, timeLast, hasLate, lateFirst, lateLast, schemaVersion } = segment;
   const faults: string[] = [];
   const times = `has the times ${timeFirst} to ${timeLast}`;
   if (timeFirst > timeLast) faults.push(`${times}, which are none`);
-  // Only times of its own are noted as late.
+  // Only times of the segment itself can be out of order.
   else if (hasLate && (lateFirst > lateLast || lateFirst < timeFirst || lateLast > timeLast)) {
-    faults.push(`${times}, of which ${lateFirst} to ${lateLast} cannot be those that came late`);
+    faults.push(`${times}, of which ${lateFirst} to ${lateLast} cannot be the out-of-order ones`);
   }
   if (schemaVersion > table.schemaVersion) {
     faults.push(`has version ${schemaVersion} of the columns, the last one is ${table.schemaVersion}`);
@@ -32,7 +32,7 @@ function ownFaults(segment: Segment, table: Pick<Table, 'schemaVersion'>): Manif
   return faults.map((what) => ({ path, what }));
 }
 
-/** Series have numbers without gaps from 0, and rows only of series that are defined. */
+/** Series are numbered without gaps from 0, and every row belongs to a defined series. */
 function seriesFaults({ seriesFiles, segments }: RegionManifest): ManifestFault[] {
   const faults: ManifestFault[] = [];
   let next = 0;
@@ -48,7 +48,7 @@ function seriesFaults({ seriesFiles, segments }: RegionManifest): ManifestFault[
   return faults;
 }
 
-/** Rows that are in segments are below the watermark, and behind the last truncation. */
+/** Rows in segments are below the watermark, and after the last truncation. */
 function sequenceFaults({ segments, watermark, truncatedSequence }: RegionManifest): ManifestFault[] {
   const faults: ManifestFault[] = [];
   for (const { path, sequenceFrom, sequenceTo } of segments) {

@@ -2,15 +2,16 @@ import type { Problem } from '#shared/errors/problem';
 
 import type { Report, ReportSink } from './report.js';
 
-/** The form in which a check is printed. */
+/** The format in which a check is printed. */
 export interface CheckOutput extends ReportSink {
-  /** Prints what was looked at. */
+  /** Prints the summary. */
   end(dataFolder: string, report: Report): void;
 }
 
-/** Problems that one JSON object lists; all are counted. */
+/** Problems listed in the JSON object; all are counted. */
 const LISTED_MAX = 10_000;
 
+/** Opens an output in text or JSON. */
 export function openOutput(stdout: NodeJS.WritableStream, isJson: boolean): CheckOutput {
   return isJson ? jsonOutput(stdout) : textOutput(stdout);
 }

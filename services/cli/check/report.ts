@@ -1,17 +1,17 @@
 import type { Problem } from '#shared/errors/problem';
 
-/** Where a check tells what it finds, as it finds it. */
+/** Receives findings as they are made. */
 export interface ReportSink {
   problem(problem: Problem): void;
   note(text: string): void;
 }
 
-/** What a check has looked at so far. */
+/** Counts what a check has read so far, and forwards its findings. */
 export class Report {
   readonly segments = { files: 0, rows: 0, bytes: 0 };
   readonly seriesFiles = { files: 0, bytes: 0 };
   readonly log = { files: 0, records: 0, bytes: 0 };
-  /** Files of the store that nothing names. */
+  /** Files of the store that no manifest names. */
   readonly orphans = { files: 0, bytes: 0 };
   problems = 0;
   readonly #sink: ReportSink;

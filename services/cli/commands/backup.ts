@@ -10,7 +10,7 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 import { onDisk } from '../backup/disk-error.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { serverUrl } from '../server-url.js';
-import { Connection } from '../sql/connection.js';
+import { SqlConnection } from '../sql/connection.js';
 import { EXIT, type CliCommand } from '../command.js';
 
 interface BackupFlags extends ConfigFlagValues {
@@ -19,7 +19,7 @@ interface BackupFlags extends ConfigFlagValues {
   readonly copy: boolean;
 }
 
-/** Less than the five minutes after which the client itself gives up. */
+/** Shorter than the client's own limit of five minutes. */
 const FLUSH_TIMEOUT = '4m';
 
 const EXAMPLES = `Examples:
@@ -27,19 +27,20 @@ const EXAMPLES = `Examples:
   almanac backup ./before-upgrade -c /etc/almanac/almanac.toml --copy
 `;
 
-/** The server is asked only where there are such rows. */
+/** Advice if no server runs and the log has rows that are not flushed. */
 const IF_STOPPED =
   'the log has rows that are in no segment yet, and only the server can flush them: ' +
   'start it, or copy the folder of the stopped instance, with its log, by cp -a';
 
-export const backup: CliCommand = {
+/** `almanac backup`. */
+export const backupCommand: CliCommand = {
   name: 'backup',
 
   define(parent, context) {
     addConfigFlags(parent.command('backup'), 'standalone')
       .description('back up a running instance; run it on the machine of its data folder')
       .addHelpText('before', EXAMPLES)
-      .argument('<folder>', 'where to: a folder that is empty or not there yet')
+      .argument('<folder>', 'target: a folder that is empty or does not exist')
       .addOption(new Option('--host <url>', 'its server (default: the configured http.addr)').env('ALMANAC_HOST'))
       .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
       .option('--copy', 'copy all files; otherwise files on the same disk are linked', false)
@@ -47,7 +48,7 @@ export const backup: CliCommand = {
         const { config } = loadConfigFor('standalone', flags, context);
         const dataFolder = resolve(config.storage.dataHome);
         const target = resolve(folder);
-        const connection = new Connection({
+        const connection = new SqlConnection({
           host: serverUrl(host ?? localAddress(config.http.addr)),
           database: 'public',
           user,
@@ -55,7 +56,7 @@ export const backup: CliCommand = {
           timeout: FLUSH_TIMEOUT,
           ifUnreachable: IF_STOPPED,
         });
-        // Loaded only now, so that all other commands start in milliseconds.
+        // Loaded on demand, so that all other commands start in milliseconds.
         const { writeBackup } = await import('../backup/write-backup.js');
         const places = { dataFolder, walDir: config.wal.dir, target, connection };
         const deps = { fs: nodeFileSystem, clock: systemClock, version: readBuildInfo().version };

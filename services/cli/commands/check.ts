@@ -19,7 +19,8 @@ const EXAMPLES = `Examples:
   almanac check /mnt/almanac --metadata-dir /var/lib/almanac-metadata
 `;
 
-export const check: CliCommand = {
+/** `almanac check`. */
+export const checkCommand: CliCommand = {
   name: 'check',
 
   define(parent, context) {
@@ -33,7 +34,7 @@ export const check: CliCommand = {
       .option('--quick', 'only look for the files and their sizes, do not read them', false)
       .option('--json', 'print one JSON object', false)
       .action(async (folder: string | undefined, options: CheckOptions) => {
-        // Loaded only now, so that all other commands start in milliseconds.
+        // Loaded on demand, so that all other commands start in milliseconds.
         const { openOutput } = await import('../check/output.js');
         const output = openOutput(context.stdout, options.json);
         const problems = await run(folder, options, output, context);
@@ -42,7 +43,7 @@ export const check: CliCommand = {
   },
 };
 
-/** @returns how many problems there are. */
+/** Runs the check. @returns the number of problems. */
 async function run(
   folder: string | undefined,
   { configFile, metadataDir, quick }: CheckOptions,

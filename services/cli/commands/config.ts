@@ -12,7 +12,8 @@ interface PrintOptions extends ConfigFlagValues {
   readonly sources: boolean;
 }
 
-export const config: CliCommand = {
+/** `almanac config`. */
+export const configCommand: CliCommand = {
   name: 'config',
 
   define(parent, context) {
@@ -27,7 +28,7 @@ export const config: CliCommand = {
 
     command
       .command('check')
-      .description('check a file as the start of the server would')
+      .description('validate a file as the server does at its start')
       .argument('[file]', 'default: the file that the server would read')
       .addOption(roleOption())
       .action((file: string | undefined, { role }: { readonly role: Role }) => {
@@ -39,7 +40,7 @@ export const config: CliCommand = {
 
     addConfigFlags(command.command('print'))
       .description('print the effective configuration')
-      .option('--sources', 'say where each value came from', false)
+      .option('--sources', 'show where each value came from', false)
       .addOption(roleOption())
       .action(({ role, sources, ...flags }: PrintOptions) => {
         stdout.write(printConfig(loadConfigFor(role, flags, context), { withSources: sources }));

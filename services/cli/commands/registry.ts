@@ -1,12 +1,21 @@
-import { backup } from './backup.js';
-import { check } from './check.js';
+import { backupCommand } from './backup.js';
+import { checkCommand } from './check.js';
 import type { CliCommand } from '../command.js';
-import { config } from './config.js';
-import { health } from './health.js';
-import { restore } from './restore.js';
-import { servers } from './servers.js';
-import { sql } from './sql.js';
-import { version } from './version.js';
+import { configCommand } from './config.js';
+import { healthCommand } from './health.js';
+import { restoreCommand } from './restore.js';
+import { serverCommands } from './servers.js';
+import { sqlCommand } from './sql.js';
+import { versionCommand } from './version.js';
 
 /** All commands, in the order in which help lists them. */
-export const COMMANDS: readonly CliCommand[] = [...servers, sql, backup, restore, check, config, health, version];
+export const COMMANDS: readonly CliCommand[] = [
+  ...serverCommands,
+  sqlCommand,
+  backupCommand,
+  restoreCommand,
+  checkCommand,
+  configCommand,
+  healthCommand,
+  versionCommand,
+];

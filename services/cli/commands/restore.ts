@@ -14,19 +14,20 @@ const EXAMPLES = `Examples:
   almanac restore /mnt/backup/monday --data-dir /var/lib/almanac-restored
 `;
 
-export const restore: CliCommand = {
+/** `almanac restore`. */
+export const restoreCommand: CliCommand = {
   name: 'restore',
 
   define(parent, context) {
     addConfigFlags(parent.command('restore'), 'standalone')
-      .description('make a data folder from a backup')
+      .description('create a data folder from a backup')
       .addHelpText('before', EXAMPLES)
       .argument('<folder>', 'the backup')
       .option('--link', 'link segments instead of copying them, on the same disk', false)
       .action(async (folder: string, { link, ...flags }: RestoreFlags) => {
         const { config } = loadConfigFor('standalone', flags, context);
         const dataFolder = resolve(config.storage.dataHome);
-        // Loaded only now, so that all other commands start in milliseconds.
+        // Loaded on demand, so that all other commands start in milliseconds.
         const { restoreBackup } = await import('../backup/restore-backup.js');
         const places = { source: resolve(folder), dataFolder };
         const restored = await onDisk(() => restoreBackup({ ...places, mayLink: link, fs: nodeFileSystem }));

@@ -3,10 +3,10 @@ import { Option } from 'commander';
 import { readTextFile } from '#shared/fs/text-file';
 
 import { serverUrl } from '../server-url.js';
-import { Connection } from '../sql/connection.js';
+import { SqlConnection } from '../sql/connection.js';
 import { OUTPUTS, runStatement, type Output } from '../sql/run-statement.js';
 import { runShell } from '../sql/shell.js';
-import { splitStatements } from '../sql/statements.js';
+import { splitInput } from '../sql/statements.js';
 import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../command.js';
 
 interface SqlOptions {
@@ -23,7 +23,8 @@ const EXAMPLES = `Examples:
   echo "SHOW TABLES" | almanac sql
 `;
 
-export const sql: CliCommand = {
+/** `almanac sql`. */
+export const sqlCommand: CliCommand = {
   name: 'sql',
 
   define(parent, context) {
@@ -36,7 +37,7 @@ export const sql: CliCommand = {
       .option('-d, --database <name>', 'database', 'public')
       .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
       .addOption(
-        new Option('-o, --output <format>', 'form of results (default: table on a terminal, csv otherwise)').choices([
+        new Option('-o, --output <format>', 'format of results (default: table on a terminal, csv otherwise)').choices([
           ...OUTPUTS,
         ]),
       )
@@ -45,7 +46,7 @@ export const sql: CliCommand = {
         const text = await statementText(statements, options.file, context);
         const { host, database, user } = options;
         const password = context.environment['ALMANAC_PASSWORD'];
-        const connection = new Connection({ host: serverUrl(host), database, user, password });
+        const connection = new SqlConnection({ host: serverUrl(host), database, user, password });
         if (text === undefined) await runShell(connection, context);
         else await runAll(connection, text, options.output, context);
         context.finish(EXIT.done);
@@ -54,21 +55,21 @@ export const sql: CliCommand = {
 };
 
 async function runAll(
-  connection: Connection,
+  connection: SqlConnection,
   text: string,
   chosen: Output | undefined,
   context: CommandContext,
 ): Promise<void> {
   const { stdout } = context;
   const output = chosen ?? (stdout.isTTY ? 'table' : 'csv');
-  const { statements, rest } = splitStatements(text);
+  const { statements, rest } = splitInput(text);
   const all = rest === '' ? statements : [...statements, rest];
   if (all.length === 0) throw new CommandFailure(EXIT.usage, 'error: there is no statement');
   const { signal } = new AbortController();
   for (const statement of all) await runStatement(connection, statement, output, { stdout, signal });
 }
 
-/** What to run; `undefined` asks for the shell. */
+/** Returns the statements to run; undefined starts the shell. */
 async function statementText(
   statements: readonly string[],
   file: string | undefined,

@@ -3,7 +3,8 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 import { versionText } from '../version-text.js';
 import { EXIT, type CliCommand } from '../command.js';
 
-export const version: CliCommand = {
+/** `almanac version`. */
+export const versionCommand: CliCommand = {
   name: 'version',
 
   define(parent, { stdout, finish }) {

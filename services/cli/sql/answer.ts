@@ -1,4 +1,4 @@
-/** A number as it stands in the answer, so that 64-bit integers keep all digits and doubles their point. */
+/** A number as written in the result, so that 64-bit integers keep all digits and doubles their point. */
 export class NumberText {
   readonly text: string;
 
@@ -7,11 +7,12 @@ export class NumberText {
   }
 }
 
-export type Cell = null | boolean | string | NumberText | readonly unknown[] | Readonly<Record<string, unknown>>;
+/** A value of a result. */
+export type ResultCell = null | boolean | string | NumberText | readonly unknown[] | Readonly<Record<string, unknown>>;
 
-/** What one statement gave. */
+/** Result of one statement. */
 export type StatementAnswer =
-  | { readonly kind: 'rows'; readonly columns: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
+  | { readonly kind: 'rows'; readonly columns: readonly string[]; readonly rows: readonly (readonly ResultCell[])[] }
   | { readonly kind: 'affected'; readonly rowCount: number };
 
 interface Body {
@@ -19,17 +20,17 @@ interface Body {
     readonly affectedrows?: unknown;
     readonly records?: {
       readonly schema: { readonly column_schemas: readonly { readonly name: string }[] };
-      readonly rows: readonly (readonly Cell[])[];
+      readonly rows: readonly (readonly ResultCell[])[];
     };
   }[];
 }
 
-/** A string, or a number outside of one. */
+/** A string, or a number outside a string. */
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** No string of an answer begins with it: control characters are escaped there. */
+/** Never the first character of a string in JSON: control characters are escaped there. */
 const NUMBER_MARK = '\u0001';
 
-/** Reads an answer of `/v1/sql` in its default format. */
+/** Parses a reply of `/v1/sql` in its default format. */
 export function readAnswer(body: string): StatementAnswer[] {
   const marked = body.replace(STRING_OR_NUMBER, (token) => {
     return token.startsWith('"') ? token : JSON.stringify(NUMBER_MARK + token);
@@ -43,7 +44,7 @@ export function readAnswer(body: string): StatementAnswer[] {
   });
 }
 
-/** The JSON text of a cell, numbers as they came. */
+/** Prints a cell as JSON, with numbers as received. */
 export function jsonText(cell: unknown): string {
   if (cell instanceof NumberText) return cell.text;
   if (Array.isArray(cell)) return `[${cell.map(jsonText).join(',')}]`;
@@ -55,8 +56,8 @@ export function jsonText(cell: unknown): string {
   return JSON.stringify(cell);
 }
 
-/** A cell as people read it: no quotes around text, nothing for null. */
-export function plainText(cell: Cell): string {
+/** Prints a cell for people: no quotes around text, nothing for null. */
+export function plainText(cell: ResultCell): string {
   if (cell === null) return '';
   return typeof cell === 'string' ? cell : jsonText(cell);
 }

@@ -1,20 +1,21 @@
 import { CommandFailure, EXIT } from '../command.js';
 
+/** Options of a `Connection`. */
 export interface ConnectionOptions {
   /** `http://127.0.0.1:4000` */
   readonly host: string;
   readonly database: string;
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** How long a statement may take, such as `4m`; what the server is set to if not given. */
+  /** Timeout of a statement, such as `4m`; default: the server's. */
   readonly timeout?: string;
-  /** What to do if no server is there: a sentence that follows the reason. */
+  /** Advice if no server can be reached: a sentence that follows the reason. */
   readonly ifUnreachable?: string;
 }
 
 /** The SQL endpoint of a server. */
-export class Connection {
-  /** Where the next statement runs; `USE` changes it. */
+export class SqlConnection {
+  /** Database of the next statement; `USE` changes it. */
   database: string;
   readonly host: string;
   readonly #ifUnreachable: string;
@@ -32,7 +33,7 @@ export class Connection {
   /**
    * Runs one statement.
    *
-   * @returns the answer's text, in the server's default format.
+   * @returns the reply's text, in the server's default format.
    * @throws `CommandFailure` if the server cannot be reached or refuses.
    */
   async run(sql: string, signal: AbortSignal): Promise<string> {
@@ -55,7 +56,7 @@ export class Connection {
   }
 }
 
-/** `fetch` hides what happened one or two causes deep. */
+/** `fetch` hides the reason one or two causes deep. */
 function reason(error: unknown): string {
   const { cause, message } = error as Error;
   if (cause === undefined) return message;
@@ -63,7 +64,7 @@ function reason(error: unknown): string {
   return code ?? (cause as Error).message;
 }
 
-/** The text of an error answer, with its code. */
+/** Returns the message of an error reply, with its code. */
 function errorText(body: string): string | undefined {
   try {
     const { error, code } = JSON.parse(body) as { readonly error?: string; readonly code?: number };

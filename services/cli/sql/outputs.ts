@@ -1,17 +1,19 @@
-import { jsonText, plainText, type Cell } from './answer.js';
+import { jsonText, plainText, type ResultCell } from './answer.js';
 
-/** Rows as text of one output form. */
-export type Print = (columns: readonly string[], rows: readonly (readonly Cell[])[]) => string;
+/** Prints rows in one output format. */
+export type Print = (columns: readonly string[], rows: readonly (readonly ResultCell[])[]) => string;
 
-/** RFC 4180 with a header. */
+/** CSV of RFC 4180 with a header. */
 export const printCsv: Print = (columns, rows) => {
   return [columns, ...rows.map((row) => row.map(plainText))]
     .map((record) => `${record.map(csvField).join(',')}\r\n`)
     .join('');
 };
 
+/** One JSON object per line. */
 export const printNdjson: Print = (columns, rows) => rows.map((row) => `${rowObject(columns, row)}\n`).join('');
 
+/** A JSON array of objects. */
 export const printJson: Print = (columns, rows) => {
   return `[${rows.map((row) => `\n  ${rowObject(columns, row)}`).join(',')}${rows.length > 0 ? '\n' : ''}]\n`;
 };
@@ -41,7 +43,7 @@ export const printExpanded: Print = (columns, rows) => {
     .join('');
 };
 
-function rowObject(columns: readonly string[], row: readonly Cell[]): string {
+function rowObject(columns: readonly string[], row: readonly ResultCell[]): string {
   return `{${row.map((cell, i) => `${JSON.stringify(columns[i])}:${jsonText(cell)}`).join(',')}}`;
 }
 

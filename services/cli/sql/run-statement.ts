@@ -1,9 +1,11 @@
 import { readAnswer } from './answer.js';
-import type { Connection } from './connection.js';
+import type { SqlConnection } from './connection.js';
 import { printCsv, printExpanded, printJson, printNdjson, printTable, type Print } from './outputs.js';
 import { usedDatabase } from './statements.js';
 
+/** Output formats of the `--output` option. */
 export const OUTPUTS = ['table', 'json', 'ndjson', 'csv'] as const;
+/** An output format; the shell adds `expanded`. */
 export type Output = (typeof OUTPUTS)[number] | 'expanded';
 
 const PRINTS: Readonly<Record<Output, Print>> = {
@@ -20,7 +22,7 @@ const PRINTS: Readonly<Record<Output, Print>> = {
  * @throws `CommandFailure` if the server cannot be reached or refuses.
  */
 export async function runStatement(
-  connection: Connection,
+  connection: SqlConnection,
   sql: string,
   output: Output,
   { stdout, signal }: { readonly stdout: NodeJS.WritableStream; readonly signal: AbortSignal },

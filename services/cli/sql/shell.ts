@@ -7,9 +7,9 @@ import type { Environment } from '#shared/config/env';
 import { appendPrivateText, readTextFile } from '#shared/fs/text-file';
 
 import { CommandFailure, type CommandContext } from '../command.js';
-import type { Connection } from './connection.js';
+import type { SqlConnection } from './connection.js';
 import { runStatement, type Output } from './run-statement.js';
-import { splitStatements } from './statements.js';
+import { splitInput } from './statements.js';
 
 const HISTORY_LINES_MAX = 1_000;
 const HELP = `\\d [table]  tables, or the columns of one
@@ -23,12 +23,12 @@ Statements end with ; and may span lines. Ctrl+C cancels a statement, or leaves.
 `;
 
 /** The interactive shell: reads statements until the user leaves. */
-export async function runShell(connection: Connection, context: CommandContext): Promise<void> {
+export async function runShell(connection: SqlConnection, context: CommandContext): Promise<void> {
   await new Shell(connection, context).run();
 }
 
 class Shell {
-  readonly #connection: Connection;
+  readonly #connection: SqlConnection;
   readonly #context: CommandContext;
   readonly #lines: Interface;
   readonly #historyFile: string;
@@ -38,7 +38,7 @@ class Shell {
   #isLeaving = false;
   #running: AbortController | undefined;
 
-  constructor(connection: Connection, context: CommandContext) {
+  constructor(connection: SqlConnection, context: CommandContext) {
     this.#connection = connection;
     this.#context = context;
     this.#historyFile = historyFile(context.environment);
@@ -68,7 +68,7 @@ class Shell {
     this.#lines.prompt();
   }
 
-  /** Cancels what runs, else forgets what is typed, else leaves. */
+  /** Cancels the running statement; otherwise clears the input; otherwise leaves. */
   #interrupt(): void {
     if (this.#running !== undefined) this.#running.abort();
     else if (this.#pending !== '' || this.#lines.line !== '') {
@@ -82,7 +82,7 @@ class Shell {
   async #take(line: string): Promise<void> {
     if (line.trim() !== '' && !line.startsWith(' ')) appendPrivateText(this.#historyFile, `${line}\n`);
     if (this.#pending === '' && line.trim().startsWith('\\')) return this.#meta(line.trim());
-    const { statements, rest } = splitStatements(`${this.#pending}${line}\n`);
+    const { statements, rest } = splitInput(`${this.#pending}${line}\n`);
     this.#pending = rest === '' ? '' : `${rest}\n`;
     for (const statement of statements) await this.#execute(statement);
   }
@@ -104,7 +104,7 @@ class Shell {
     else stdout.write(`unknown command ${command}; \\? lists all\n`);
   }
 
-  /** Runs a statement; a failure is told and the shell goes on. */
+  /** Runs a statement; a failure is printed and the shell continues. */
   async #execute(statement: string): Promise<void> {
     const { stdout, stderr } = this.#context;
     const output: Output = this.#isExpanded ? 'expanded' : 'table';
@@ -127,7 +127,7 @@ function historyFile(environment: Environment): string {
   return join(state === '' ? join(homedir(), '.local', 'state') : state, 'almanac', 'history');
 }
 
-/** Newest first, as readline wants it. */
+/** Newest first, as readline expects it. */
 function readHistory(file: string): string[] {
   const lines = readTextFile(file)?.split('\n') ?? [];
   return lines

@@ -1,6 +1,5 @@
 import { send, textReply } from '../reply.js';
-import { callNode } from '../cluster/call-node.js';
-import type { AdminEndpoint } from './endpoint.js';
+import { callNode, type AdminEndpoint } from './endpoint.js';
 
 /** Returns the effective configuration as TOML, with masked secrets. */
 export const configEndpoint: AdminEndpoint = {

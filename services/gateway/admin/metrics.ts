@@ -1,6 +1,5 @@
 import { send } from '../reply.js';
-import { callNode } from '../cluster/call-node.js';
-import type { AdminEndpoint } from './endpoint.js';
+import { callNode, type AdminEndpoint } from './endpoint.js';
 
 /** Returns all metrics of a process in Prometheus's text format. */
 export const metricsEndpoint: AdminEndpoint = {

@@ -3,8 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { jsonReply, send } from '../reply.js';
 import type { Peer } from '../cluster/peers.js';
-import { callNode } from '../cluster/call-node.js';
-import type { AdminDeps, AdminEndpoint } from './endpoint.js';
+import { callNode, type AdminDeps, type AdminEndpoint } from './endpoint.js';
 
 /** Longest time for the replies of all nodes of a cluster, which are called at once. */
 const PEERS_MS_MAX = 1_000;

@@ -12,36 +12,41 @@ import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
 import { copyRows, LEVEL } from '../flush/segment-sql.js';
 import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
-import type { Run } from './runs.js';
+import type { SortedRun } from './runs.js';
 
+/** What merges read from and write to. */
 export interface MergeDeps {
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
   readonly fs: FileSystem;
-  /** Folder on the store's disk for files under way. */
+  /** Folder on the store's disk for unfinished files. */
   readonly scratch: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Rows of a segment, about. */
-  readonly pieceRows: number;
+  /** Approximate rows of a segment. */
+  readonly segmentRows: number;
 }
 
+/** A merge of adjacent runs. */
 export interface MergeJob {
   readonly table: Table;
   readonly regionId: number;
-  /** Neighbours, oldest first. */
-  readonly runs: readonly Run[];
+  /** Adjacent in version order, oldest first. */
+  readonly runs: readonly SortedRun[];
   /** Whether an older segment has rows of the same times. */
   readonly hasOlder: boolean;
-  /** Awaited behind each file; throws if the merge is not wanted any more. @param tookMs what the file took. */
+  /**
+   * Awaited after each file; throws to abort the merge.
+   * @param tookMs time that the file took.
+   */
   readonly rest: (tookMs: number) => Promise<void>;
 }
 
 /**
- * Writes the rows of some runs as new segments, each key once and sorted, series by series, so that memory is bounded by
- * `pieceRows`. The segments are published, and nobody knows them yet.
+ * Writes the rows of some runs as new segments, each key once and sorted, range by range of series, so that memory is
+ * bounded by `segmentRows`. The segments are published to the store, but in no manifest yet.
  *
- * @throws if that fails; no file is left then. `storage_unavailable` if one that is read is damaged.
+ * @throws if that fails, after removing its files; `storage_unavailable` if an input is damaged.
  */
 export async function mergeRuns(job: MergeJob, deps: MergeDeps): Promise<Segment[]> {
   const connection = await deps.engine.connect();
@@ -56,7 +61,7 @@ export async function mergeRuns(job: MergeJob, deps: MergeDeps): Promise<Segment
   }
 }
 
-/** Rows of a merge have those of the table. */
+/** Merged rows have the types of the table. */
 const NO_TYPES: ReadonlyMap<number, string> = new Map();
 
 class Merge {
@@ -81,10 +86,10 @@ class Merge {
 
   async write(): Promise<Segment[]> {
     const { runs, table, rest } = this.#job;
-    const { clock, store, pieceRows } = this.#deps;
-    // A damaged file read here would be a damaged file with a right checksum.
+    const { clock, store, segmentRows } = this.#deps;
+    // Merging a damaged file would produce damaged rows with a valid checksum.
     for (const segment of runs.flatMap(({ segments }) => segments)) await store.verify(segment);
-    const ranges = await this.#ranges(pieceRows);
+    const ranges = await this.#ranges(segmentRows);
     const expected = runs.reduce((sum, { rowCount }) => sum + rowCount, 0);
     const found = ranges.reduce((sum, { rowCount }) => sum + rowCount, 0);
     invariant(found === expected, `segments have ${found} rows, the manifest says ${expected}`);
@@ -107,8 +112,8 @@ class Merge {
     for (const path of this.#published) await this.#deps.store.remove(path).catch(() => undefined);
   }
 
-  async #ranges(pieceRows: number): Promise<KeyRange[]> {
-    const rows = await (await this.#connection.run(keyRanges(this.#source, pieceRows))).getRows();
+  async #ranges(segmentRows: number): Promise<KeyRange[]> {
+    const rows = await (await this.#connection.run(keyRanges(this.#source, segmentRows))).getRows();
     return rows.map((row) => {
       const [firstMetric, firstSid, lastMetric, lastSid, rowCount] = row.map(Number);
       const first = { metric: firstMetric, sid: firstSid };

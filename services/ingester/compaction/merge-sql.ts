@@ -9,48 +9,51 @@ import { METRIC_FIELD_ID, SID_FIELD_ID, withOps } from '#shared/schema/segment-c
 import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 import { joinBands, touches, type Band } from '#shared/segments/bands';
 
-import { fieldName, keysOf, rowsShape, unitOf, type Ops } from '../flush/segment-sql.js';
-import type { Run } from './runs.js';
+import { fieldName, keysOf, rowsShape, timeUnitOf, type Ops } from '../flush/segment-sql.js';
+import type { SortedRun } from './runs.js';
 
-/** Rows that become one. */
+/** Runs to be merged, and how their files are read. */
 export interface MergeSource {
   readonly table: Table;
   /** Oldest first. */
-  readonly runs: readonly Run[];
+  readonly runs: readonly SortedRun[];
   readonly hasMetrics: boolean;
   readonly ops: Ops;
-  /** Where a segment lies on the disk. */
+  /** Returns the absolute path of a segment. */
   readonly absolute: (path: string) => string;
 }
 
-/** Series `[first, last]` in the order of the file, with how many rows. */
+/** Series `[first, last]` in file order, and the number of their rows. */
 export interface KeyRange {
-  readonly first: Key;
-  readonly last: Key;
+  readonly first: SegmentKey;
+  readonly last: SegmentKey;
   readonly rowCount: number;
 }
 
-/** A series, and its metric where segments are sorted by it. */
-export interface Key {
+/** A series, and its metric where segments are sorted by metric. */
+export interface SegmentKey {
   readonly metric: number;
   readonly sid: number;
 }
 
-/** Cuts the series into ranges of at least `pieceRows` rows, but for the last: (metric, sid) of the ends, number of rows. */
-export function keyRanges(source: MergeSource, pieceRows: number): string {
+/**
+ * SQL that cuts the series into ranges of at least `segmentRows` rows, except the last: (metric, sid) of the ends,
+ * number of rows.
+ */
+export function keyRanges(source: MergeSource, segmentRows: number): string {
   const rows = `SELECT ${source.hasMetrics ? 'metric' : '0 AS metric'}, sid FROM ${filesOf(source, source.runs)}`;
   return (
     `WITH series AS (SELECT metric, sid, count(*) AS n FROM (${rows}) GROUP BY ALL), ` +
-    `placed AS (SELECT *, (sum(n) OVER (ORDER BY metric, sid) - n) // ${pieceRows} AS piece FROM series) ` +
+    `placed AS (SELECT *, (sum(n) OVER (ORDER BY metric, sid) - n) // ${segmentRows} AS part FROM series) ` +
     'SELECT first(metric ORDER BY metric, sid), first(sid ORDER BY metric, sid), ' +
-    'last(metric ORDER BY metric, sid), last(sid ORDER BY metric, sid), sum(n) FROM placed GROUP BY piece ORDER BY piece'
+    'last(metric ORDER BY metric, sid), last(sid ORDER BY metric, sid), sum(n) FROM placed GROUP BY part ORDER BY part'
   );
 }
 
 /**
- * The rows of some series in the order of a segment, each key once: `metric` if there are such, `sid`, `time`, `f<id>`.
+ * SQL of the rows of a key range in segment order, each key once: `metric` if present, `sid`, `time`, `f<id>`.
  *
- * Versions are merged only where rows of a later run came late: everywhere else keys are unique.
+ * Versions are merged only where rows of a later run were late: everywhere else keys are unique.
  */
 export function mergedRows(source: MergeSource, range: KeyRange): string {
   const { table, runs } = source;
@@ -58,7 +61,7 @@ export function mergedRows(source: MergeSource, range: KeyRange): string {
   const inRange = rangeCondition(range, source.hasMetrics);
   const bands = lateBands(source);
   const near = runs.filter((run) => bands.some((band) => touches(band, { first: run.timeFirst, last: run.timeLast })));
-  // A band is that of all that was flushed together: the run that tells of it may have no rows there, nor may another.
+  // A band covers everything that was flushed together: neither the run that has it nor another need have rows there.
   if (near.length === 0) {
     const all = shape.written(`SELECT ${shape.read} FROM ${filesOf(source, runs)} WHERE ${inRange}`);
     return `(${all} ORDER BY ${keysOf(source)})`;
@@ -72,18 +75,18 @@ export function mergedRows(source: MergeSource, range: KeyRange): string {
   return `(SELECT * FROM (${shape.written(`${plain} UNION ALL ${merged}`)}) ORDER BY ${keysOf(source)})`;
 }
 
-/** What a finished file has: number of rows, ends of series numbers and times. */
+/** SQL of a finished file's bounds: number of rows, ends of series numbers and times. */
 export function boundsOf(source: MergeSource, file: string): string {
   return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${readFiles(source, [file])}`;
 }
 
-/** Where rows of a later run may be newer versions of rows of an earlier one. */
+/** Returns where rows of a later run may be newer versions of rows of an earlier one. */
 function lateBands({ table, runs }: MergeSource): Band[] {
   if (isAppendOnly(table)) return [];
   return joinBands(bandsOf(runs.slice(1).flatMap(({ segments }) => segments)), { from: undefined, to: undefined });
 }
 
-/** Where rows of the segments came late. */
+/** Returns the late bands of segments. */
 export function bandsOf(segments: readonly Segment[]): Band[] {
   return segments.flatMap(({ hasLate, lateFirst, lateLast }) => {
     return hasLate ? [{ first: lateFirst, last: lateLast }] : [];
@@ -91,7 +94,7 @@ export function bandsOf(segments: readonly Segment[]): Band[] {
 }
 
 function bandCondition(bands: readonly Band[], table: Table): string {
-  const unit = unitOf(table);
+  const unit = timeUnitOf(table);
   return bands
     .map(({ first, last }) => `time BETWEEN ${timeLiteral(first, unit)} AND ${timeLiteral(last, unit)}`)
     .join(' OR ');
@@ -105,8 +108,8 @@ function rangeCondition({ first, last }: KeyRange, hasMetrics: boolean): string 
   );
 }
 
-/** Files are read by the ids of columns: what came later, or has another name or type now, is found or null. */
-function filesOf(source: MergeSource, runs: readonly Run[]): string {
+/** SQL that reads files by column ids, so that added, renamed and retyped columns are found, or null. */
+function filesOf(source: MergeSource, runs: readonly SortedRun[]): string {
   const fields = storedFields(source);
   const groups = new Map<string, { readonly types: readonly string[]; readonly paths: string[] }>();
   for (const { path, schemaVersion } of runs.flatMap(({ segments }) => segments)) {
@@ -121,7 +124,10 @@ function filesOf(source: MergeSource, runs: readonly Run[]): string {
   return `(${all.map((group) => convertedFiles(source, group)).join(' UNION ALL ')})`;
 }
 
-/** Files in which fields have types of their own. @param types in the order of the fields. */
+/**
+ * SQL that reads files in which fields have former types.
+ * @param types in the order of the fields.
+ */
 function convertedFiles(
   source: MergeSource,
   { types, paths }: { readonly types: readonly string[]; readonly paths: readonly string[] },
@@ -148,7 +154,7 @@ function readFiles(source: MergeSource, paths: readonly string[]): string {
     columnOf(SID_FIELD_ID, 'sid', 'UINTEGER'),
     columnOf(time.id, 'time', dataType(time.type).duckdb),
     ...storedFields(source).map((field) => {
-      // Only files of the first type may lack the column, and what they have instead may be none of another.
+      // Only files of the first type may lack the column, and a backfill value is of that type.
       const missing = field.type === typesOf(field)[0] ? backfillText(field) : undefined;
       return columnOf(field.id, fieldName(field), dataType(field.type).duckdb, missing);
     }),

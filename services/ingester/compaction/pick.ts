@@ -1,26 +1,29 @@
-import type { Run } from './runs.js';
+import type { SortedRun } from './runs.js';
 
+/** Which merges are worth their cost. */
 export interface PickOptions {
-  /** Fewer are not worth a merge. */
+  /** Fewer runs are not worth a merge. */
   readonly runsMin: number;
-  /** So many times the rows of all others a run may have: a great one is not written anew for a few small ones. */
+  /**
+   * Greatest ratio of a run's rows to those of all others together: a large run is not rewritten for a few small ones.
+   */
   readonly ratio: number;
-  /** More than so many runs of a window are merged even if they do not fit together. */
+  /** Above this number of runs in a window, some are merged even if their sizes do not match. */
   readonly runsMax: number;
 }
 
-/** Runs that one merge takes at most. */
+/** Greatest number of runs in one merge. */
 const MERGED_MAX = 32;
 
 /**
- * Which neighbours of a chain are worth a merge: of those that are alike in size the most, and of these the smallest.
- * Each row is written about once for each power of `runsMin` in the number of runs (HBase's exploring compaction).
+ * Picks adjacent runs that are worth a merge: as many of similar size as possible, and among these the smallest. Each
+ * row is rewritten about once for each power of `runsMin` in the number of runs (HBase's exploring compaction).
  */
-export function pickRuns(chain: readonly Run[], options: PickOptions): readonly Run[] {
+export function pickRuns(chain: readonly SortedRun[], options: PickOptions): readonly SortedRun[] {
   const { runsMin, runsMax } = options;
-  let best: readonly Run[] = [];
+  let best: readonly SortedRun[] = [];
   let bestRows = 0;
-  let smallest: readonly Run[] = [];
+  let smallest: readonly SortedRun[] = [];
   let smallestRows = Infinity;
   for (let from = 0; from + runsMin <= chain.length; from++) {
     let rowCount = 0;

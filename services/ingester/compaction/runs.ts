@@ -1,8 +1,8 @@
 import type { Segment } from '#shared/contracts/gen/common';
-import { floorDivide } from '../flush/windows.js';
+import { floorDiv } from '../flush/windows.js';
 
-/** Segments of one time window that have the rows of the same sequences: pieces of one flush, or of one merge. */
-export interface Run {
+/** Segments of one time window that have the rows of the same sequences: the output of one flush or merge. */
+export interface SortedRun {
   readonly segments: readonly Segment[];
   readonly rowCount: number;
   readonly timeFirst: bigint;
@@ -12,12 +12,12 @@ export interface Run {
 }
 
 /**
- * The runs of each time window, oldest first, as chains: neighbours in a chain may be merged. A segment of a longer
- * window that stands between two of them in the order of versions, and has rows of the same times, parts them.
+ * Returns the runs of each time window, oldest first, as chains of runs that may be merged with their neighbors. A
+ * segment of a longer window splits a chain if it is between two runs in version order and has rows of the same times.
  *
  * @param windowLength in the unit of the table's time index.
  */
-export function chainsOf(segments: readonly Segment[], windowLength: bigint): Run[][] {
+export function chainsOf(segments: readonly Segment[], windowLength: bigint): SortedRun[][] {
   const byWindow = new Map<string, Segment[]>();
   for (const segment of segments) {
     const key = windowOf(segment, windowLength);
@@ -25,7 +25,7 @@ export function chainsOf(segments: readonly Segment[], windowLength: bigint): Ru
     if (others === undefined) byWindow.set(key, [segment]);
     else others.push(segment);
   }
-  const chains: Run[][] = [];
+  const chains: SortedRun[][] = [];
   for (const own of byWindow.values()) {
     const members = new Set(own);
     const strangers = byWindow.size === 1 ? [] : segments.filter((it) => !members.has(it));
@@ -34,18 +34,18 @@ export function chainsOf(segments: readonly Segment[], windowLength: bigint): Ru
   return chains;
 }
 
-/** The shortest of the windows that are `windowLength` long, or a power of two times that, and hold the whole segment. */
+/** Returns the shortest window that holds the whole segment: `windowLength` times a power of two. */
 function windowOf({ timeFirst, timeLast }: Segment, windowLength: bigint): string {
   for (let span = windowLength; ; span *= 2n) {
-    const number = floorDivide(timeFirst, span);
-    if (number === floorDivide(timeLast, span) || span > SPAN_MAX) return `${span}:${number}`;
+    const number = floorDiv(timeFirst, span);
+    if (number === floorDiv(timeLast, span) || span > SPAN_MAX) return `${span}:${number}`;
   }
 }
 
-/** Longer than all of time. */
+/** Longer than the range of all times. */
 const SPAN_MAX = 1n << 64n;
 
-function runsOf(segments: readonly Segment[]): Run[] {
+function runsOf(segments: readonly Segment[]): SortedRun[] {
   const bySequence = new Map<string, Segment[]>();
   for (const segment of segments) {
     const key = `${segment.sequenceFrom}:${segment.sequenceTo}`;
@@ -56,7 +56,7 @@ function runsOf(segments: readonly Segment[]): Run[] {
   return [...bySequence.values()].map(runOf).sort((a, b) => (a.sequenceFrom < b.sequenceFrom ? -1 : 1));
 }
 
-function runOf(segments: readonly Segment[]): Run {
+function runOf(segments: readonly Segment[]): SortedRun {
   const [{ sequenceFrom, sequenceTo }] = segments;
   let rowCount = 0;
   let [{ timeFirst, timeLast }] = segments;
@@ -68,11 +68,11 @@ function runOf(segments: readonly Segment[]): Run {
   return { segments, rowCount, timeFirst, timeLast, sequenceFrom, sequenceTo };
 }
 
-function chained(runs: readonly Run[], strangers: readonly Segment[]): Run[][] {
-  const chains: Run[][] = [];
-  let chain: Run[] = [];
+function chained(runs: readonly SortedRun[], strangers: readonly Segment[]): SortedRun[][] {
+  const chains: SortedRun[][] = [];
+  let chain: SortedRun[] = [];
   for (const run of runs) {
-    if (chain.length > 0 && strangers.some((stranger) => standsWithin(stranger, [...chain, run]))) {
+    if (chain.length > 0 && strangers.some((stranger) => overlapsBetween(stranger, [...chain, run]))) {
       chains.push(chain);
       chain = [];
     }
@@ -82,7 +82,7 @@ function chained(runs: readonly Run[], strangers: readonly Segment[]): Run[][] {
   return chains;
 }
 
-function standsWithin(stranger: Segment, runs: readonly Run[]): boolean {
+function overlapsBetween(stranger: Segment, runs: readonly SortedRun[]): boolean {
   const [{ sequenceFrom }] = runs;
   const { sequenceTo } = runs[runs.length - 1];
   if (stranger.sequenceTo <= sequenceFrom || stranger.sequenceFrom >= sequenceTo) return false;

@@ -4,26 +4,26 @@ import { isBytes } from '#shared/rowbatch/column';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf } from '#shared/schema/table-schema';
 
-/** Cells that are handed over between two rests: about 10 ms. A text counts as several. */
+/** Cells that are appended between two yields: about 10 ms. A text counts as several. */
 const REST_CELLS = 500_000;
 /**
- * Cells after which the engine takes over what it was handed: about 30 ms. Left alone it does so at 200,000 rows, and
- * wide rows then held the event loop for 150 ms.
+ * Cells after which the engine's appender is flushed: about 30 ms. On its own it flushes at 200,000 rows, and wide rows
+ * then blocked the event loop for 150 ms.
  */
 const FLUSH_CELLS = 1_000_000;
 const TEXT_CELLS = 5;
 
-/** Cells of a row of the table. */
+/** Returns the number of cells of a row. */
 export function cellsOf(table: Table): number {
   return 2 + fieldsOf(table).reduce((sum, { type }) => sum + (isBytes(dataType(type).storage) ? TEXT_CELLS : 1), 0);
 }
 
 /**
- * Hands rows `[from, to)` of the columns to the engine.
+ * Appends rows `[from, to)` of the columns to the engine.
  *
  * @param from a multiple of 8.
  * @param cells of a row.
- * @param rest is awaited between slices, so that requests are served meanwhile.
+ * @param rest awaited between slices, so that requests are served meanwhile.
  */
 export async function appendRows(
   writer: ChunkWriter,

@@ -10,27 +10,27 @@ import type { Generation } from '../memtable/generation.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
 
-/** Rows of a batch and where they go. */
-export interface Chosen {
+/** Rows of a batch and the positions they are moved to. */
+export interface RowSelection {
   rows: Uint32Array;
   places: Uint32Array;
-  /** How many entries of both count. */
+  /** Number of valid entries in both arrays. */
   count: number;
 }
 
-/** What a generation has in a field. */
+/** Values that a generation has of a field. */
 interface FieldPlan {
-  /** Rows in batches that have the field. */
+  /** Rows of the batches that have the field. */
   rowCount: number;
   hasNulls: boolean;
   /** The widest array of values; undefined for texts. */
   widest: FixedValues | undefined;
 }
 
-/** Which fields a generation has, by column id. */
+/** Fields that a generation has values of, by column id. */
 export type ColumnPlan = ReadonlyMap<number, FieldPlan>;
 
-/** Looks once at all batches. */
+/** Derives the plan from all batches. */
 export async function planColumns({ batches }: Generation, slices: Slices): Promise<ColumnPlan> {
   const plan = new Map<number, FieldPlan>();
   for (const { batch } of batches) {
@@ -50,19 +50,20 @@ function note(plan: Map<number, FieldPlan>, column: Column, rowCount: number): v
   if (values.BYTES_PER_ELEMENT > (field.widest?.BYTES_PER_ELEMENT ?? 0)) field.widest = values;
 }
 
+/** Layout of the arrays. */
 export interface ArraysOptions {
   readonly table: Table;
   readonly plan: ColumnPlan;
-  /** Rows of the generation that the plan is of. */
+  /** Rows of the generation that the plan was made for. */
   readonly rowCount: number;
   readonly hasMetrics: boolean;
-  /** Whether rows may be put to one place, where what has no value leaves what is there. */
+  /** Whether several rows may be moved to one position, where a row without a value leaves the existing one. */
   readonly isMerged: boolean;
 }
 
-/** Rows that are taken together from many batches: `(sid, time, fields ..)`, the columns of `generationColumns`. */
+/** Rows collected from many batches: `(sid, time, fields ..)`, the columns of `generationColumns`. */
 export class ColumnArrays {
-  /** Columns that a row has, about: what moving it costs. */
+  /** Approximate columns of a row, as the cost of moving it. */
   readonly width: number;
   readonly #unit: string;
   readonly #sids: Uint32Array<ArrayBuffer>;
@@ -73,7 +74,7 @@ export class ColumnArrays {
   readonly #fields: readonly (FieldArrays | undefined)[];
   readonly #byId: ReadonlyMap<number, FieldArrays>;
 
-  /** @param length rows at most. */
+  /** @param length greatest number of rows. */
   constructor({ table, plan, rowCount, hasMetrics, isMerged }: ArraysOptions, length: number) {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
     this.#sids = new Uint32Array(length);
@@ -93,19 +94,19 @@ export class ColumnArrays {
     this.width = 2 + Math.ceil(byId.size / 4);
   }
 
-  /** Says whose rows are at places `[from, to)`. */
+  /** Sets the series of the rows at positions `[from, to)`. */
   setSeries(sid: number, metric: number | undefined, from: number, to: number): void {
     this.#sids.fill(sid, from, to);
     if (metric !== undefined) this.#metrics?.fill(metric, from, to);
   }
 
-  /** Copies rows of a batch to their places. */
-  put(batch: RowBatch, chosen: Chosen): void {
-    moveTimes(batch.times, this.#times, chosen);
-    for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, chosen);
+  /** Copies rows of a batch to their positions. */
+  put(batch: RowBatch, selection: RowSelection): void {
+    moveTimes(batch.times, this.#times, selection);
+    for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, selection);
   }
 
-  /** All rows as columns of a chunk writer. They are views: to be used before the next `put`. */
+  /** Returns all rows as columns of a chunk writer. They are views, valid until the next `put`. */
   columns(): ChunkColumn[] {
     return [
       ...(this.#metrics === undefined ? [] : [{ kind: 'u32', values: this.#metrics } as const]),
@@ -117,7 +118,7 @@ export class ColumnArrays {
 }
 
 interface FieldArrays {
-  put(column: Column, chosen: Chosen): void;
+  put(column: Column, selection: RowSelection): void;
   column(): ChunkColumn;
 }
 
@@ -134,7 +135,10 @@ interface FieldOptions {
   readonly isMerged: boolean;
 }
 
-/** An array that holds the values of all batches; dates and timestamps have the width that the engine wants. */
+/**
+ * Returns an array that can hold the values of all batches; dates and timestamps have the width that the engine
+ * expects.
+ */
 function arrayFor(type: string, widest: FixedValues | undefined, length: number): FixedValues {
   const { timeUnit, name } = dataType(type);
   if (timeUnit !== undefined) return new BigInt64Array(length);
@@ -158,10 +162,10 @@ class FixedArrays implements FieldArrays {
     this.#values = values;
   }
 
-  put(column: Column, chosen: Chosen): void {
+  put(column: Column, selection: RowSelection): void {
     const { validity, isMerged } = this.#options;
     if (column.kind !== 'fixed') return;
-    const put = isMerged && column.validity !== undefined ? withValues(column, chosen) : chosen;
+    const put = isMerged && column.validity !== undefined ? withValues(column, selection) : selection;
     moveWords(column.values, this.#values, put);
     if (validity !== undefined) this.#nullCount += markValues(column, validity, put);
   }
@@ -173,12 +177,12 @@ class FixedArrays implements FieldArrays {
   }
 }
 
-/** Texts stay where they are until a chunk is written. */
+/** Texts stay in their batches until a chunk is written. */
 class BytesArrays implements FieldArrays {
   readonly #type: string;
-  /** The first stands for no value. */
+  /** The first means no value. */
   readonly #sources: (BytesColumn | undefined)[] = [undefined];
-  /** By place: position in `#sources`, and row there. */
+  /** By position: index in `#sources`, and row there. */
   readonly #sourceOf: Uint32Array;
   readonly #rows: Uint32Array;
 
@@ -188,7 +192,7 @@ class BytesArrays implements FieldArrays {
     this.#rows = new Uint32Array(length);
   }
 
-  put(column: Column, { rows, places, count }: Chosen): void {
+  put(column: Column, { rows, places, count }: RowSelection): void {
     if (column.kind !== 'bytes') return;
     if (this.#sources.at(-1) !== column) this.#sources.push(column);
     const source = this.#sources.length - 1;
@@ -212,19 +216,19 @@ class BytesArrays implements FieldArrays {
   }
 }
 
-/** Those that have a value. */
-function withValues(column: Column, { rows, places, count }: Chosen): Chosen {
-  const chosen = { rows: new Uint32Array(count), places: new Uint32Array(count), count: 0 };
+/** Returns the selected rows that have a value. */
+function withValues(column: Column, { rows, places, count }: RowSelection): RowSelection {
+  const selection = { rows: new Uint32Array(count), places: new Uint32Array(count), count: 0 };
   for (let i = 0; i < count; i++) {
     if (!hasValue(column, rows[i])) continue;
-    chosen.rows[chosen.count] = rows[i];
-    chosen.places[chosen.count++] = places[i];
+    selection.rows[selection.count] = rows[i];
+    selection.places[selection.count++] = places[i];
   }
-  return chosen;
+  return selection;
 }
 
-/** Sets the bits of rows that have a value; returns how many have none. */
-function markValues(column: Column, validity: Uint8Array, { rows, places, count }: Chosen): number {
+/** Sets the validity bits of rows that have a value; returns how many have none. */
+function markValues(column: Column, validity: Uint8Array, { rows, places, count }: RowSelection): number {
   let nullCount = 0;
   for (let i = 0; i < count; i++) {
     if (hasValue(column, rows[i])) validity[places[i] >> 3] |= 1 << (places[i] & 7);
@@ -233,29 +237,30 @@ function markValues(column: Column, validity: Uint8Array, { rows, places, count 
   return nullCount;
 }
 
-export function moveTimes(source: BigInt64Array, target: BigInt64Array, chosen: Chosen): void {
-  movePairs(pairs(source), pairs(target), chosen);
+/** Moves times to their positions. */
+export function moveTimes(source: BigInt64Array, target: BigInt64Array, selection: RowSelection): void {
+  movePairs(pairs(source), pairs(target), selection);
 }
 
-/** `target[places[i]] = source[rows[i]]`, as words: no BigInt is made, NaN keeps its bits. */
-function moveWords(source: FixedValues, target: FixedValues, chosen: Chosen): void {
+/** `target[places[i]] = source[rows[i]]`, as words: creates no BigInt, and NaN keeps its bits. */
+function moveWords(source: FixedValues, target: FixedValues, selection: RowSelection): void {
   const width = target.BYTES_PER_ELEMENT;
-  if (source.BYTES_PER_ELEMENT === width) moveSame(source, target, chosen);
-  else if (width === 8) widen(source as Int32Array<ArrayBuffer>, pairs(target), chosen);
-  else moveEach(source as Int16Array<ArrayBuffer>, target as Int32Array<ArrayBuffer>, chosen);
+  if (source.BYTES_PER_ELEMENT === width) moveSame(source, target, selection);
+  else if (width === 8) widen(source as Int32Array<ArrayBuffer>, pairs(target), selection);
+  else moveEach(source as Int16Array<ArrayBuffer>, target as Int32Array<ArrayBuffer>, selection);
 }
 
-function moveSame(source: FixedValues, target: FixedValues, chosen: Chosen): void {
+function moveSame(source: FixedValues, target: FixedValues, selection: RowSelection): void {
   const { buffer, byteOffset, length } = source;
   switch (target.BYTES_PER_ELEMENT) {
     case 1:
-      return moveEach(new Int8Array(buffer, byteOffset, length), new Int8Array(target.buffer), chosen);
+      return moveEach(new Int8Array(buffer, byteOffset, length), new Int8Array(target.buffer), selection);
     case 2:
-      return moveEach(new Int16Array(buffer, byteOffset, length), new Int16Array(target.buffer), chosen);
+      return moveEach(new Int16Array(buffer, byteOffset, length), new Int16Array(target.buffer), selection);
     case 4:
-      return moveEach(new Int32Array(buffer, byteOffset, length), new Int32Array(target.buffer), chosen);
+      return moveEach(new Int32Array(buffer, byteOffset, length), new Int32Array(target.buffer), selection);
     default:
-      return movePairs(pairs(source), pairs(target), chosen);
+      return movePairs(pairs(source), pairs(target), selection);
   }
 }
 
@@ -265,11 +270,11 @@ function pairs({ buffer, byteOffset, length }: FixedValues | BigInt64Array): Int
 
 type Words = Int8Array | Int16Array | Int32Array;
 
-function moveEach(source: Words, target: Words, { rows, places, count }: Chosen): void {
+function moveEach(source: Words, target: Words, { rows, places, count }: RowSelection): void {
   for (let i = 0; i < count; i++) target[places[i]] = source[rows[i]];
 }
 
-function movePairs(source: Int32Array, target: Int32Array, { rows, places, count }: Chosen): void {
+function movePairs(source: Int32Array, target: Int32Array, { rows, places, count }: RowSelection): void {
   for (let i = 0; i < count; i++) {
     const from = 2 * rows[i];
     const to = 2 * places[i];
@@ -278,8 +283,8 @@ function movePairs(source: Int32Array, target: Int32Array, { rows, places, count
   }
 }
 
-/** Integers of up to 32 bits into the words of 64. */
-function widen(source: Words, target: Int32Array, { rows, places, count }: Chosen): void {
+/** Moves integers of up to 32 bits into words of 64. */
+function widen(source: Words, target: Int32Array, { rows, places, count }: RowSelection): void {
   for (let i = 0; i < count; i++) {
     const value = source[rows[i]];
     target[2 * places[i]] = value;

@@ -24,15 +24,16 @@ import { ColumnArrays, planColumns } from './column-arrays.js';
 import { integerWidths } from './integer-widths.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
-import { pieceEnds, slicesOf, WindowRows } from './sorted-rows.js';
+import { segmentEnds, slicesOf, WindowRows } from './sorted-rows.js';
 import type { Versions } from './time-order.js';
 import { windowLength, windowsOf } from './windows.js';
 
+/** What flushes read from and write to. */
 export interface FlushDeps {
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
   readonly fs: FileSystem;
-  /** Folder on the store's disk for files under way. */
+  /** Folder on the store's disk for unfinished files. */
   readonly scratch: string;
   readonly metadata: MetadataService;
   readonly clock: Clock;
@@ -40,18 +41,19 @@ export interface FlushDeps {
   readonly windowMs: number;
 }
 
-/** What is to be flushed. */
+/** A generation to be flushed. */
 export interface FlushJob {
   readonly table: Table;
   readonly regionId: number;
   readonly epoch: number;
-  /** The region's watermark as it is committed now. */
+  /** Committed watermark of the region. */
   readonly watermark: bigint;
   readonly registry: SeriesRegistry;
-  /** Frozen, and the oldest. */
+  /** Frozen, and the oldest of the region. */
   readonly generation: Generation;
 }
 
+/** Result of a committed flush. */
 export interface FlushResult {
   readonly manifest: RegionManifest;
   readonly segments: number;
@@ -60,15 +62,15 @@ export interface FlushResult {
 }
 
 /**
- * Turns a frozen generation of a region into committed segments.
+ * Writes a frozen generation of a region to segments and commits them.
  *
- * The generation stays as it is until the commit is known; if anything fails, the same call can be made again: the files
- * of each attempt have names of their own. Those of a failed one are removed, or collected as orphans after a crash.
+ * The generation stays unchanged until the commit is known. If anything fails, the call can be repeated: the files of
+ * each attempt have their own names. Those of a failed attempt are removed, or collected as orphans after a crash.
  */
 export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<FlushResult> {
   const { generation } = job;
   const connection = await deps.engine.connect();
-  const attempt = new Attempt(job, connection, deps);
+  const attempt = new FlushAttempt(job, connection, deps);
   let isSent = false;
   try {
     const segments = await attempt.writeSegments();
@@ -88,7 +90,7 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
     const bytes = [...segments, ...seriesFiles].reduce((sum, file) => sum + file.bytes, 0);
     return { manifest, segments: segments.length, rowCount: generation.rowCount, bytes };
   } catch (error) {
-    // Unless it was refused for good, the commit may have come through, and then the files are the rows.
+    // Unless metadata refused it for good, the commit may have succeeded, and then the files hold the rows.
     if (!isSent || REFUSALS.has(AlmanacError.from(error).code)) await attempt.removeFiles();
     throw error;
   } finally {
@@ -97,15 +99,15 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
   }
 }
 
-/** Answers by which metadata says that a commit is not done and never will be. */
+/** Error codes with which metadata states that a commit did not happen and never will. */
 const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_found']);
 
 /**
- * Rows of a segment, about, where one flush makes several of the same time window. The manifest knows their series, so a
- * question about one opens only the piece that has it: 2.2 ms of CPU instead of 5.4 for one host of 500.
+ * Approximate rows of a segment if one flush writes several for the same time window. The manifest knows their series,
+ * so a query for one series opens only one of them: 2.2 ms of CPU instead of 5.4 for one host of 500.
  */
-const PIECE_ROWS = 262_144;
-/** Cells that are brought into order at a time; more would take memory, fewer more passes over the generation. */
+const SEGMENT_ROWS = 262_144;
+/** Cells that are sorted at a time. More would take more memory, fewer more passes over the generation. */
 const SLICE_CELLS = 8 * 1024 * 1024;
 
 function versionsOf(table: Table): Versions {
@@ -117,34 +119,34 @@ function sliceRows(table: Table): number {
   return Math.max(8, Math.floor(SLICE_CELLS / cellsOf(table)) & ~7);
 }
 
-/** Rows of a segment that the engine was handed. */
-interface HandedRows {
+/** Rows of a segment that were appended to the engine. */
+interface AppendedRows {
   readonly rowCount: number;
-  /** Whether they are in order, and each is the only one of its key where keys are. */
+  /** Whether they are sorted, and keys are unique where the table has keys. */
   readonly isFinal: boolean;
 }
 
-class Attempt {
+class FlushAttempt {
   readonly #job: FlushJob;
   readonly #connection: DuckDBConnection;
   readonly #deps: FlushDeps;
   readonly #unique: string;
-  /** Undefined: that of their numbers. */
+  /** Undefined: in the order of series numbers. */
   readonly #order: SeriesOrder | undefined;
   readonly #folder: string;
   readonly #relation: string;
   readonly #seriesRelation: string;
   readonly #ops: Ops;
-  /** What becomes of versions of a row before the engine has them; undefined: it merges them. */
+  /** How versions of a row are resolved before they reach the engine; undefined: the engine merges them. */
   readonly #versions: Versions | undefined;
-  /** With operations, if rows have such. */
+  /** Including the operation column, if rows have operations. */
   readonly #table: Table;
-  /** The same with the types that the rows have: older ones where fields got others meanwhile. */
+  /** The same with the types of the rows, which are older ones after a type change. */
   readonly #held: Table;
-  /** Of `#relation`. */
+  /** Columns of `#relation`. */
   readonly #columns: string;
   readonly #published: string[] = [];
-  /** Tables of the connection that were made and not dropped. */
+  /** Temporary tables that exist. */
   readonly #made = new Set<string>();
 
   constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps) {
@@ -179,15 +181,15 @@ class Attempt {
     for (const window of windows) {
       const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, slices);
       const counts = await rows.counts();
-      const ends = pieceEnds(counts, PIECE_ROWS);
+      const ends = segmentEnds(counts, SEGMENT_ROWS);
       for (const slice of slicesOf(ends, sliceRows(table))) {
         const arrays = new ColumnArrays(options, slice.length);
         const placed = await rows.place(slice, counts, arrays, this.#versions);
         const columns = arrays.columns();
         for (const [i, part] of slice.parts.entries()) {
-          const begin = part.piece === 0 ? 0 : ends[part.piece - 1];
+          const begin = part.segment === 0 ? 0 : ends[part.segment - 1];
           await this.#append(part.at, placed[i].end, part.from === begin, columns);
-          const end = ends[part.piece];
+          const end = ends[part.segment];
           if (part.to < end) continue;
           const rowCount = part.isWhole ? placed[i].end - part.at : end - begin;
           const segment = await this.#writeSegment({ rowCount, isFinal: placed[i].isOrdered }, segments.length);
@@ -198,7 +200,10 @@ class Attempt {
     return segments;
   }
 
-  /** Hands rows `[from, to)` to the engine. @param isFirst whether they are the first of their segment. */
+  /**
+   * Appends rows `[from, to)` to the engine.
+   * @param isFirst whether they are the first of their segment.
+   */
   async #append(from: number, to: number, isFirst: boolean, columns: readonly ChunkColumn[]): Promise<void> {
     if (isFirst) await this.#make(this.#relation, this.#columns);
     const writer = await ChunkWriter.open(this.#connection, this.#relation);
@@ -210,7 +215,7 @@ class Attempt {
     }
   }
 
-  /** Publishes the definitions of series that have rows now and are in no file yet. */
+  /** Publishes definitions of series that have rows and are in no file yet. */
   async writeSeries(): Promise<SeriesFile[]> {
     const { registry, table, generation } = this.#job;
     const from = registry.publishedCount;
@@ -231,11 +236,11 @@ class Attempt {
   }
 
   /**
-   * Writes the rows that the engine was handed to a file.
+   * Writes the appended rows to a file.
    *
    * @returns undefined if all of them were deleted.
    */
-  async #writeSegment(rows: HandedRows, part: number): Promise<Segment | undefined> {
+  async #writeSegment(rows: AppendedRows, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
     const source = {
@@ -285,11 +290,11 @@ class Attempt {
   }
 
   async cleanUp(): Promise<void> {
-    // What was committed stays so, whether or not the engine can drop its copy.
+    // The commit counts, whether or not the engine can drop its copy.
     for (const relation of this.#made) await this.#drop(relation).catch(() => undefined);
   }
 
-  /** A full disk must not be filled further by each new attempt. */
+  /** Removes published files, so that retries do not fill a full disk further. */
   async removeFiles(): Promise<void> {
     for (const path of this.#published) await this.#deps.store.remove(path).catch(() => undefined);
   }

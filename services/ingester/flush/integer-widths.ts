@@ -3,8 +3,8 @@ import { dataType } from '#shared/schema/data-type';
 import type { Generation } from '../memtable/generation.js';
 
 /**
- * Bytes of the widest values of each integer field that a generation holds, by column id. Dates and timestamps are not
- * in it: their type says how wide they are.
+ * Returns the bytes of the widest values of each integer field of a generation, by column id. Excludes dates and
+ * timestamps, whose types determine their width.
  */
 export function integerWidths(generation: Generation): Map<number, number> {
   const widths = new Map<number, number>();

@@ -20,24 +20,24 @@ import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { TimeBand } from '../memtable/generation.js';
 
 /**
- * Parquet settings of segments (docs/formats/segment.md). Without dictionaries the engine keeps NaN payloads and the sign of zero,
- * and V2 encodings make integers small; with a limit of 1 there would still be one where all values compare as equal.
- * Row groups are small because a question about one series decodes a whole one, and each costs such a question 13 us for
- * its statistics.
+ * Parquet settings of segments (docs/formats/segment.md). Without dictionaries the engine keeps NaN payloads and the
+ * sign of zero, and V2 encodings keep integers small; with a limit of 1 there would still be a dictionary where all
+ * values compare equal. Row groups are small because a query for one series decodes a whole one; each group costs such
+ * a query 13 us for its statistics.
  */
 const PARQUET = 'FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480';
 
-/** The first level that sees through bit-packed deltas: 0.48 bytes a value, 0.53 at level 3, for 0.3 us a row. */
+/** The first level that compresses bit-packed deltas: 0.48 bytes a value, 0.53 at level 3, for 0.3 us a row. */
 export const LEVEL = 14;
-/** Rows of metric tables have one value each, and come by the million a second: 1.52 bytes instead of 1.36. */
+/** Rows of metric tables have one value each, and arrive by the million a second: 1.52 bytes instead of 1.36. */
 const METRIC_LEVEL = 3;
 
 /** Signed integer types by bytes. */
 const NARROW: Readonly<Record<number, string>> = { 1: 'TINYINT', 2: 'SMALLINT', 4: 'INTEGER' };
 
 /**
- * Columns of the table that a generation is filled into: `metric` in a metric table, `sid`, `time`, and a column `f<id>`
- * for each field. Integers are as narrow there as they are in memory: a quarter of the engine's memory for most metrics.
+ * Columns of the engine table for a generation: `metric` in a metric table, `sid`, `time`, and a column `f<id>` for
+ * each field. Integers are as narrow as in memory: a quarter of the engine's memory for most metrics.
  *
  * @param widths bytes of the widest values of integer fields, by column id.
  */
@@ -50,51 +50,57 @@ export function generationColumns(table: Table, widths: ReadonlyMap<number, numb
   return [...keys, `time ${dataType(timeIndexOf(table).type).duckdb}`, ...fields].join(', ');
 }
 
-/** Columns of the table that definitions of new series are filled into. */
+/** Columns of the engine table for definitions of new series. */
 export function seriesColumns(table: Table): string {
   const tags = tagsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
   return ['sid UINTEGER', 'tsid UBIGINT', ...tags].join(', ');
 }
 
-export interface SegmentSource {
+/** Rows of a generation in the engine. */
+export interface FlushSource {
   /** Engine table of the generation. */
   readonly relation: string;
   readonly table: Table;
-  /** Those that fields have in the generation, by column id. */
+  /** Types that fields have in the generation, by column id. */
   readonly types: ReadonlyMap<number, string>;
-  /** Whether its series have metric numbers: they are sorted by them first. */
+  /** Whether its series have metric numbers, by which rows are sorted first. */
   readonly hasMetrics: boolean;
-  /** Where there may be several versions of a row; undefined: there are none, and rows are in order. */
+  /** Where a row may have several versions; undefined: nowhere, and rows are sorted. */
   readonly late: TimeBand | undefined;
   readonly ops: Ops;
 }
 
 /**
- * Whether rows have operations, and whether those are written: deletions that no older segment can have rows of have
- * done all they can.
+ * Whether rows have operations, and whether those are written. Deletions are dropped once no older segment can contain
+ * the deleted rows.
  */
 export type Ops = 'none' | 'kept' | 'dropped';
 
-/** Writes the rows, each once, sorted by metric, series and time. */
-export function copySegment(source: SegmentSource, path: string): string {
-  // Sorted before it is widened, so that the sort moves fewer bytes.
+/** SQL that writes the rows, each once, sorted by metric, series and time. */
+export function copySegment(source: FlushSource, path: string): string {
+  // Sorted before widening, so that the sort moves fewer bytes.
   const sorted = `(SELECT * FROM (${versionedRows(source)}) ORDER BY ${keysOf(source)})`;
   const level = source.hasMetrics ? METRIC_LEVEL : LEVEL;
   const isSorted = source.late === undefined && source.ops === 'none';
   return copyRows(isSorted ? source.relation : sorted, { ...source, level }, path);
 }
 
-export interface CopyOptions {
+/** How rows are written to a segment. */
+export interface SegmentCopyOptions {
   readonly table: Table;
-  /** Those that fields of the rows have, by column id, where they are not those of the table. */
+  /** Types that fields of the rows have where they differ from the table's, by column id. */
   readonly types: ReadonlyMap<number, string>;
   readonly hasMetrics: boolean;
   readonly ops: Ops;
   readonly level: number;
 }
 
-/** Writes rows, which are `metric` if there are such, `sid`, `time` and `f<id>` and in order, to a segment's file. */
-export function copyRows(rows: string, { table, types, hasMetrics, ops, level }: CopyOptions, path: string): string {
+/** SQL that writes sorted rows (`metric` if present, `sid`, `time`, `f<id>`) to a segment's file. */
+export function copyRows(
+  rows: string,
+  { table, types, hasMetrics, ops, level }: SegmentCopyOptions,
+  path: string,
+): string {
   const fields = fieldsOf(ops === 'kept' ? withOps(table) : table);
   const columns = [
     ...(hasMetrics ? [`metric AS ${METRIC}`] : []),
@@ -113,14 +119,20 @@ export function copyRows(rows: string, { table, types, hasMetrics, ops, level }:
   return `COPY (SELECT ${columns.join(', ')} FROM ${rows}) ${target}`;
 }
 
-/** A field of the rows, which may be narrower there, as one of the table. @param from its type there. */
+/**
+ * Converts a field, which may be narrower in the rows, to its type in the table.
+ * @param from its type in the rows.
+ */
 function asStored(column: Column, from: string): string {
   const types = typesFrom(column, from);
   invariant(types !== undefined, `column ${column.id} was never of type ${from}`);
   return castThrough(`${fieldName(column)}::${dataType(from).duckdb}`, types);
 }
 
-/** Writes new definitions in order of their numbers, which is that of the relation: a sort would take the memory twice. */
+/**
+ * SQL that writes new definitions in the relation's order, which is that of their numbers. A sort would take the memory
+ * twice.
+ */
 export function copySeries(relation: string, table: Table, path: string): string {
   const tags = tagsOf(table);
   const columns = tags.map((column) => `${fieldName(column)} AS ${quoteName(column.name)}`);
@@ -131,24 +143,24 @@ export function copySeries(relation: string, table: Table, path: string): string
   );
 }
 
-/** Number of rows and the ends of series numbers, times and metric numbers, before the engine merges versions. */
-export function segmentBounds({ relation, hasMetrics }: SegmentSource): string {
+/** SQL of the number of rows and the ends of series numbers, times and metric numbers, before versions are merged. */
+export function segmentBounds({ relation, hasMetrics }: FlushSource): string {
   const metrics = hasMetrics ? 'min(metric), max(metric)' : '0, 0';
   return `SELECT count(*), min(sid), max(sid), min(time), max(time), ${metrics} FROM ${relation}`;
 }
 
-/** What names a row, in the order of the file. */
-export function keysOf({ hasMetrics }: Pick<SegmentSource, 'hasMetrics'>): string {
+/** Key columns of a row, in file order. */
+export function keysOf({ hasMetrics }: Pick<FlushSource, 'hasMetrics'>): string {
   return hasMetrics ? 'metric, sid, time' : 'sid, time';
 }
 
 /**
- * The rows, each key once. Versions are merged only in the late band: everywhere else keys are unique, and
- * plain rows cost a sixth.
+ * SQL of the rows, each key once. Versions are merged only in the late band: everywhere else keys are unique, and plain
+ * rows cost a sixth.
  */
-function versionedRows(source: SegmentSource): string {
+function versionedRows(source: FlushSource): string {
   const { relation, table, late } = source;
-  const unit = unitOf(table);
+  const unit = timeUnitOf(table);
   const shape = rowsShape(source);
   if (late === undefined || isAppendOnly(table)) return shape.written(`SELECT ${shape.read} FROM ${relation}`);
   const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
@@ -159,15 +171,19 @@ function versionedRows(source: SegmentSource): string {
 
 /** How the rows of a segment are read, merged and written. */
 export interface RowsShape {
-  /** Columns of rows with their operations, if there are such. */
+  /** Columns of rows, including the operation if rows have one. */
   readonly read: string;
-  /** One row of each key. @param rows SELECT of `read` and `version`. */
+  /**
+   * Returns SQL of one row per key.
+   * @param rows SELECT of `read` and `version`.
+   */
   merged(rows: string): string;
-  /** What a file gets of rows that were read. */
+  /** Returns SQL of what is written of rows that were read. */
   written(rows: string): string;
 }
 
-export function rowsShape(source: Pick<SegmentSource, 'table' | 'hasMetrics' | 'ops'>): RowsShape {
+/** Returns how rows of a table are read, merged and written. */
+export function rowsShape(source: Pick<FlushSource, 'table' | 'hasMetrics' | 'ops'>): RowsShape {
   const { table, ops } = source;
   const keys = keysOf(source);
   const fields = fieldsOf(table).map(fieldName);
@@ -182,10 +198,12 @@ export function rowsShape(source: Pick<SegmentSource, 'table' | 'hasMetrics' | '
   };
 }
 
-export function unitOf(table: Table): TimeUnit {
+/** Unit of the table's time index; nanoseconds unless its type has one. */
+export function timeUnitOf(table: Table): TimeUnit {
   return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
 }
 
+/** Name of a field's column in engine tables. */
 export function fieldName(column: Column): string {
   return `f${column.id}`;
 }

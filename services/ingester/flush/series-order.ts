@@ -1,16 +1,19 @@
 import { NO_METRIC } from '#shared/schema/metric-table';
 
-/** The order of series in the segments of a metric table. */
+/** Order of series in the segments of a metric table. */
 export interface SeriesOrder {
-  /** Series number -> place. */
+  /** Series number -> position. */
   readonly placeOf: Uint32Array;
-  /** Place -> series number. */
+  /** Position -> series number. */
   readonly sids: Uint32Array;
   /** Series number -> metric number. */
   readonly metrics: Uint32Array;
 }
 
-/** The order by metric, then by series. @param metrics metric number of each series: its own, an earlier one's, or none. */
+/**
+ * Orders series by metric, then by number.
+ * @param metrics metric number of each series: its own, an earlier one's, or none.
+ */
 export function orderByMetric(metrics: Uint32Array): SeriesOrder {
   const count = metrics.length;
   const next = new Uint32Array(count + 2);

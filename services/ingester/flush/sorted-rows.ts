@@ -1,60 +1,60 @@
 /**
- * Brings the rows of a generation into the order of their series by counting, in time that grows with the rows alone.
+ * Sorts the rows of a generation by series with a counting sort, in time linear in the rows.
  *
- * Rows of a series keep the order in which they were put: without late rows that is the order of time. Where some are
- * late, the times are read and sorted first, and say where the rows go. Rows are read as they lie and written to one
- * place a series: scraped data changes its series with each row, and reading it series by series misses the processor's
- * caches at each.
+ * Rows of a series keep the order in which they were put; without late rows that is time order. If some are late, times
+ * are read and sorted first, and determine the positions of rows. Rows are read in memory order and written to one
+ * position per series: scraped data changes its series with each row, and reading it series by series would miss the
+ * processor's caches each time.
  */
 import type { Slices } from '#shared/clock/slices';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
-import { moveTimes, type Chosen, type ColumnArrays } from './column-arrays.js';
+import { moveTimes, type RowSelection, type ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
 import { STEP_ROWS, TimeOrder, type Versions } from './time-order.js';
 import type { TimeWindow } from './windows.js';
 
-/** Rows of one segment that are in memory in order at one time. */
+/** Rows of one segment that are sorted in memory at the same time. */
 export interface Part {
-  /** Which segment of the window. */
-  readonly piece: number;
-  /** Places `[from, to)` in the order of all rows of the window. */
+  /** Index of the segment in the window. */
+  readonly segment: number;
+  /** Positions `[from, to)` in the order of all rows of the window. */
   readonly from: number;
   readonly to: number;
-  /** Where they begin in the arrays of their slice: a multiple of 8, because validity is handed on by bytes. */
+  /** Where they start in the arrays of their slice: a multiple of 8, because validity is passed on by bytes. */
   readonly at: number;
   /** Whether they are all rows of their segment. */
   readonly isWhole: boolean;
 }
 
-/** What became of a part. */
-export interface Placed {
-  /** Behind its last row: older versions of others may be left out. */
+/** Outcome of sorting a part. */
+export interface PlacedPart {
+  /** One past its last row: older versions may be left out. */
   readonly end: number;
-  /** Whether the rows of each series are in order of time, and what `versions` says was done. */
+  /** Whether the rows of each series are in time order, with versions resolved as requested. */
   readonly isOrdered: boolean;
 }
 
-/** What is in memory at one time: some whole segments, or a part of one. */
+/** What is sorted in memory at a time: some whole segments, or a part of one. */
 export interface Slice {
   readonly parts: readonly Part[];
-  /** Of its arrays, with gaps between parts. */
+  /** Of its arrays, including gaps between parts. */
   readonly length: number;
 }
 
-type PlacedSoFar = { -readonly [K in keyof Placed]: Placed[K] };
+type PartProgress = { -readonly [K in keyof PlacedPart]: PlacedPart[K] };
 
-function notPlaced({ at, isWhole }: Part, isLate: boolean, order: TimeOrder | undefined): PlacedSoFar {
+function notPlaced({ at, isWhole }: Part, isLate: boolean, order: TimeOrder | undefined): PartProgress {
   return { end: at, isOrdered: !isLate || (order !== undefined && isWhole) };
 }
 
 /** Rows of a batch that are moved together. */
 const RUN_ROWS = 16_384;
 
-/** The rows of a generation that are of one window. */
+/** The rows of a generation that are in one time window. */
 export class WindowRows {
   readonly #generation: Generation;
-  /** Undefined: that of their numbers. */
+  /** Undefined: in the order of series numbers. */
   readonly #order: SeriesOrder | undefined;
   /** Undefined: all times. */
   readonly #window: TimeWindow | undefined;
@@ -67,7 +67,7 @@ export class WindowRows {
     this.#slices = slices;
   }
 
-  /** How many rows the series at each place has. */
+  /** Counts the rows of the series at each position. */
   async counts(): Promise<Uint32Array> {
     const counts = new Uint32Array(this.#generation.seriesCount);
     for (const held of this.#generation.batches) {
@@ -81,12 +81,12 @@ export class WindowRows {
   }
 
   /**
-   * Writes the rows of a slice to their places.
+   * Writes the rows of a slice to their positions.
    *
    * @param versions undefined: late rows stay in order of arrival.
-   * @returns what became of each part.
+   * @returns the outcome of each part.
    */
-  async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays, versions?: Versions): Promise<Placed[]> {
+  async place(slice: Slice, counts: Uint32Array, arrays: ColumnArrays, versions?: Versions): Promise<PlacedPart[]> {
     const next = firstPlaces(slice, counts);
     const isLate = this.#isLate();
     const isOrdering = isLate && versions !== undefined && slice.parts.some(({ isWhole }) => isWhole);
@@ -106,22 +106,22 @@ export class WindowRows {
       arrays.setSeries(sid, this.#order?.metrics[sid], begin, part.end);
       if (this.#slices.isOver(to - from)) await this.#slices.yield();
     }
-    await this.#eachChosen({ next, length: slice.length, places: order?.places }, (held, chosen) => {
-      arrays.put(held.batch, chosen);
-      return chosen.count * arrays.width;
+    await this.#eachSelection({ next, length: slice.length, places: order?.places }, (held, selection) => {
+      arrays.put(held.batch, selection);
+      return selection.count * arrays.width;
     });
     return placed;
   }
 
-  /** Places the rows of a series in order of time behind those that the part has. */
-  async #placeInTime(order: TimeOrder, from: number, to: number, part: PlacedSoFar): Promise<void> {
+  /** Places the rows of a series in time order after those of the part so far. */
+  async #placeInTime(order: TimeOrder, from: number, to: number, part: PartProgress): Promise<void> {
     order.begin(from, to, part.end);
     const work = Math.min(to - from, STEP_ROWS);
     while (!order.step()) if (this.#slices.isOver(work)) await this.#slices.yield();
     part.end = order.end;
   }
 
-  /** Whether some row of the window may be late. */
+  /** Returns whether a row of the window may be late. */
   #isLate(): boolean {
     const window = this.#window;
     return this.#generation.batches.some(({ late }) => {
@@ -132,24 +132,24 @@ export class WindowRows {
   /** @param next where the first row of each series goes in order of arrival. */
   async #timeOrder({ length }: Slice, next: Int32Array, versions: Versions): Promise<TimeOrder> {
     const times = new BigInt64Array(length);
-    await this.#eachChosen({ next: next.slice(), length, places: undefined }, ({ batch }, chosen) => {
-      moveTimes(batch.times, times, chosen);
-      return chosen.count;
+    await this.#eachSelection({ next: next.slice(), length, places: undefined }, ({ batch }, selection) => {
+      moveTimes(batch.times, times, selection);
+      return selection.count;
     });
     return new TimeOrder(times, versions);
   }
 
-  /** Calls `use` for rows of the window that are of the slice; it tells what that cost. */
-  async #eachChosen(
-    target: Pick<Choice, 'next' | 'length' | 'places'>,
-    use: (held: HeldBatch, chosen: Chosen) => number,
+  /** Calls `use` for rows of the window that belong to the slice; it returns their cost. */
+  async #eachSelection(
+    target: Pick<SelectionTarget, 'next' | 'length' | 'places'>,
+    use: (held: HeldBatch, selection: RowSelection) => number,
   ): Promise<void> {
-    const chosen: Chosen = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
+    const selection: RowSelection = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
-        choose(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, chosen);
-        const work = chosen.count > 0 ? use(held, chosen) : 0;
+        selectRows(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, selection);
+        const work = selection.count > 0 ? use(held, selection) : 0;
         if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.yield();
       }
     }
@@ -170,7 +170,7 @@ function isOutside({ times }: HeldBatch, window: TimeWindow | undefined): boolea
   return window !== undefined && (times.last < window.from || times.first >= window.to);
 }
 
-/** 1 for each row of the run that is of the window; undefined if all are. */
+/** Returns 1 for each row of the run that is in the window; undefined if all are. */
 function insideOf({ batch, times }: HeldBatch, window: TimeWindow | undefined, run: Run): Uint8Array | undefined {
   if (window === undefined || isWithin(times, window)) return undefined;
   const inside = new Uint8Array(run.to - run.from);
@@ -185,7 +185,7 @@ function insideOf({ batch, times }: HeldBatch, window: TimeWindow | undefined, r
   return inside;
 }
 
-/** The halves of an integer that may be beyond 64 bits, as windows at the ends of time are. */
+/** Splits an integer that may exceed 64 bits, as windows at the ends of time do, into halves. */
 function halvesOf(value: bigint): { readonly low: number; readonly high: number } {
   return { low: Number(value & 0xffffffffn), high: Number(value >> 32n) };
 }
@@ -209,26 +209,26 @@ function count(
   }
 }
 
-interface Choice {
+interface SelectionTarget {
   readonly run: Run;
-  /** By place of the series: where its next row goes; outside of the slice it is negative or beyond `length`. */
+  /** By position of the series: where its next row goes. Outside of the slice it is negative or at least `length`. */
   readonly next: Int32Array;
   readonly length: number;
-  /** By place in order of arrival: the final one, -1 for rows that are left out; undefined: they are the same. */
+  /** Final position by position in order of arrival, -1 for rows that are left out; undefined: both are equal. */
   readonly places: Int32Array | undefined;
   readonly order: SeriesOrder | undefined;
 }
 
-/** The rows of a run that are of the slice. */
-function choose(
+/** Selects the rows of a run that belong to the slice. */
+function selectRows(
   { batch: { seriesIndex }, sids }: HeldBatch,
   inside: Uint8Array | undefined,
-  { run: { from, to }, next, length, places: finalPlaces, order }: Choice,
-  chosen: Chosen,
+  { run: { from, to }, next, length, places: finalPlaces, order }: SelectionTarget,
+  selection: RowSelection,
 ): void {
-  const { rows, places } = chosen;
+  const { rows, places } = selection;
   const placeOf = order?.placeOf;
-  let chosenCount = 0;
+  let count = 0;
   for (let row = from; row < to; row++) {
     if (inside?.[row - from] === 0) continue;
     const sid = sids[seriesIndex[row]];
@@ -236,39 +236,45 @@ function choose(
     if (arrived < 0 || arrived >= length) continue;
     const place = finalPlaces === undefined ? arrived : finalPlaces[arrived];
     if (place < 0) continue;
-    rows[chosenCount] = row;
-    places[chosenCount++] = place;
+    rows[count] = row;
+    places[count++] = place;
   }
-  chosen.count = chosenCount;
+  selection.count = count;
 }
 
-/** Where the first row of each series goes in the arrays of the slice. */
+/** Returns where the first row of each series goes in the arrays of the slice. */
 function firstPlaces({ parts, length }: Slice, counts: Uint32Array): Int32Array {
   const places = new Int32Array(counts.length);
   let part = 0;
   let row = 0;
   for (let series = 0; series < counts.length; series++) {
     while (part < parts.length && row >= parts[part].to) part++;
-    // A series in front of the slice never gets as far as its rows.
+    // A series before the slice has its rows at negative positions.
     places[series] = part === parts.length ? length : row - parts[part].from + parts[part].at;
     row += counts[series];
   }
   return places;
 }
 
-/** Cuts series into segments of at least `pieceRows` rows, but for the last; a series is never in two. @returns their ends. */
-export function pieceEnds(counts: Uint32Array, pieceRows: number): number[] {
+/**
+ * Cuts series into segments of at least `segmentRows` rows, except the last. A series is never split.
+ * @returns the ends of the segments.
+ */
+export function segmentEnds(counts: Uint32Array, segmentRows: number): number[] {
   const ends: number[] = [];
   let rows = 0;
   for (const rowCount of counts) {
     rows += rowCount;
-    if (rows - (ends.at(-1) ?? 0) >= pieceRows) ends.push(rows);
+    if (rows - (ends.at(-1) ?? 0) >= segmentRows) ends.push(rows);
   }
   if (rows > (ends.at(-1) ?? 0)) ends.push(rows);
   return ends;
 }
 
-/** Slices of at most `sliceRows` rows, a multiple of 8. @param ends of segments. */
+/**
+ * Cuts segments into slices of at most `sliceRows` rows, a multiple of 8.
+ * @param ends of segments.
+ */
 export function slicesOf(ends: readonly number[], sliceRows: number): Slice[] {
   const slices: Slice[] = [];
   let parts: Part[] = [];
@@ -284,7 +290,7 @@ export function slicesOf(ends: readonly number[], sliceRows: number): Slice[] {
     for (let from = begin; from < end; from += sliceRows) {
       if (from > begin) finish();
       const to = Math.min(from + sliceRows, end);
-      parts.push({ piece, from, to, at: length, isWhole: from === begin && to === end });
+      parts.push({ segment: piece, from, to, at: length, isWhole: from === begin && to === end });
       length += (to - from + 7) & ~7;
     }
   }

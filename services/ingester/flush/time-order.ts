@@ -1,37 +1,38 @@
 /**
- * What becomes of rows of one series with one time: the newest stays, or all are written to one place, the newest last,
- * or each stays.
+ * How versions of a row (same series and time) are resolved: only the newest is kept, all are merged at one position
+ * with the newest last, or all are kept.
  */
 export type Versions = 'newest' | 'merged' | 'all';
 
-/** Rows that one step looks at: a series may have millions, and no request is served meanwhile. */
+/** Rows that one step processes: a series may have millions, and requests must be served meanwhile. */
 export const STEP_ROWS = 16_384;
 
 /**
- * Where rows go that did not come in order of time: most did, so those that did not are sorted on their own and merged
- * with the others.
+ * Sorts rows that did not arrive in time order: most did, so the others are sorted on their own and merged with them.
  */
 export class TimeOrder {
-  /** By the place in order of arrival: that in order of time, -1 for an older version that is left out. */
+  /** By position in order of arrival: position in time order, -1 for an older version that is left out. */
   readonly places: Int32Array;
-  /** Behind the last place that was given away. */
+  /** One past the last assigned position. */
   end = 0;
   readonly #lows: Uint32Array;
   readonly #highs: Int32Array;
   readonly #versions: Versions;
-  /** Rows of the series that no step has seen yet. */
+  /** Rows of the series that no step has processed yet. */
   #from = 0;
   #to = 0;
-  /** Rows of the series in order of arrival: each later than all before it, and the others. */
+  /** Rows of the series in order of arrival: those that are later than all before them, and the others. */
   #run: Uint32Array = new Uint32Array(1024);
   #runCount = 0;
   #strays: Uint32Array = new Uint32Array(1024);
   #spare: Uint32Array = new Uint32Array(1024);
   #strayCount = 0;
-  /** Strays are in order within blocks of so many; those of the next pass are, up to `#merged`, in blocks twice as long. */
+  /**
+   * Strays are sorted within blocks of this length; those of the next pass, up to `#merged`, in blocks twice as long.
+   */
   #sortedBy = 1;
   #merged = 0;
-  /** How far two lists are merged: two blocks of strays, or at last the run and the strays. */
+  /** Progress of merging two lists: two blocks of strays, or finally the run and the strays. */
   #a = 0;
   #b = 0;
   /** The row that was placed last; -1: none. */
@@ -45,7 +46,7 @@ export class TimeOrder {
     this.#versions = versions;
   }
 
-  /** Begins with a series, whose rows `[from, to)` go to `at` and behind; `step` until it is done. */
+  /** Starts a series whose rows `[from, to)` go to `at` and after; call `step` until it is done. */
   begin(from: number, to: number, at: number): void {
     this.#makeRoom(to - from);
     [this.#from, this.#to, this.end] = [from, to, at];
@@ -53,7 +54,10 @@ export class TimeOrder {
     [this.#a, this.#b, this.#last] = [0, 0, -1];
   }
 
-  /** Does a part of the work. @returns whether that was the last. */
+  /**
+   * Does a part of the work.
+   * @returns whether it was the last.
+   */
   step(): boolean {
     if (this.#from < this.#to) this.#take();
     else if (this.#sortedBy < this.#strayCount) this.#sort();
@@ -61,7 +65,10 @@ export class TimeOrder {
     return false;
   }
 
-  /** Leaves rows where they are, in order of arrival. @returns `to`. */
+  /**
+   * Leaves rows where they are, in order of arrival.
+   * @returns `to`.
+   */
   keep(from: number, to: number): number {
     for (let row = from; row < to; row++) this.places[row] = row;
     return to;
@@ -87,7 +94,7 @@ export class TimeOrder {
       const end = Math.min(middle + width, count);
       if (to === left) [a, b] = [left, middle];
       for (const until = Math.min(end, stop); to < until; to++) {
-        // Those of one time stay in order of arrival.
+        // Rows of one time stay in order of arrival.
         const takesLeft = a < middle && (b === end || !this.#isBefore(source[b], source[a]));
         target[to] = source[takesLeft ? a++ : b++];
       }
@@ -112,7 +119,7 @@ export class TimeOrder {
       return true;
     }
     for (let i = 0; i < STEP_ROWS && (a < runCount || b < strayCount); i++) {
-      // A stray of the same time came after the row that it is a version of.
+      // A stray of the same time arrived after the row that it is a version of.
       const takesRun = a < runCount && (b === strayCount || !this.#isBefore(strays[b], run[a]));
       const row = takesRun ? run[a++] : strays[b++];
       const isVersion = last >= 0 && !this.#isBefore(last, row) && this.#versions !== 'all';

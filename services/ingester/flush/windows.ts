@@ -6,10 +6,10 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Generation } from '../memtable/generation.js';
 
-/** Most segments that one flush of a region makes. */
+/** Greatest number of segments of one flush of a region. */
 export const WINDOWS_MAX = 64;
 /**
- * The same of one that has deletions: in windows longer than those of the rows that they hide they would never be merged with
+ * The same with deletions: in windows longer than those of the rows that they hide, they would never be merged with
  * them.
  */
 const WINDOWS_MAX_OF_DELETIONS = 4096;
@@ -20,7 +20,7 @@ export interface TimeWindow {
   readonly to: bigint;
 }
 
-/** Length of a segment window in the unit of the table's time index; at least 1. */
+/** Returns the length of a segment window in the unit of the table's time index; at least 1. */
 export function windowLength(table: Table, windowMs: number): bigint {
   const unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
   const length = (BigInt(Math.trunc(windowMs)) * 1_000_000n) / UNIT_NS[unit];
@@ -28,8 +28,7 @@ export function windowLength(table: Table, windowMs: number): bigint {
 }
 
 /**
- * The windows that rows are cut into: multiples of `length` since 1970, made longer (doubled) until there are few
- * enough of them.
+ * Returns the windows that rows are cut into: multiples of `length` since 1970, doubled until there are few enough.
  *
  * @param starts distinct window numbers `floor(time / length)` that have rows, in any order.
  */
@@ -38,31 +37,32 @@ export function chooseWindows(starts: readonly bigint[], length: bigint, windows
   let span = length;
   while (numbers.length > windowsMax) {
     span *= 2n;
-    numbers = [...new Set(numbers.map((number) => floorDivide(number, 2n)))];
+    numbers = [...new Set(numbers.map((number) => floorDiv(number, 2n)))];
   }
   numbers.sort((a, b) => (a < b ? -1 : 1));
   return numbers.map((number) => ({ from: number * span, to: (number + 1n) * span }));
 }
 
-export function floorDivide(value: bigint, divisor: bigint): bigint {
+/** Divides and rounds towards negative infinity. */
+export function floorDiv(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor;
   return value % divisor !== 0n && value < 0n !== divisor < 0n ? quotient - 1n : quotient;
 }
 
-/** The windows that the rows of a generation are cut into, each with at least one row. */
+/** Returns the windows that a generation's rows are cut into, each with at least one row. */
 export async function windowsOf(generation: Generation, length: bigint, clock: Clock): Promise<TimeWindow[]> {
   const numbers = new Set<bigint>();
   for (const { batch, times } of generation.batches) {
-    const first = floorDivide(times.first, length);
-    // The batch's range may be wider than its rows, so only one window is sure to have some.
-    if (first === floorDivide(times.last, length)) {
+    const first = floorDiv(times.first, length);
+    // The batch's range may be wider than its rows, so a row is certain only if it is within one window.
+    if (first === floorDiv(times.last, length)) {
       numbers.add(first);
       continue;
     }
     let present: TimeWindow | undefined;
     for (const time of batch.times) {
       if (present !== undefined && time >= present.from && time < present.to) continue;
-      const number = floorDivide(time, length);
+      const number = floorDiv(time, length);
       present = { from: number * length, to: (number + 1n) * length };
       numbers.add(number);
     }

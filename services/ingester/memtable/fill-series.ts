@@ -5,18 +5,18 @@ import { textColumn } from '#shared/rowbatch/text-column';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { SeriesRegistry } from './series-registry.js';
 
-/** Values that are handed over at once, and cells with the empty ones. */
+/** Values, and cells including empty ones, that are appended at once. */
 const BLOCK_VALUES = 48 * 1024;
 const BLOCK_CELLS = 256 * 1024;
 /**
- * Values, and cells with the empty ones, after which the engine takes over what it was handed. Left alone it does so at
- * 200,000 series, and holds the event loop meanwhile.
+ * Values, and cells including empty ones, after which the engine's appender is flushed. On its own it flushes at
+ * 200,000 series, and blocks the event loop meanwhile.
  */
 const FLUSH_VALUES = 192 * 1024;
 const FLUSH_CELLS = 1024 * 1024;
 const NULLS: ChunkColumn = { kind: 'null' };
 
-/** A run of series whose tags are in memory. */
+/** Consecutive series whose tags are in memory. */
 export interface SeriesRun {
   readonly from: number;
   readonly to: number;
@@ -24,12 +24,13 @@ export interface SeriesRun {
   tagsOf(sid: number): Uint8Array;
 }
 
+/** Returns series of a registry that are in no series file yet. */
 export function unpublishedRun(registry: SeriesRegistry, from: number, to: number): SeriesRun {
   return { from, to, tsidOf: (sid) => registry.tsidOf(sid), tagsOf: (sid) => registry.tagsOf(sid) };
 }
 
 /**
- * Hands definitions of series to the engine: `(sid, tsid, tags ..)`, the columns of `seriesColumns`. Values of typed
+ * Appends definitions of series to the engine: `(sid, tsid, tags ..)`, the columns of `seriesColumns`. Values of typed
  * tags are canonical text, which the engine casts.
  */
 export async function fillSeries(
@@ -58,13 +59,13 @@ export async function fillSeries(
   }
 }
 
-/** Series of one block: a table may have thousands of tags, of which each series has few. */
+/** Series of one block. A table may have thousands of tags, of which each series has few. */
 class SeriesBlock {
   rowCount = 0;
   valueCount = 0;
   readonly #firstSid: number;
   readonly #tsids = new BigUint64Array(CHUNK_ROWS);
-  /** Values by row of the tags that some series has. */
+  /** By tag: values by row, for tags that some series has. */
   readonly #values = new Map<number, (Uint8Array | undefined)[]>();
 
   constructor(firstSid: number) {

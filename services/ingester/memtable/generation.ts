@@ -11,7 +11,7 @@ export interface TimeBand {
   readonly last: bigint;
 }
 
-/** A batch as it lies in memory. */
+/** A batch in memory. */
 export interface HeldBatch {
   readonly batch: RowBatch;
   /** Series number of each entry of `batch.tsids`. */
@@ -19,26 +19,29 @@ export interface HeldBatch {
   readonly sequenceFrom: bigint;
   readonly sequenceTo: bigint;
   readonly times: TimeBand;
-  /** Where rows of it may be newer versions of rows put earlier. */
+  /** Where its rows may be newer versions of rows put earlier. */
   readonly late: TimeBand | undefined;
 }
 
-/** Rows that become segments together. Open: rows are added. Frozen: it waits for, or is in, its flush. */
+/**
+ * Rows that become segments together. While open, rows are added; once frozen, it waits for its flush or is being
+ * flushed.
+ */
 export class Generation {
   readonly number: number;
   readonly openedMs: number;
   readonly batches: HeldBatch[] = [];
-  /** Rows are those of (sequenceFrom, sequenceTo]. */
+  /** Its rows have the sequences (sequenceFrom, sequenceTo]. */
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
   rowCount = 0;
-  /** Bytes of its arrays and objects, and of tags that no series file has. */
+  /** Bytes of its arrays and objects, and of tags that are in no series file. */
   heldBytes = 0;
-  /** Bytes of its rows and new series in the engine, where columns have their full width; what flush is measured by. */
+  /** Bytes of its rows and new series in the engine, where columns have their full width. Flush sizes refer to it. */
   engineBytes = 0;
-  /** Series below this number have rows in it or in an earlier one. */
+  /** Series below this number have rows in it or in an earlier generation. */
   seriesCount = 0;
-  /** Of the columns that it has values of, by column id: one type each. */
+  /** Type of each column that it has values of, by column id. */
   readonly types = new Map<number, string>();
   /** Where rows may be newer versions of rows of this or an earlier generation. */
   late: TimeBand | undefined;
@@ -52,13 +55,13 @@ export class Generation {
     this.openedMs = openedMs;
   }
 
-  /** Whether the batch has no column of another type than rows that are here. */
-  takes({ columns }: RowBatch): boolean {
+  /** Returns whether the batch's columns have the same types as those of the rows here. */
+  accepts({ columns }: RowBatch): boolean {
     return columns.every(({ columnId, type }) => (this.types.get(columnId) ?? type) === type);
   }
 
   /**
-   * Adds a batch behind the others and tells which of its rows are late.
+   * Adds a batch after the others and finds out which of its rows are late.
    *
    * @param sids series number of each entry of `batch.tsids`.
    */
@@ -86,7 +89,10 @@ export class Generation {
     return held;
   }
 
-  /** Notes that a series was defined by a batch of it. @param bytes of its tags. */
+  /**
+   * Counts a series that one of its batches defined.
+   * @param bytes of its tags.
+   */
   noteDefinition(bytes: number): void {
     this.heldBytes += bytes;
     this.engineBytes += KEY_BYTES + bytes * DEFINITION_WIDTH;
@@ -108,7 +114,7 @@ const KEY_BYTES = 12;
 /** Texts take 16 bytes more each in the engine. */
 const DEFINITION_WIDTH = 2;
 
-/** The rows with the least and the greatest time among some; -1 while there are none. */
+/** The rows with the least and the greatest time; -1 while there are none. */
 class RowRange {
   firstRow = -1;
   lastRow = -1;
@@ -127,8 +133,8 @@ class RowRange {
   }
 
   /**
-   * A range that holds the times of all its rows. They were compared as doubles: beyond 2^53 it is up to `ROUNDING`
-   * wider than needed, which only costs pruning.
+   * Returns a range that holds the times of all its rows. They were compared as doubles: beyond 2^53 the range is up to
+   * `ROUNDING` wider than needed, which only costs pruning.
    */
   band(times: BigInt64Array): TimeBand | undefined {
     if (this.firstRow < 0) return undefined;
@@ -142,9 +148,9 @@ class RowRange {
   }
 }
 
-/** Below it doubles are exact. */
+/** Doubles are exact below it. */
 const EXACT = 1n << 53n;
-/** Integers that round to the same double lie at most this far apart, up to 2^63. */
+/** Integers that round to the same double differ at most by this, up to 2^63. */
 const ROUNDING = 1024n;
 const TIME_MIN = -(1n << 63n);
 const TIME_MAX = (1n << 63n) - 1n;
@@ -155,7 +161,7 @@ interface Lateness {
   readonly lateToSealed: RowRange;
 }
 
-/** One pass over the rows: moves the series' greatest times on, and finds late rows and the ends of the time range. */
+/** Advances the greatest time of each series, and finds late rows and the ends of the time range, in one pass. */
 function noteTimes(batch: RowBatch, sids: Uint32Array, registry: SeriesRegistry): Lateness {
   const { rowCount, seriesIndex, times } = batch;
   const { putTimes, sealedTimes } = registry;

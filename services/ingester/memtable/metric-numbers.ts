@@ -4,10 +4,10 @@ import { NO_METRIC } from '#shared/schema/metric-table';
 const FIRST_CAPACITY = 16;
 const NAME_BYTES = 100;
 
-/** The metric numbers of a region's series, by which segments of metric tables are sorted. */
+/** Metric numbers of a region's series, by which segments of metric tables are sorted. */
 export class MetricNumbers {
   readonly #tagId: number;
-  /** A byte order mark is a part of the name. */
+  /** A byte order mark is part of the name. */
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #byName = new Map<string, number>();
   #bySeries = new Uint32Array(FIRST_CAPACITY);
@@ -21,23 +21,26 @@ export class MetricNumbers {
     return this.#bySeries.byteLength + this.#byName.size * NAME_BYTES;
   }
 
-  /** Takes in a new series: the first of its name gives the metric its number. @param tags encoded. */
+  /**
+   * Adds a new series. The first series of a metric determines its number.
+   * @param tags encoded.
+   */
   define(sid: number, tags: Uint8Array): void {
     const value = tagValue(tags, this.#tagId);
     this.#set(sid, value === undefined ? NO_METRIC : this.#numberOf(this.#decoder.decode(value), sid));
   }
 
-  /** Takes in a series that a series file has. */
+  /** Adds a series from a series file. */
   load(sid: number, metric: number): void {
     this.#set(sid, metric);
   }
 
-  /** Notes the number of a name that series files have. */
+  /** Adds the number of a name from series files. */
   loadName(name: string, metric: number): void {
     this.#byName.set(name, metric);
   }
 
-  /** Numbers of the series below `count`; they never change. */
+  /** Returns the metric numbers of the series below `count`; they never change. */
   below(count: number): Uint32Array {
     return this.#bySeries.subarray(0, count);
   }

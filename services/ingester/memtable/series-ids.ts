@@ -2,14 +2,14 @@ import { systemRandom } from '#shared/clock/random';
 
 const FIRST_CAPACITY = 16;
 const EMPTY = 0;
-/** Entries of one table of slots before there are many tables. */
+/** Entries up to which there is a single table. */
 const SINGLE_MAX = 1 << 16;
-/** Tables then; the topmost bits of the hash choose. */
+/** Tables above that; the topmost bits of the hash select one. */
 const TABLES = 256;
 const TABLE_SHIFT = 24;
 
-/** Open addressing: series number + 1, 0 = free. Length is a power of two, at most half full. */
-class Slots {
+/** Open addressing: series number + 1, 0 = free. The length is a power of two, at most half full. */
+class HashTable {
   slots: Uint32Array<ArrayBuffer>;
   count = 0;
 
@@ -32,17 +32,17 @@ class Slots {
 }
 
 /**
- * Ids of series by number, and the other way round. Numbers are given in turn.
+ * Maps series ids to dense numbers and back.
  *
- * Typed arrays, because a `Map` ends at 16.7 million. Slots are in many tables as soon as there are many, of which one
- * grows at a time: to bring millions of ids to new places at once takes a second, in which nobody else is served.
+ * Uses typed arrays because a `Map` ends at 16.7 million entries. Large indexes use many tables, of which one grows at
+ * a time: rehashing millions of ids at once would block the process for a second.
  */
 export class SeriesIds {
   count = 0;
   #lows = new Uint32Array(FIRST_CAPACITY);
   #highs = new Uint32Array(FIRST_CAPACITY);
-  #tables: Slots[] = [new Slots(FIRST_CAPACITY)];
-  /** Of the place in `#tables`. */
+  #tables: HashTable[] = [new HashTable(FIRST_CAPACITY)];
+  /** Mask of the index in `#tables`. */
   #tableMask = 0;
 
   get bytes(): number {
@@ -52,10 +52,10 @@ export class SeriesIds {
   }
 
   /**
-   * The number of a series, or -1.
+   * Returns the number of a series, or -1.
    *
-   * @param guess looked at first. Senders repeat their order, in which numbers were given: mostly it is the one behind
-   *   the last found.
+   * @param guess checked first: senders repeat the order in which numbers were assigned, so it is usually the one
+   *   after the last found.
    */
   find(low: number, high: number, guess = 0): number {
     if (guess < this.count && this.#lows[guess] === low && this.#highs[guess] === high) return guess;
@@ -69,7 +69,7 @@ export class SeriesIds {
     }
   }
 
-  /** Gives an id that is not there yet its number. */
+  /** Assigns a number to an id that has none. */
   add(low: number, high: number): number {
     const sid = this.count;
     if (sid === this.#lows.length) {
@@ -91,14 +91,14 @@ export class SeriesIds {
     return (BigInt(this.#highs[sid]) << 32n) | BigInt(this.#lows[sid]);
   }
 
-  #grown({ slots }: Slots): Slots {
-    const grown = new Slots(slots.length);
+  #grown({ slots }: HashTable): HashTable {
+    const grown = new HashTable(slots.length);
     for (const entry of slots) if (entry !== EMPTY) grown.add(this.#hashOf(entry - 1), entry - 1);
     return grown;
   }
 
   #part(): void {
-    this.#tables = Array.from({ length: TABLES }, () => new Slots((2 * SINGLE_MAX) / TABLES));
+    this.#tables = Array.from({ length: TABLES }, () => new HashTable((2 * SINGLE_MAX) / TABLES));
     this.#tableMask = TABLES - 1;
     for (let sid = 0; sid < this.count; sid++) {
       const hash = this.#hashOf(sid);
@@ -113,7 +113,7 @@ export class SeriesIds {
   }
 }
 
-/** Odd numbers that nobody else knows: ids are hashes that a sender can choose, so that all would meet at one place. */
+/** Secret odd factors: a sender can choose ids, and could otherwise make all of them collide. */
 const [LOW_FACTOR, HIGH_FACTOR] = new Uint32Array(systemRandom.bytes(8).buffer).map((word) => word | 1);
 
 function hashOf(low: number, high: number): number {

@@ -7,16 +7,15 @@ import { TagBlocks, type TagRun } from './tag-blocks.js';
 const FIRST_CAPACITY = 16;
 
 /**
- * The series of one region: id -> number, and how far each series has come.
+ * The series of one region: id -> number, and the greatest time of each series.
  *
- * Typed arrays, 32 to 60 bytes a series; tags are kept only until the flush that publishes them, because after it the
- * series file has them.
+ * Uses typed arrays, 32 to 60 bytes a series. Tags are kept only until a flush publishes them to a series file.
  */
 export class SeriesRegistry {
-  /** Of a metric table's series. */
+  /** Metric numbers, in a metric table. */
   readonly metrics: MetricNumbers | undefined;
   readonly #ids = new SeriesIds();
-  /** Greatest time that was put, as a double; rounding never makes a late row look in time. */
+  /** Greatest time that was put, as a double; rounding never makes a late row look in order. */
   #putTimes = new Float64Array(FIRST_CAPACITY);
   /** The same as of the last frozen generation. */
   #sealedTimes = new Float64Array(FIRST_CAPACITY);
@@ -29,7 +28,7 @@ export class SeriesRegistry {
     this.metrics = metricTagId === undefined ? undefined : new MetricNumbers(metricTagId);
   }
 
-  /** How many series there are; numbers are dense below it. */
+  /** Number of series; series numbers are dense below it. */
   get count(): number {
     return this.#ids.count;
   }
@@ -45,15 +44,18 @@ export class SeriesRegistry {
   }
 
   /**
-   * The number of a series, or -1.
+   * Returns the number of a series, or -1.
    *
-   * @param guess looked at first; mostly it is the one behind the last found.
+   * @param guess checked first; usually the one after the last found.
    */
   find(low: number, high: number, guess = 0): number {
     return this.#ids.find(low, high, guess);
   }
 
-  /** Adds a series and returns its number; it must not be there yet. @param tags encoded; copied. */
+  /**
+   * Adds a series that does not exist yet and returns its number.
+   * @param tags encoded; copied.
+   */
   define(low: number, high: number, tags: Uint8Array): number {
     const sid = this.#add(low, high, -Infinity);
     this.#unpublishedTags.add(sid, tags);
@@ -61,9 +63,9 @@ export class SeriesRegistry {
     return sid;
   }
 
-  /** Adds a series that a series file has. Files must be loaded in order of their numbers, before all else. */
+  /** Adds a series from a series file. Files must be loaded in the order of their numbers, before anything else. */
   load(low: number, high: number, lastTime: number): void {
-    invariant(this.#publishedCount === this.count, 'series registry: loaded behind new series');
+    invariant(this.#publishedCount === this.count, 'series registry: loaded after new series');
     this.#add(low, high, lastTime);
     this.#publishedCount = this.count;
   }
@@ -72,24 +74,24 @@ export class SeriesRegistry {
     return this.#ids.tsidOf(sid);
   }
 
-  /** Encoded tags of a series that is not published yet. */
+  /** Returns the encoded tags of a series that is not published yet. */
   tagsOf(sid: number): Uint8Array {
     return this.#unpublishedTags.at(sid);
   }
 
-  /** The same of all that are not published yet, from one number up to another; it stays as it is. */
+  /** Returns the tags of unpublished series in a range of numbers; the result does not change afterwards. */
   tagsBetween(from: number, to: number): TagRun {
     return this.#unpublishedTags.run(from, to);
   }
 
-  /** Notes that series below `count` are in series files now. */
+  /** Records that series below `count` are in series files. */
   published(count: number): void {
     if (count <= this.#publishedCount) return;
-    this.#unpublishedTags.forgetBelow(count);
+    this.#unpublishedTags.discardBelow(count);
     this.#publishedCount = count;
   }
 
-  /** Notes that a generation was frozen: what was put so far will be flushed before all that comes. */
+  /** Records that a generation was frozen: everything put so far is flushed before what comes later. */
   sealTimes(): void {
     this.#sealedTimes.set(this.#putTimes.subarray(0, this.count));
   }

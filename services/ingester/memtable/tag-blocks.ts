@@ -4,7 +4,7 @@ const BLOCK_MASK = BLOCK_SERIES - 1;
 const FIRST_BYTES = 256;
 const FIRST_ENDS = 16;
 
-/** Tags of series whose numbers differ in the last bits only. What was added stays as it is. */
+/** Tags of series whose numbers differ only in the last bits. Added tags never change. */
 class Block {
   ends = new Uint32Array(FIRST_ENDS);
   bytes = new Uint8Array(FIRST_BYTES);
@@ -31,22 +31,22 @@ class Block {
   }
 }
 
-/** Encoded tags of some series, which stay whatever is forgotten meanwhile. */
+/** Encoded tags of consecutive series, which stay valid whatever is discarded meanwhile. */
 export interface TagRun {
   readonly length: number;
-  /** @param i from 0 on. */
+  /** @param i index from 0. */
   at(i: number): Uint8Array;
 }
 
 /**
- * Encoded tags by series number, one behind the other: each as an array of its own would take twice the memory. They come
- * in the order of the numbers, and the oldest are forgotten first.
+ * Encoded tags by series number, concatenated in blocks: an array for each would take twice the memory. Added in the
+ * order of numbers; the oldest are discarded first.
  */
 export class TagBlocks {
   #blocks: Block[] = [];
-  /** Number of the first block, as numbers of series without their last bits. */
+  /** Number of the first block: a series number without its last bits. */
   #firstBlock = 0;
-  /** Behind the last one. */
+  /** One past the last series. */
   #end = 0;
 
   get bytes(): number {
@@ -55,7 +55,7 @@ export class TagBlocks {
     return bytes;
   }
 
-  /** Copies the tags of the series behind the last one, or of any while there is none. */
+  /** Copies the tags of the series after the last one, or of any series while there is none. */
   add(sid: number, tags: Uint8Array): void {
     const number = sid >>> BLOCK_BITS;
     if (this.#blocks.length === 0) this.#firstBlock = number;
@@ -68,7 +68,7 @@ export class TagBlocks {
     return this.#blocks[(sid >>> BLOCK_BITS) - this.#firstBlock].at(sid & BLOCK_MASK);
   }
 
-  /** Those of the series `[from, to)`. */
+  /** Returns the tags of the series `[from, to)`. */
   run(from: number, to: number): TagRun {
     if (to <= from) return NO_TAGS;
     const first = from >>> BLOCK_BITS;
@@ -79,8 +79,8 @@ export class TagBlocks {
     };
   }
 
-  /** Forgets series below a number, as far as blocks have no others. */
-  forgetBelow(sid: number): void {
+  /** Discards series below a number, as far as whole blocks are affected. */
+  discardBelow(sid: number): void {
     const whole = sid >= this.#end ? this.#blocks.length : (sid >>> BLOCK_BITS) - this.#firstBlock;
     const count = Math.min(whole, this.#blocks.length);
     if (count <= 0) return;

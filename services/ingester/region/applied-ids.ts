@@ -2,33 +2,33 @@ import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /**
- * Which batches of a region were applied, so that one that is sent again is answered and not applied twice.
+ * Ids of the batches that were applied to a region, so that a repeated batch is acknowledged and not applied twice.
  *
- * A batch id is the incarnation of its sender (8 bytes) and a counter (8 bytes, below 2^53) that the sender takes in
- * order for each region; so what was applied is a few ranges of counters. Of an incarnation with too many gaps the
- * oldest ranges are forgotten, and counters up to there are refused from then on.
+ * A batch id consists of the sender's incarnation (8 bytes) and a counter (8 bytes, below 2^53) that the sender
+ * increments for each batch to a region. Applied batches are therefore a few ranges of counters. If an incarnation has
+ * too many gaps, its oldest ranges are dropped, and counters up to there are refused from then on.
  *
- * An id made from a client's idempotency key has the highest bit of its first 8 bytes set, and no counter: such ids are
- * kept one by one, for a time and up to a number. One that was forgotten counts as new, because nothing tells its age.
+ * An id derived from a client's idempotency key has the highest bit of its first 8 bytes set, and no counter. Such ids
+ * are kept one by one, for a limited time and number. A dropped one counts as new, because its age is unknown.
  */
 export class AppliedIds {
   readonly #incarnations = new Map<bigint, Ranges>();
-  /** Ids of keys as Latin-1 text, oldest first, with the time at which this owner learnt of them. */
+  /** Key ids as Latin-1 text, oldest first, with the time at which this owner learned of them. */
   readonly #keyed = new Map<string, number>();
-  readonly #keys: KeyMemory;
+  readonly #keys: KeyRetention;
 
-  constructor(keys: KeyMemory) {
+  constructor(keys: KeyRetention) {
     this.#keys = keys;
   }
 
-  /** `applied`, `new`, or `forgotten`: too old to tell. */
-  state(batchId: Uint8Array): 'applied' | 'new' | 'forgotten' {
+  /** Returns `applied`, `new`, or `outdated` if the id is too old to know. */
+  state(batchId: Uint8Array): 'applied' | 'new' | 'outdated' {
     if (isKeyed(batchId)) return this.#keyed.has(latin1(batchId)) ? 'applied' : 'new';
     const { incarnation, counter } = split(batchId);
     const ranges = this.#incarnations.get(incarnation);
     if (ranges === undefined) return 'new';
     if (ranges.has(counter)) return 'applied';
-    return counter <= ranges.floor ? 'forgotten' : 'new';
+    return counter <= ranges.floor ? 'outdated' : 'new';
   }
 
   add(batchId: Uint8Array): void {
@@ -41,9 +41,9 @@ export class AppliedIds {
   }
 
   /**
-   * All that is known, for the next owner of the region (docs/formats/applied-ids.md); at most 2.1 MiB.
+   * Encodes all ids for the next owner of the region (docs/formats/applied-ids.md); at most 2.1 MiB.
    *
-   * @param hasKeys whether ids made from keys are in it.
+   * @param hasKeys whether key ids are included.
    */
   encode({ hasKeys = true } = {}): Uint8Array {
     const incarnations = this.#encoded();
@@ -67,7 +67,7 @@ export class AppliedIds {
     return bytes;
   }
 
-  /** All senders, most of whom have one range; without those that were not heard of the longest if that is too much. */
+  /** Returns all senders, most of which have one range; without the least recently used ones if that is too much. */
   #encoded(): [bigint, Ranges][] {
     const newest = [...this.#incarnations].reverse();
     let rangeCount = 0;
@@ -75,8 +75,11 @@ export class AppliedIds {
     return (end === -1 ? newest : newest.slice(0, end)).reverse();
   }
 
-  /** Adds what an earlier owner encoded. @throws `storage_unavailable` if it cannot be read. */
-  adopt(bytes: Uint8Array): void {
+  /**
+   * Adds what an earlier owner encoded.
+   * @throws `storage_unavailable` if it cannot be read.
+   */
+  merge(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     if (view.getUint32(0, true) !== FORMAT) {
@@ -96,18 +99,18 @@ export class AppliedIds {
   #rangesOf(incarnation: bigint): Ranges {
     let ranges = this.#incarnations.get(incarnation);
     if (ranges === undefined) {
-      if (this.#incarnations.size >= INCARNATIONS_MAX) forgetFirst(this.#incarnations);
+      if (this.#incarnations.size >= INCARNATIONS_MAX) deleteFirst(this.#incarnations);
       ranges = new Ranges();
     } else {
-      // Insertion order is order of last use.
+      // Insertion order is the order of last use.
       this.#incarnations.delete(incarnation);
     }
     this.#incarnations.set(incarnation, ranges);
     return ranges;
   }
 
-  /** Forgets ids of keys that are old. */
-  forgetOld(): void {
+  /** Drops key ids that are too old. */
+  discardOld(): void {
     const { clock, windowMs } = this.#keys;
     const beforeMs = clock.nowMs() - Math.max(windowMs, KEYED_MS);
     for (const [id, learntMs] of this.#keyed) {
@@ -123,33 +126,33 @@ export class AppliedIds {
   }
 
   #makeRoom(): void {
-    const { clock, windowMs, onEarly } = this.#keys;
+    const { clock, windowMs, onEarlyDiscard } = this.#keys;
     for (const [oldest, learntMs] of this.#keyed) {
       this.#keyed.delete(oldest);
-      if (learntMs > clock.nowMs() - windowMs) onEarly();
+      if (learntMs > clock.nowMs() - windowMs) onEarlyDiscard();
       return;
     }
   }
 }
 
-/** How long ids of keys are remembered. */
-export interface KeyMemory {
+/** How long key ids are kept. */
+export interface KeyRetention {
   readonly clock: Pick<Clock, 'nowMs'>;
-  /** For so long a client may rely on it, as long as there are not too many. */
+  /** Time for which a client may rely on a key, unless there are too many. */
   readonly windowMs: number;
-  /** Called when one is forgotten sooner than that. */
-  readonly onEarly: () => void;
+  /** Called when a key id is dropped sooner than that. */
+  readonly onEarlyDiscard: () => void;
 }
 
-/** So long ids of keys are remembered where nothing else is asked for. */
+/** Least time for which key ids are kept. */
 const KEYED_MS = 3_600_000;
 
-/** Senders that are remembered; a sender gets a new incarnation at each start. */
+/** Senders that are kept; a sender gets a new incarnation at each start. */
 const INCARNATIONS_MAX = 256;
 const RANGES_MAX = 1024;
-/** Of all senders together: 1 MiB. */
+/** For all senders together: 1 MiB. */
 const ENCODED_RANGES_MAX = 65_536;
-/** Ids of keys that are remembered. */
+/** Key ids that are kept. */
 const KEYED_MAX = 65_536;
 const FORMAT = 1;
 
@@ -166,14 +169,14 @@ function split(batchId: Uint8Array): { incarnation: bigint; counter: number } {
   return { incarnation: view.getBigUint64(0, true), counter: Number(view.getBigUint64(8, true)) };
 }
 
-function forgetFirst<K>(collection: { keys(): IterableIterator<K>; delete(key: K): boolean }): void {
+function deleteFirst<K>(collection: { keys(): IterableIterator<K>; delete(key: K): boolean }): void {
   const first = collection.keys().next();
   if (first.done !== true) collection.delete(first.value);
 }
 
 /** Disjoint closed ranges of counters, ascending. */
 class Ranges {
-  /** Counters up to here, unless in a range, are forgotten. */
+  /** Counters up to here that are in no range are outdated. */
   floor = -1;
   #firsts: number[] = [];
   #lasts: number[] = [];
@@ -194,7 +197,10 @@ class Ranges {
     this.#addRange(counter, counter);
   }
 
-  /** Floor, number of ranges, and their ends. @returns the place behind them. */
+  /**
+   * Writes floor, number of ranges, and their ends.
+   * @returns the offset after them.
+   */
   encode(view: DataView, from: number): number {
     view.setFloat64(from, this.floor, true);
     view.setUint32(from + 8, this.#firsts.length, true);
@@ -207,7 +213,10 @@ class Ranges {
     return at;
   }
 
-  /** Adds what `encode` wrote. @returns the place behind it. */
+  /**
+   * Adds what `encode` wrote.
+   * @returns the offset after it.
+   */
   decode(view: DataView, from: number): number {
     this.floor = Math.max(this.floor, view.getFloat64(from, true));
     const count = view.getUint32(from + 8, true);
@@ -235,7 +244,7 @@ class Ranges {
     }
   }
 
-  /** Makes one range of the ranges `at` and `at + 1` if they touch or overlap. */
+  /** Joins the ranges `at` and `at + 1` if they touch or overlap. */
   #join(at: number): boolean {
     if (at < 0 || at + 1 >= this.#firsts.length || this.#lasts[at] + 1 < this.#firsts[at + 1]) return false;
     this.#lasts[at] = Math.max(this.#lasts[at], this.#lasts[at + 1]);

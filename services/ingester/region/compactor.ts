@@ -8,84 +8,85 @@ import type { Logger } from '#shared/telemetry/log';
 
 import { windowLength } from '../flush/windows.js';
 import type { IngesterMetrics } from '../metrics.js';
-import { notHere, type Region } from './region.js';
+import { regionNotServed, type Region } from './region.js';
 import type { Regions } from './regions.js';
 import { mergeRuns, type MergeDeps } from '../compaction/merge-runs.js';
 import { pickRuns, type PickOptions } from '../compaction/pick.js';
-import { chainsOf, type Run } from '../compaction/runs.js';
+import { chainsOf, type SortedRun } from '../compaction/runs.js';
 
+/** Configuration of background merges, and what they use. */
 export interface CompactorOptions extends MergeDeps {
   readonly regions: Regions;
   readonly metadata: MetadataService;
   readonly log: Logger;
   readonly metrics: IngesterMetrics;
   readonly windowMs: number;
-  /** A region whose segments were the same for so long is merged further. */
+  /** A region whose segments have not changed for this long is merged further. */
   readonly quietMs: number;
-  /** What is worth a merge while rows come. */
+  /** What is worth a merge while rows arrive. */
   readonly busy: PickOptions;
   /** Aborts when the ingester stops. */
   readonly signal: AbortSignal;
 }
 
-/** Nothing came for a while: nobody waits for the disk. */
+/** For regions that received no rows for a while, when the disk is idle. */
 const QUIET: PickOptions = { runsMin: 2, ratio: 10, runsMax: 4 };
-/** Part of one core that background merges may take. */
+/** Share of one core that background merges may use. */
 const SHARE = 0.5;
-/** Rest while nothing may be merged. */
+/** Rest while merges of a region are suspended. */
 const HELD_REST_MS = 20;
-/** Rest after a merge that failed. */
+/** Rest after a failed merge. */
 const FAILURE_REST_MS = 60_000;
 
-interface Seen {
+interface MergeProgress {
   readonly version: bigint;
   readonly sinceMs: number;
-  /** Not before then; a merge has failed. */
+  /** Earliest time of the next merge, after a failure. */
   retryMs: number;
-  /** By which options nothing was found to merge: segments do not change by themselves. */
+  /** Options with which nothing was found to merge; segments do not change by themselves. */
   idle: PickOptions | undefined;
 }
 
-/** A merge, and how it is given up. */
-interface Running {
+/** A merge in progress, and how to abort it. */
+interface RunningMerge {
   readonly region: Region;
   readonly stop: AbortController;
   readonly end: Promise<unknown>;
 }
 
 /**
- * Merges segments of a region that are neighbours in the order of versions, within a time window, one merge at a time: so
- * that reads open few files, versions are one, and files are small.
+ * Merges segments of a region that are adjacent in version order, within a time window, one merge at a time. Reads then
+ * open fewer and better compressed files, and old versions are removed.
  */
 export class Compactor {
   readonly #options: CompactorOptions;
   readonly #clock: Clock;
-  readonly #seen = new WeakMap<Region, Seen>();
-  /** Regions in which nothing may be merged now. */
+  readonly #progress = new WeakMap<Region, MergeProgress>();
+  /** Regions whose merges are suspended, and how many times. */
   readonly #held = new Map<Region, number>();
-  #running: Running | undefined;
+  #running: RunningMerge | undefined;
 
   constructor(options: CompactorOptions) {
     this.#options = options;
     this.#clock = options.clock;
   }
 
-  /** Makes the merges that are due, the regions in turn. */
+  /** Runs the merges that are due, one region after the other. */
   async runOnce(): Promise<void> {
     const { regions, signal, log, metrics } = this.#options;
     for (const region of [...regions.open]) {
       for (;;) {
         if (signal.aborted) return;
-        // Whoever waited before may have begun the next one.
+        // Another waiter may have started the next merge.
         while (this.#running !== undefined) await this.#running.end.catch(() => undefined);
-        const seen = this.#look(region);
-        const due = this.#due(region, seen);
+        const progress = this.#progressOf(region);
+        const due = this.#due(region, progress);
         if (due === undefined) break;
         try {
           await this.#run(region, due, (tookMs) => this.#clock.sleep(tookMs * (1 / SHARE - 1), signal));
         } catch (error) {
-          if (isGivenUp(error)) break;
-          seen.retryMs = this.#clock.monotonicMs() + FAILURE_REST_MS;
+          if (isMergeAborted(error)) break;
+          progress.retryMs = this.#clock.monotonicMs() + FAILURE_REST_MS;
           metrics.compactionFailures.inc();
           log.error({ regionId: region.regionId, error }, 'compaction failed');
           break;
@@ -95,22 +96,22 @@ export class Compactor {
   }
 
   /**
-   * Merges all that can be merged of a region, without rests.
+   * Merges everything that can be merged of a region, without rests.
    *
-   * @returns how many segments were replaced.
+   * @returns the number of replaced segments.
    */
   async compact(region: Region, call: Call): Promise<number> {
     const { signal } = this.#options;
     let replaced = 0;
     for (;;) {
       checkCall(call);
-      if (signal.aborted || region.isEnded || region.isSealing) throw notHere(region.regionId);
+      if (signal.aborted || region.isEnded || region.isSealing) throw regionNotServed(region.regionId);
       if (this.#running !== undefined || this.#held.has(region)) {
         await (this.#running?.end.catch(() => undefined) ?? this.#clock.sleep(HELD_REST_MS, call.signal));
         continue;
       }
       const chains = this.#chains(region);
-      const due = chains.find((chain) => chain.length > 1) ?? withUseless(chains, region.manifest.segments);
+      const due = chains.find((chain) => chain.length > 1) ?? findWithDeadOps(chains, region.manifest.segments);
       if (due === undefined) return replaced;
       try {
         await this.#run(region, due, () => {
@@ -119,13 +120,13 @@ export class Compactor {
         });
         replaced += due.reduce((sum, { segments }) => sum + segments.length, 0);
       } catch (error) {
-        // For the sake of a truncation, after which there is less to merge.
-        if (!isGivenUp(error)) throw error;
+        // Aborted for a truncation, after which there is less to merge.
+        if (!isMergeAborted(error)) throw error;
       }
     }
   }
 
-  /** Does work during which no segment of the regions is merged. */
+  /** Suspends merges of the regions while `work` runs. */
   async without<T>(regions: readonly Region[], work: () => Promise<T>): Promise<T> {
     for (const region of regions) this.#held.set(region, (this.#held.get(region) ?? 0) + 1);
     try {
@@ -144,47 +145,49 @@ export class Compactor {
     }
   }
 
-  /** Waits for the merge that runs; it is given up if the ingester stops. */
+  /** Aborts the running merge and waits for its end. */
   async stop(): Promise<void> {
     this.#running?.stop.abort();
     await this.#running?.end.catch(() => undefined);
   }
 
-  #look(region: Region): Seen {
+  #progressOf(region: Region): MergeProgress {
     const { version } = region.manifest;
-    let seen = this.#seen.get(region);
-    if (seen?.version !== version) {
-      seen = { version, sinceMs: this.#clock.monotonicMs(), retryMs: seen?.retryMs ?? 0, idle: undefined };
-      this.#seen.set(region, seen);
+    let progress = this.#progress.get(region);
+    if (progress?.version !== version) {
+      progress = { version, sinceMs: this.#clock.monotonicMs(), retryMs: progress?.retryMs ?? 0, idle: undefined };
+      this.#progress.set(region, progress);
     }
-    return seen;
+    return progress;
   }
 
-  #due(region: Region, seen: Seen): readonly Run[] | undefined {
+  #due(region: Region, progress: MergeProgress): readonly SortedRun[] | undefined {
     const nowMs = this.#clock.monotonicMs();
-    if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < seen.retryMs) return undefined;
-    const options = nowMs - seen.sinceMs >= this.#options.quietMs ? QUIET : this.#options.busy;
-    if (seen.idle === options) return undefined;
+    if (region.isEnded || region.isSealing || this.#held.has(region) || nowMs < progress.retryMs) return undefined;
+    const options = nowMs - progress.sinceMs >= this.#options.quietMs ? QUIET : this.#options.busy;
+    if (progress.idle === options) return undefined;
     const chains = this.#chains(region);
     for (const chain of chains) {
       const runs = pickRuns(chain, options);
       if (runs.length > 0) return runs;
     }
-    const useless = options === QUIET ? withUseless(chains, region.manifest.segments) : undefined;
+    const useless = options === QUIET ? findWithDeadOps(chains, region.manifest.segments) : undefined;
     if (useless !== undefined) return useless;
-    seen.idle = options;
+    progress.idle = options;
     return undefined;
   }
 
-  #chains({ table, manifest }: Region): Run[][] {
+  #chains({ table, manifest }: Region): SortedRun[][] {
     return chainsOf(manifest.segments, windowLength(table, this.#options.windowMs));
   }
 
-  async #run(region: Region, runs: readonly Run[], rest: (tookMs: number) => Promise<void>): Promise<void> {
+  async #run(region: Region, runs: readonly SortedRun[], rest: (tookMs: number) => Promise<void>): Promise<void> {
     const stop = new AbortController();
     const end = this.#merge(region, runs, async (tookMs) => {
       await rest(tookMs);
-      if (stop.signal.aborted || region.isEnded || region.isSealing || this.#options.signal.aborted) throw givenUp();
+      if (stop.signal.aborted || region.isEnded || region.isSealing || this.#options.signal.aborted) {
+        throw mergeAborted();
+      }
     });
     this.#running = { region, stop, end };
     try {
@@ -194,7 +197,7 @@ export class Compactor {
     }
   }
 
-  async #merge(region: Region, runs: readonly Run[], rest: (tookMs: number) => Promise<void>): Promise<void> {
+  async #merge(region: Region, runs: readonly SortedRun[], rest: (tookMs: number) => Promise<void>): Promise<void> {
     const { log, metrics } = this.#options;
     const { table, regionId, epoch, manifest } = region;
     const startedMs = this.#clock.monotonicMs();
@@ -213,7 +216,7 @@ export class Compactor {
     metrics.compactedBytes.inc(segmentBytes);
     metrics.compactionSeconds.observe(durationMs / 1000);
     const counts = { replaced: replaced.length, segments: segments.length, rowCount, segmentBytes };
-    log.info({ table: table.name, regionId, ...counts, durationMs }, 'compacted');
+    log.info({ table: table.name, regionId, ...counts, durationMs }, 'segments merged');
   }
 
   async #replace(region: Region, request: Parameters<MetadataService['replaceSegments']>[0]): Promise<void> {
@@ -221,7 +224,7 @@ export class Compactor {
     try {
       region.replaceManifest(await metadata.replaceSegments(request, ownCall(`compact-${region.regionId}`)));
     } catch (error) {
-      // Unless it was refused for good, it may have come through, and then the files are the rows.
+      // Unless metadata refused it for good, the replacement may have been committed, and then the files hold the rows.
       if (REFUSALS.has(AlmanacError.from(error).code)) {
         for (const { path } of request.segments) await store.remove(path).catch(() => undefined);
       }
@@ -230,7 +233,7 @@ export class Compactor {
     }
   }
 
-  /** What is live may not be what was thought to be. */
+  /** Fetches the manifest, which may differ from the one that was assumed. */
   async #refresh(region: Region): Promise<void> {
     const { regionId, epoch } = region;
     const manifest = await this.#options.metadata.getManifest({ regionId }, ownCall(`compact-${regionId}`));
@@ -238,11 +241,14 @@ export class Compactor {
   }
 }
 
-/** Answers by which metadata says that the segments will never be live. */
+/** Error codes with which metadata states that the segments will never be live. */
 const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_found']);
 
-/** A run with deletions behind which there is nothing older any more: written anew it has only rows. */
-function withUseless(chains: readonly (readonly Run[])[], segments: readonly Segment[]): readonly Run[] | undefined {
+/** Finds a run with deletions that has nothing older to hide: rewritten, it contains rows only. */
+function findWithDeadOps(
+  chains: readonly (readonly SortedRun[])[],
+  segments: readonly Segment[],
+): readonly SortedRun[] | undefined {
   for (const chain of chains) {
     const found = chain.find((run) => run.segments.some(({ hasOps }) => hasOps) && !hasOlder(segments, [run]));
     if (found !== undefined) return [found];
@@ -250,8 +256,8 @@ function withUseless(chains: readonly (readonly Run[])[], segments: readonly Seg
   return undefined;
 }
 
-/** Whether a segment that is not merged, and is older in the order of versions, has rows of the same times. */
-function hasOlder(segments: readonly Segment[], runs: readonly Run[]): boolean {
+/** Returns whether a segment that is not merged, and is older, has rows of the same times. */
+function hasOlder(segments: readonly Segment[], runs: readonly SortedRun[]): boolean {
   const [{ sequenceFrom }] = runs;
   return segments.some((segment) => {
     if (segment.sequenceTo > sequenceFrom) return false;
@@ -259,10 +265,10 @@ function hasOlder(segments: readonly Segment[], runs: readonly Run[]): boolean {
   });
 }
 
-function givenUp(): AlmanacError {
-  return new AlmanacError('cancelled', 'the merge of segments was given up');
+function mergeAborted(): AlmanacError {
+  return new AlmanacError('cancelled', 'merge of segments aborted');
 }
 
-function isGivenUp(error: unknown): boolean {
+function isMergeAborted(error: unknown): boolean {
   return error instanceof AlmanacError && error.code === 'cancelled';
 }

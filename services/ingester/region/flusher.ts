@@ -10,23 +10,24 @@ import type { IngesterMetrics } from '../metrics.js';
 import { flushGeneration, type FlushDeps, type FlushJob, type FlushResult } from '../flush/flush.js';
 import type { Region } from './region.js';
 
-/** Flushes at once: while one waits for the disk, the other sorts. */
+/** Concurrent flushes: while one waits for the disk, the other sorts. */
 const FLUSHES_MAX = 2;
-/** Rest before a failed flush is tried again; doubled at each failure in a row. */
+/** Rest before a failed flush is retried, in milliseconds; doubled at each failure in a row. */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 60_000;
 
+/** Limits and callbacks of flushes. */
 export interface FlusherOptions extends FlushDeps {
   readonly memory: MemoryBudget;
   readonly log: Logger;
   readonly metrics: IngesterMetrics;
-  /** Called after each commit: log files may be needed no more. */
+  /** Called after each commit: log files may be deletable. */
   readonly onCommitted: () => void;
-  /** Called when metadata says that a region is gone with its table; it may have been dropped while this node started. */
+  /** Called when metadata reports that the region's table was dropped, possibly while this node started. */
   readonly onGone: (region: Region) => void;
-  /** Called when another grant of a region is open than the one under which it was flushed. */
+  /** Called when another node was granted the region since. */
   readonly onLost: (region: Region, epoch: number) => void;
-  /** Ends the process: some rows of a generation are committed and some are not, which only recovery can tell apart. */
+  /** Ends the process: a generation is committed in part, which only recovery can resolve. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -35,16 +36,16 @@ interface Failure {
   readonly retry: Timer;
 }
 
-/** Brings frozen generations into segments: regions one after the other, each in order of its generations. */
+/** Flushes frozen generations to segments: a few regions at a time, each in the order of its generations. */
 export class Flusher {
   readonly #options: FlusherOptions;
-  /** Resolves when all that was frozen so far is committed. */
+  /** Resolve when everything that was frozen so far is committed. */
   readonly #jobs = new Map<Region, Promise<void>>();
-  /** Regions that wait to be tried again. */
+  /** Regions that wait for a retry. */
   readonly #failures = new Map<Region, Failure>();
   readonly #clock: Clock;
   #running = 0;
-  readonly #turns: (() => void)[] = [];
+  readonly #queue: (() => void)[] = [];
   #isStopped = false;
 
   constructor(options: FlusherOptions) {
@@ -52,37 +53,45 @@ export class Flusher {
     this.#clock = options.clock;
   }
 
-  /** Regions that are flushed or wait for it. */
+  /** Number of regions that are being flushed or wait for it. */
   get busy(): number {
     return this.#jobs.size;
   }
 
-  /** Freezes what the region holds and flushes it in the background; a failure is tried again. */
+  /** Freezes the region's rows and flushes them in the background, with retries. */
   start(region: Region): void {
     region.freeze(this.#clock.nowMs());
     this.resume(region);
   }
 
-  /** Flushes what is frozen of the region in the background; a failure is tried again. */
+  /** Flushes the region's frozen generations in the background, with retries. */
   resume(region: Region): void {
     if (!this.#failures.has(region)) void this.#job(region);
   }
 
+  /** Retries failed flushes at once instead of after their rest. */
+  retryNow(): void {
+    for (const [region, { retry }] of this.#failures) {
+      retry.cancel();
+      void this.#job(region);
+    }
+  }
+
   /**
-   * Freezes what the region holds and resolves when it is committed.
+   * Freezes the region's rows and resolves when they are committed.
    *
-   * @throws what the flush failed with; it is tried again in the background.
+   * @throws the error of the flush, which is retried in the background.
    */
   async flush(region: Region): Promise<void> {
     region.freeze(this.#clock.nowMs());
     const target = region.frozen.at(-1);
     while (target !== undefined && region.frozen.includes(target)) {
-      if (region.isEnded) throw region.refusal();
+      if (region.isEnded) throw region.endedError();
       await this.#job(region);
     }
   }
 
-  /** Starts no more flushes and waits for those that run. */
+  /** Starts no more flushes and waits for those in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.allSettled(this.#jobs.values());
@@ -101,7 +110,7 @@ export class Flusher {
   }
 
   #failed(region: Region, error: unknown): void {
-    // Ids are never given again.
+    // Ids of regions are never reused, so the table is gone.
     if (error instanceof AlmanacError && error.code === 'region_not_found') this.#options.onGone(region);
     if (this.#isStopped || region.isEnded) {
       this.#failures.delete(region);
@@ -122,11 +131,11 @@ export class Flusher {
     await this.#enter();
     try {
       while (region.frozen.length > 0 && !region.isEnded) {
-        if (this.#isStopped) throw new AlmanacError('cancelled', 'flushing has ended');
+        if (this.#isStopped) throw new AlmanacError('cancelled', 'the flusher is stopped');
         await this.#flushOldest(region);
       }
     } finally {
-      // At once: what is frozen from now on needs another job.
+      // Before anything else: what is frozen from now on needs another job.
       this.#jobs.delete(region);
       this.#leave();
     }
@@ -143,7 +152,7 @@ export class Flusher {
     metrics.flushSeconds.observe(durationMs / 1000);
     metrics.flushedBytes.inc(bytes);
     const { table, regionId } = region;
-    log.info({ table: table.name, regionId, rowCount, segments, segmentBytes: bytes, durationMs }, 'flushed');
+    log.info({ table: table.name, regionId, rowCount, segments, segmentBytes: bytes, durationMs }, 'segments flushed');
     onCommitted();
   }
 
@@ -159,8 +168,8 @@ export class Flusher {
   }
 
   /**
-   * The manifest, if an earlier commit of the same rows came through whose answer was lost: by this process, or by an
-   * earlier life of this node whose last words came late.
+   * Returns the manifest if an earlier commit of the same rows succeeded without a reply: of this process, or of an
+   * earlier run of this node whose message was delayed.
    */
   async #committedBefore(region: Region, job: FlushJob, error: unknown): Promise<RegionManifest | undefined> {
     if (!(error instanceof AlmanacError) || error.code !== 'illegal_state') return undefined;
@@ -175,12 +184,12 @@ export class Flusher {
   }
 
   async #enter(): Promise<void> {
-    if (this.#running >= FLUSHES_MAX) await new Promise<void>((resolve) => this.#turns.push(resolve));
+    if (this.#running >= FLUSHES_MAX) await new Promise<void>((resolve) => this.#queue.push(resolve));
     else this.#running++;
   }
 
   #leave(): void {
-    const next = this.#turns.shift();
+    const next = this.#queue.shift();
     if (next === undefined) this.#running--;
     else next();
   }

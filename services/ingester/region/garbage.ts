@@ -10,11 +10,12 @@ import type { Region } from './region.js';
 import type { Regions } from './regions.js';
 
 const FILES_PER_TURN = 1000;
-/** All garbage that metadata may list at once, when orphans are told from it. */
+/** Limit of the garbage list that orphans are compared with: all of it. */
 const GARBAGE_MAX = 1_000_000;
-/** Of all of them the names of files are held at once. */
+/** File names of this many regions are held in memory at a time. */
 const REGIONS_SEARCHED_AT_ONCE = 256;
 
+/** What deleting files needs. */
 export interface GarbageOptions {
   readonly metadata: MetadataService;
   readonly store: LocalStore;
@@ -23,11 +24,12 @@ export interface GarbageOptions {
   readonly graceMs: number;
 }
 
+/** What a whole collection needs. */
 export interface CollectOptions extends GarbageOptions {
   readonly compactor: Pick<Compactor, 'without'>;
 }
 
-/** One turn of file collection, unless somebody needs the files as they are: the next turn comes soon enough. */
+/** Collects files once, unless a backup or another ingester holds them; the next collection comes soon enough. */
 export async function collectFiles(
   options: CollectOptions,
   regions: Pick<Regions, 'open'>,
@@ -35,7 +37,7 @@ export async function collectFiles(
 ): Promise<void> {
   const release = options.store.tryHold();
   if (release === undefined) {
-    log.info({}, 'files are not collected in this turn: a backup or another ingester holds them');
+    log.info({}, 'file collection skipped: a backup or another ingester holds the files');
     return;
   }
   try {
@@ -45,16 +47,18 @@ export async function collectFiles(
   }
 }
 
-/** Garbage always, and the orphans of regions that were not looked at in this life. */
+/** Collects garbage always, and orphans of regions that this process has not searched yet. */
 async function collectAll(options: CollectOptions, regions: Pick<Regions, 'open'>, log: Logger): Promise<void> {
   await collectGarbage(options);
-  const unsearched = [...regions.open].filter(({ isSearched, isEnded }) => !isSearched && !isEnded);
+  const unsearched = [...regions.open].filter(
+    ({ isSearchedForOrphans: isSearched, isEnded }) => !isSearched && !isEnded,
+  );
   while (unsearched.length > 0) {
     const some = unsearched.splice(0, REGIONS_SEARCHED_AT_ONCE);
-    // A merge may take longer than the grace time, and none of its files is named before all are there.
+    // A merge may take longer than the grace time, and its files are in no manifest before all of them are written.
     const deleted = await options.compactor.without(some, () => collectOrphans(some, options));
-    for (const region of some) region.isSearched = true;
-    if (deleted > 0) log.info({ files: deleted }, 'files without an owner were deleted');
+    for (const region of some) region.isSearchedForOrphans = true;
+    if (deleted > 0) log.info({ files: deleted }, 'orphaned files deleted');
   }
 }
 
@@ -71,12 +75,12 @@ async function collectGarbage({ metadata, store, clock, graceMs }: GarbageOption
 }
 
 /**
- * Deletes files of regions that no manifest ever named: what a flush wrote that did not come to its commit.
+ * Deletes files of the regions that were never in a manifest: those of a flush that did not reach its commit.
  *
- * The order of the three readings matters: a file that leaves a manifest meanwhile is found in the garbage. That is listed
- * once for all of the regions, since it is the whole cluster's.
+ * The order of the three reads matters: a file that leaves a manifest meanwhile is found in the garbage, which is
+ * listed once because it belongs to the whole cluster.
  *
- * @returns how many were deleted.
+ * @returns the number of deleted files.
  */
 export async function collectOrphans(regions: readonly Region[], options: GarbageOptions): Promise<number> {
   const { metadata, store, clock, graceMs } = options;

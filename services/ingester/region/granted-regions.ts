@@ -6,6 +6,7 @@ import type { Logger } from '#shared/telemetry/log';
 
 import type { Regions } from './regions.js';
 
+/** What opening granted regions needs. */
 export interface GrantedRegionsDeps {
   readonly nodeId: number;
   readonly regions: Regions;
@@ -15,22 +16,22 @@ export interface GrantedRegionsDeps {
   readonly signal: AbortSignal;
 }
 
-/** At once, so that it takes little from those that are asked for. */
+/** Few at a time, to leave capacity for regions that requests wait for. */
 const OPENED_AT_ONCE = 2;
-/** Regions that are open, and their series; more are opened at first use, because each takes memory. */
+/** Limits of open regions and their series. Further regions are opened at first use, because each takes memory. */
 const OPEN_MAX = 4_096;
 const SERIES_MAX = 1_000_000;
 
-/** Rest after a region that could not be opened; doubled at each failure in a row. */
+/** Rest after a region could not be opened, in milliseconds; doubled at each failure in a row. */
 const REST_MS = 1_000;
 const REST_MS_MAX = 10_000;
 
-/** It is dropped or another node's; should it become this node's, that is told. */
+/** The region was dropped or belongs to another node; a new grant is announced. */
 const FINAL_CODES: ReadonlySet<string> = new Set(['region_not_found', 'region_not_ready', 'table_not_found']);
 
 /**
- * Opens regions when they are granted, not only at their first use: they are opened with metadata, which may be away
- * by then. What cannot be opened is tried again.
+ * Opens regions when they are granted, not only at first use, because opening needs metadata, which may be down by
+ * then. Failures are retried.
  */
 export class GrantedRegions {
   readonly #deps: GrantedRegionsDeps;
@@ -41,7 +42,7 @@ export class GrantedRegions {
     this.#deps = deps;
   }
 
-  /** Takes the regions of a table that are this node's and not open yet. */
+  /** Queues the table's regions that this node owns and has not opened. */
   note({ regions }: Table): void {
     for (const { regionId, nodeId } of regions) {
       if (nodeId === this.#deps.nodeId && !this.#isOpen(regionId)) this.#waiting.add(regionId);
@@ -52,12 +53,12 @@ export class GrantedRegions {
     }
   }
 
-  /** Takes those of a table whose rows expire: they leave the disk whether or not anybody asks for them. */
+  /** Queues the regions of a table with a `ttl`: their rows expire even if no request opens them. */
   noteExpiring(table: Table): void {
     if (expiryNs(table, this.#deps.clock.nowNs()) !== undefined) this.note(table);
   }
 
-  /** Resolves when nothing is at work any more; the signal has to abort before. */
+  /** Resolves when no region is being opened. The signal must abort before. */
   async ended(): Promise<void> {
     await Promise.all(this.#workers);
   }
@@ -78,7 +79,7 @@ export class GrantedRegions {
     }
   }
 
-  /** @returns whether no other try is needed. */
+  /** @returns whether no further attempt is needed. */
   async #tried(regionId: number): Promise<boolean> {
     const { regions, log } = this.#deps;
     try {
@@ -91,7 +92,7 @@ export class GrantedRegions {
     }
   }
 
-  /** One that is being sealed may be granted to this node again before the answer of the seal is here. */
+  /** A region that is being sealed may be granted to this node again before the reply to the seal arrives. */
   #isOpen(regionId: number): boolean {
     return this.#deps.regions.find(regionId)?.isSealing === false;
   }

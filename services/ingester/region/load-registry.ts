@@ -12,10 +12,10 @@ import type { MetricNumbers } from '../memtable/metric-numbers.js';
 import type { Region } from './region.js';
 
 /**
- * Fills a region's registry from its series files.
+ * Loads a region's registry from its series files.
  *
- * How far each series has come is not kept: every one starts at the end of the region's newest data, so that a few rows
- * look late that are not, which costs a merge and changes nothing.
+ * The last time of each series is not stored: every series starts at the end of the region's newest data. A few rows
+ * then look out of order although they are not, which costs a merge and changes nothing.
  */
 export async function loadRegistry(
   region: Region,
@@ -67,7 +67,7 @@ function sourceOf({ manifest, table }: Region, store: LocalStore): string {
   return `SELECT sid, tsid, name FROM read_parquet([${files}], schema = MAP {${schema}})`;
 }
 
-/** SQL of the metrics. A window over the names would sort all series by them. */
+/** SQL of the metrics. A window function over the names would sort all series by them. */
 function metricsOf(source: string): string {
   return `SELECT name, min(sid) AS metric FROM (${source}) WHERE name IS NOT NULL GROUP BY name`;
 }

@@ -16,14 +16,15 @@ import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
 import type { Flusher } from './flusher.js';
-import type { KeptIds } from './kept-ids.js';
+import type { AppliedIdsFile } from './applied-ids-file.js';
 import type { Region, SequenceGrant } from './region.js';
 import type { Regions } from './regions.js';
 import type { Triggers } from './triggers.js';
 
-/** A flush that takes longer, with all its repetitions, ends the start. */
+/** A flush that takes longer, including retries, fails the start. Milliseconds. */
 const FLUSH_MS_MAX = 300_000;
 
+/** What recovery reads, and the parts that it fills. */
 export interface RecoverOptions {
   readonly nodeId: number;
   readonly folder: string;
@@ -31,7 +32,7 @@ export interface RecoverOptions {
   readonly clock: Clock;
   readonly metadata: MetadataService;
   readonly regions: Regions;
-  readonly keptIds: KeptIds;
+  readonly appliedIds: AppliedIdsFile;
   readonly memory: MemoryBudget;
   readonly flusher: Flusher;
   readonly triggers: Triggers;
@@ -40,6 +41,7 @@ export interface RecoverOptions {
   readonly onProgress: (fraction: number) => void;
 }
 
+/** Result of a recovery. */
 export interface Recovered {
   readonly files: WalFile[];
   readonly rowCount: number;
@@ -47,18 +49,18 @@ export interface Recovered {
 }
 
 /**
- * Puts every row of the log back that no segment has.
+ * Restores every row of the log that is in no segment.
  *
- * Memory stays within its budget: where the rows are more than that, they are flushed on the way. Rows of tables that
- * were dropped and of grants that were closed meanwhile are passed over.
+ * Memory stays within its budget: more rows than that are flushed on the way. Rows of dropped tables and of closed
+ * grants are skipped.
  */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { metadata, nodeId } = options;
   const granted = await metadata.listGrants({ nodeId }, ownCall('recover'));
-  await options.keptIds.load(granted.regionIds);
+  await options.appliedIds.load(granted.regionIds);
   const watermarks = new Map(granted.regionIds.map((regionId, i) => [regionId, granted.watermarks[i]]));
   let rowCount = 0;
-  const passedOver = new Map<PassedOver, number>();
+  const skipped = new Map<SkippedOwner, number>();
   let bytes = 0;
   const files = await replayWal({
     ...options,
@@ -75,27 +77,27 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
         rowCount += put;
         return;
       }
-      passedOver.set(put, (passedOver.get(put) ?? 0) + record.rowCount);
+      skipped.set(put, (skipped.get(put) ?? 0) + record.rowCount);
     },
   });
-  for (const [whose, count] of passedOver) options.log.info({ rowCount: count }, `log rows of ${whose} passed over`);
+  for (const [whose, count] of skipped) options.log.info({ rowCount: count }, `log rows of ${whose} skipped`);
   return { files, rowCount, bytes };
 }
 
-/** Whose rows are not wanted any more. */
-type PassedOver = 'other nodes and dropped tables' | 'closed grants';
+/** Why rows of a region are not restored. */
+type SkippedOwner = 'other nodes and dropped tables' | 'closed grants';
 
 /**
- * @param watermark of the record's region, when its grant was listed.
- * @returns the rows that were put, or why all of its region are passed over.
+ * @param watermark of the record's region when its grant was listed.
+ * @returns the number of restored rows, or why the region's rows are skipped.
  */
-async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | PassedOver> {
-  const { triggers, regions, keptIds } = options;
+async function restore(record: LogRecord, watermark: bigint, options: RecoverOptions): Promise<number | SkippedOwner> {
+  const { triggers, regions, appliedIds } = options;
   const { epoch } = record;
-  // Opening a region loads its series, of which there may be millions, and fails if a file of it is damaged: not for rows
-  // that segments have.
-  if (endOf(record) <= watermark && regions.find(record.regionId) === undefined) {
-    keptIds.note(record);
+  // Opening a region loads its series, possibly millions, and fails if one of its files is damaged. That is not worth
+  // it for rows that segments have.
+  if (sequenceEnd(record) <= watermark && regions.find(record.regionId) === undefined) {
+    appliedIds.addLogged(record);
     return 0;
   }
   const region = await openedFor(record, options);
@@ -104,79 +106,79 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   if (epoch !== region.epoch) return 0;
   region.applied.add(record.batchId);
   if (isCommitted(record, watermark, region)) return 0;
-  // The bytes of the log are read in blocks that are given back; the rows stay for long.
-  const { batch, turn } = retake(region, record, options);
+  // Buffers of the log are reused, while the rows stay.
+  const { batch, grant } = restoreBatch(region, record, options);
   if (batch.rowCount === 0) return 0;
   const charge = objectCharge(batch, options.memory.limitBytes);
   const bytes = record.batch.length + record.definitions.length + charge;
   await admit(bytes, options);
-  region.put(batch, turn, bytes);
+  region.put(batch, grant, bytes);
   triggers.onPut(region);
   return batch.rowCount;
 }
 
-/** @throws `storage_unavailable` if a file of the region is damaged: rows of the record are in no segment. */
+/** @throws `storage_unavailable` if a file of the region is damaged and the record's rows are in no segment. */
 async function openedFor(
   { tableId, regionId, schemaVersion }: LogRecord,
   options: RecoverOptions,
-): Promise<Region | PassedOver> {
+): Promise<Region | SkippedOwner> {
   const { regions, log } = options;
   try {
     const address = { tableId, regionId, epoch: 0, schemaVersion };
-    return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(unlessPassedOver);
+    return await regions.serving(address, ownCall('recover'), { isPatient: true }).catch(skippedOrThrow);
   } catch (error) {
     const { code, message } = AlmanacError.from(error);
     if (code !== 'storage_unavailable') throw error;
     log.error({ regionId, reason: message }, 'region cannot be opened');
-    throw unflushed(regionId);
+    throw unopenable(regionId);
   }
 }
 
-/** Its rows could neither be read nor be kept in the log, which forgets what no region needs. */
-function unflushed(regionId: number): AlmanacError {
+/** Its rows could neither be read nor stay in the log, which deletes files that no open region needs. */
+function unopenable(regionId: number): AlmanacError {
   const text = `region ${regionId} cannot be opened, and has rows in the log that are in no segment: restore its files`;
   return new AlmanacError('storage_unavailable', text);
 }
 
-/** The table may be dropped while its log is read, and a seal of an earlier life, which comes late, closes the grant. */
-function unlessPassedOver(error: unknown): PassedOver {
+/** The table may be dropped while its log is read, and a delayed seal of an earlier run closes the grant. */
+function skippedOrThrow(error: unknown): SkippedOwner {
   const { code } = AlmanacError.from(error);
   if (code === 'table_not_found') return 'other nodes and dropped tables';
   if (code === 'region_not_ready') return 'closed grants';
   throw error;
 }
 
-/** Whether segments have its rows; a commit of an earlier life may have come after the grants were listed. */
+/** Returns whether segments have the rows; a commit of an earlier run may have arrived after the grants were listed. */
 function isCommitted(record: LogRecord, watermark: bigint, region: Region): boolean {
-  return endOf(record) <= watermark || endOf(record) <= region.manifest.watermark;
+  return sequenceEnd(record) <= watermark || sequenceEnd(record) <= region.manifest.watermark;
 }
 
-function endOf({ sequenceFrom, rowCount }: LogRecord): bigint {
+function sequenceEnd({ sequenceFrom, rowCount }: LogRecord): bigint {
   return sequenceFrom + BigInt(rowCount);
 }
 
-/** Gives the batch its numbers again. Rows of series whose definitions were lost with a damaged record are left out. */
-function retake(
+/** Assigns the batch its logged sequences. Rows of series whose definitions were in a damaged record are left out. */
+function restoreBatch(
   region: Region,
   record: LogRecord,
   { log, mode }: RecoverOptions,
-): { batch: RowBatch; turn: SequenceGrant } {
+): { batch: RowBatch; grant: SequenceGrant } {
   const { sequenceFrom, firstSid } = record;
   const definitions = decodeDefinitions(record.definitions);
   const batch = decodeRowBatch(record.batch.slice());
-  const turn = region.retake({ batch, sequenceFrom, firstSid, definitions }, mode === 'strict');
-  if ('sids' in turn) return { batch, turn };
-  const unknown = new Set(turn.unknown);
+  const grant = region.restore({ batch, sequenceFrom, firstSid, definitions }, mode === 'strict');
+  if ('sids' in grant) return { batch, grant };
+  const unknown = new Set(grant.unknown);
   const rows = Uint32Array.from(batch.seriesIndex.keys()).filter((row) => !unknown.has(batch.seriesIndex[row]));
   const lostRows = batch.rowCount - rows.length;
-  log.error({ regionId: region.regionId, lostRows }, 'log rows of unknown series left out');
+  log.error({ regionId: region.regionId, lostRows }, 'log rows of unknown series skipped');
   const kept = selectRows(batch, rows).batch;
-  const again = region.retake({ batch: kept, sequenceFrom, firstSid, definitions }, false);
+  const again = region.restore({ batch: kept, sequenceFrom, firstSid, definitions }, false);
   invariant('sids' in again, 'rows of unknown series are still there');
-  return { batch: kept, turn: again };
+  return { batch: kept, grant: again };
 }
 
-/** Takes memory for rows of the log. Where there is none, it waits for the next flush to end, and sees that there is one. */
+/** Reserves memory for rows of the log. If there is none, starts a flush unless one runs, and waits for its end. */
 async function admit(bytes: number, { memory, regions, flusher }: RecoverOptions): Promise<void> {
   if (memory.usedBytes + bytes > memory.limitBytes && flusher.busy === 0) {
     const greatest = [...regions.open].sort((a, b) => b.open.heldBytes - a.open.heldBytes).at(0);

@@ -9,23 +9,23 @@ import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation, type TimeBand } from '../memtable/generation.js';
 import { SeriesRegistry } from '../memtable/series-registry.js';
-import { AppliedIds, type KeyMemory } from './applied-ids.js';
-import { DefinitionsInTurn } from './definitions-in-turn.js';
+import { AppliedIds, type KeyRetention } from './applied-ids.js';
+import { DefinitionLookup } from './definition-lookup.js';
 import { RowKeys } from './row-keys.js';
 
-/** What a batch got in `Region.take`: numbers for its rows and series. */
+/** Sequences of a batch's rows and numbers of its series, from `Region.assignSequences`. */
 export interface SequenceGrant {
   readonly sequenceFrom: bigint;
   readonly sequenceTo: bigint;
-  /** Series number of each entry of the batch's list. */
+  /** Series number of each entry of `batch.tsids`. */
   readonly sids: Uint32Array<ArrayBuffer>;
-  /** Definitions that became new series, numbered from `firstSid`. */
+  /** Definitions that the record must contain, numbered from `firstSid`. */
   readonly newDefinitions: readonly SeriesDefinition[];
   readonly firstSid: number;
 }
 
-/** A batch as the log has it. */
-export interface KeptBatch {
+/** A batch as it is in the log. */
+export interface LoggedBatch {
   readonly batch: RowBatch;
   readonly sequenceFrom: bigint;
   readonly firstSid: number;
@@ -33,42 +33,45 @@ export interface KeptBatch {
 }
 
 /**
- * The rows of one region that are not in a segment yet, and the numbers that rows and series get.
+ * Rows of one region that are in no segment yet, and the sequences and series numbers that it assigns.
  *
- * `take` and `put` are synchronous; between them stands the log. Batches are put in the order in which they were taken.
+ * `assignSequences` and `put` are synchronous, with the log in between. Batches are put in the order of their
+ * sequences.
  */
 export class Region {
   readonly regionId: number;
   readonly epoch: number;
   readonly registry: SeriesRegistry;
   readonly applied: AppliedIds;
-  /** Batches between log and memtable, by id: a copy that arrives meanwhile waits for the same outcome. */
-  readonly underWay = new Map<string, Promise<void>>();
+  /** Batches on their way through the log, by batch id. A copy that arrives meanwhile waits for the same outcome. */
+  readonly pendingBatches = new Map<string, Promise<void>>();
   /** Oldest first. */
   readonly frozen: Generation[] = [];
   #table: Table;
   #manifest: RegionManifest;
   #open: Generation;
   #nextGeneration = 2;
-  /** Greatest sequence that was given away. */
-  #lastTaken: bigint;
+  /** Last sequence that was assigned. */
+  #lastSequence: bigint;
+  /** First series whose definition is in no durable record because the log failed to write it. */
+  #unloggedFrom = Infinity;
   #load: Promise<void> | undefined;
-  #end: 'table dropped' | 'granted anew' | undefined;
-  /** Whether its seal has begun: no batch is taken any more. */
+  #end: 'table dropped' | 'granted to another node' | undefined;
+  /** Whether its seal has begun: batches are refused. */
   isSealing = false;
-  /** Whether its seal was sent and its outcome is not known: another node may own the region, so nothing is read here. */
+  /** Whether a seal was sent and its outcome is unknown. Another node may own the region, so reads are refused. */
   isInDoubt = false;
-  /** As metadata named the opening of this region by this process. */
+  /** Metadata's id for the opening of this region by this process. */
   opening: bigint;
-  /** Whether files without an owner were looked for in this life. */
-  isSearched = false;
-  /** Batches between log and memtable, in order. */
-  readonly #taken: TakenBatch[] = [];
+  /** Whether this process has searched the region's folder for orphaned files. */
+  isSearchedForOrphans = false;
+  /** Batches on their way through the log, in order. */
+  readonly #pending: PendingBatch[] = [];
   readonly #clock: Pick<Clock, 'nowMs'>;
-  /** Bytes of requests that the memory budget holds for the open generation. */
+  /** Bytes that the memory budget holds for requests, by generation. */
   readonly #admitted = new Map<Generation, number>();
 
-  constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyMemory) {
+  constructor(table: Table, manifest: RegionManifest, opening: bigint, keys: KeyRetention) {
     this.opening = opening;
     this.#clock = keys.clock;
     this.applied = new AppliedIds(keys);
@@ -78,26 +81,26 @@ export class Region {
     this.regionId = manifest.regionId;
     this.epoch = manifest.epoch;
     const start = BigInt(manifest.epoch) << 40n;
-    this.#lastTaken = manifest.watermark > start ? manifest.watermark : start;
-    this.#open = new Generation(1, this.#lastTaken, keys.clock.nowMs());
+    this.#lastSequence = manifest.watermark > start ? manifest.watermark : start;
+    this.#open = new Generation(1, this.#lastSequence, keys.clock.nowMs());
   }
 
   get table(): Table {
     return this.#table;
   }
 
-  /** Whether it is not this node's any more: nothing is put here, and nothing of it is kept. */
+  /** Whether this node has lost the region: batches are refused and its rows are discarded. */
   get isEnded(): boolean {
     return this.#end !== undefined;
   }
 
-  end(reason: 'table dropped' | 'granted anew'): void {
+  end(reason: 'table dropped' | 'granted to another node'): void {
     this.#end ??= reason;
   }
 
-  /** What callers of a region that has ended hear. */
-  refusal(): AlmanacError {
-    return this.#end === 'table dropped' ? tableGone(this.#table.tableId) : notHere(this.regionId);
+  /** Returns the error for callers of a region that this node has lost. */
+  endedError(): AlmanacError {
+    return this.#end === 'table dropped' ? tableDroppedError(this.#table.tableId) : regionNotServed(this.regionId);
   }
 
   get manifest(): RegionManifest {
@@ -113,17 +116,17 @@ export class Region {
     return this.#open.rowCount > 0 ? [...this.frozen, this.#open] : this.frozen;
   }
 
-  /** Everything up to here is put: what scans may see. */
+  /** Last sequence that scans may see: everything up to here is put. */
   get visibleTo(): bigint {
     return this.#open.sequenceTo;
   }
 
-  /** Takes over a newer form of the table. */
-  adopt(table: Table): void {
+  /** Applies a newer schema version of the table. */
+  updateTable(table: Table): void {
     if (table.schemaVersion > this.#table.schemaVersion) this.#table = table;
   }
 
-  /** Loads the registry, once, whoever asks first. */
+  /** Loads the registry once, at the first call. */
   loaded(load: (region: Region) => Promise<void>): Promise<void> {
     this.#load ??= load(this).catch((error: unknown) => {
       this.#load = undefined;
@@ -133,13 +136,16 @@ export class Region {
   }
 
   /**
-   * Gives a batch its sequence numbers and series numbers, or tells which series are not known.
+   * Assigns sequences to a batch's rows and numbers to its new series, or returns the series that have no definition.
    *
-   * @throws `invalid_arguments` if a definition contradicts the one that is there.
+   * @throws `invalid_arguments` if a definition contradicts the existing one.
    */
-  take(batch: RowBatch, definitions: readonly SeriesDefinition[]): SequenceGrant | { readonly unknown: number[] } {
+  assignSequences(
+    batch: RowBatch,
+    definitions: readonly SeriesDefinition[],
+  ): SequenceGrant | { readonly unknown: number[] } {
     const halves = new Uint32Array(batch.tsids.buffer, batch.tsids.byteOffset, batch.tsids.length * 2);
-    const defined = new DefinitionsInTurn(definitions);
+    const defined = new DefinitionLookup(definitions);
     const sids = new Uint32Array(batch.tsids.length);
     const unknown: number[] = [];
     const fresh: number[] = [];
@@ -156,32 +162,44 @@ export class Region {
       }
     }
     if (unknown.length > 0) return { unknown };
-    const firstSid = this.registry.count;
-    const newDefinitions: SeriesDefinition[] = [];
+    const firstSid = Math.min(this.#unloggedFrom, this.registry.count);
+    const newDefinitions = this.#unloggedDefinitions(firstSid);
+    this.#unloggedFrom = Infinity;
     for (const i of fresh) {
       const definition = defined.find(batch.tsids[i]);
       invariant(definition !== undefined, 'definition of a new series is missing');
       sids[i] = this.#define(definition, newDefinitions);
     }
-    const sequenceFrom = this.#lastTaken;
-    this.#lastTaken += BigInt(batch.rowCount);
-    if (batch.rowCount > 0) this.#taken.push({ batch, sids, sequenceTo: this.#lastTaken });
-    return { sequenceFrom, sequenceTo: this.#lastTaken, sids, newDefinitions, firstSid };
+    const sequenceFrom = this.#lastSequence;
+    this.#lastSequence += BigInt(batch.rowCount);
+    if (batch.rowCount > 0) this.#pending.push({ batch, sids, sequenceTo: this.#lastSequence });
+    return { sequenceFrom, sequenceTo: this.#lastSequence, sids, newDefinitions, firstSid };
   }
 
   /**
-   * Takes a batch that the log gives back: its numbers are those of its first life.
+   * Undoes `assignSequences` for a batch that the log could not write. Every later batch has to be withdrawn too.
    *
-   * @param isWhole false if records before it may be missing: then its series may get other numbers, and it may name
-   *   some that are not known.
-   * @throws `storage_unavailable` if the log is to be whole and records before it are missing.
+   * Series keep their numbers, which later batches may already use: the next record has their definitions.
    */
-  retake(
-    { batch, sequenceFrom, firstSid, definitions }: KeptBatch,
+  withdrawSequences({ sequenceFrom, firstSid }: SequenceGrant): void {
+    if (sequenceFrom < this.#lastSequence) this.#lastSequence = sequenceFrom;
+    while ((this.#pending.at(-1)?.sequenceTo ?? sequenceFrom) > sequenceFrom) this.#pending.pop();
+    this.#unloggedFrom = Math.min(this.#unloggedFrom, firstSid);
+  }
+
+  /**
+   * Assigns a batch from the log the sequences that it had.
+   *
+   * @param isWhole false if earlier records may be missing: then its series may get other numbers, and some may be
+   *   unknown.
+   * @throws `storage_unavailable` if the log should be whole and earlier records are missing.
+   */
+  restore(
+    { batch, sequenceFrom, firstSid, definitions }: LoggedBatch,
     isWhole: boolean,
   ): SequenceGrant | { readonly unknown: readonly number[] } {
-    invariant(sequenceFrom >= this.#lastTaken, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
-    if (sequenceFrom > this.#lastTaken && isWhole) throw this.#incomplete(sequenceFrom);
+    invariant(sequenceFrom >= this.#lastSequence, `log of region ${this.regionId} goes back to ${sequenceFrom}`);
+    if (sequenceFrom > this.#lastSequence && isWhole) throw this.#incomplete(sequenceFrom);
     for (const [i, { tsid, tags }] of definitions.entries()) {
       const low = Number(tsid & 0xffffffffn);
       const high = Number(tsid >> 32n);
@@ -194,14 +212,14 @@ export class Region {
         `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`,
       );
     }
-    this.#lastTaken = sequenceFrom;
-    const turn = this.take(batch, []);
-    invariant('sids' in turn || !isWhole, `log of region ${this.regionId} names a series that it does not define`);
-    return turn;
+    this.#lastSequence = sequenceFrom;
+    const grant = this.assignSequences(batch, []);
+    invariant('sids' in grant || !isWhole, `log of region ${this.regionId} names a series that it does not define`);
+    return grant;
   }
 
   #incomplete(sequenceFrom: bigint): AlmanacError {
-    const lost = `lacks the rows ${this.#lastTaken} to ${sequenceFrom} of region ${this.regionId}, which are in no segment`;
+    const lost = `lacks the rows ${this.#lastSequence} to ${sequenceFrom} of region ${this.regionId}, which are in no segment`;
     const remedy = 'restore its missing files, or start with wal.recover = "skip-corrupt" to lose these rows';
     return new AlmanacError('storage_unavailable', `the write-ahead log ${lost}: ${remedy}`);
   }
@@ -209,39 +227,42 @@ export class Region {
   /**
    * Makes a durable batch visible.
    *
-   * Where a field has got another type, rows of both come for a while: those of each type are flushed by themselves.
+   * After a field changed its type, rows of both types arrive for a while. Each generation has one type.
    */
-  put(batch: RowBatch, turn: SequenceGrant, admittedBytes: number): void {
+  put(batch: RowBatch, grant: SequenceGrant, admittedBytes: number): void {
     invariant(
-      turn.sequenceFrom >= this.#open.sequenceTo,
-      `region ${this.regionId}: batch ${turn.sequenceFrom} put behind ${this.#open.sequenceTo}`,
+      grant.sequenceFrom >= this.#open.sequenceTo,
+      `region ${this.regionId}: batch ${grant.sequenceFrom} put after ${this.#open.sequenceTo}`,
     );
-    if (!this.#open.takes(batch)) this.freeze(this.#clock.nowMs());
-    this.#open.put(batch, turn.sids, turn.sequenceFrom, this.registry);
-    // They stay in memory until they are in a series file, as rows do.
-    for (const { tags } of turn.newDefinitions) this.#open.noteDefinition(tags.length);
-    this.#taken.shift();
+    if (!this.#open.accepts(batch)) this.freeze(this.#clock.nowMs());
+    this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
+    // Definitions stay in memory until they are in a series file, as rows do.
+    for (const { tags } of grant.newDefinitions) this.#open.noteDefinition(tags.length);
+    this.#pending.shift();
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
   }
 
   /**
-   * Whether a row of one of the batch's keys was taken after `sequence`, or whether that cannot be told any more.
-   * Deletions do not count: to delete what is deleted changes nothing.
+   * Returns whether a row with one of the batch's keys got a sequence after `sequence`, or whether that is unknown.
+   * Deletions do not count: deleting twice changes nothing.
    */
   hasNewer(batch: RowBatch, sequence: bigint): boolean {
     const { watermark, truncatedSequence } = this.#manifest;
     if (watermark > sequence || truncatedSequence > sequence) return true;
-    const taken: readonly TakenBatch[] = [...this.generations.flatMap(({ batches }) => batches), ...this.#taken];
+    const sequenced: readonly PendingBatch[] = [
+      ...this.generations.flatMap(({ batches }) => batches),
+      ...this.#pending,
+    ];
     const times = endsOf(batch.times);
-    const suspects = taken.filter(({ sequenceTo, batch: { columns }, times: own = times }) => {
+    const suspects = sequenced.filter(({ sequenceTo, batch: { columns }, times: own = times }) => {
       return sequenceTo > sequence && !hasOps(columns) && own.first <= times.last && own.last >= times.first;
     });
     if (suspects.length === 0) return false;
     const keys = new RowKeys(batch, this.registry);
-    return suspects.some(({ batch: other, sids }) => keys.meet(other, sids));
+    return suspects.some(({ batch: other, sids }) => keys.intersects(other, sids));
   }
 
-  /** Ends the open generation, if it has rows; what is put from now on goes to the next. */
+  /** Ends the open generation if it has rows; later rows go to the next one. */
   freeze(nowMs: number): void {
     if (this.#open.rowCount === 0) return;
     this.frozen.push(this.#open);
@@ -249,19 +270,23 @@ export class Region {
     this.#open = new Generation(this.#nextGeneration++, this.#open.sequenceTo, nowMs);
   }
 
-  /** The oldest frozen generation, with what its flush needs to know. */
+  /** Returns the oldest frozen generation with what its flush needs. */
   nextFlush(): FlushJob {
     const [generation] = this.frozen;
     const { table, regionId, epoch, registry } = this;
     const { watermark } = this.#manifest;
-    // The manifest may tell of a commit of this generation whose answer was lost: it must be refused now, not repeated.
+    // The manifest may already contain a commit of this generation whose reply was lost. Such a commit must be refused,
+    // not repeated.
     const from = watermark < generation.sequenceFrom ? watermark : generation.sequenceFrom;
     return { table, regionId, epoch, watermark: from, registry, generation };
   }
 
-  /** Notes that the oldest frozen generation is in segments now. @returns the bytes that its requests held. */
+  /**
+   * Records that the oldest frozen generation is in segments.
+   * @returns the bytes that its requests held.
+   */
   committed(manifest: RegionManifest, seriesCount: number): number {
-    // A truncation may have been answered since the commit.
+    // A truncation may have been applied since the commit.
     this.replaceManifest(manifest);
     this.registry.published(seriesCount);
     const generation = this.frozen.shift();
@@ -271,7 +296,7 @@ export class Region {
     return bytes;
   }
 
-  /** Bytes that requests hold for all generations; they count as given back. */
+  /** Releases and returns the bytes that requests hold for all generations. */
   releaseAll(): number {
     let bytes = 0;
     for (const held of this.#admitted.values()) bytes += held;
@@ -279,9 +304,21 @@ export class Region {
     return bytes;
   }
 
-  /** Takes over a manifest unless a newer one is known. */
+  /** Applies a manifest unless a newer one is known. */
   replaceManifest(manifest: RegionManifest): void {
     if (manifest.version > this.#manifest.version) this.#manifest = manifest;
+  }
+
+  #unloggedDefinitions(from: number): SeriesDefinition[] {
+    const definitions: SeriesDefinition[] = [];
+    let bytes = 0;
+    for (let sid = from; sid < this.registry.count; sid++) {
+      const tags = this.registry.tagsOf(sid);
+      bytes += tags.length;
+      definitions.push({ tsid: this.registry.tsidOf(sid), tags });
+    }
+    invariant(bytes < UNLOGGED_BYTES_MAX, `region ${this.regionId} has too many series that the log lost: restart`);
+    return definitions;
   }
 
   #define(definition: SeriesDefinition, added: SeriesDefinition[]): number {
@@ -295,12 +332,15 @@ export class Region {
   }
 }
 
-/** Rows that have their numbers. */
-interface TakenBatch {
+/** Limit of definitions of failed records that a new record can contain besides its own; a record has at most 1 GiB. */
+const UNLOGGED_BYTES_MAX = 1 << 29;
+
+/** A batch that has sequences. */
+interface PendingBatch {
   readonly batch: RowBatch;
   readonly sids: Uint32Array<ArrayBuffer>;
   readonly sequenceTo: bigint;
-  /** Undefined: not known. */
+  /** Undefined: unknown. */
   readonly times?: TimeBand;
 }
 
@@ -314,11 +354,12 @@ function endsOf(times: BigInt64Array): TimeBand {
   return { first, last };
 }
 
-/** A region that is not here (any more). */
-export function notHere(regionId: number): AlmanacError {
+/** Error for a region that this node does not serve, or no longer serves. */
+export function regionNotServed(regionId: number): AlmanacError {
   return new AlmanacError('region_not_ready', `region ${regionId} is not served here`, { retryAfterSeconds: 1 });
 }
 
-export function tableGone(tableId: number): AlmanacError {
+/** Error for a region whose table was dropped. */
+export function tableDroppedError(tableId: number): AlmanacError {
   return new AlmanacError('table_not_found', `table ${tableId} was dropped`);
 }

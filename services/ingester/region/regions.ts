@@ -7,49 +7,51 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
-import type { KeyMemory } from './applied-ids.js';
-import type { KeptIds } from './kept-ids.js';
+import type { KeyRetention } from './applied-ids.js';
+import type { AppliedIdsFile } from './applied-ids-file.js';
 import { loadRegistry } from './load-registry.js';
-import { notHere, Region, tableGone } from './region.js';
+import { regionNotServed, Region, tableDroppedError } from './region.js';
 
+/** What opening regions needs. */
 export interface RegionsOptions {
   readonly nodeId: number;
   readonly metadata: MetadataService;
-  /** Told of the table of each region that is opened. @returns whether it may still be there. */
-  readonly noteTable: (table: Table) => boolean;
+  /** Called with the table of each region that is opened. Returns false if the table is known to be dropped. */
+  readonly onTableOpened: (table: Table) => boolean;
   readonly engine: DuckDBInstance;
   readonly store: LocalStore;
-  readonly keptIds: KeptIds;
-  readonly keys: KeyMemory;
+  readonly appliedIds: AppliedIdsFile;
+  readonly keys: KeyRetention;
   readonly clock: Clock;
   /** Aborts when the process ends. */
   readonly signal: AbortSignal;
 }
 
-/** How long calls wait for a region that is being opened. */
+/** Longest time that calls wait for a region that is being opened, in milliseconds. */
 const OPENING_MS_MAX = 3_000;
 
-/** What a caller believes of a region. */
-export interface RegionAddress {
+/** What a caller assumes about a region. */
+export interface ExpectedRegion {
   readonly tableId: number;
   readonly regionId: number;
-  /** 0: whichever is open. */
+  /** 0: any epoch. */
   readonly epoch: number;
-  /** Version that the caller knows; a newer one than ours is fetched. */
+  /** Schema version that the caller knows; a newer one than ours is fetched. */
   readonly schemaVersion: number;
 }
 
+/** How a call waits for a region. */
 export interface ServingOptions {
-  /** A region that is not open yet is waited for as long as it takes: nobody else can take the rows. */
+  /** Waits for as long as the opening takes, because no other node can take the rows. */
   readonly isPatient?: boolean;
 }
 
-/** The regions that this node owns. They are opened at first use. */
+/** Regions that this node owns. They are opened at first use. */
 export class Regions {
   readonly #options: RegionsOptions;
   readonly #regions = new Map<number, Region>();
   readonly #opening = new Map<number, Promise<Region>>();
-  /** Tables that were dropped while regions are being opened. */
+  /** Tables that were dropped while regions were being opened. */
   readonly #droppedMeanwhile = new Set<number>();
 
   constructor(options: RegionsOptions) {
@@ -76,47 +78,53 @@ export class Regions {
   }
 
   /**
-   * The region, ready for rows: open, its registry loaded, its schema as new as the caller's.
+   * Returns the region ready for rows: open, its registry loaded, its schema at least as new as the caller's.
    *
-   * @throws `region_not_ready` if its grant is not ours, or another epoch is open; `table_not_found` if it was dropped.
+   * @throws `region_not_ready` if this node does not have its grant, or another epoch is open; `table_not_found` if
+   *   it was dropped.
    */
-  async serving(address: RegionAddress, call: Call, { isPatient = false }: ServingOptions = {}): Promise<Region> {
+  async serving(address: ExpectedRegion, call: Call, { isPatient = false }: ServingOptions = {}): Promise<Region> {
     const region = this.#regions.get(address.regionId) ?? (await this.#opened(address, call, isPatient));
-    if (region.isEnded) throw region.refusal();
-    if (region.table.tableId !== address.tableId) throw tableGone(address.tableId);
-    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) throw notHere(address.regionId);
+    if (region.isEnded) throw region.endedError();
+    if (region.table.tableId !== address.tableId) throw tableDroppedError(address.tableId);
+    if (region.isInDoubt || (address.epoch !== 0 && address.epoch !== region.epoch)) {
+      throw regionNotServed(address.regionId);
+    }
     if (region.table.schemaVersion < address.schemaVersion) {
-      region.adopt(await this.#options.metadata.getTable(byId(address.tableId), call));
+      region.updateTable(await this.#options.metadata.getTable(byId(address.tableId), call));
     }
     return region;
   }
 
-  /** @throws `region_not_ready` if the region, which was served a moment ago, is not any more. */
+  /** @throws `region_not_ready` if the region was served a moment ago and no longer is. */
   checkServing(region: Region): void {
-    if (this.#regions.get(region.regionId) !== region || region.isInDoubt) throw notHere(region.regionId);
+    if (this.#regions.get(region.regionId) !== region || region.isInDoubt) throw regionNotServed(region.regionId);
   }
 
-  /** The region, opened if need be. @throws `region_not_ready` if its grant is not ours. */
+  /**
+   * Returns the region, opening it if needed.
+   * @throws `region_not_ready` if this node does not have its grant.
+   */
   opened(regionId: number): Promise<Region> {
     const region = this.#regions.get(regionId);
-    // Nothing is awaited before it is noted that the region is being opened: it must not be twice.
+    // Synchronous up to here, so that a region is never opened twice.
     return region === undefined ? this.#underWay(regionId) : Promise.resolve(region);
   }
 
-  /** Forgets a region that another node owns from now on. */
+  /** Removes a region that another node owns from now on. */
   remove(region: Region): void {
-    region.end('granted anew');
+    region.end('granted to another node');
     if (this.#regions.get(region.regionId) === region) this.#regions.delete(region.regionId);
   }
 
-  /** Whether a region of the table is open, or may be among those that are being opened. */
+  /** Returns whether a region of the table is open, or may be among those being opened. */
   mayHave(tableId: number): boolean {
     if (this.#opening.size > 0) return true;
     for (const region of this.#regions.values()) if (region.table.tableId === tableId) return true;
     return false;
   }
 
-  /** Forgets regions whose table was dropped, also those that are being opened. @returns them. */
+  /** Removes and returns the regions of a dropped table; those being opened are refused. */
   drop(tableId: number): Region[] {
     if (this.#opening.size > 0) this.#droppedMeanwhile.add(tableId);
     const dropped: Region[] = [];
@@ -129,20 +137,23 @@ export class Regions {
     return dropped;
   }
 
-  async #opened(address: RegionAddress, call: Call, isPatient: boolean): Promise<Region> {
+  async #opened(address: ExpectedRegion, call: Call, isPatient: boolean): Promise<Region> {
     try {
       const opening = this.#underWay(address.regionId);
       const region = await (isPatient ? opening : this.#soon(opening, address.regionId));
       checkCall(call);
       return region;
     } catch (error) {
-      // Regions go with their table.
-      if (error instanceof AlmanacError && error.code === 'region_not_found') throw tableGone(address.tableId);
+      // Regions are dropped with their table.
+      if (error instanceof AlmanacError && error.code === 'region_not_found') throw tableDroppedError(address.tableId);
       throw error;
     }
   }
 
-  /** @throws `region_not_ready` if it takes long: metadata may be away, and the caller shall hear that while it listens. */
+  /**
+   * @throws `region_not_ready` if it takes long: metadata may be down, and the caller should hear that before its
+   *   deadline.
+   */
   #soon(opening: Promise<Region>, regionId: number): Promise<Region> {
     return new Promise((resolve, reject) => {
       const timer = this.#options.clock.after(OPENING_MS_MAX, () => {
@@ -153,7 +164,7 @@ export class Regions {
     });
   }
 
-  /** The opening of a region that is not open yet. */
+  /** Returns the opening in progress of a region, or starts one. */
   #underWay(regionId: number): Promise<Region> {
     const present = this.#opening.get(regionId);
     if (present !== undefined) return present;
@@ -166,23 +177,23 @@ export class Regions {
   }
 
   async #openRegion(regionId: number): Promise<Region> {
-    const { metadata, nodeId, keys, noteTable, signal } = this.#options;
+    const { metadata, nodeId, keys, onTableOpened, signal } = this.#options;
     const call = ownCall(`open-region-${regionId}`, signal);
     const { table, manifest, appliedIds, opening } = await metadata.openRegion({ regionId, nodeId }, call);
     invariant(table !== undefined && manifest !== undefined, `region ${regionId} was opened without its table`);
-    // From here on its end is told, unless that is known already.
-    if (!noteTable(table)) throw tableGone(table.tableId);
+    // From here on a drop of the table is announced, unless it is known already.
+    if (!onTableOpened(table)) throw tableDroppedError(table.tableId);
     const region = new Region(table, manifest, opening, keys);
-    region.applied.adopt(appliedIds);
+    region.applied.merge(appliedIds);
     await loadRegistry(region, this.#options);
-    // Its grant may have been closed meanwhile; nobody would tell of that again.
+    // The grant may have been closed meanwhile, which is not announced again.
     const { epoch } = await metadata.getManifest({ regionId }, call);
-    // Nor that its table was dropped, which may have been told while the answers were on their way.
-    if (this.#droppedMeanwhile.has(table.tableId)) throw tableGone(table.tableId);
-    if (epoch !== region.epoch) throw notHere(regionId);
+    // The table may have been dropped while the replies were on their way, which is not announced again either.
+    if (this.#droppedMeanwhile.has(table.tableId)) throw tableDroppedError(table.tableId);
+    if (epoch !== region.epoch) throw regionNotServed(regionId);
     invariant(!this.#regions.has(regionId), `region ${regionId} was opened twice`);
-    // With nothing in between: the log, which may be read meanwhile, tells regions that are open itself.
-    this.#options.keptIds.tell(region);
+    // Synchronous with `set`: the log, which may be replayed meanwhile, adds ids to open regions itself.
+    this.#options.appliedIds.restoreInto(region);
     this.#regions.set(regionId, region);
     return region;
   }

@@ -13,6 +13,7 @@ import type { IngesterMetrics } from '../metrics.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';
 
+/** What expiring segments needs. */
 export interface RetentionOptions {
   readonly regions: Pick<Regions, 'open'>;
   readonly compactor: Pick<Compactor, 'without'>;
@@ -23,11 +24,11 @@ export interface RetentionOptions {
 }
 
 /**
- * Takes segments out of the manifest whose rows have all expired; queries do not see those any more as it is.
+ * Removes segments whose rows have all expired from the manifest. Queries already ignore those rows.
  *
- * @throws what went wrong with the first region, once all others had their turn.
+ * @throws the first region's error after all regions were tried.
  */
-export async function expireSegments(options: RetentionOptions): Promise<void> {
+export async function expireRegionSegments(options: RetentionOptions): Promise<void> {
   const { regions, clock, log, metrics } = options;
   const nowNs = clock.nowNs();
   let failure: AlmanacError | undefined;
@@ -35,9 +36,9 @@ export async function expireSegments(options: RetentionOptions): Promise<void> {
     if (region.isEnded || region.isSealing || expiredPaths(region, nowNs).length === 0) continue;
     const of = { table: region.table.name, regionId: region.regionId };
     try {
-      const segments = await expireSegmentsOf(region, nowNs, options);
+      const segments = await expireOneRegion(region, nowNs, options);
       metrics.expiredSegments.inc(segments);
-      log.info({ ...of, segments }, 'segments have expired');
+      log.info({ ...of, segments }, 'segments expired');
     } catch (error) {
       failure ??= AlmanacError.from(error);
       log.error({ ...of, error }, 'segments could not be expired');
@@ -46,10 +47,10 @@ export async function expireSegments(options: RetentionOptions): Promise<void> {
   if (failure !== undefined) throw failure;
 }
 
-/** @returns how many there were. */
-function expireSegmentsOf(region: Region, nowNs: bigint, { compactor, metadata }: RetentionOptions): Promise<number> {
+/** @returns the number of expired segments. */
+function expireOneRegion(region: Region, nowNs: bigint, { compactor, metadata }: RetentionOptions): Promise<number> {
   return compactor.without([region], async () => {
-    // What was merged meanwhile has other names.
+    // Segments that were merged meanwhile have other names.
     const paths = expiredPaths(region, nowNs);
     const { regionId, epoch } = region;
     region.replaceManifest(await metadata.expireSegments({ regionId, epoch, paths }, ownCall(`expire-${regionId}`)));
@@ -58,15 +59,15 @@ function expireSegmentsOf(region: Region, nowNs: bigint, { compactor, metadata }
 }
 
 /**
- * A segment stays while an older one does that has rows of the same times: a longer `ttl` would show these again, the
- * deleted ones too.
+ * A segment is kept while an older one with rows of the same times is: otherwise a longer `ttl` would show old versions
+ * and deleted rows again.
  */
 function expiredPaths({ table, manifest }: Region, nowNs: bigint): string[] {
   const expiry = expiryNs(table, nowNs);
   if (expiry === undefined) return [];
   const unitNs = UNIT_NS[dataType(timeIndexOf(table).type).timeUnit ?? 'ns'];
   const paths: string[] = [];
-  /** With expired rows. */
+  /** Kept segments that contain expired rows. */
   const kept: Segment[] = [];
   for (const segment of manifest.segments) {
     const isOver = segment.timeLast * unitNs < expiry;
@@ -76,7 +77,7 @@ function expiredPaths({ table, manifest }: Region, nowNs: bigint): string[] {
   return paths;
 }
 
-/** Segments come in the order of versions. */
+/** Segments are in version order. */
 function mayHide(segment: Segment, older: Segment): boolean {
   if (older.sequenceTo > segment.sequenceFrom) return false;
   return older.timeFirst <= segment.timeLast && older.timeLast >= segment.timeFirst;

@@ -2,15 +2,18 @@ import type { RowBatch } from '#shared/rowbatch/row-batch';
 
 import type { SeriesRegistry } from '../memtable/series-registry.js';
 
-/** Series and times of the rows of a batch, as a table with open addressing: 50,000 are put in and looked for in milliseconds. */
+/**
+ * Series and times of a batch's rows in a hash table with open addressing. Adding and finding 50,000 takes
+ * milliseconds.
+ */
 export class RowKeys {
-  /** Place -> row of the batch, plus 1. */
+  /** Slot -> row of the batch, plus 1. */
   readonly #rows: Int32Array;
   readonly #sids: Int32Array;
   readonly #words: Int32Array;
   readonly #series = new Set<number>();
 
-  /** Series that the registry does not know have no rows. */
+  /** Rows of series that the registry does not know are ignored. */
   constructor({ tsids, seriesIndex, times, rowCount }: RowBatch, registry: SeriesRegistry) {
     const halves = new Uint32Array(tsids.buffer, tsids.byteOffset, tsids.length * 2);
     const sids = Array.from(tsids, (_, i) => registry.find(halves[2 * i], halves[2 * i + 1]));
@@ -24,8 +27,11 @@ export class RowKeys {
     }
   }
 
-  /** Whether one of them is that of a row of the other batch. @param sids series number of each of its series. */
-  meet({ seriesIndex, times, rowCount }: RowBatch, sids: Uint32Array): boolean {
+  /**
+   * Returns whether a row of the other batch has one of these keys.
+   * @param sids series number of each of its series.
+   */
+  intersects({ seriesIndex, times, rowCount }: RowBatch, sids: Uint32Array): boolean {
     const isWanted = Uint8Array.from(sids, (sid) => (this.#series.has(sid) ? 1 : 0));
     if (!isWanted.includes(1)) return false;
     const words = wordsOf(times);
@@ -37,7 +43,7 @@ export class RowKeys {
     return false;
   }
 
-  /** Where the key is, or the free place where it belongs. */
+  /** Returns the slot of the key, or the free slot where it belongs. */
   #placeOf(sid: number, low: number, high: number): number {
     const mask = this.#rows.length - 1;
     let hash = Math.imul(sid, 0x9e3779b1) ^ Math.imul(low, 0x85ebca6b) ^ Math.imul(high, 0xc2b2ae35);

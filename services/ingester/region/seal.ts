@@ -8,16 +8,16 @@ import { invariant } from '#shared/errors/invariant';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Logger } from '#shared/telemetry/log';
 
-import { dropTable } from './drop-table.js';
 import type { Flusher } from './flusher.js';
-import { dropLost } from './lost-grant.js';
-import { notHere, type Region } from './region.js';
+import { closeDroppedTable, closeLostGrant } from './close-regions.js';
+import { regionNotServed, type Region } from './region.js';
 import type { Regions } from './regions.js';
 
-/** Rest before metadata is asked again about a seal; doubled at each failure in a row. */
+/** Rest before a seal is sent again, in milliseconds; doubled at each failure in a row. */
 const RETRY_MS = 50;
 const RETRY_MS_MAX = 2_000;
 
+/** What handing regions over needs. */
 export interface SealDeps {
   readonly nodeId: number;
   readonly metadata: MetadataService;
@@ -32,35 +32,35 @@ export interface SealDeps {
 }
 
 /**
- * Gives a region away: takes no more batches, brings all that were acknowledged into segments, and closes the grant.
+ * Hands a region over: refuses new batches, flushes everything that was acknowledged, and closes the grant.
  *
- * From sending the seal until its outcome is known the region answers no scan, because its next owner may serve it
- * already. If the seal is refused the region goes on here.
+ * From sending the seal until its outcome is known the region refuses scans, because its next owner may already serve
+ * it. If the seal is refused, the region continues here.
  *
- * @param toNodeId who shall have it next; 0: metadata chooses.
- * @throws `region_not_ready` if the region is being sealed already or its table was dropped; what flushing or sealing
- *   failed with otherwise.
+ * @param toNodeId next owner; 0: metadata chooses.
+ * @throws `region_not_ready` if the region is already being sealed or its table was dropped; otherwise the error of
+ *   the flush or the seal.
  */
-export async function sealRegion(region: Region, toNodeId: number, deps: SealDeps): Promise<void> {
-  if (region.isSealing || region.isEnded) throw notHere(region.regionId);
-  // Most of it while batches are still taken; what comes meanwhile is little.
+export async function handOverRegion(region: Region, toNodeId: number, deps: SealDeps): Promise<void> {
+  if (region.isSealing || region.isEnded) throw regionNotServed(region.regionId);
+  // Flushes most rows while batches are still accepted; few arrive meanwhile.
   await deps.flusher.flush(region);
-  if (mayNotSeal(region)) throw notHere(region.regionId);
+  if (isNoLongerOpen(region)) throw regionNotServed(region.regionId);
   region.isSealing = true;
   try {
-    while (region.underWay.size > 0) await Promise.allSettled(region.underWay.values());
+    while (region.pendingBatches.size > 0) await Promise.allSettled(region.pendingBatches.values());
     await deps.flusher.flush(region);
-    if (region.isEnded) throw notHere(region.regionId);
+    if (region.isEnded) throw regionNotServed(region.regionId);
     region.isInDoubt = true;
-    const answer = await sealed(region, toNodeId, deps);
+    const answer = await sealOrReopen(region, toNodeId, deps);
     deps.regions.remove(region);
     deps.memory.release(region.releaseAll());
     const { epoch = 0, nodeId = 0 } = answer.region ?? {};
-    // `nodeId` of a log line is who writes it.
+    // `nodeId` of a log line is the node that writes it.
     const facts = { table: region.table.name, regionId: region.regionId, epoch, givenTo: nodeId };
-    deps.log.info(facts, 'region was given away');
+    deps.log.info(facts, 'region handed over');
   } finally {
-    // A process that ends does not learn the outcome any more.
+    // A process that ends does not learn the outcome.
     if (!deps.signal.aborted) {
       region.isSealing = false;
       region.isInDoubt = false;
@@ -68,10 +68,10 @@ export async function sealRegion(region: Region, toNodeId: number, deps: SealDep
   }
 }
 
-/** The outcome of the seal; a region that has to be opened again is, and then sealed. */
-async function sealed(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
+/** Seals the region; if metadata requires it, opens the region again first. */
+async function sealOrReopen(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
   const attempt = (): Promise<SealRegionResponse> => {
-    return outcome(region, toNodeId, deps).catch(async (error: unknown) => {
+    return sendSeal(region, toNodeId, deps).catch(async (error: unknown) => {
       await afterRefusal(region, AlmanacError.from(error), deps);
       throw error;
     });
@@ -84,46 +84,51 @@ async function sealed(region: Region, toNodeId: number, deps: SealDeps): Promise
 }
 
 /**
- * A seal was refused: whether the region goes on here is for metadata to say. If it does, it is opened again, so that the
- * next seal passes: metadata may have started anew since it was opened.
+ * Finds out after a refused seal whether the region continues here. If so, it is opened again so that the next seal
+ * succeeds: metadata may have restarted since it was opened.
  */
 async function afterRefusal(region: Region, failure: AlmanacError, deps: SealDeps): Promise<void> {
   const { metadata, nodeId, signal } = deps;
   const { regionId, table } = region;
   if (signal.aborted) return;
-  // Whoever dropped the table told the owner; a seal that came through before made that another node.
-  if (failure.code === 'region_not_found') return dropTable(table.tableId, deps);
+  // The table was dropped, which its owner knows; if an earlier seal succeeded, the owner was another node.
+  if (failure.code === 'region_not_found') return closeDroppedTable(table.tableId, deps);
   const call = ownCall(`seal-outcome-${regionId}`, signal);
-  const { opening, manifest } = await answered(deps, regionId, () =>
+  const { opening, manifest } = await retryUntilAnswered(deps, regionId, () =>
     metadata.openRegion({ regionId, nodeId }, call),
   ).catch(async (error: unknown) => {
     if (AlmanacError.from(error).code !== 'region_not_ready') throw error;
-    // It is another node's, and the manifest tells since when.
-    const other = await answered(deps, regionId, () => metadata.getManifest({ regionId }, call));
+    // Another node owns it, under the epoch of the manifest.
+    const other = await retryUntilAnswered(deps, regionId, () => metadata.getManifest({ regionId }, call));
     return { opening: 0n, manifest: other };
   });
   invariant(manifest !== undefined, `region ${regionId} was opened without its manifest`);
-  // Of another grant, although it may be this node's as well.
-  if (manifest.epoch !== region.epoch) return dropLost(regionId, manifest.epoch, deps);
+  // Under another grant, possibly also of this node.
+  if (manifest.epoch !== region.epoch) return closeLostGrant(regionId, manifest.epoch, deps);
   region.opening = opening;
 }
 
-/** Looked at anew: another seal or a drop may have come while it was flushed. */
-function mayNotSeal({ isSealing, isEnded }: Region): boolean {
+/** Checked again: another seal or a drop may have come during the flush. */
+function isNoLongerOpen({ isSealing, isEnded }: Region): boolean {
   return isSealing || isEnded;
 }
 
-/** Sends the seal. One without an answer may have come through. */
-async function outcome(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
+/** Sends the seal. If the reply is lost, it may have succeeded. */
+async function sendSeal(region: Region, toNodeId: number, deps: SealDeps): Promise<SealRegionResponse> {
   const { metadata, nodeId, signal } = deps;
   const { regionId, epoch, applied, manifest, opening } = region;
   const { watermark } = manifest;
   const request = { regionId, epoch, nodeId, watermark, appliedIds: applied.encode(), toNodeId, opening };
-  return answered(deps, regionId, () => metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`, signal)));
+  return retryUntilAnswered(deps, regionId, () =>
+    metadata.sealRegion(request, ownCall(`seal-${regionId}-${epoch}`, signal)),
+  );
 }
 
-/** Asks until metadata answers, or the process ends. @throws what metadata answers; what the signal aborted with. */
-async function answered<T>(deps: SealDeps, regionId: number, ask: () => Promise<T>): Promise<T> {
+/**
+ * Calls until metadata answers or the process ends.
+ * @throws metadata's error, or the signal's.
+ */
+async function retryUntilAnswered<T>(deps: SealDeps, regionId: number, ask: () => Promise<T>): Promise<T> {
   const { clock, random, log, signal } = deps;
   for (let restMs = RETRY_MS; ; restMs = Math.min(restMs * 2, RETRY_MS_MAX)) {
     try {
@@ -131,7 +136,7 @@ async function answered<T>(deps: SealDeps, regionId: number, ask: () => Promise<
     } catch (error) {
       const failure = AlmanacError.from(error);
       if (!isUnanswered(failure) || signal.aborted) throw failure;
-      log.warn({ regionId, error: failure }, 'seal has no answer yet');
+      log.warn({ regionId, error: failure }, 'no reply to a seal yet, retrying');
     }
     await clock.sleep(restMs * (0.5 + random.fraction()), signal);
     if (signal.aborted) throw callError(signal);
@@ -142,29 +147,29 @@ function isUnanswered({ code }: AlmanacError): boolean {
   return code === 'external' || code === 'deadline_exceeded' || code === 'cancelled';
 }
 
-/** Seals the regions, a few at a time; what fails is logged, and metadata asks for it again. */
-export async function sealRegions(regionIds: readonly number[], toNodeId: number, deps: SealDeps): Promise<void> {
+/** Hands regions over, a few at a time. A failure is logged, and metadata requests the move again. */
+export async function handOverRegions(regionIds: readonly number[], toNodeId: number, deps: SealDeps): Promise<void> {
   const waiting = [...regionIds];
   const work = async (): Promise<void> => {
     for (let regionId = waiting.shift(); regionId !== undefined; regionId = waiting.shift()) {
       if (deps.signal.aborted) return;
       try {
         const region = await deps.regions.opened(regionId);
-        if (!region.isSealing) await sealRegion(region, toNodeId, deps);
+        if (!region.isSealing) await handOverRegion(region, toNodeId, deps);
       } catch (error) {
-        deps.log.warn({ regionId, error: AlmanacError.from(error) }, 'region could not be given away');
+        deps.log.warn({ regionId, error: AlmanacError.from(error) }, 'handing over a region failed');
       }
     }
   };
-  await Promise.all(Array.from({ length: SEALS_MAX }, work));
+  await Promise.all(Array.from({ length: SEALS_AT_ONCE }, work));
 }
 
-const SEALS_MAX = 4;
+const SEALS_AT_ONCE = 4;
 
-/** Lets go of regions of the table that other nodes own by now. */
-export function dropLostGrants(table: Table, deps: SealDeps): void {
+/** Closes regions of the table that other nodes own. */
+export function closeLostGrants(table: Table, deps: SealDeps): void {
   for (const { regionId, epoch } of table.regions) {
-    // A seal of our own hears of its outcome by itself.
-    if (deps.regions.find(regionId)?.isSealing !== true) dropLost(regionId, epoch, deps);
+    // A seal of this process handles its own outcome.
+    if (deps.regions.find(regionId)?.isSealing !== true) closeLostGrant(regionId, epoch, deps);
   }
 }

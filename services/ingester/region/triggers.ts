@@ -5,14 +5,15 @@ import type { Wal } from '../wal/wal.js';
 import type { Flusher } from './flusher.js';
 import type { Region } from './region.js';
 import type { Regions } from './regions.js';
-import { pinning } from './wal-forget.js';
+import { regionsPinning } from './delete-log-files.js';
 
+/** Limits at which regions are flushed. */
 export interface TriggerOptions {
   readonly flusher: Flusher;
   readonly regions: Regions;
   readonly memory: MemoryBudget;
   readonly clock: Clock;
-  /** The log, once recovery has opened it. */
+  /** Returns the log once recovery has opened it. */
   readonly wal: () => Wal | undefined;
   /** Size of a region's rows in the engine at which they are flushed. */
   readonly flushBytes: number;
@@ -20,9 +21,9 @@ export interface TriggerOptions {
   readonly walBytesMax: number;
 }
 
-/** Share of the memory budget above which the greatest regions are flushed before their size asks for it. */
+/** Share of the memory budget above which the largest regions are flushed early. */
 const MEMORY_PRESSURE = 0.6;
-/** Rows of less than this are not worth a segment of their own yet; they wait this many intervals. */
+/** Fewer bytes are not worth a segment of their own yet; they wait for several intervals. */
 const SMALL_BYTES = 1 << 20;
 const SMALL_PATIENCE = 6;
 
@@ -55,7 +56,7 @@ export class Triggers {
     return ageMs >= this.#options.flushIntervalMs * patience;
   }
 
-  /** The greatest regions first: as many as give back what is too much. */
+  /** Starts with the largest regions and flushes as many as release the excess. */
   #relieveMemory(): void {
     const { flusher, regions, memory } = this.#options;
     let excess = memory.usedBytes - memory.limitBytes * MEMORY_PRESSURE;
@@ -73,7 +74,7 @@ export class Triggers {
     const wal = this.#options.wal();
     if (wal === undefined || wal.bytes <= walBytesMax) return;
     const [oldest] = wal.files;
-    for (const region of pinning(oldest, regions)) {
+    for (const region of regionsPinning(oldest, regions)) {
       if (region.frozen.length === 0) flusher.start(region);
     }
   }

@@ -10,21 +10,21 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import type { Region } from '../region/region.js';
 
-/** Definitions between two looks at the clock, of some microseconds each. */
+/** Definitions checked between two looks at the clock, of some microseconds each. */
 const DEFINITIONS_PER_LOOK = 64;
 
-/** The definitions of a batch, and what is wrong with them, if anything is. */
-export interface ReadDefinitions {
+/** Definitions of a batch, and what is wrong with them. */
+export interface CheckedDefinitions {
   readonly definitions: readonly SeriesDefinition[];
   readonly failure: AlmanacError | undefined;
 }
 
 /**
- * Reads and checks the definitions of a batch, in slices, since there may be as many as samples. The failure is not
- * thrown: a batch that is here already is answered, whatever its table takes by now.
+ * Decodes and checks the definitions of a batch, in slices, because there may be as many as rows. Returns a failure
+ * instead of throwing it: a batch that was already applied is acknowledged whatever its table accepts now.
  */
-export async function readDefinitions(region: Region, bytes: Uint8Array, clock: Clock): Promise<ReadDefinitions> {
-  // What nearly all batches have.
+export async function readDefinitions(region: Region, bytes: Uint8Array, clock: Clock): Promise<CheckedDefinitions> {
+  // True for nearly all batches.
   if (Buffer.compare(bytes, NO_DEFINITIONS) === 0) return { definitions: [], failure: undefined };
   for (;;) {
     const { table } = region;
@@ -33,7 +33,7 @@ export async function readDefinitions(region: Region, bytes: Uint8Array, clock: 
   }
 }
 
-async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise<ReadDefinitions> {
+async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise<CheckedDefinitions> {
   try {
     const definitions = decodeDefinitions(bytes);
     await checkDefinitions(table, definitions, slices);
@@ -44,7 +44,7 @@ async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise
 }
 
 /**
- * Series stay for ever, so what a file of series could not take, or would take as something else, must be refused before
+ * Series are kept forever, so a definition that a series file could not hold, or would change, is refused before
  * anything of its batch is kept.
  *
  * @throws `invalid_arguments` unless all tags are columns of the table, in order, with values of their types.

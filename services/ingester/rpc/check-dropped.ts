@@ -2,14 +2,14 @@ import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Questions to metadata of one call; a database may have thousands of tables. */
+/** Concurrent metadata calls for one request; a database may have thousands of tables. */
 const CHECKS_AT_ONCE = 32;
 
 /**
- * Lets go of the tables. Rows are let go of only on metadata's word: a caller may hold this process for another one that had its address before,
- * one of another cluster too, whose tables have the same ids.
+ * Drops tables after metadata confirms that they are gone. The caller may have mistaken this process for one that had
+ * its address before, even in another cluster whose tables have the same ids.
  *
- * @throws `region_not_ready` if metadata has one of them.
+ * @throws `region_not_ready` if one of the tables still exists.
  */
 export async function dropChecked(
   tableIds: readonly number[],
@@ -33,6 +33,6 @@ async function checkDropped(metadata: Pick<MetadataService, 'getTable'>, tableId
     throw error;
   });
   if (found === undefined) return;
-  const text = `table ${tableId} ("${found.name}") was not dropped: the caller took this process for another one`;
+  const text = `table ${tableId} ("${found.name}") still exists: the caller mistook this process for another one`;
   throw new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
 }

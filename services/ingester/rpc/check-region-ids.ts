@@ -1,13 +1,13 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** As many as a table can have (`cluster.regions`). */
+/** Limit of `cluster.regions`, the regions of a table. */
 const REGIONS_MAX = 1024;
 
 /**
- * Each region that is not open costs a question to metadata, and each that is named twice a second answer: a small message
- * must not become that much work.
+ * Checks the region list of a call. Each region that is not open costs a metadata call, and each duplicate a second
+ * reply: a small message must not cause that much work.
  *
- * @throws `invalid_arguments` if a call names more regions than a table can have, or one of them twice.
+ * @throws `invalid_arguments` if the call names more regions than a table can have, or one of them twice.
  */
 export function checkRegionIds(regionIds: readonly number[]): void {
   if (regionIds.length > REGIONS_MAX) {
@@ -15,6 +15,6 @@ export function checkRegionIds(regionIds: readonly number[]): void {
     throw new AlmanacError('invalid_arguments', text);
   }
   if (new Set(regionIds).size < regionIds.length) {
-    throw new AlmanacError('invalid_arguments', 'a call names each region once');
+    throw new AlmanacError('invalid_arguments', 'a call must name each region once');
   }
 }

@@ -11,12 +11,12 @@ import type {
 } from '#shared/contracts/gen/ingester';
 
 import type { Ingester } from '../ingester.js';
-import { dropTable } from '../region/drop-table.js';
+import { closeDroppedTable } from '../region/close-regions.js';
 import type { Region } from '../region/region.js';
 import { dropChecked } from './check-dropped.js';
 import { checkRegionIds } from './check-region-ids.js';
 
-/** Ingester.FlushTable: what was acknowledged before the call is in segments when it ends. */
+/** Ingester.FlushTable: flushes every row that was acknowledged before the call to segments. */
 export async function flushTable(
   ingester: Ingester,
   request: FlushTableRequest,
@@ -28,7 +28,7 @@ export async function flushTable(
   return { segments: Math.max(0, segmentCount(regions) - before) };
 }
 
-/** Ingester.CompactTable: the segments of each time window are merged as far as they can be when it ends. */
+/** Ingester.CompactTable: merges the segments of each time window as far as possible. */
 export async function compactTable(
   ingester: Ingester,
   request: CompactTableRequest,
@@ -42,11 +42,11 @@ export async function compactTable(
 }
 
 /**
- * Ingester.TruncateTable: every row that was acknowledged before the call is gone when it ends.
+ * Ingester.TruncateTable: removes every row that was acknowledged before the call.
  *
- * The point up to which rows go is a watermark, so that no segment has rows on both sides of it.
+ * Rows are removed up to a watermark, so that no segment has rows on both sides of it.
  */
-export async function truncateTable(
+export async function truncateRegions(
   ingester: Ingester,
   request: TruncateRequest,
   call: Call,
@@ -62,9 +62,9 @@ export async function truncateTable(
 }
 
 /**
- * Ingester.DropTables: no batch of these tables is acknowledged any more when it ends.
+ * Ingester.DropTables: closes the regions of dropped tables. No batch of them is acknowledged after it returns.
  *
- * @throws `region_not_ready` if metadata has one of them.
+ * @throws `region_not_ready` if one of the tables still exists.
  */
 export async function dropTables(
   ingester: Ingester,
@@ -72,11 +72,11 @@ export async function dropTables(
   call: Call,
 ): Promise<DropTablesResponse> {
   const present = tableIds.filter((tableId) => ingester.regions.mayHave(tableId));
-  await dropChecked(present, ingester.metadata, call, (tableId) => dropTable(tableId, ingester));
+  await dropChecked(present, ingester.metadata, call, (tableId) => closeDroppedTable(tableId, ingester));
   return {};
 }
 
-/** @throws `region_not_ready` if one of them is not owned here: the caller took this node for another. */
+/** @throws `region_not_ready` if this node does not own one of them: the caller mistook it for another. */
 async function regionsOf(ingester: Ingester, { tableId, regionIds }: FlushTableRequest, call: Call): Promise<Region[]> {
   checkRegionIds(regionIds);
   return Promise.all(

@@ -1,12 +1,12 @@
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 
 /**
- * Bytes of one chunk of an answer, about: 30 ms of work for the caller where cells are numbers, and far below what a
- * message may have. A batch is never cut; it came in a message itself.
+ * Approximate bytes of one response chunk: 30 ms of work for the caller if cells are numbers, and far below the message
+ * limit. A batch is never split; it arrived in one message itself.
  */
 export const CHUNK_BYTES = 4 << 20;
 
-/** A part with nothing in it; few bytes as a message. */
+/** An empty part, which takes few bytes in a message. */
 export const NO_PART: ScanPart = {
   regionId: 0,
   batches: [],
@@ -17,12 +17,12 @@ export const NO_PART: ScanPart = {
   sequenceTo: 0n,
 };
 
-/** Gathers parts to chunks, so that what is small goes together. */
+/** Combines small parts into chunks. */
 export class ChunkCutter {
   #parts: ScanPart[] = [];
   #bytes = 0;
 
-  /** Adds a part. @returns the parts before it, if it does not fit to them. */
+  /** Adds a part. Returns the chunk before it if the part no longer fits in. */
   add(part: ScanPart): ScanPart[] | undefined {
     const bytes = partBytes(part);
     const isFull = this.#parts.length > 0 && this.#bytes + bytes > CHUNK_BYTES;
@@ -39,13 +39,13 @@ export class ChunkCutter {
     return full;
   }
 
-  /** What was not given away yet. */
-  get rest(): readonly ScanPart[] {
+  /** Parts that were not returned yet. */
+  get remaining(): readonly ScanPart[] {
     return this.#parts;
   }
 }
 
-/** Both as one part: the caller takes each part over by itself, which is work. */
+/** Combines two parts if possible, because the caller processes each part separately, which costs time. */
 function join(part: ScanPart, next: ScanPart): ScanPart | undefined {
   const areSeries = part.seriesTo > 0 && next.seriesTo > 0;
   if (part.regionId !== next.regionId || areSeries || next.newerManifest !== undefined) return undefined;
@@ -61,7 +61,7 @@ function partBytes({ batches, definitions }: ScanPart): number {
   return bytes;
 }
 
-/** At most, about, beside what is counted. */
+/** Approximate maximum of what is not counted otherwise. */
 const PART_BYTES = 64;
 const BATCH_BYTES = 128;
 const SID_BYTES = 5;

@@ -10,13 +10,14 @@ import type { Region } from '../region/region.js';
 import { checkRegionIds } from './check-region-ids.js';
 import { ChunkCutter, NO_PART } from './scan-chunks.js';
 
-/** Bytes of definitions that are sent as one piece. */
+/** Bytes of definitions that are sent in one part. */
 const DEFINITIONS_BYTES = 1 << 20;
 
 /**
- * Ingester.Scan: of each region, rows after the caller's watermark that it lacks, in the order of their sequences.
+ * Ingester.Scan: returns, for each region, the rows after the caller's watermark that it does not have, in sequence
+ * order.
  *
- * All rows that were acknowledged before the call are in it: what is visible is read once, before the first chunk.
+ * Contains all rows that were acknowledged before the call: what is visible is read once, before the first chunk.
  */
 export async function* scan(ingester: Ingester, request: ScanRequest, call: Call): AsyncIterable<ScanChunk> {
   const readings = await readAll(ingester, request, call);
@@ -28,84 +29,84 @@ export async function* scan(ingester: Ingester, request: ScanRequest, call: Call
       if (full !== undefined) yield { incarnation, parts: full };
     }
   }
-  yield { incarnation, parts: cutter.rest };
+  yield { incarnation, parts: cutter.remaining };
 }
 
-/** What a region had that the caller lacks, at the moment of the call. */
-type Reading = { readonly regionId: number } & (
+/** What a region had that the caller did not, at the moment of the call. */
+type RegionReading = { readonly regionId: number } & (
   | { readonly newerManifest: NonNullable<ScanPart['newerManifest']> }
   | {
       readonly newerManifest: undefined;
       readonly region: Region;
-      readonly lacking: readonly Lacking[];
+      readonly missing: readonly MissingBatch[];
       readonly seriesFrom: number;
       readonly tags: TagRun;
       readonly sequenceTo: bigint;
     }
 );
 
-interface Lacking {
+interface MissingBatch {
   readonly held: HeldBatch;
   readonly generation: number;
 }
 
-async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, call: Call): Promise<Reading[]> {
+async function readAll(ingester: Ingester, { tableId, regions }: ScanRequest, call: Call): Promise<RegionReading[]> {
   checkRegionIds(regions.map(({ regionId }) => regionId));
   const served = await Promise.all(
     regions.map(({ regionId, epoch }) =>
       ingester.regions.serving({ tableId, regionId, epoch, schemaVersion: 0 }, call),
     ),
   );
-  // A node that has not heard yet that its grant was closed would answer with too little. From here on nothing comes
-  // between: one region may have been given away while another one was opened.
+  // A node that has not heard that its grant was closed would return too little. Checked for all regions at once,
+  // without yielding afterwards: one may have been handed over while another was opened.
   for (const region of served) ingester.regions.checkServing(region);
   return served.map((region, i) => read(region, regions[i], ingester.incarnation));
 }
 
-function read(region: Region, asked: ScanRegion, incarnation: bigint): Reading {
+function read(region: Region, request: ScanRegion, incarnation: bigint): RegionReading {
   const { regionId, manifest, registry, generations } = region;
-  if (asked.watermark < manifest.watermark || asked.manifestVersion < manifest.version) {
+  if (request.watermark < manifest.watermark || request.manifestVersion < manifest.version) {
     return { regionId, newerManifest: manifest };
   }
-  // Series of published numbers are read from series files.
-  const has = asked.haveIncarnation === incarnation ? asked.haveSeries : 0;
+  // Published series are read from series files.
+  const has = request.haveIncarnation === incarnation ? request.haveSeries : 0;
   const seriesFrom = Math.max(registry.publishedCount, has);
   const seriesTo = generations.reduce((most, { seriesCount }) => Math.max(most, seriesCount), seriesFrom);
   return {
     regionId,
     newerManifest: undefined,
     region,
-    lacking: lackingBatches(region, asked, incarnation),
+    missing: missingBatches(region, request, incarnation),
     seriesFrom,
     tags: registry.tagsBetween(seriesFrom, seriesTo),
     sequenceTo: region.visibleTo,
   };
 }
 
-/** Batches behind the watermark and outside of what the caller has. */
-function lackingBatches(region: Region, asked: ScanRegion, incarnation: bigint): Lacking[] {
-  const { watermark, haveFrom, haveTo } = asked;
-  // What the caller has counts only if it begins at or before the watermark: no hole may be between.
-  const counts = asked.haveIncarnation === incarnation && haveFrom <= watermark;
+/** Returns batches after the watermark that the caller does not have. */
+function missingBatches(region: Region, request: ScanRegion, incarnation: bigint): MissingBatch[] {
+  const { watermark, haveFrom, haveTo } = request;
+  // The caller's rows count only if they start at or before the watermark: otherwise there may be a gap.
+  const counts = request.haveIncarnation === incarnation && haveFrom <= watermark;
   const after = counts && haveTo > watermark ? haveTo : watermark;
-  const lacking: Lacking[] = [];
+  const missing: MissingBatch[] = [];
   for (const generation of region.generations) {
     if (generation.sequenceTo <= after) continue;
     for (const held of generation.batches) {
-      if (held.sequenceTo > after) lacking.push({ held, generation: generation.number });
+      if (held.sequenceTo > after) missing.push({ held, generation: generation.number });
     }
   }
-  return lacking;
+  return missing;
 }
 
-/** The reading in pieces, each made when it is asked for. */
-function* partsOf(reading: Reading): Generator<ScanPart> {
+/** Splits the reading into parts, each encoded when it is needed. */
+function* partsOf(reading: RegionReading): Generator<ScanPart> {
   const { regionId, newerManifest } = reading;
   if (newerManifest !== undefined) {
     yield { ...NO_PART, regionId, newerManifest };
     return;
   }
-  for (const lacking of reading.lacking) yield { ...NO_PART, regionId, batches: [scanBatch(lacking)] };
+  for (const missing of reading.missing) yield { ...NO_PART, regionId, batches: [scanBatch(missing)] };
   const { region, tags, seriesFrom, sequenceTo } = reading;
   for (let from = 0; from < tags.length;) {
     const definitions: SeriesDefinition[] = [];
@@ -120,7 +121,7 @@ function* partsOf(reading: Reading): Generator<ScanPart> {
   yield { ...NO_PART, regionId, definitions: NO_DEFINITIONS, complete: true, sequenceTo };
 }
 
-/** How many of the tags from there on are one piece: at least one. */
+/** Returns how many of the tags from there on go into one part: at least one. */
 function countWithin(tags: TagRun, from: number): number {
   let bytes = 0;
   let at = from;
@@ -128,7 +129,7 @@ function countWithin(tags: TagRun, from: number): number {
   return at - from;
 }
 
-function scanBatch({ held, generation }: Lacking): ScanBatch {
+function scanBatch({ held, generation }: MissingBatch): ScanBatch {
   const { batch, sids, sequenceFrom, sequenceTo, late, times } = held;
   return {
     sequenceFrom,

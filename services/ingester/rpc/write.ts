@@ -15,21 +15,21 @@ import { rowsOutside } from '#shared/write/times';
 
 import type { Ingester } from '../ingester.js';
 import { objectCharge } from '../memtable/object-bytes.js';
-import { notHere, type Region, type SequenceGrant } from '../region/region.js';
+import { regionNotServed, type Region, type SequenceGrant } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
 import { readDefinitions } from './check-definitions.js';
 
-/** Longest wait for memory; the client hears `region_busy` after it. */
+/** Longest wait for memory in milliseconds; then the write fails with `region_busy`. */
 const ADMISSION_MS_MAX = 10_000;
 
 /**
- * Ingester.Write: makes one batch durable, then visible. A batch id that was applied before is answered again.
+ * Ingester.Write: makes one batch durable, then visible. A batch id that was applied before is acknowledged again.
  *
- * Order: everything from the last check to the log's queue is synchronous, so that no flush, drop or move
- * comes between; after its append a batch is never refused.
+ * Everything from the last check to the log's queue is synchronous, so that no flush, drop or move comes in between. A
+ * batch is never refused after it was appended, unless the log fails.
  */
 export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
-  checkForm(request);
+  checkFormat(request);
   const region = await ingester.regions.serving(request, call);
   let bytes = request.batch.length + request.definitions.length;
   const waitMs = Math.min(ADMISSION_MS_MAX, call.deadlineMs - ingester.clock.nowMs());
@@ -37,17 +37,17 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
   let isKept = false;
   try {
     const { definitions, failure } = await readDefinitions(region, request.definitions, ingester.clock);
-    if (region.isEnded) throw region.refusal();
-    if (region.isSealing) throw notHere(request.regionId);
+    if (region.isEnded) throw region.endedError();
+    if (region.isSealing) throw regionNotServed(request.regionId);
     const id = Buffer.from(request.batchId).toString('latin1');
-    const sameUnderWay = region.underWay.get(id);
+    const sameUnderWay = region.pendingBatches.get(id);
     if (sameUnderWay !== undefined) {
       await sameUnderWay;
-      return ingester.answered;
+      return ingester.acknowledgement;
     }
-    if (isRepeated(ingester, region, request)) return ingester.answered;
-    // Before anything gets a number, since this may go on for hours.
-    ingester.wal.checkRoom();
+    if (isRepeated(ingester, region, request)) return ingester.acknowledgement;
+    // Checked before sequences are assigned: a full disk may stay full for hours.
+    ingester.wal.checkWritable();
     const batch = decodeRowBatch(request.batch);
     const charge = objectCharge(batch, ingester.memory.limitBytes);
     ingester.memory.charge(charge);
@@ -55,17 +55,17 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
     if (failure !== undefined) throw failure;
-    const turn = region.take(batch, definitions);
-    if ('unknown' in turn) return { ...ingester.answered, unknownSeries: turn.unknown };
+    const grant = region.assignSequences(batch, definitions);
+    if ('unknown' in grant) return { ...ingester.acknowledgement, unknownSeries: grant.unknown };
     isKept = true;
-    const durable = appended(ingester, region, { request, batch, turn, bytes });
-    region.underWay.set(id, durable);
+    const durable = logAndPut(ingester, region, { request, batch, grant, bytes });
+    region.pendingBatches.set(id, durable);
     try {
       await durable;
     } finally {
-      region.underWay.delete(id);
+      region.pendingBatches.delete(id);
     }
-    return ingester.answered;
+    return ingester.acknowledgement;
   } finally {
     if (!isKept) ingester.memory.release(bytes);
   }
@@ -73,14 +73,17 @@ export async function write(ingester: Ingester, request: WriteRequest, call: Cal
 
 const BATCH_ID_BYTES = 16;
 
-/** What the log could not take must be refused before anything got a number. */
-function checkForm({ batchId, batch }: WriteRequest): void {
+/** What the log cannot store must be refused before sequences are assigned. */
+function checkFormat({ batchId, batch }: WriteRequest): void {
   if (batchId.length !== BATCH_ID_BYTES || batch.length % 8 !== 0) {
-    throw new AlmanacError('invalid_arguments', 'a batch has an id of 16 bytes, and a length that is a multiple of 8');
+    throw new AlmanacError(
+      'invalid_arguments',
+      'a batch id must have 16 bytes, and a batch a length that is a multiple of 8',
+    );
   }
 }
 
-/** What the table could not take must be refused before it is in the log: it would fail every flush. */
+/** What the table cannot store must be refused before it is in the log: it would fail every flush. */
 function checkBatch({ table, regionId }: Region, { rowCount, columns, times }: RowBatch): void {
   if (rowCount === 0) throw new AlmanacError('invalid_arguments', `a batch for region ${regionId} has no rows`);
   const { timeUnit } = dataType(timeIndexOf(table).type);
@@ -94,23 +97,24 @@ function checkBatch({ table, regionId }: Region, { rowCount, columns, times }: R
   }
   for (const { columnId, type } of columns) {
     const column = byId.get(columnId);
-    // The sender has not heard of it; as with a table that is gone, it asks metadata and tries again.
+    // The sender does not know of the drop yet. As with a dropped table, it refreshes its catalog and retries.
     if (column === undefined) {
       throw new AlmanacError('table_not_found', `column ${columnId} of table "${table.name}" was dropped`);
     }
-    // Nor of another type, but rows of a former one are as good: other regions may have taken theirs already.
+    // The sender does not know of the new type yet. Rows of a former type are accepted, as other regions may already
+    // have accepted theirs.
     if (typesFrom(column, type) !== undefined) continue;
     throw new AlmanacError('invalid_arguments', `table "${table.name}" has no column ${columnId} of type ${type}`);
   }
 }
 
-/** Deletions come by themselves, in batches that take no long look at what was written meanwhile. */
+/** Deletions come in batches of their own, small enough to be compared with rows that were written meanwhile. */
 function checkDeletions(table: Table, { rowCount, columns }: Pick<RowBatch, 'rowCount' | 'columns'>): void {
   if (isAppendOnly(table)) throw new AlmanacError('invalid_arguments', 'DELETE is not allowed under append mode');
   const [column] = columns;
   const areAll = columns.length === 1 && column.type === OP.type && column.nullCount === 0 && column.kind === 'fixed';
   if (areAll && isEach(column.values, DELETED) && rowCount <= DELETIONS_MAX) return;
-  const text = `a batch of deletions for table "${table.name}" has nothing else, and at most ${DELETIONS_MAX} rows`;
+  const text = `a batch of deletions for table "${table.name}" must contain only deletions, at most ${DELETIONS_MAX} rows`;
   throw new AlmanacError('invalid_arguments', text);
 }
 
@@ -120,8 +124,8 @@ function isEach(values: FixedValues, wanted: number): boolean {
 }
 
 /**
- * What was read to decide on deletions must be what they delete. To a reader who does not know a new tag, a row of one series
- * looks like that of another.
+ * Refuses deletions if rows were written since the read that chose them. A reader that does not know a new tag could
+ * mistake a row of one series for that of another.
  */
 function checkOutrun(region: Region, batch: RowBatch, { asOf, schemaVersion }: WriteRequest): void {
   if (asOf === 0n) return;
@@ -133,54 +137,61 @@ function checkOutrun(region: Region, batch: RowBatch, { asOf, schemaVersion }: W
 
 function isRepeated(ingester: Ingester, region: Region, request: WriteRequest): boolean {
   const state = region.applied.state(request.batchId);
-  if (state === 'forgotten') {
-    throw new AlmanacError('request_outdated', 'the batch id is too old to tell whether it was applied');
+  if (state === 'outdated') {
+    throw new AlmanacError('request_outdated', 'the batch id is too old to know whether it was applied');
   }
   if (state === 'applied') ingester.metrics.repeatedBatches.inc();
   return state === 'applied';
 }
 
-interface Taken {
+interface SequencedBatch {
   readonly request: WriteRequest;
   readonly batch: RowBatch;
-  readonly turn: SequenceGrant;
+  readonly grant: SequenceGrant;
   readonly bytes: number;
 }
 
-/** Appends the batch to the log and puts it once it is durable. */
-function appended(ingester: Ingester, region: Region, { request, batch, turn, bytes }: Taken): Promise<void> {
+/** Appends the batch to the log and makes it visible once it is durable. */
+function logAndPut(
+  ingester: Ingester,
+  region: Region,
+  { request, batch, grant, bytes }: SequencedBatch,
+): Promise<void> {
   const header = {
     batchId: request.batchId,
     tableId: request.tableId,
     regionId: request.regionId,
     epoch: region.epoch,
     schemaVersion: request.schemaVersion,
-    sequenceFrom: turn.sequenceFrom,
+    sequenceFrom: grant.sequenceFrom,
     rowCount: batch.rowCount,
-    firstSid: turn.firstSid,
+    firstSid: grant.firstSid,
   };
-  const parts = encodeRecord(header, encodeDefinitions(turn.newDefinitions), request.batch);
+  const parts = encodeRecord(header, encodeDefinitions(grant.newDefinitions), request.batch);
   return new Promise((resolve, reject) => {
-    ingester.wal.append(
-      { regionId: region.regionId, sequenceTo: turn.sequenceTo, parts },
-      () => {
-        // Nobody will ever read the rows of a region that has ended, nor will recovery put them back.
+    ingester.wal.append({
+      regionId: region.regionId,
+      sequenceTo: grant.sequenceTo,
+      parts,
+      onDurable() {
+        // No query reads the rows of a closed region, and recovery will not restore them.
         if (region.isEnded) {
           ingester.memory.release(bytes);
-          reject(region.refusal());
+          reject(region.endedError());
           return;
         }
-        // What a query can see must survive a crash, so the rows appear only now; the log calls in its own order.
-        region.put(batch, turn, bytes);
+        // What a query can see must survive a crash, so rows become visible only now. The log calls in append order.
+        region.put(batch, grant, bytes);
         region.applied.add(request.batchId);
         ingester.metrics.writtenRows.inc(batch.rowCount);
         ingester.triggers.onPut(region);
         resolve();
       },
-      (error) => {
+      onFailed(error) {
+        region.withdrawSequences(grant);
         ingester.memory.release(bytes);
         reject(error);
       },
-    );
+    });
   });
 }

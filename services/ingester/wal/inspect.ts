@@ -1,37 +1,37 @@
 import type { Problem } from '#shared/errors/problem';
 import { errorCode } from '#shared/fs/node-file-system';
 import type { FileSystem } from '#shared/fs/file-system';
-import { damageText, isUnborn, readLogFile, type FileEnd } from './read-file.js';
+import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath } from './wal-files.js';
 
-/** Rows of a region that stand in the log one behind the other. */
-export interface LogRun {
+/** Rows of a region that follow each other in the log without a gap. */
+export interface SequenceRun {
   readonly regionId: number;
   readonly epoch: number;
-  /** They are those behind this sequence. */
+  /** The rows are those after this sequence. */
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
 }
 
-/** What a log holds. */
+/** What a log contains, and what is wrong with it. */
 export interface LogFacts {
   readonly folder: string;
   readonly problems: Problem[];
-  /** What looks odd and is none. */
+  /** Remarks on what looks odd but is no problem. */
   readonly notes: string[];
-  /** In the order of the log; one a region unless something is missing in between. */
-  readonly runs: LogRun[];
+  /** In log order; one per region unless rows are missing in between. */
+  readonly runs: SequenceRun[];
   files: number;
   records: number;
   bytes: number;
 }
 
-/** Reads the log in a folder, whoever writes it meanwhile, and changes nothing. */
+/** Reads the log in a folder, even while an ingester writes it. Changes nothing. */
 export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFacts> {
   const facts: LogFacts = { folder, problems: [], notes: [], runs: [], files: 0, records: 0, bytes: 0 };
   const numbers = await listWalFiles(fs, folder).catch((error: unknown) => {
-    facts.problems.push(unreadable(folder, error));
+    facts.problems.push(unreadableProblem(folder, error));
     return [];
   });
   const last = numbers.at(-1);
@@ -40,30 +40,32 @@ export async function inspectLog(folder: string, fs: FileSystem): Promise<LogFac
     const path = walFilePath(folder, number);
     if (!(await inspectFile(path, number === last, fs, facts))) continue;
     if (before !== undefined && number > before + 1) {
-      facts.problems.push(missing(walFilePath(folder, before + 1), number - before - 1));
+      facts.problems.push(missingProblem(walFilePath(folder, before + 1), number - before - 1));
     }
     before = number;
   }
   return facts;
 }
 
-/** @returns whether the file is there; a running owner may have forgotten it since the folder was listed. */
+/** @returns whether the file is there; its owner may have deleted it since the folder was listed. */
 async function inspectFile(path: string, isLast: boolean, fs: FileSystem, facts: LogFacts): Promise<boolean> {
   try {
     const bytes = await fs.size(path);
     if (bytes === undefined) return false;
-    if (isLast && (await isUnborn({ path, bytes }, fs))) {
-      facts.notes.push(`"${path}" is a log file that was just begun when its process ended: the next start removes it`);
+    if (isLast && (await hasTornHeader({ path, bytes }, fs))) {
+      facts.notes.push(
+        `"${path}" is a log file without its whole header, because its process ended while creating it: the next start removes it`,
+      );
       return true;
     }
-    const reader = { fs, onRecord: noteRecord(facts), passesOver: () => false, onProgress: () => undefined };
+    const reader = { fs, onRecord: noteRecord(facts), skipsDamaged: () => false, onProgress: () => undefined };
     noteEnd({ path, bytes }, await readLogFile({ path, bytes, isLast }, reader), facts);
     facts.files++;
     facts.bytes += bytes;
     return true;
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return false;
-    facts.problems.push(unreadable(path, error));
+    facts.problems.push(unreadableProblem(path, error));
     return true;
   }
 }
@@ -84,7 +86,7 @@ function noteRecord(facts: LogFacts): (record: LogRecord) => void {
   };
 }
 
-function noteEnd(file: { readonly path: string; readonly bytes: number }, end: FileEnd, facts: LogFacts): void {
+function noteEnd(file: { readonly path: string; readonly bytes: number }, end: LogFileEnd, facts: LogFacts): void {
   if (end.kind === 'whole') return;
   if (end.kind === 'torn') {
     const rest = `the last ${file.bytes - end.at} bytes of "${file.path}" are no whole record`;
@@ -94,27 +96,27 @@ function noteEnd(file: { readonly path: string; readonly bytes: number }, end: F
   }
   facts.problems.push({
     path: file.path,
-    what: damageText(file.bytes, end),
-    lost: 'rows behind that place that are in no segment yet; the server does not start',
+    what: describeDamage(file.bytes, end),
+    lost: 'rows after that offset that are in no segment yet; the server does not start',
     remedy: 'restore the file, or start with wal.recover = "skip-corrupt" to lose the rows that cannot be read',
   });
 }
 
-function missing(path: string, count: number): Problem {
+function missingProblem(path: string, count: number): Problem {
   return {
     path,
-    what: count === 1 ? 'is missing' : `and ${count - 1} log files behind it are missing`,
+    what: count === 1 ? 'is missing' : `and the ${count - 1} log files after it are missing`,
     lost: 'its rows that are in no segment yet',
     remedy: 'restore it before the next start',
   };
 }
 
-/** A log, or a file of it, that the disk does not give. */
-export function unreadable(path: string, error: unknown): Problem {
+/** Returns the problem of a log, or a file of it, that cannot be read. */
+export function unreadableProblem(path: string, error: unknown): Problem {
   return {
     path,
     what: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
     lost: 'its rows that are in no segment yet; the server does not start',
-    remedy: 'let the user of the server read it, or restore it',
+    remedy: 'make it readable for the user of the server, or restore it',
   };
 }

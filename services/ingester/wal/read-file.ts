@@ -2,38 +2,39 @@ import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { decodeRecord, RECORD_HEADER_BYTES, type LogRecord } from './record.js';
 import { FILE_HEADER } from './wal-files.js';
 
-/** Bytes that are read at a time; a longer record gets a buffer of its own. */
+/** Bytes read at a time; a longer record gets a buffer of its own. */
 const READ_BYTES = 4 << 20;
 
-/** A file of the log as it is to be read. */
-export interface ReadFile {
+/** A log file, and how far to read it. */
+export interface LogFileToRead {
   readonly path: string;
-  /** What lies behind is not looked at: a running owner may be writing it. */
+  /** Bytes past this offset are ignored: a running owner may be writing them. */
   readonly bytes: number;
-  /** Whether it is the last one, which a crash may have torn. */
+  /** Whether it is the last file, whose end a crash may have torn. */
   readonly isLast: boolean;
 }
 
-export interface FileReader {
+/** Receives the contents of a log file. */
+export interface LogFileReader {
   readonly fs: FileSystem;
-  /** Gets every intact record in order. Its bytes are only valid until the returned promise resolves. */
+  /** Receives every intact record in order. Its bytes are only valid until the returned promise resolves. */
   readonly onRecord: (record: LogRecord) => Promise<void> | void;
-  /** Asked at a damaged record whose length can be told: whether to read on behind it. */
-  readonly passesOver: (at: number, lostBytes: number) => boolean;
+  /** Decides, for a damaged record of known length, whether to skip it and continue. */
+  readonly skipsDamaged: (at: number, lostBytes: number) => boolean;
   readonly onProgress: (at: number) => void;
 }
 
 /** How far a file reads back. */
-export type FileEnd =
+export type LogFileEnd =
   | { readonly kind: 'whole' }
-  /** What a crash left of the last group of writes, of which nothing was acknowledged. */
+  /** A crash left a part of the last group of writes, of which nothing was acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
   | { readonly kind: 'damaged'; readonly at: number }
-  /** It does not begin as a log of this format does. */
+  /** It does not start with the header of this format. */
   | { readonly kind: 'foreign' };
 
-/** Reads a file of the log, and changes nothing. */
-export async function readLogFile(file: ReadFile, reader: FileReader): Promise<FileEnd> {
+/** Reads a log file. Changes nothing. */
+export async function readLogFile(file: LogFileToRead, reader: LogFileReader): Promise<LogFileEnd> {
   const handle = await reader.fs.open(file.path, 'read');
   try {
     if (!(await hasHeader(handle))) return { kind: 'foreign' };
@@ -54,43 +55,57 @@ export async function readLogFile(file: ReadFile, reader: FileReader): Promise<F
   }
 }
 
-/** What is wrong with a file that does not read back, as a predicate. @param end neither `whole` nor `torn`. */
-export function damageText(bytes: number, end: FileEnd): string {
+/**
+ * Describes, as a predicate, the damage of a file that does not read back.
+ *
+ * @param end neither `whole` nor `torn`.
+ */
+export function describeDamage(bytes: number, end: LogFileEnd): string {
   if (end.kind === 'foreign') return 'does not begin as a log of this format does';
   const at = end.kind === 'whole' ? bytes : end.at;
-  return `is damaged at byte ${at} (${bytes - at} bytes behind it)`;
+  return `is damaged at byte ${at} (${bytes - at} bytes after it)`;
 }
 
-/** Whether the process ended between creating the file and syncing its header; only the last file can be so. */
-export async function isUnborn({ path, bytes }: Pick<ReadFile, 'path' | 'bytes'>, fs: FileSystem): Promise<boolean> {
+/** Returns whether the process ended between creating the file and syncing its header. Only the last file can be so. */
+export async function hasTornHeader(
+  { path, bytes }: Pick<LogFileToRead, 'path' | 'bytes'>,
+  fs: FileSystem,
+): Promise<boolean> {
   if (bytes > FILE_HEADER.length) return false;
   return Buffer.compare(await fs.readFile(path), FILE_HEADER) !== 0;
 }
 
-/** Hands out the records of a chunk. @returns bytes used; 0 if the log cannot be read on from here. */
-async function readRecords(chunk: Uint8Array, base: number, { onRecord, passesOver }: FileReader): Promise<number> {
+/**
+ * Passes the records of a chunk on.
+ * @returns bytes used; 0 if the log cannot be read further from here.
+ */
+async function readRecords(
+  chunk: Uint8Array,
+  base: number,
+  { onRecord, skipsDamaged }: LogFileReader,
+): Promise<number> {
   let at = 0;
   while (at < chunk.length) {
     const found = decodeRecord(chunk, at);
     if (found.kind === 'short') return at;
     if (found.kind === 'record') await onRecord(found.record);
-    else if (found.length === 0 || !passesOver(base + at, found.length)) return at;
+    else if (found.length === 0 || !skipsDamaged(base + at, found.length)) return at;
     at += found.length;
   }
   return at;
 }
 
 /**
- * Whether the bytes from `at` on are what a crash left of the last group of writes, of which nothing was acknowledged.
- * Pages reach the disk in any order, so records of that group may be intact behind the torn one. An intact record of a
- * group that began later means that acknowledged data was damaged.
+ * Returns whether the bytes from `at` on are what a crash left of the last group of writes, of which nothing was
+ * acknowledged. Pages reach the disk in any order, so records of that group may be intact after the torn one. An intact
+ * record of a group that started later means that acknowledged data is damaged.
  */
 async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Promise<boolean> {
   const rest = new Uint8Array(fileBytes - at);
   await handle.read(rest, at);
   for (let next = 8; next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
     const found = decodeRecord(rest, next);
-    if (found.kind === 'record' && found.record.groupAt > at) return false;
+    if (found.kind === 'record' && found.record.groupStart > at) return false;
   }
   return true;
 }
@@ -101,7 +116,7 @@ async function hasHeader(handle: OpenFile): Promise<boolean> {
   return read === header.length && Buffer.compare(header, FILE_HEADER) === 0;
 }
 
-/** Bytes from `at` on: at least one whole record, if the file has one there. */
+/** Reads bytes from `at` on: at least one whole record, if the file has one there. */
 async function readChunk(handle: OpenFile, at: number, fileBytes: number): Promise<Uint8Array> {
   const chunk = await readBytes(handle, at, Math.min(READ_BYTES, fileBytes - at));
   const first = decodeRecord(chunk, 0);

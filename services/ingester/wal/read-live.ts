@@ -2,24 +2,25 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { errorCode } from '#shared/fs/node-file-system';
 
-import { damageText, readLogFile, type FileEnd } from './read-file.js';
+import { describeDamage, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath } from './wal-files.js';
 
+/** Log to read, and who receives its records. */
 export interface LiveReadOptions {
   readonly folder: string;
   readonly fs: FileSystem;
-  /** Gets every record in order. Its bytes are views into a block that is given back. */
+  /** Receives every record in order. Its bytes are views of a buffer that is reused. */
   readonly onRecord: (record: LogRecord) => void;
 }
 
 /**
- * Reads a log that another process goes on writing, and changes nothing.
+ * Reads a log that another process keeps writing. Changes nothing.
  *
- * Every record that was acknowledged before the call is handed out, unless its file was forgotten meanwhile: its rows are
- * in segments then. Later ones may be.
+ * Returns every record that was acknowledged before the call, unless its file was deleted meanwhile, when its rows are
+ * in segments. May return later ones.
  *
- * @throws `storage_unavailable` naming file and place, at damage.
+ * @throws `storage_unavailable` naming file and offset, at damage.
  */
 export async function readLiveWal(options: LiveReadOptions): Promise<void> {
   const { fs, folder } = options;
@@ -32,15 +33,15 @@ export async function readLiveWal(options: LiveReadOptions): Promise<void> {
 async function readFile(path: string, isLast: boolean, { fs, onRecord }: LiveReadOptions): Promise<void> {
   const bytes = await fs.size(path);
   if (bytes === undefined) return;
-  const reader = { fs, onRecord, passesOver: () => false, onProgress: () => undefined };
-  const end = await readLogFile({ path, bytes, isLast }, reader).catch(unlessForgotten);
+  const reader = { fs, onRecord, skipsDamaged: () => false, onProgress: () => undefined };
+  const end = await readLogFile({ path, bytes, isLast }, reader).catch(wholeIfDeleted);
   if (end.kind === 'whole' || end.kind === 'torn') return;
-  // A file that is being made at this moment has no header yet.
+  // A file that is being created has no header yet.
   if (end.kind === 'foreign' && isLast) return;
-  throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${damageText(bytes, end)}`);
+  throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${describeDamage(bytes, end)}`);
 }
 
-function unlessForgotten(error: unknown): FileEnd {
+function wholeIfDeleted(error: unknown): LogFileEnd {
   if (errorCode(error) === 'ENOENT') return { kind: 'whole' };
   throw error;
 }

@@ -22,10 +22,12 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import { invariant } from '#shared/errors/invariant';
 
+/** Bytes of a record before its definitions. */
 export const RECORD_HEADER_BYTES = 72;
-/** A length above this is a damaged record: bodies are limited far below it. */
+/** A length above this means a damaged record: request bodies are far smaller. */
 export const RECORD_BYTES_MAX = 1 << 30;
 
+/** Header of a record without the fields that are derived. */
 export interface RecordHeader {
   readonly batchId: Uint8Array;
   readonly tableId: number;
@@ -38,15 +40,17 @@ export interface RecordHeader {
   readonly firstSid: number;
 }
 
+/** A record as it was read from the log. */
 export interface LogRecord extends RecordHeader {
-  readonly groupAt: number;
+  readonly groupStart: number;
   readonly definitions: Uint8Array;
-  /** A view into the log's bytes, aligned to 8. */
+  /** A view of the log's bytes, aligned to 8. */
   readonly batch: Uint8Array;
 }
 
 /**
- * The record as parts to be written one after the other; the Arrow bytes are not copied. `sealRecord` must follow.
+ * Returns the record as parts to be written one after the other, without copying the Arrow bytes. Complete them with
+ * `sealRecord`.
  */
 export function encodeRecord(header: RecordHeader, definitions: Uint8Array, batch: Uint8Array): Uint8Array[] {
   invariant(batch.length % 8 === 0, 'wal record: batch is not padded');
@@ -68,7 +72,7 @@ export function encodeRecord(header: RecordHeader, definitions: Uint8Array, batc
   return [head, batch];
 }
 
-/** Completes the parts of `encodeRecord` with what is known only when they are written. */
+/** Completes the parts of `encodeRecord` with the checksum and the offset at which their group of records starts. */
 export function sealRecord(parts: readonly Uint8Array[], groupAt: number): void {
   const [head, batch] = parts;
   const view = new DataView(head.buffer);
@@ -76,16 +80,19 @@ export function sealRecord(parts: readonly Uint8Array[], groupAt: number): void 
   view.setUint32(4, crc32c(batch, crc32c(head.subarray(8))), true);
 }
 
-/** What stands at a place of the log. */
-export type RecordAt =
+/** Result of decoding at an offset of the log. */
+export type DecodedRecord =
   | { readonly kind: 'record'; readonly length: number; readonly record: LogRecord }
   /** The bytes end before the record does. */
   | { readonly kind: 'short'; readonly length: number }
   /** The length is impossible, or the checksum does not match; `length` is 0 if it cannot be trusted. */
   | { readonly kind: 'damaged'; readonly length: number };
 
-/** Reads the record at `at`. @param bytes aligned to 8, as `at` is. */
-export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
+/**
+ * Decodes the record at `at`.
+ * @param bytes aligned to 8, as `at` is.
+ */
+export function decodeRecord(bytes: Uint8Array, at: number): DecodedRecord {
   const rest = bytes.length - at;
   if (rest < 8) return { kind: 'short', length: RECORD_HEADER_BYTES };
   const view = new DataView(bytes.buffer, bytes.byteOffset + at, Math.min(rest, RECORD_HEADER_BYTES));
@@ -97,7 +104,7 @@ export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
   const definitionBytes = view.getUint32(56, true);
   const batchBytes = view.getUint32(60, true);
   const batchAt = at + RECORD_HEADER_BYTES + padded(definitionBytes);
-  // Asked first: the search behind a torn record tries every place, and checksums of what only looks like a length
+  // Checked first: the search after a torn record tries every offset, and checksums of what only looks like a length
   // would take hours.
   if (batchAt + batchBytes !== at + length) return { kind: 'damaged', length };
   if (view.getUint32(4, true) !== crc32c(bytes.subarray(at + 8, at + length))) return { kind: 'damaged', length };
@@ -110,7 +117,7 @@ export function decodeRecord(bytes: Uint8Array, at: number): RecordAt {
     sequenceFrom: view.getBigUint64(40, true),
     rowCount: view.getUint32(48, true),
     firstSid: view.getUint32(52, true),
-    groupAt: view.getUint32(64, true),
+    groupStart: view.getUint32(64, true),
     definitions: bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + definitionBytes),
     batch: bytes.subarray(batchAt, at + length),
   };

@@ -1,29 +1,30 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Logger } from '#shared/telemetry/log';
-import { damageText, isUnborn, readLogFile, type FileEnd } from './read-file.js';
+import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath, type WalFile } from './wal-files.js';
 
+/** How a log is replayed. */
 export interface ReplayOptions {
   readonly folder: string;
   readonly fs: FileSystem;
   readonly log: Logger;
-  /** `strict` stops at a damaged record in the middle; `skip-corrupt` leaves it out, as far as its length tells. */
+  /** `strict` stops at a damaged record in the middle; `skip-corrupt` skips it as far as its length is known. */
   readonly recover: 'strict' | 'skip-corrupt';
-  /** Gets every intact record in order. Its bytes are only valid until the returned promise resolves. */
+  /** Receives every intact record in order. Its bytes are only valid until the returned promise resolves. */
   readonly onRecord: (record: LogRecord, file: WalFile) => Promise<void> | void;
   readonly onProgress: (doneBytes: number, totalBytes: number) => void;
 }
 
 /**
- * Reads a log back.
+ * Replays a log.
  *
- * A record that is cut off at the very end of the last file was never acknowledged: it is removed. Everything else that
+ * A record that is cut off at the end of the last file was never acknowledged, and is removed. Everything else that
  * does not read back is damage.
  *
- * @returns the files, for the log that goes on behind them.
- * @throws `storage_unavailable` naming file and place, at damage in strict mode.
+ * @returns the files, for the log that continues after them.
+ * @throws `storage_unavailable` naming file and offset, at damage in strict mode.
  */
 export async function replayWal(options: ReplayOptions): Promise<WalFile[]> {
   const { fs, folder } = options;
@@ -33,14 +34,14 @@ export async function replayWal(options: ReplayOptions): Promise<WalFile[]> {
   for (const number of numbers) {
     const path = walFilePath(folder, number);
     const bytes = (await fs.size(path)) ?? 0;
-    // Batch ids in a young file are still needed, also after a restart.
+    // A restart must keep young files, whose batch ids are still needed.
     const lastWriteMs = (await fs.modifiedMs(path)) ?? 0;
     files.push({ number, path, bytes, lastWriteMs, lastSequences: new Map() });
     totalBytes += bytes;
   }
   const last = files.at(-1);
-  if (last !== undefined && (await isUnborn(last, fs))) {
-    // It must not stay: once other files follow, one without a header is damage.
+  if (last !== undefined && (await hasTornHeader(last, fs))) {
+    // Once other files follow, a file without a header would count as damage.
     await fs.remove(last.path);
     files.pop();
   }
@@ -72,20 +73,31 @@ async function replayFile(
         file.lastSequences.set(record.regionId, record.sequenceFrom + BigInt(record.rowCount));
         return options.onRecord(record, file);
       },
-      passesOver(at, lostBytes) {
+      skipsDamaged(at, lostBytes) {
         if (recover === 'strict') return false;
-        log.error({ file: path, at, lostBytes }, 'damaged log record left out');
+        log.error({ file: path, at, lostBytes }, 'damaged log record skipped');
         return true;
       },
     },
   );
   if (end.kind === 'torn') await cutOff(file, end.at, options);
   else if (end.kind !== 'whole') leaveOut(file, end, options);
+  // A killed process may have left records only in the page cache, and from now on repeated batches rely on them.
+  else if (isLast) await syncFile(file, fs);
+}
+
+async function syncFile({ path }: WalFile, fs: FileSystem): Promise<void> {
+  const handle = await fs.open(path, 'update');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 async function cutOff(file: WalFile, at: number, { fs, log }: ReplayOptions): Promise<void> {
   const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
-  log.warn({ file: file.path, at, lostBytes: file.bytes - at, why }, 'cut off a torn record at the end of the log');
+  log.warn({ file: file.path, at, lostBytes: file.bytes - at, why }, 'torn record at the end of the log cut off');
   const handle = await fs.open(file.path, 'update');
   try {
     await handle.truncate(at);
@@ -97,16 +109,16 @@ async function cutOff(file: WalFile, at: number, { fs, log }: ReplayOptions): Pr
 }
 
 /** @throws `storage_unavailable` in strict mode. */
-function leaveOut(file: WalFile, end: FileEnd, { log, recover }: ReplayOptions): void {
+function leaveOut(file: WalFile, end: LogFileEnd, { log, recover }: ReplayOptions): void {
   if (recover === 'strict') {
     const remedy = 'restore the file, or start with wal.recover = "skip-corrupt" to lose the rows that cannot be read';
-    const text = `write-ahead log "${file.path}" ${damageText(file.bytes, end)}; ${remedy}`;
+    const text = `write-ahead log "${file.path}" ${describeDamage(file.bytes, end)}; ${remedy}`;
     throw new AlmanacError('storage_unavailable', text);
   }
   if (end.kind === 'damaged') {
     const lost = { file: file.path, at: end.at, lostBytes: file.bytes - end.at };
-    log.error(lost, 'damaged end of a log file left out');
+    log.error(lost, 'damaged end of a log file skipped');
   } else {
-    log.error({ file: file.path }, 'file without a log header left out');
+    log.error({ file: file.path }, 'file without a log header skipped');
   }
 }

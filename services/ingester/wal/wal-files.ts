@@ -4,22 +4,23 @@ const NAME = /^(\d{10})\.wal$/;
 /** First bytes of every file: name and version of the format, padded so that records are aligned. */
 export const FILE_HEADER = new TextEncoder().encode('ALMWAL1\n');
 
-/** One file of the log that is not written any more, or is the last one. */
+/** A file of the log. */
 export interface WalFile {
   readonly number: number;
   readonly path: string;
   bytes: number;
-  /** When its last record was written, milliseconds since 1970. */
+  /** Time of the last write, milliseconds since 1970. */
   lastWriteMs: number;
-  /** Greatest sequence of each region that has rows in it. */
+  /** Greatest sequence of each region that has rows in the file, by region id. */
   readonly lastSequences: Map<number, bigint>;
 }
 
+/** Returns the path of the log file with this number. */
 export function walFilePath(folder: string, number: number): string {
   return `${folder}/${String(number).padStart(10, '0')}.wal`;
 }
 
-/** Numbers of the files in the folder, ascending. */
+/** Returns the numbers of the log files in a folder, ascending. */
 export async function listWalFiles(fs: FileSystem, folder: string): Promise<number[]> {
   const numbers: number[] = [];
   for (const name of await fs.list(folder)) {
@@ -29,13 +30,18 @@ export async function listWalFiles(fs: FileSystem, folder: string): Promise<numb
   return numbers.sort((a, b) => a - b);
 }
 
-/** Makes a new file with its header; name and header are durable when this resolves. */
+/** Creates a file with its header; name and header are durable when this resolves. */
 export async function createWalFile(fs: FileSystem, folder: string, number: number): Promise<[WalFile, OpenFile]> {
   const path = walFilePath(folder, number);
   const file = await fs.open(path, 'append');
-  await file.append([FILE_HEADER]);
-  await file.syncData();
-  await fs.syncFolder(folder);
+  try {
+    await file.append([FILE_HEADER]);
+    await file.syncData();
+    await fs.syncFolder(folder);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   const walFile = { number, path, bytes: FILE_HEADER.length, lastWriteMs: 0, lastSequences: new Map<number, bigint>() };
   return [walFile, file];
 }

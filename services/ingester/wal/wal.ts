@@ -3,45 +3,60 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { isDiskFull } from '#shared/fs/disk-error';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { sealRecord } from './record.js';
-import { createWalFile, type WalFile } from './wal-files.js';
+import { createWalFile, walFilePath, type WalFile } from './wal-files.js';
 
+/** When records are synced: before they are acknowledged (`group`), at an interval, or when the system likes (`none`). */
 export type SyncMode = 'group' | 'interval' | 'none';
 
+/** Configuration and callbacks of a log that is open for writing. */
 export interface WalOptions {
   readonly folder: string;
   readonly fs: FileSystem;
   readonly clock: Clock;
   readonly sync: SyncMode;
   readonly fileBytesMax: number;
-  /** Called once, when a write or sync fails: what reached the disk is unknown, so the process has to end. */
+  /** Called once if a write or sync fails for another reason than missing space. The process has to exit. */
   readonly onBroken: (error: unknown) => void;
-  /**
-   * Called instead if the disk takes no more bytes: all that was acknowledged is on it, so that it can be read until the
-   * process ends. `onBroken` if not given.
-   */
+  /** Called when the disk is full: appends fail until `onSpace` is called. */
   readonly onFull?: (error: unknown) => void;
+  /** Called when the disk has space again and appends are accepted. */
+  readonly onSpace?: () => void;
 }
 
+/** Totals since the log was opened. */
 export interface WalStats {
   appendedBytes: number;
   syncs: number;
   records: number;
 }
 
-interface Waiting {
+/** A record to append, and what to call when its outcome is known. */
+export interface WalAppend {
   readonly regionId: number;
   readonly sequenceTo: bigint;
+  /** Parts from `encodeRecord`; they must not change until the record is durable. */
   readonly parts: readonly Uint8Array[];
-  readonly bytes: number;
+  /** Called in append order once the record is as durable as `sync` promises. */
   readonly onDurable: () => void;
-  readonly onBroken: (error: AlmanacError) => void;
+  /** Called instead if the write or sync fails: the next start may still find the record. */
+  readonly onFailed: (error: AlmanacError) => void;
 }
+
+/** Rest between two attempts to continue while the disk is full. */
+const SPACE_RETRY_MS = 1_000;
+/** Space that must be available before appends are accepted again; with less, the next writes would fail at once. */
+const SPACE_BYTES_MIN = 8 << 20;
+/** Written and removed to find out whether the disk has space. */
+const PROBE_FILE = 'space.probe';
 
 /**
  * The write-ahead log of a slot: records of all its regions, in files of bounded size.
  *
- * Group commit: records that arrive while a sync runs share the next one. After a failed write or sync the log
- * refuses everything; recovery reads the files back.
+ * Group commit: records that arrive while a sync runs share the next one.
+ *
+ * A failed write or sync leaves the end of the file unknown: pages that could not be written may read back and still not
+ * be on the disk. If the disk is full, everything after the last acknowledged record is cut off, and the log continues in
+ * a new file once there is space. After any other failure it refuses appends; the next start recovers the files.
  */
 export class Wal {
   readonly stats: WalStats = { appendedBytes: 0, syncs: 0, records: 0 };
@@ -49,13 +64,15 @@ export class Wal {
   /** Oldest first; the last one is open. */
   readonly #files: WalFile[];
   #file: OpenFile;
-  #waiting: Waiting[] = [];
+  #waiting: WalAppend[] = [];
   #draining: Promise<void> | undefined;
-  #isBroken = false;
-  #isFull = false;
-  /** What broke it. */
-  #failure: unknown;
+  /** Why appends are refused now. */
+  #failure: Error | undefined;
+  /** Waiting for space on a full disk. */
+  #recovering: Promise<void> | undefined;
+  readonly #closing = new AbortController();
   #isClosed = false;
+  /** Whether acknowledged records may not be synced yet; never in mode `group`. */
   #hasUnsynced = false;
 
   private constructor(options: WalOptions, files: WalFile[], file: OpenFile) {
@@ -64,10 +81,12 @@ export class Wal {
     this.#file = file;
   }
 
-  /** Begins a new file behind `older`, the files that recovery found. */
+  /** Starts a new file after `older`, the files that recovery found. */
   static async open(options: WalOptions, older: readonly WalFile[]): Promise<Wal> {
+    const { fs, folder } = options;
+    await fs.remove(`${folder}/${PROBE_FILE}`);
     const number = (older.at(-1)?.number ?? 0) + 1;
-    const [walFile, file] = await createWalFile(options.fs, options.folder, number);
+    const [walFile, file] = await createWalFile(fs, folder, number);
     return new Wal(options, [...older, walFile], file);
   }
 
@@ -81,45 +100,39 @@ export class Wal {
     return bytes;
   }
 
-  /** @throws `storage_unavailable` if it takes no more writes for want of room. */
-  checkRoom(): void {
-    if (this.#isFull) throw refused(this.#failure);
+  /** @throws `storage_unavailable` while appends are refused. */
+  checkWritable(): void {
+    if (this.#failure !== undefined) throw refusal(this.#failure);
   }
 
-  /**
-   * Appends one record.
-   *
-   * @param record `parts` are those of `encodeRecord`; they must not change until the record is durable.
-   * @param onDurable called in the order of the appends, once the record is as durable as `sync` promises.
-   * @param onBroken called instead if the log fails; the outcome is unknown then.
-   */
-  append(
-    record: { regionId: number; sequenceTo: bigint; parts: readonly Uint8Array[] },
-    onDurable: () => void,
-    onBroken: (error: AlmanacError) => void,
-  ): void {
-    if (this.#isBroken || this.#isClosed) return onBroken(refused(this.#failure));
-    let bytes = 0;
-    for (const part of record.parts) bytes += part.length;
-    this.#waiting.push({ ...record, bytes, onDurable, onBroken });
+  /** Appends one record. */
+  append(record: WalAppend): void {
+    if (this.#failure !== undefined || this.#isClosed) {
+      record.onFailed(refusal(this.#failure));
+      return;
+    }
+    this.#waiting.push(record);
     this.#draining ??= this.#drain();
   }
 
-  /** Makes everything that was appended durable, in modes that do not do so for each record. */
+  /**
+   * Makes every acknowledged record durable, in modes that do not sync each one.
+   *
+   * @throws `storage_unavailable` if a failed log has records that are not synced.
+   */
   async syncNow(): Promise<void> {
     await this.#draining;
-    if (!this.#hasUnsynced || this.#isBroken || this.#isClosed) return;
-    this.#hasUnsynced = false;
+    if (!this.#hasUnsynced || this.#isClosed) return;
+    this.checkWritable();
     try {
-      await this.#file.syncData();
-      this.stats.syncs++;
+      await this.#syncAcknowledged();
     } catch (error) {
-      this.#break(error, []);
+      this.#fail(error, []);
     }
   }
 
-  /** Deletes the oldest file. It must not be the open one, and hold no row that is needed. */
-  async forgetOldest(): Promise<void> {
+  /** Deletes the oldest file. It must not be the open one, and must not hold rows that recovery needs. */
+  async deleteOldest(): Promise<void> {
     const [oldest] = this.#files;
     await this.#options.fs.remove(oldest.path);
     this.#files.shift();
@@ -128,14 +141,20 @@ export class Wal {
   /** Waits for appended records, syncs, and closes. Nothing can be appended afterwards. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
-    await this.syncNow();
+    this.#closing.abort();
+    await this.#recovering;
+    if (this.#failure === undefined) await this.syncNow();
     this.#isClosed = true;
     await this.#draining;
     await this.#file.close();
   }
 
+  get #current(): WalFile {
+    return this.#files[this.#files.length - 1];
+  }
+
   async #drain(): Promise<void> {
-    // One turn of the event loop lets requests that arrived together share the first sync.
+    // Yielding once lets requests that arrived together share the first sync.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const group = this.#waiting;
@@ -143,7 +162,7 @@ export class Wal {
       try {
         await this.#write(group);
       } catch (error) {
-        this.#break(error, group);
+        this.#fail(error, group);
         break;
       }
       for (const record of group) record.onDurable();
@@ -151,18 +170,15 @@ export class Wal {
     this.#draining = undefined;
   }
 
-  async #write(group: readonly Waiting[]): Promise<void> {
+  async #write(group: readonly WalAppend[]): Promise<void> {
     const { sync, fileBytesMax, clock } = this.#options;
-    let current = this.#files[this.#files.length - 1];
-    if (current.bytes >= fileBytesMax) current = await this.#roll();
-    const parts: Uint8Array[] = [];
+    if (this.#current.bytes >= fileBytesMax) await this.#startFile();
+    const current = this.#current;
+    const parts = group.flatMap((record) => record.parts);
     let bytes = 0;
-    for (const record of group) {
-      sealRecord(record.parts, current.bytes);
-      parts.push(...record.parts);
-      bytes += record.bytes;
-    }
-    await this.#noteFull(this.#file.append(parts));
+    for (const part of parts) bytes += part.length;
+    for (const record of group) sealRecord(record.parts, current.bytes);
+    await this.#file.append(parts);
     if (sync === 'group') {
       await this.#file.syncData();
       this.stats.syncs++;
@@ -176,42 +192,103 @@ export class Wal {
     this.stats.records += group.length;
   }
 
-  async #roll(): Promise<WalFile> {
+  async #startFile(): Promise<void> {
     const { fs, folder } = this.#options;
-    const full = this.#file;
-    const number = this.#files[this.#files.length - 1].number + 1;
-    if (this.#hasUnsynced) await full.syncData();
-    const [walFile, file] = await this.#noteFull(createWalFile(fs, folder, number));
+    const previous = this.#file;
+    const number = this.#current.number + 1;
+    await this.#syncAcknowledged();
+    // An attempt on a full disk may have left a file without its whole header.
+    await fs.remove(walFilePath(folder, number));
+    const [walFile, file] = await createWalFile(fs, folder, number);
     this.#file = file;
     this.#files.push(walFile);
-    await full.close();
-    return walFile;
+    await previous.close();
   }
 
-  /** Writes before were synced, and a new file holds nothing yet: if there is no room, nothing is in doubt but `writing`. */
-  async #noteFull<T>(writing: Promise<T>): Promise<T> {
+  /** @throws an error that does not count as a full disk, because acknowledged records may be lost. */
+  async #syncAcknowledged(): Promise<void> {
+    if (!this.#hasUnsynced) return;
+    this.#hasUnsynced = false;
     try {
-      return await writing;
-    } catch (error) {
-      this.#isFull = isDiskFull(error);
-      throw error;
+      await this.#file.syncData();
+      this.stats.syncs++;
+    } catch (cause) {
+      this.#hasUnsynced = true;
+      throw new AlmanacError('storage_unavailable', 'acknowledged records could not be synced', { cause });
     }
   }
 
-  #break(error: unknown, group: readonly Waiting[]): void {
-    this.#isBroken = true;
-    this.#failure = error;
-    const lost = [...group, ...this.#waiting];
+  #fail(error: unknown, group: readonly WalAppend[]): void {
+    const { onBroken, onFull } = this.#options;
+    this.#failure = asError(error);
+    const failed = [...group, ...this.#waiting];
     this.#waiting = [];
-    for (const record of lost) record.onBroken(refused(error));
-    const { onBroken, onFull = onBroken } = this.#options;
-    (this.#isFull ? onFull : onBroken)(error);
+    for (const record of failed) record.onFailed(refusal(error));
+    if (isDiskFull(error)) {
+      onFull?.(error);
+      this.#recovering = this.#continueWithSpace();
+    } else {
+      onBroken(error);
+    }
+  }
+
+  /** Cuts off what was not acknowledged, which may free the space that others need, then waits for space. */
+  async #continueWithSpace(): Promise<void> {
+    const { clock, onBroken, onSpace } = this.#options;
+    const { signal } = this.#closing;
+    let isCut = false;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        if (!isCut) await this.#cutUnacknowledged();
+        isCut = true;
+        if (attempt > 0) {
+          await this.#probeSpace();
+          await this.#startFile();
+          this.#failure = undefined;
+          onSpace?.();
+          return;
+        }
+      } catch (error) {
+        if (!isDiskFull(error)) {
+          this.#failure = asError(error);
+          onBroken(error);
+          return;
+        }
+      }
+      await clock.sleep(SPACE_RETRY_MS, signal);
+      if (signal.aborted) return;
+    }
+  }
+
+  /** Must be durable before the next file exists: a torn end is only allowed in the last one. */
+  async #cutUnacknowledged(): Promise<void> {
+    await this.#file.truncate(this.#current.bytes);
+    await this.#syncAcknowledged();
+    await this.#file.sync();
+  }
+
+  /** @throws if the disk does not take as much as a file of the log, or `SPACE_BYTES_MIN`. */
+  async #probeSpace(): Promise<void> {
+    const { fs, folder, fileBytesMax } = this.#options;
+    const path = `${folder}/${PROBE_FILE}`;
+    const file = await fs.open(path, 'append');
+    try {
+      await file.append([new Uint8Array(Math.min(SPACE_BYTES_MIN, fileBytesMax))]);
+      await file.syncData();
+    } finally {
+      await file.close();
+      await fs.remove(path);
+    }
   }
 }
 
-function refused(cause?: unknown): AlmanacError {
-  const text = `the write-ahead log takes no more writes${isDiskFull(cause) ? ': no space is left on its disk' : ''}`;
-  return new AlmanacError('storage_unavailable', text, {
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function refusal(cause?: unknown): AlmanacError {
+  const reason = isDiskFull(cause) ? ': no space is left on its disk' : '';
+  return new AlmanacError('storage_unavailable', `the write-ahead log does not accept writes${reason}`, {
     ...(cause === undefined ? {} : { cause }),
     retryAfterSeconds: 5,
   });

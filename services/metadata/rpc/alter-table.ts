@@ -5,23 +5,22 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkTableName } from '#shared/schema/names';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
-import { tableChanged, type Catalog } from '../catalog.js';
+import { tableChanged, type MetadataCatalog } from '../catalog.js';
 import { haveVersions } from './late-versions.js';
 import { checkNewColumns, existingTable } from './tables.js';
 
 /**
- * Gives a table another form.
+ * Changes name, columns or options of a table.
  *
- * @throws `illegal_state` if it has another form by now than the caller knows: what the caller wants may mean something
- *   else then.
+ * @throws `illegal_state` if the table's schema version is not the caller's: the change could mean something else.
  */
-export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterTableResponse {
+export function alterTable(catalog: MetadataCatalog, request: AlterTableRequest): AlterTableResponse {
   const { tableId, schemaVersion, name } = request;
-  return catalog.change((note) => {
+  return catalog.change((record) => {
     const table = catalog.tables.findById(tableId);
     if (table === undefined) throw new AlmanacError('table_not_found', `table ${tableId} not found`);
     if (table.schemaVersion !== schemaVersion) {
-      const text = `table "${table.name}" is of version ${table.schemaVersion} by now, not of ${schemaVersion}`;
+      const text = `table "${table.name}" now has schema version ${table.schemaVersion}, not ${schemaVersion}`;
       throw new AlmanacError('illegal_state', text);
     }
     if (name !== table.name) checkNewName(catalog, table, name);
@@ -29,12 +28,12 @@ export function alterTable(catalog: Catalog, request: AlterTableRequest): AlterT
     if (isAppendOnly(request) && !isAppendOnly(table)) checkMayAppend(catalog, table);
     catalog.tables.alter(table, { ...request, columns: withFormerTypes(table, request.columns) });
     const altered = existingTable(catalog, tableId);
-    note(tableChanged(altered));
+    record(tableChanged(altered));
     return { table: altered, catalogVersion: catalog.version };
   });
 }
 
-function checkNewName(catalog: Catalog, { database }: Table, name: string): void {
+function checkNewName(catalog: MetadataCatalog, { database }: Table, name: string): void {
   checkTableName(name);
   if (catalog.tables.find(catalog.database(database), name) === undefined) return;
   throw new AlmanacError('table_already_exists', `table "${name}" already exists`, {
@@ -42,9 +41,9 @@ function checkNewName(catalog: Catalog, { database }: Table, name: string): void
   });
 }
 
-/** A table that keeps every row would show those again that were deleted, or replaced by later ones. */
-function checkMayAppend(catalog: Catalog, { name, regions }: Table): void {
-  const remedy = 'merge its segments before, with ADMIN compact_table';
+/** In append mode, deleted rows and replaced versions would become visible again. */
+function checkMayAppend(catalog: MetadataCatalog, { name, regions }: Table): void {
+  const remedy = 'merge its segments first, with ADMIN compact_table';
   for (const { regionId } of regions) {
     const { segments } = catalog.manifest(regionId);
     if (segments.some(({ hasOps }) => hasOps)) {
@@ -56,7 +55,7 @@ function checkMayAppend(catalog: Catalog, { name, regions }: Table): void {
   }
 }
 
-/** Rows are stored by what a column is; fields take over what they have of another type. */
+/** Index columns stay, and a field keeps its kind; a new type must hold all values of the old one. */
 function checkColumns({ name: table, columns: before, options }: Table, columns: readonly Column[]): void {
   const byId = new Map(before.map((column) => [column.id, column]));
   const named = new Set<number>();
@@ -65,7 +64,7 @@ function checkColumns({ name: table, columns: before, options }: Table, columns:
     const known = byId.get(id);
     const isSame = known?.kind === kind && !named.has(id);
     if (!isSame || (known.type !== type && !mayChange(known, type, options))) {
-      throw new AlmanacError('invalid_arguments', `column "${name}" of table "${table}" cannot be changed so`);
+      throw new AlmanacError('invalid_arguments', `column "${name}" of table "${table}" cannot be changed like this`);
     }
     named.add(id);
   }
@@ -77,12 +76,12 @@ function checkColumns({ name: table, columns: before, options }: Table, columns:
 }
 
 function mayChange({ kind, nullable, type }: Column, to: string, options: Table['options']): boolean {
-  // The columns of metrics are known by their types.
+  // Columns of metrics are identified by their types.
   const isOfMetrics = options[PHYSICAL_METRIC_TABLE] === 'true';
   return kind === 'field' && nullable && !isOfMetrics && whyNoChange(type, to) === undefined;
 }
 
-/** The columns with the types that they had until now; what the caller says of those does not count. */
+/** Adds the columns' former types, whatever the caller sent. */
 function withFormerTypes({ columns: before, schemaVersion }: Table, columns: readonly Column[]): Column[] {
   const byId = new Map(before.map((column) => [column.id, column]));
   return columns.map((column) => {

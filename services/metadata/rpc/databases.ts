@@ -16,17 +16,21 @@ import {
   droppedTable,
   tableChanged,
   tableDropped,
-  type Catalog,
+  type MetadataCatalog,
 } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
 import { existingTable } from './tables.js';
 
-/** Always there; it cannot be dropped. */
+/** Always exists and cannot be dropped. */
 const DEFAULT_DATABASE = 'public';
 
-export function createDatabase(catalog: Catalog, request: CreateDatabaseRequest): CreateDatabaseResponse {
+/**
+ * Creates a database.
+ * @throws `database_already_exists`, `invalid_arguments`.
+ */
+export function createDatabase(catalog: MetadataCatalog, request: CreateDatabaseRequest): CreateDatabaseResponse {
   checkDatabaseName(request.name);
-  return catalog.change((note) => {
+  return catalog.change((record) => {
     const existing = catalog.databases.find(request.name);
     if (existing !== undefined) {
       if (request.ifNotExists) return { database: existing, created: false, catalogVersion: catalog.version };
@@ -35,48 +39,53 @@ export function createDatabase(catalog: Catalog, request: CreateDatabaseRequest)
       });
     }
     const database = catalog.databases.insert(request.name, request.options);
-    note(databaseCreated(database));
+    record(databaseCreated(database));
     return { database, created: true, catalogVersion: catalog.version };
   });
 }
 
+/**
+ * Drops a database with all its tables.
+ * @throws `database_not_found`, `unsupported` for the default database.
+ */
 export function dropDatabase({ catalog, openings }: Cluster, request: DropDatabaseRequest): DropDatabaseResponse {
-  const answer = catalog.change((note) => {
+  const answer = catalog.change((record) => {
     const database = catalog.databases.find(request.name);
     if (database === undefined) {
       if (request.ifExists) return { dropped: false, catalogVersion: catalog.version, tables: [] };
       throw new AlmanacError('database_not_found', `Database not found: ${request.name}`);
     }
     if (request.name === DEFAULT_DATABASE) {
-      throw new AlmanacError('unsupported', `database "${DEFAULT_DATABASE}" is always there and cannot be dropped`);
+      throw new AlmanacError('unsupported', `database "${DEFAULT_DATABASE}" always exists and cannot be dropped`);
     }
     const tables = catalog.tables.list(database);
     for (const table of tables) {
       catalog.segments.discardTable(table.tableId, catalog.clock.nowMs());
       catalog.tables.delete(table.tableId);
-      note(tableDropped(table));
+      record(tableDropped(table));
     }
     catalog.databases.delete(database.databaseId);
-    note(databaseDropped(database.name));
+    record(databaseDropped(database.name));
     return { dropped: true, catalogVersion: catalog.version, tables: tables.map(droppedTable) };
   });
   openings.dropped(answer.tables);
   return answer;
 }
 
-/** Its tables look up in it what they do not say themselves, so each of them has another form from now on. */
-export function alterDatabase(catalog: Catalog, request: AlterDatabaseRequest): AlterDatabaseResponse {
-  return catalog.change((note) => {
+/** Changes the options of a database. Its tables inherit options, so each of them gets a new schema version. */
+export function alterDatabase(catalog: MetadataCatalog, request: AlterDatabaseRequest): AlterDatabaseResponse {
+  return catalog.change((record) => {
     const database = catalog.databases.setOptions(catalog.database(request.name), request.options);
-    note(databaseCreated(database));
+    record(databaseCreated(database));
     for (const { tableId, primaryKey } of catalog.tables.list(database)) {
       catalog.tables.bumpSchema(tableId, primaryKey);
-      note(tableChanged(existingTable(catalog, tableId)));
+      record(tableChanged(existingTable(catalog, tableId)));
     }
     return { database, catalogVersion: catalog.version };
   });
 }
 
-export function listDatabases(catalog: Catalog, _request: Empty): ListDatabasesResponse {
+/** Returns all databases. */
+export function listDatabases(catalog: MetadataCatalog, _request: Empty): ListDatabasesResponse {
   return { databases: catalog.databases.list(), catalogVersion: catalog.version };
 }

@@ -10,14 +10,15 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import type { Catalog } from '../catalog.js';
+import type { MetadataCatalog } from '../catalog.js';
 import { noteGrants, type Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
 import type { RegionRecord } from '../store/regions.js';
 
 const APPLIED_IDS_MAX = 4 << 20;
 
-export function listGrants(catalog: Catalog, request: ListGrantsRequest): ListGrantsResponse {
+/** Returns the regions that a node owns, with their tables and watermarks. */
+export function listGrants(catalog: MetadataCatalog, request: ListGrantsRequest): ListGrantsResponse {
   const regions = catalog.regions.ofNode(request.nodeId);
   const tables = new Map<number, Table>();
   for (const { tableId } of regions) {
@@ -31,7 +32,10 @@ export function listGrants(catalog: Catalog, request: ListGrantsRequest): ListGr
   };
 }
 
-/** @throws `region_not_found`; `region_not_ready` for all but the owner. */
+/**
+ * Returns what the owner of a region needs to serve it.
+ * @throws `region_not_found`; `region_not_ready` if the node is not the owner.
+ */
 export function openRegion(
   { catalog, openings }: Cluster,
   { regionId, nodeId }: OpenRegionRequest,
@@ -50,8 +54,8 @@ export function openRegion(
 }
 
 /**
- * Closes a grant and opens the next one, in one transaction: no instant has two open grants of a region, and the next
- * owner begins only where every acknowledged row of this one is in segments.
+ * Closes a grant and opens the next one, in one transaction: a region never has two open grants, and the next owner
+ * starts only after every acknowledged row of this one is in segments.
  *
  * @throws `region_not_found`; `illegal_state` if grant, watermark or opening are not the present ones.
  */
@@ -63,34 +67,37 @@ export function sealRegion(cluster: Cluster, request: SealRegionRequest): SealRe
     throw new AlmanacError('invalid_arguments', text);
   }
   const before = catalog.region(regionId);
-  // The answer to the first was lost on the way.
+  // The reply to the first seal was lost.
   if (catalog.seals.has(regionId, epoch, nodeId)) return { region: regionInfo(catalog, before) };
   checkSeal(before, request);
-  if (!openings.isLast(regionId, opening)) {
-    const text = `region ${regionId} has to be opened again before it is sealed`;
+  if (!openings.isCurrent(regionId, opening)) {
+    const text = `region ${regionId} must be opened again before it is sealed`;
     throw new AlmanacError('illegal_state', text, { details: { opening: 'void' } });
   }
   const nextId = nextOwner(cluster, before, request.toNodeId);
-  catalog.change((note) => {
+  catalog.change((record) => {
     catalog.regions.regrant(regionId, nextId);
     catalog.seals.insert(regionId, epoch, nodeId);
     catalog.seals.setAppliedIds(regionId, appliedIds);
-    noteGrants(catalog, [regionId], note);
+    noteGrants(catalog, [regionId], record);
   });
   moves.granted(regionId, nextId);
   openings.closed(regionId);
   return { region: regionInfo(catalog, catalog.region(regionId)) };
 }
 
-/** @throws `region_not_found`; `invalid_arguments` if the node cannot take regions. */
+/**
+ * Plans the move of a region to another node.
+ * @throws `region_not_found`; `invalid_arguments` if the node cannot take regions.
+ */
 export function moveRegion({ catalog, moves }: Cluster, { regionId, toNodeId }: MoveRegionRequest): Empty {
   const region = catalog.region(regionId);
   if (!catalog.nodes.readyIngesterIds().includes(toNodeId)) throw cannotTake(catalog, toNodeId);
-  moves.wish(region, toNodeId);
+  moves.request(region, toNodeId);
   return {};
 }
 
-function cannotTake(catalog: Catalog, nodeId: number): AlmanacError {
+function cannotTake(catalog: MetadataCatalog, nodeId: number): AlmanacError {
   const node = catalog.nodes.find(nodeId);
   if (node === undefined) return new AlmanacError('invalid_arguments', `there is no node ${nodeId}, see /status`);
   const why = node.role === 'ingester' ? `it is ${node.state}` : `it is of role ${node.role}, only ingesters do`;
@@ -102,12 +109,15 @@ function checkSeal(region: RegionRecord, { regionId, epoch, nodeId, watermark }:
     throw new AlmanacError('illegal_state', `grant ${epoch} of region ${regionId} is not open at node ${nodeId}`);
   }
   if (region.watermark !== watermark) {
-    const text = `region ${regionId} stands at ${region.watermark}, not at ${watermark}`;
+    const text = `region ${regionId} has the watermark ${region.watermark}, not ${watermark}`;
     throw new AlmanacError('illegal_state', text, { details: { watermark: String(region.watermark) } });
   }
 }
 
-/** Who the owner names, else who is wanted, else the owner if it goes on, else who has the least; 0 if nobody is ready. */
+/**
+ * Returns the node that the owner names, else the planned one, else the owner if it is ready, else the least loaded; 0
+ * if none is ready.
+ */
 function nextOwner({ catalog, moves }: Cluster, region: RegionRecord, toNodeId: number): number {
   const ready = new Set(catalog.nodes.readyOwnerIds());
   for (const nodeId of [toNodeId, moves.targetOf(region.regionId), region.nodeId]) {
@@ -116,13 +126,13 @@ function nextOwner({ catalog, moves }: Cluster, region: RegionRecord, toNodeId: 
   return new Placement(catalog).next();
 }
 
-function regionInfo(catalog: Catalog, region: RegionRecord): RegionInfo {
+function regionInfo(catalog: MetadataCatalog, region: RegionRecord): RegionInfo {
   const info = tableOf(catalog, region).regions.find((it) => it.regionId === region.regionId);
   invariant(info !== undefined, 'a table does not name its region');
   return info;
 }
 
-function tableOf(catalog: Catalog, { tableId }: RegionRecord): Table {
+function tableOf(catalog: MetadataCatalog, { tableId }: RegionRecord): Table {
   const table = catalog.tables.findById(tableId);
   invariant(table !== undefined, 'a region outlived its table');
   return table;

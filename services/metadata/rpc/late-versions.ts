@@ -1,6 +1,6 @@
 import type { Segment } from '#shared/contracts/gen/common';
 
-/** What says which rows a segment may share with another. */
+/** Bounds that determine which rows a segment may share with another. */
 export type RowBounds = Pick<
   Segment,
   | 'timeFirst'
@@ -14,7 +14,7 @@ export type RowBounds = Pick<
   | 'lateLast'
 >;
 
-/** A segment by all of its times, or by those of its late rows. */
+/** A segment with all of its times, or with those of its late rows. */
 interface Span {
   readonly first: bigint;
   readonly last: bigint;
@@ -23,11 +23,11 @@ interface Span {
 }
 
 /**
- * Whether a late row of one segment may be a version of a row of an older one. Late rows without older ones beside them,
- * as a backfill has, are no versions, and no merge would find any.
+ * Returns whether a late row of one segment may be a version of a row of an older one. Late rows without older rows at
+ * their times, as in a backfill, are no versions.
  *
- * Goes through the segments of a region in the order of their times and compares those that overlap only: a manifest may
- * have tens of thousands.
+ * Sweeps over the segments in time order and compares only those that overlap, because a manifest may have tens of
+ * thousands.
  */
 export function haveVersions(segments: readonly RowBounds[]): boolean {
   let older: Span[] = [];

@@ -10,45 +10,45 @@ import type {
   TruncateTableResponse,
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { manifestChanged, type Catalog } from '../catalog.js';
+import { manifestChanged, type MetadataCatalog } from '../catalog.js';
 
-/** A sequence is its epoch, shifted, and the number of a row. */
+/** A sequence is its epoch, shifted, plus the number of a row. */
 const EPOCH_SHIFT = 40n;
 
 /**
- * Makes files part of the manifest and moves the region's watermark, in one transaction.
+ * Adds files to the manifest and advances the region's watermark, in one transaction.
  *
- * It passes only under the open grant and only if it starts at the present watermark, so of two commits that cover the
- * same rows (a late one of a killed process, and its successor's) one is refused.
+ * Requires the open grant and the present watermark as its start, so that of two commits with the same rows (a delayed
+ * one of a killed process, and its successor's) one is refused.
  */
-export function commitSegments(catalog: Catalog, request: CommitSegmentsRequest): RegionManifest {
-  return catalog.change((note) => {
+export function commitSegments(catalog: MetadataCatalog, request: CommitSegmentsRequest): RegionManifest {
+  return catalog.change((record) => {
     const region = catalog.region(request.regionId);
     const manifest = catalog.manifest(request.regionId);
     if (hasCome([...request.segments, ...request.seriesFiles], manifest, catalog)) return manifest;
     checkGrant(manifest, request.epoch);
     if (region.watermark !== request.watermarkFrom || request.watermarkTo < request.watermarkFrom) {
-      const text = `region ${request.regionId} stands at ${region.watermark}, not at ${request.watermarkFrom}`;
+      const text = `region ${request.regionId} has the watermark ${region.watermark}, not ${request.watermarkFrom}`;
       throw new AlmanacError('illegal_state', text, { details: { watermark: String(region.watermark) } });
     }
     for (const segment of request.segments) catalog.segments.insert(request.regionId, segment);
     for (const file of request.seriesFiles) catalog.segments.insertSeriesFile(request.regionId, file);
     catalog.regions.advance(request.regionId, request.watermarkTo);
     const committed = catalog.manifest(request.regionId);
-    note(manifestChanged(committed));
+    record(manifestChanged(committed));
     return committed;
   });
 }
 
 /**
- * Puts segments in the place of others that have the same rows, in one transaction.
+ * Replaces segments with others that have the same rows, in one transaction.
  *
- * @throws `illegal_state` if the grant is not open, a replaced segment is not live any more (a truncation or another
- *   merge came first), or the new ones would pass another segment in the order of versions.
+ * @throws `illegal_state` if the grant is not open, a replaced segment is not live (a truncation or another merge
+ *   came first), or the new segments would change the version order.
  */
-export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsRequest): RegionManifest {
+export function replaceSegments(catalog: MetadataCatalog, request: ReplaceSegmentsRequest): RegionManifest {
   const { regionId, epoch, replaced, segments } = request;
-  return catalog.change((note) => {
+  return catalog.change((record) => {
     const manifest = catalog.manifest(regionId);
     if (hasCome(segments, manifest, catalog) || hasEnded(request, catalog)) return manifest;
     const live = new Map(manifest.segments.map((segment) => [segment.path, segment]));
@@ -63,15 +63,18 @@ export function replaceSegments(catalog: Catalog, request: ReplaceSegmentsReques
     for (const segment of segments) catalog.segments.insert(regionId, segment);
     catalog.regions.changed(regionId);
     const after = catalog.manifest(regionId);
-    note(manifestChanged(after));
+    record(manifestChanged(after));
     return after;
   });
 }
 
-/** Takes expired segments out of the manifest. @throws `illegal_state` if the grant is not open. */
-export function expireSegments(catalog: Catalog, request: ExpireSegmentsRequest): RegionManifest {
+/**
+ * Removes expired segments from the manifest.
+ * @throws `illegal_state` if the grant is not open.
+ */
+export function expireSegments(catalog: MetadataCatalog, request: ExpireSegmentsRequest): RegionManifest {
   const { regionId, epoch, paths } = request;
-  return catalog.change((note) => {
+  return catalog.change((record) => {
     const manifest = catalog.manifest(regionId);
     checkGrant(manifest, epoch);
     const live = new Set(manifest.segments.map(({ path }) => path));
@@ -80,13 +83,13 @@ export function expireSegments(catalog: Catalog, request: ExpireSegmentsRequest)
     for (const path of expired) catalog.segments.discard(path, catalog.clock.nowMs());
     catalog.regions.changed(regionId);
     const after = catalog.manifest(regionId);
-    note(manifestChanged(after));
+    record(manifestChanged(after));
     return after;
   });
 }
 
-/** Whether segments that were replaced by nothing, because all of their rows are deleted, are gone. */
-function hasEnded({ replaced, segments }: ReplaceSegmentsRequest, { segments: store }: Catalog): boolean {
+/** Returns whether segments that were replaced by nothing, because all of their rows are deleted, are gone already. */
+function hasEnded({ replaced, segments }: ReplaceSegmentsRequest, { segments: store }: MetadataCatalog): boolean {
   return segments.length === 0 && replaced.length > 0 && replaced.every((path) => store.isGarbage(path));
 }
 
@@ -95,7 +98,7 @@ function checkGrant({ regionId, epoch: open }: RegionManifest, epoch: number): v
   throw new AlmanacError('illegal_state', `grant ${epoch} of region ${regionId} is not open`);
 }
 
-/** Versions are told apart by the order of segments, so merged ones must take the place of all that went into them. */
+/** Segment order determines which version is newer, so merged segments must have the position of all their inputs. */
 function checkPlace(
   { regionId, segments }: RegionManifest,
   inputs: readonly Segment[],
@@ -103,13 +106,13 @@ function checkPlace(
 ): void {
   const whole = spanOf(inputs);
   if (inputs.length === 0 || !isSameSpan(whole, spanOf([...inputs, ...outputs]))) {
-    throw new AlmanacError('illegal_state', `segments for region ${regionId} do not fit those that they replace`);
+    throw new AlmanacError('illegal_state', `segments for region ${regionId} do not match those that they replace`);
   }
   const names = new Set(inputs.map(({ path }) => path));
   for (const other of segments) {
     if (names.has(other.path) || other.timeLast < whole.timeFirst || other.timeFirst > whole.timeLast) continue;
     if (other.sequenceTo <= whole.sequenceFrom || other.sequenceFrom >= whole.sequenceTo) continue;
-    throw new AlmanacError('illegal_state', `segment "${other.path}" stands between those that are replaced`);
+    throw new AlmanacError('illegal_state', `segment "${other.path}" is between those that are replaced`);
   }
 }
 
@@ -132,13 +135,14 @@ function isSameSpan(a: Span, b: Span): boolean {
 }
 
 /**
- * Hides rows up to one sequence a region; of a table whose regions have several owners, each names its own.
+ * Hides the rows of each region up to a sequence. If a table's regions have several owners, each owner calls for its
+ * own.
  *
- * @throws `illegal_state` if a segment has rows on both sides of a point, or if a point is none of the open grant: its
- *   owner has lost the region meanwhile, and the new one must name its own.
+ * @throws `illegal_state` if a segment has rows on both sides of a point, or if a point is not of the open grant: its
+ *   owner has lost the region meanwhile, and the new owner must call instead.
  */
-export function truncateTable(catalog: Catalog, request: TruncateTableRequest): TruncateTableResponse {
-  return catalog.change((note) => {
+export function raiseTruncation(catalog: MetadataCatalog, request: TruncateTableRequest): TruncateTableResponse {
+  return catalog.change((record) => {
     const table: Table | undefined = catalog.tables.findById(request.tableId);
     if (table === undefined) throw new AlmanacError('table_not_found', `table ${request.tableId} not found`);
     const regions = request.points.map(({ regionId, sequence }) => {
@@ -151,7 +155,7 @@ export function truncateTable(catalog: Catalog, request: TruncateTableRequest): 
       catalog.segments.discardUpTo(regionId, sequence, catalog.clock.nowMs());
       catalog.regions.truncate(regionId, sequence);
       const after = catalog.manifest(regionId);
-      note(manifestChanged(after));
+      record(manifestChanged(after));
       return after;
     });
     return { catalogVersion: catalog.version, regions };
@@ -168,28 +172,34 @@ function checkPoint(manifest: RegionManifest, table: Table, sequence: bigint): v
   }
 }
 
-export function getManifest(catalog: Catalog, regionId: number): RegionManifest {
+/**
+ * Returns the manifest of a region.
+ * @throws `region_not_found`.
+ */
+export function getManifest(catalog: MetadataCatalog, regionId: number): RegionManifest {
   return catalog.manifest(regionId);
 }
 
-export function listGarbage(catalog: Catalog, request: ListGarbageRequest): ListGarbageResponse {
+/** Returns files that left the manifest before a time. */
+export function listGarbage(catalog: MetadataCatalog, request: ListGarbageRequest): ListGarbageResponse {
   return { paths: catalog.segments.garbage(request.removedBeforeMs, request.limit) };
 }
 
-export function forgetGarbage(catalog: Catalog, request: ForgetGarbageRequest): void {
+/** Removes the records of deleted files. */
+export function deleteGarbageRecords(catalog: MetadataCatalog, request: ForgetGarbageRequest): void {
   catalog.change(() => {
     for (const path of request.paths) catalog.segments.forgetGarbage(path);
   });
 }
 
 /**
- * Whether these files came before: the answer was lost on the way. Some may have been replaced since, or have expired;
- * whoever is refused removes his files, so that none of those that came may be passed over.
+ * Returns whether these files were committed before and the reply was lost. Some may have been replaced or expired
+ * since. A caller that is refused removes its files, so none of the committed ones may be missed.
  */
 function hasCome(
   files: readonly { readonly path: string }[],
   { segments, seriesFiles }: RegionManifest,
-  { segments: store }: Catalog,
+  { segments: store }: MetadataCatalog,
 ): boolean {
   const live = new Set([...segments, ...seriesFiles].map(({ path }) => path));
   return files.some(({ path }) => live.has(path) || store.isGarbage(path));

@@ -18,25 +18,30 @@ import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { isForeignTo, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { newTableOptions } from '#shared/schema/version-options';
-import { droppedTable, tableChanged, tableDropped, type Catalog } from '../catalog.js';
+import { droppedTable, tableChanged, tableDropped, type MetadataCatalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
 
 const REGIONS_MAX = 256;
 
+/** Defaults of new tables. */
 export interface TableDefaults {
-  /** Regions of a table that names no number. */
+  /** Number of regions if the request has none. */
   readonly regions: number;
 }
 
+/**
+ * Creates a table.
+ * @throws `database_not_found`, `table_already_exists`, `invalid_arguments`.
+ */
 export function createTable(
-  catalog: Catalog,
+  catalog: MetadataCatalog,
   request: CreateTableRequest,
   defaults: TableDefaults,
 ): CreateTableResponse {
   checkTableName(request.name);
   checkNewColumns(request.columns);
-  return catalog.change((note) => {
+  return catalog.change((record) => {
     const database = catalog.database(request.database);
     const existing = catalog.tables.find(database, request.name);
     if (existing !== undefined) {
@@ -51,43 +56,59 @@ export function createTable(
     }
     const options = newTableOptions(request.options, database.options);
     const table = insertTable(catalog, database, { ...request, options, regions });
-    note(tableChanged(table));
+    record(tableChanged(table));
     return { table, created: true, catalogVersion: catalog.version };
   });
 }
 
+/**
+ * Creates missing tables and adds missing columns; the first type of a column wins.
+ * @throws `database_not_found`, `table_not_found` if creation is disabled, `invalid_arguments`.
+ */
 export function ensureTables(
-  catalog: Catalog,
+  catalog: MetadataCatalog,
   request: EnsureTablesRequest,
   defaults: TableDefaults,
 ): EnsureTablesResponse {
-  return catalog.change((note) => {
+  return catalog.change((record) => {
     const database = catalog.database(request.database);
     const tables = request.tables.map((wanted) => {
       const existing = catalog.tables.find(database, wanted.name);
       if (existing === undefined && !request.create) throw notCreated(wanted.name);
       const table =
-        existing === undefined ? makeTable(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
-      if (table !== existing) note(tableChanged(table));
+        existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
+      if (table !== existing) record(tableChanged(table));
       return table;
     });
     return { tables, catalogVersion: catalog.version };
   });
 }
 
-export function getTable(catalog: Catalog, request: GetTableRequest): Table {
+/**
+ * Returns a table by id, or by name if the id is zero.
+ * @throws `database_not_found`, `table_not_found`.
+ */
+export function getTable(catalog: MetadataCatalog, request: GetTableRequest): Table {
   if (request.tableId === 0) return catalog.table(request.database, request.name);
   const table = catalog.tables.findById(request.tableId);
   if (table === undefined) throw new AlmanacError('table_not_found', `table ${request.tableId} not found`);
   return table;
 }
 
-export function listTables(catalog: Catalog, request: ListTablesRequest): ListTablesResponse {
+/**
+ * Returns the tables of a database.
+ * @throws `database_not_found`.
+ */
+export function listTables(catalog: MetadataCatalog, request: ListTablesRequest): ListTablesResponse {
   return { tables: catalog.tables.list(catalog.database(request.database)) };
 }
 
+/**
+ * Drops a table. Its files become garbage.
+ * @throws `database_not_found`; `table_not_found` unless `ifExists`.
+ */
 export function dropTable({ catalog, openings }: Cluster, request: DropTableRequest): DropTableResponse {
-  const answer = catalog.change((note) => {
+  const answer = catalog.change((record) => {
     const table = catalog.tables.find(catalog.database(request.database), request.name);
     if (table === undefined) {
       if (request.ifExists) return { dropped: false, catalogVersion: catalog.version };
@@ -95,14 +116,19 @@ export function dropTable({ catalog, openings }: Cluster, request: DropTableRequ
     }
     catalog.segments.discardTable(table.tableId, catalog.clock.nowMs());
     catalog.tables.delete(table.tableId);
-    note(tableDropped(table));
+    record(tableDropped(table));
     return { dropped: true, catalogVersion: catalog.version, table: droppedTable(table) };
   });
   if (answer.table !== undefined) openings.dropped([answer.table]);
   return answer;
 }
 
-function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, defaults: TableDefaults): Table {
+function createFromSpec(
+  catalog: MetadataCatalog,
+  database: Database,
+  wanted: EnsureTable,
+  defaults: TableDefaults,
+): Table {
   checkTableName(wanted.name);
   checkLabels(database.name, wanted, wanted.columns);
   checkNewColumns(wanted.columns);
@@ -112,9 +138,9 @@ function makeTable(catalog: Catalog, database: Database, wanted: EnsureTable, de
   return insertTable(catalog, database, { name, columns, options, primaryKey, regions: defaults.regions });
 }
 
-/** Adds the columns that the table lacks. Columns that exist stay as they are, whatever type was wanted. */
-function widen(catalog: Catalog, table: Table, wanted: EnsureTable): Table {
-  // A writer that has not heard of the table yet; it leaves its rows out once it has.
+/** Adds missing columns. Existing columns keep their types, whatever type was requested. */
+function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable): Table {
+  // The writer does not know the table yet; it will leave its rows out once it does.
   if (isForeignTo(table, wanted.options)) return table;
   const { database } = table;
   const names = new Set(table.columns.map((column) => column.name));
@@ -137,7 +163,7 @@ interface TableSpec {
   readonly regions: number;
 }
 
-function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Table {
+function insertTable(catalog: MetadataCatalog, database: Database, spec: TableSpec): Table {
   const { name, options, primaryKey } = spec;
   const createdMs = catalog.clock.nowMs();
   const tableId = catalog.tables.insert({ database, name, options, primaryKey, createdMs });
@@ -148,12 +174,17 @@ function insertTable(catalog: Catalog, database: Database, spec: TableSpec): Tab
   return existingTable(catalog, tableId);
 }
 
-export function existingTable(catalog: Catalog, tableId: number): Table {
+/** Returns a table that must exist. */
+export function existingTable(catalog: MetadataCatalog, tableId: number): Table {
   const table = catalog.tables.findById(tableId);
   invariant(table !== undefined, 'a table that was just written is missing');
   return table;
 }
 
+/**
+ * Checks the columns of a new or altered table.
+ * @throws `invalid_arguments`.
+ */
 export function checkNewColumns(columns: readonly (ColumnSpec | Column)[]): void {
   const times = columns.filter((column) => column.kind === 'time');
   if (times.length !== 1 || !isTimestamp(times[0].type)) {
@@ -162,7 +193,7 @@ export function checkNewColumns(columns: readonly (ColumnSpec | Column)[]): void
   checkColumns(columns);
 }
 
-/** The engine folds letter case, so two columns may not differ by case alone. */
+/** The engine folds letter case, so columns must not differ by case alone. */
 function checkColumns(columns: readonly (ColumnSpec | Column)[]): void {
   if (columns.length > COLUMNS_MAX) {
     throw new AlmanacError('invalid_arguments', `a table has at most ${COLUMNS_MAX} columns, not ${columns.length}`);
@@ -180,7 +211,10 @@ function checkColumns(columns: readonly (ColumnSpec | Column)[]): void {
   }
 }
 
-/** A sender of metrics knows of labels, not of columns. @throws `invalid_arguments` if they are too many. */
+/**
+ * Checks the number of labels, with a message in terms of metrics: their senders do not know columns.
+ * @throws `invalid_arguments` if there are too many.
+ */
 function checkLabels(
   database: string,
   { name, options }: Pick<EnsureTable, 'name' | 'options'>,

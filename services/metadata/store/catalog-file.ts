@@ -2,15 +2,15 @@ import Database from 'better-sqlite3';
 
 import type { FileSystem } from '#shared/fs/file-system';
 
-import { openStore, storeError, type Connection } from './open.js';
+import { openStore, storeError, type CatalogConnection } from './open.js';
 
-/** A region as the catalog has it. */
+/** A region in the catalog. */
 export interface CatalogRegion {
   readonly regionId: number;
   readonly database: string;
   readonly table: string;
   readonly epoch: number;
-  /** Up to which sequence its rows are in segments. */
+  /** Sequence up to which its rows are in segments. */
   readonly watermark: bigint;
 }
 
@@ -21,9 +21,9 @@ export interface CatalogOwner {
   readonly slot: string;
 }
 
-/** A segment or a file of series, in the manifest of some region. */
+/** A segment or series file in the manifest of a region. */
 export interface CatalogEntry {
-  /** In the store. */
+  /** Path in the store. */
   readonly path: string;
   readonly bytes: number;
   readonly crc32c: number;
@@ -37,15 +37,15 @@ interface RegionRow {
   watermark: bigint;
 }
 
-/** All pages at once: a copy in several steps begins anew whenever the server writes in between. */
+/** All pages at once: a copy in several steps starts over whenever the server writes in between. */
 const PAGES_MAX = 0x7fffffff;
 
 /**
- * Closes all grants as a seal does whose region nobody can take yet, so that the first node that is ready gets every
- * region under a further epoch, and forgets who and where the instance was.
+ * Closes all grants as a seal without a next owner does, so that the first ready node gets every region under a further
+ * epoch, and removes the nodes and the location of the instance.
  *
- * Sequences begin anew above all that were ever given under the old epochs, and logs of those are passed over: what the
- * original takes on after the backup has other numbers than what the restored instance takes.
+ * Sequences start again above all that were assigned under the old epochs, whose logs are ignored: rows that the
+ * original accepts after the backup have other sequences than those of the restored instance.
  */
 const RELEASE = `
   DELETE FROM garbage;
@@ -54,22 +54,25 @@ const RELEASE = `
     ids_since_epoch = epoch + 1;
   UPDATE facts SET value = value + 1 WHERE name = 'catalog_version';`;
 
-/** As if nobody had ever told its data folder: whoever starts first in it names it. */
+/** Removes the data folder: the first process that starts in one names it. */
 const RENEW = `
   DELETE FROM identity WHERE name = 'data_folder';
   UPDATE identity SET value = lower(hex(randomblob(16))) WHERE name = 'cluster';`;
 
-/** A catalog as a file, for backups of it: beside the server that uses it, or as a copy that is one's own. */
+/** A catalog as a file, for backups: either one that a server uses, or a copy that only this process uses. */
 export class CatalogFile {
-  readonly #connection: Connection;
+  readonly #connection: CatalogConnection;
   readonly #path: string;
 
-  private constructor(connection: Connection, path: string) {
+  private constructor(connection: CatalogConnection, path: string) {
     this.#connection = connection;
     this.#path = path;
   }
 
-  /** Opens a catalog that a server may be using; it is only read. @throws `storage_unavailable` if it cannot be read. */
+  /**
+   * Opens a catalog that a server may be using, for reading.
+   * @throws `storage_unavailable` if it cannot be read.
+   */
   static read(path: string): CatalogFile {
     try {
       const connection = new Database(path, { readonly: true, fileMustExist: true });
@@ -81,15 +84,15 @@ export class CatalogFile {
   }
 
   /**
-   * Opens a catalog that nobody else uses, and brings it to the newest format.
+   * Opens a catalog that no other process uses, and migrates it to the newest format.
    *
-   * @throws `illegal_state` if it was written by a newer release; `storage_unavailable` if it cannot be read.
+   * @throws `illegal_state` if a newer release wrote it; `storage_unavailable` if it cannot be read.
    */
   static async own(path: string, fs: FileSystem): Promise<CatalogFile> {
     return new CatalogFile(await openStore(path, fs), path);
   }
 
-  /** Writes the catalog of one instant to a new file, by SQLite's own backup, while a server may go on with it. */
+  /** Writes a consistent copy of the catalog to a new file with SQLite's backup, while a server may keep using it. */
   async copyTo(path: string): Promise<void> {
     try {
       await this.#connection.backup(path, { progress: () => PAGES_MAX });
@@ -127,7 +130,7 @@ export class CatalogFile {
     return rows.map((row) => ({ nodeId: Number(row.node_id), role: row.role, slot: row.slot ?? '' }));
   }
 
-  /** Every file that some manifest names. */
+  /** Returns every file in a manifest. */
   entries(): CatalogEntry[] {
     const rows = this.#all<{ path: string; bytes: bigint; crc32c: bigint }>(
       `SELECT path, bytes, crc32c FROM segments UNION ALL SELECT path, bytes, crc32c FROM series_files ORDER BY path`,
@@ -135,14 +138,14 @@ export class CatalogFile {
     return rows.map((row) => ({ path: row.path, bytes: Number(row.bytes), crc32c: Number(row.crc32c) }));
   }
 
-  /** Ids of applied batches that came with the last seal of each region that has any. */
+  /** Returns the ids of applied batches from the last seal of each region that has any. */
   appliedIds(): Map<number, Uint8Array> {
     const rows = this.#all<{ region_id: bigint; ids: Uint8Array }>('SELECT region_id, ids FROM applied_ids');
     return new Map(rows.map((row) => [Number(row.region_id), row.ids]));
   }
 
   /**
-   * Makes the copy one that any node can start with: no grant is open, no node is known, no file waits to be deleted.
+   * Prepares the copy so that any node can start with it: no open grants, no nodes, no garbage.
    *
    * @param appliedIds of the batches whose rows are in segments, by region.
    */
@@ -156,12 +159,12 @@ export class CatalogFile {
     });
   }
 
-  /** Makes it the catalog of a cluster of its own, which has no data folder yet. */
+  /** Makes it the catalog of a new cluster, which has no data folder yet. */
   renewIdentity(): void {
     this.#change((connection) => connection.exec(RENEW));
   }
 
-  /** Closes the file; one's own is a single file afterwards, without a journal beside it. May be called twice. */
+  /** Closes the file; an owned one is a single file afterwards, without a journal. May be called twice. */
   close(): void {
     if (!this.#connection.open) return;
     try {
@@ -181,7 +184,7 @@ export class CatalogFile {
     }
   }
 
-  #change(work: (connection: Connection) => void): void {
+  #change(work: (connection: CatalogConnection) => void): void {
     try {
       this.#connection.transaction(() => work(this.#connection)).immediate();
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Database } from '#shared/contracts/gen/common';
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 interface Row {
   database_id: bigint;
@@ -15,7 +15,7 @@ export class DatabaseStore {
   readonly #delete;
   readonly #setOptions;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#byName = connection.prepare<[string], Row>('SELECT * FROM databases WHERE name = ?');
     this.#all = connection.prepare<[], Row>('SELECT * FROM databases ORDER BY name');
     this.#insert = connection.prepare<[string, string]>('INSERT INTO databases (name, options) VALUES (?, ?)');

@@ -1,14 +1,14 @@
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
-/** What a node says of itself, or `gone` while its lease has run out. */
-export type NodeState = 'starting' | 'ready' | 'draining' | 'left' | 'gone';
+/** State that a node reports, or `gone` after its lease expired. */
+export type NodeLifecycle = 'starting' | 'ready' | 'draining' | 'left' | 'gone';
 
 /** A node, and since when it is in its state. */
 export interface NodeRecord extends NodeInfo {
-  readonly state: NodeState;
+  readonly state: NodeLifecycle;
   readonly stateMs: number;
-  /** As it registered; empty if it has none or did not say. */
+  /** As registered; empty if it has none or did not report it. */
   readonly dataFolderId: string;
 }
 
@@ -32,7 +32,7 @@ interface Registration {
   readonly addr: string;
   readonly version: string;
   readonly dataFolderId: string;
-  readonly state: NodeState;
+  readonly state: NodeLifecycle;
   readonly nowMs: number;
 }
 
@@ -48,7 +48,7 @@ export class NodeStore {
   readonly #delete;
   readonly #ready;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#upsert = connection.prepare<[Omit<Registration, 'slot'> & { slot: string | null }], { node_id: bigint }>(
       `INSERT INTO nodes (role, slot, addr, version, registered_ms, state, state_ms, data_folder)
        VALUES (@role, @slot, @addr, @version, @nowMs, @state, @nowMs, @dataFolderId)
@@ -59,7 +59,7 @@ export class NodeStore {
     );
     this.#byId = connection.prepare<[number], Row>(`${SELECT_NODE} WHERE n.node_id = ?`);
     this.#all = connection.prepare<[], Row>(`${SELECT_NODE} ORDER BY n.node_id`);
-    this.#setState = connection.prepare<[NodeState, number, number]>(
+    this.#setState = connection.prepare<[NodeLifecycle, number, number]>(
       'UPDATE nodes SET state = ?, state_ms = ? WHERE node_id = ?',
     );
     this.#delete = connection.prepare<[number]>('DELETE FROM nodes WHERE node_id = ?');
@@ -92,7 +92,7 @@ export class NodeStore {
     return this.#all.all().map(fromRow);
   }
 
-  setState(nodeId: number, state: NodeState, nowMs: number): void {
+  setState(nodeId: number, state: NodeLifecycle, nowMs: number): void {
     this.#setState.run(state, nowMs, nodeId);
   }
 
@@ -100,19 +100,22 @@ export class NodeStore {
     this.#delete.run(nodeId);
   }
 
-  /** Ingesters that can take regions now. */
+  /** Returns the ingesters that can take regions now. */
   readyIngesterIds(): number[] {
     return this.#ready.all('ingester').map((row) => Number(row.node_id));
   }
 
-  /** Nodes that can own regions now. A standalone node, which nothing can be moved to, only where there is no ingester. */
+  /**
+   * Returns the nodes that can own regions now: ready ingesters, or else a standalone node, which regions cannot move
+   * to.
+   */
   readyOwnerIds(): number[] {
     const ingesters = this.readyIngesterIds();
     return ingesters.length > 0 ? ingesters : this.#ready.all('standalone').map((row) => Number(row.node_id));
   }
 }
 
-/** What the contract tells of a node. */
+/** Returns a node as the contract describes it. */
 export function nodeInfo(node: NodeRecord): NodeInfo {
   const { nodeId, role, addr, version, registeredMs, state, slot, regionCount } = node;
   return { nodeId, role, addr, version, registeredMs, state, slot, regionCount };
@@ -125,7 +128,7 @@ function fromRow(row: Row): NodeRecord {
     addr: row.addr,
     version: row.version,
     registeredMs: Number(row.registered_ms),
-    state: row.state as NodeState,
+    state: row.state as NodeLifecycle,
     slot: row.slot ?? '',
     regionCount: Number(row.region_count),
     stateMs: Number(row.state_ms),

@@ -4,20 +4,21 @@ import { invariant, InvariantError } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
 import { PROGRAM_ROOT } from '#shared/fs/program-root';
 
-export type Connection = Database.Database;
+/** An open SQLite connection to the catalog file. */
+export type CatalogConnection = Database.Database;
 
 const FAULTS_MAX = 5;
-/** Migrations lie beside the source, not in the compiled tree. */
+/** Migrations are next to the source, not in the compiled tree. */
 const MIGRATIONS = `${PROGRAM_ROOT}services/metadata/store/migrations`;
 
 /**
- * Opens the catalog file and brings it to the newest format.
+ * Opens the catalog file and migrates it to the newest format.
  *
- * Write-ahead journal, every commit synced: what a statement acknowledged survives power loss.
+ * Uses a write-ahead journal and syncs every commit: acknowledged changes survive power loss.
  *
- * @throws `illegal_state` if the file was written by a newer release; `storage_unavailable` if it cannot be read.
+ * @throws `illegal_state` if a newer release wrote the file; `storage_unavailable` if it cannot be read.
  */
-export async function openStore(path: string, fs: FileSystem): Promise<Connection> {
+export async function openStore(path: string, fs: FileSystem): Promise<CatalogConnection> {
   const connection = openConnection(path);
   try {
     connection.pragma('journal_mode = WAL');
@@ -32,7 +33,7 @@ export async function openStore(path: string, fs: FileSystem): Promise<Connectio
   return connection;
 }
 
-function openConnection(path: string): Connection {
+function openConnection(path: string): CatalogConnection {
   try {
     return new Database(path);
   } catch (error) {
@@ -40,15 +41,18 @@ function openConnection(path: string): Connection {
   }
 }
 
-/** What can be told of a catalog file without asking what it says. */
+/** Facts about a catalog file that do not depend on its contents. */
 export interface StoreFacts {
   readonly format: number;
   readonly isOlder: boolean;
-  /** What is wrong with it; a few faults at most. */
+  /** Faults of the file; a few at most. */
   readonly faults: readonly string[];
 }
 
-/** Reads a catalog file through. @throws `storage_unavailable` if it is none, or cannot be read. */
+/**
+ * Checks the integrity of a catalog file.
+ * @throws `storage_unavailable` if it is none, or cannot be read.
+ */
 export async function inspectStore(path: string, fs: FileSystem): Promise<StoreFacts> {
   const connection = openConnection(path);
   try {
@@ -64,11 +68,11 @@ export async function inspectStore(path: string, fs: FileSystem): Promise<StoreF
   }
 }
 
-async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
+async function migrate(connection: CatalogConnection, fs: FileSystem): Promise<void> {
   const present = formatOf(connection);
   const files = await migrationFiles(fs);
   if (present > files.length) {
-    const text = `the catalog has format ${present}, this release knows up to ${files.length}: use a newer release`;
+    const text = `the catalog has format ${present}, this release supports up to ${files.length}: use a newer release`;
     throw new AlmanacError('illegal_state', text);
   }
   for (const [index, file] of files.entries()) {
@@ -83,7 +87,7 @@ async function migrate(connection: Connection, fs: FileSystem): Promise<void> {
   }
 }
 
-function formatOf(connection: Connection): number {
+function formatOf(connection: CatalogConnection): number {
   return Number(connection.pragma('user_version', { simple: true }));
 }
 
@@ -93,14 +97,14 @@ async function migrationFiles(fs: FileSystem): Promise<string[]> {
   return files;
 }
 
-/** SQLite's code if the file is not what was written, or its disk does not give it back. */
-export function damageOf(error: unknown): string | undefined {
+/** Returns SQLite's code if the file is damaged or its disk cannot read it; undefined for other errors. */
+export function damageCode(error: unknown): string | undefined {
   return error instanceof Database.SqliteError && DAMAGE.test(error.code) ? error.code : undefined;
 }
 
 const DAMAGE = /^SQLITE_(CORRUPT.*|NOTADB|IOERR_(READ|SHORT_READ|CORRUPTFS))$/;
 
-/** The one translator of SQLite's errors. */
+/** Translates SQLite's errors; the only place that does. */
 export function storeError(error: unknown, what: string): AlmanacError | InvariantError {
   if (error instanceof AlmanacError || error instanceof InvariantError) return error;
   const code = error instanceof Database.SqliteError ? error.code : 'unknown error';

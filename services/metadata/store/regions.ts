@@ -1,6 +1,6 @@
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
-/** What metadata knows of a region besides its files. */
+/** What metadata stores about a region besides its files. */
 export interface RegionRecord {
   readonly regionId: number;
   readonly tableId: number;
@@ -36,7 +36,7 @@ export class RegionStore {
   readonly #regrant;
   readonly #forgetIds;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#byId = connection.prepare<[number], Row>('SELECT * FROM regions WHERE region_id = ?');
     this.#ofNode = connection.prepare<[number], Row>('SELECT * FROM regions WHERE node_id = ? ORDER BY region_id');
     this.#insert = connection.prepare<[number, number, number, number, bigint]>(
@@ -76,10 +76,10 @@ export class RegionStore {
     return this.#ofNode.all(nodeId).map(fromRow);
   }
 
-  /** @param nodeId 0 leaves the region without an owner. */
+  /** @param nodeId 0: the region has no owner yet. */
   insert(tableId: number, position: number, nodeId: number): void {
     const epoch = nodeId === 0 ? 0 : 1;
-    // Sequences begin at `epoch << 40`, and so does what is durable.
+    // Sequences start at `epoch << 40`, and so does the watermark.
     this.#insert.run(tableId, position, epoch, nodeId, BigInt(epoch) << 40n);
   }
 
@@ -91,37 +91,37 @@ export class RegionStore {
     this.#truncate.run(sequence, regionId);
   }
 
-  /** How many regions a node owns. */
+  /** Returns the number of regions that a node owns. */
   load(nodeId: number): number {
     return Number(this.#load.get(nodeId)?.regions ?? 0n);
   }
 
-  /** Notes that other segments have the region's rows. */
+  /** Records that other segments have the region's rows. */
   changed(regionId: number): void {
     this.#changed.run(regionId);
   }
 
-  /** How many regions each node owns that owns any. */
+  /** Returns the number of regions of each node that owns any. */
   loads(): Map<number, number> {
     return new Map(this.#loads.all().map((row) => [Number(row.node_id), Number(row.regions)]));
   }
 
-  /** How many regions of each table a node owns, by table id. */
+  /** Returns the number of regions of each table that a node owns, by table id. */
   tablesOf(nodeId: number): Map<number, number> {
     return new Map(this.#tablesOf.all(nodeId).map((row) => [Number(row.table_id), Number(row.regions)]));
   }
 
-  /** Regions without an owner. */
+  /** Returns the regions without an owner. */
   free(): RegionRecord[] {
     return this.#free.all().map(fromRow);
   }
 
-  /** Opens the region's next epoch for a node, or for nobody (0). */
+  /** Opens the region's next epoch for a node; 0: without an owner. */
   regrant(regionId: number, nodeId: number): void {
     this.#regrant.run(nodeId, regionId);
   }
 
-  /** Notes that the ids of batches of all epochs before the present one are lost. */
+  /** Records that the batch ids of all epochs before the present one are lost. */
   forgetIds(regionId: number): void {
     this.#forgetIds.run(regionId);
   }

@@ -1,11 +1,11 @@
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
-/** Seals of a region that are remembered; older ones are not repeated any more. */
+/** Seals kept per region; older ones are not repeated any more. */
 const SEALS_MAX = 16;
 
 const NO_IDS = new Uint8Array(0);
 
-/** SQL of `seals` and `applied_ids`: what is left of a region's earlier epochs. */
+/** SQL of `seals` and `applied_ids`: what remains of a region's earlier epochs. */
 export class SealStore {
   readonly #find;
   readonly #insert;
@@ -14,7 +14,7 @@ export class SealStore {
   readonly #setIds;
   readonly #clearIds;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#find = connection.prepare<[number, number, number], { epoch: bigint }>(
       'SELECT epoch FROM seals WHERE region_id = ? AND epoch = ? AND node_id = ?',
     );
@@ -29,7 +29,7 @@ export class SealStore {
     this.#clearIds = connection.prepare<[number]>('DELETE FROM applied_ids WHERE region_id = ?');
   }
 
-  /** Whether this node sealed this epoch of the region. */
+  /** Returns whether this node sealed this epoch of the region. */
   has(regionId: number, epoch: number, nodeId: number): boolean {
     return this.#find.get(regionId, epoch, nodeId) !== undefined;
   }
@@ -39,7 +39,7 @@ export class SealStore {
     this.#forget.run(regionId, epoch - SEALS_MAX);
   }
 
-  /** Ids of applied batches; empty if none were given. */
+  /** Returns the ids of applied batches; empty if there are none. */
   appliedIds(regionId: number): Uint8Array {
     return this.#ids.get(regionId)?.ids ?? NO_IDS;
   }

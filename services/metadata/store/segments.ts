@@ -1,5 +1,5 @@
 import type { Segment, SeriesFile } from '#shared/contracts/gen/common';
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 interface SegmentRow {
   path: string;
@@ -28,7 +28,7 @@ interface SeriesFileRow {
   crc32c: bigint;
 }
 
-/** SQL of the manifest: `segments`, `series_files`, and the `garbage` they become. */
+/** SQL of the manifest: `segments`, `series_files`, and the `garbage` that they become. */
 export class SegmentStore {
   readonly #ofRegion;
   readonly #seriesOfRegion;
@@ -45,7 +45,7 @@ export class SegmentStore {
   readonly #isGarbage;
   readonly #total;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#total = connection.prepare<[], { segments: bigint; rows: bigint; bytes: bigint }>(
       `SELECT count(*) AS segments, coalesce(sum(row_count), 0) AS rows,
          coalesce(sum(bytes), 0) + (SELECT coalesce(sum(bytes), 0) FROM series_files) AS bytes FROM segments`,
@@ -85,7 +85,7 @@ export class SegmentStore {
     this.#isGarbage = connection.prepare<[string]>('SELECT 1 FROM garbage WHERE path = ?');
   }
 
-  /** All live files together: how many segments, their rows, and the bytes of them and of series files. */
+  /** Returns totals of all live files: segments, their rows, and the bytes of segments and series files. */
   total(): { readonly segments: number; readonly rows: number; readonly bytes: number } {
     const { segments, rows, bytes } = this.#total.get() ?? { segments: 0n, rows: 0n, bytes: 0n };
     return { segments: Number(segments), rows: Number(rows), bytes: Number(bytes) };
@@ -135,7 +135,7 @@ export class SegmentStore {
     this.#delete.run(path);
   }
 
-  /** Moves all files of a table to the garbage; their manifest entries go with the table. */
+  /** Moves all files of a table to the garbage; their manifest entries are deleted with the table. */
   discardTable(tableId: number, nowMs: number): void {
     this.#discardAll.run(nowMs, tableId);
     this.#discardSeries.run(nowMs, tableId);
@@ -145,7 +145,7 @@ export class SegmentStore {
     return this.#garbage.all(removedBeforeMs, limit).map((row) => row.path);
   }
 
-  /** Whether the file was live, and may still be there. */
+  /** Returns whether the file was live and may still exist. */
   isGarbage(path: string): boolean {
     return this.#isGarbage.get(path) !== undefined;
   }

@@ -1,5 +1,5 @@
 import type { Column, Database, FormerType, RegionInfo, Table } from '#shared/contracts/gen/common';
-import type { Connection } from './open.js';
+import type { CatalogConnection } from './open.js';
 
 interface TableRow {
   table_id: bigint;
@@ -33,6 +33,7 @@ interface RegionRow {
   ids_since_epoch: bigint;
 }
 
+/** A table to be inserted. */
 export interface NewTable {
   readonly database: Database;
   readonly name: string;
@@ -46,7 +47,7 @@ const SELECT_TABLE = `
     d.options AS database_options, t.primary_key, t.created_ms
   FROM tables t JOIN databases d USING (database_id)`;
 
-/** SQL of the `tables`, `columns` tables, and of a table's `regions`. */
+/** SQL of the `tables` and `columns` tables, and of a table's `regions`. */
 export class TableStore {
   readonly #byName;
   readonly #byId;
@@ -62,7 +63,7 @@ export class TableStore {
   readonly #setColumn;
   readonly #deleteColumn;
 
-  constructor(connection: Connection) {
+  constructor(connection: CatalogConnection) {
     this.#byName = connection.prepare<[number, string], TableRow>(
       `${SELECT_TABLE} WHERE t.database_id = ? AND t.name = ?`,
     );
@@ -121,7 +122,7 @@ export class TableStore {
     return this.#ofDatabase.all(database.databaseId).map((row) => this.#fromRow(row));
   }
 
-  /** @returns the new table's id; it has no columns and regions yet. */
+  /** @returns the new table's id; it has no columns or regions yet. */
   insert(table: NewTable): number {
     const { database, name, options, primaryKey, createdMs } = table;
     const { lastInsertRowid } = this.#insert.run(
@@ -134,7 +135,10 @@ export class TableStore {
     return Number(lastInsertRowid);
   }
 
-  /** Adds a column behind the others, with an id that the table never had. @returns the id. */
+  /**
+   * Adds a column after the others, with an id that the table never had.
+   * @returns the id.
+   */
   addColumn(tableId: number, column: Omit<Column, 'id' | 'backfillSql' | 'formerTypes'>, backfillSql = ''): number {
     const id = Number(this.#takeColumnId.get(tableId)?.id);
     const { name, type, kind, defaultSql, comment } = column;
@@ -143,7 +147,7 @@ export class TableStore {
     return id;
   }
 
-  /** Gives a table another form. Columns without an id are new; those of which there is no word any more go. */
+  /** Changes name, columns and options of a table. Columns without an id are new; missing ones are removed. */
   alter(table: Table, form: Pick<Table, 'name' | 'columns' | 'options' | 'primaryKey'>): void {
     const { tableId } = table;
     const { name, columns } = form;
@@ -166,7 +170,7 @@ export class TableStore {
     this.#setColumn.run({ tableId, id, name, position, type, nullable, defaultSql, comment, formerTypes });
   }
 
-  /** Notes that the columns, or what the database says of them, changed. */
+  /** Records that the columns, or inherited options, changed. */
   bumpSchema(tableId: number, primaryKey: readonly string[]): void {
     this.#bump.run(JSON.stringify(primaryKey), tableId);
   }

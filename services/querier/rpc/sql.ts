@@ -16,29 +16,31 @@ import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Snapshots } from '../snapshot/binding.js';
-import { lex } from '../sql/syntax/lex.js';
+import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
 import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
-import type { RowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/run/statement.js';
+import type { StatementRowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/statement.js';
 import { TableNames } from '../sql/plan/table-names.js';
 import type { PromEngine } from '../sql/tql/engine.js';
 
+/** Limits of SQL requests. */
 export interface SqlLimits {
-  /** Longest time that a request may take, whatever deadline it brings. */
+  /** Longest duration of a request, whatever deadline it has. */
   readonly maxTimeoutMs: number;
   readonly planCacheEntries: number;
 }
 
-export interface SqlDeps {
+/** Dependencies of the SQL service. */
+export interface SqlServiceDeps {
   readonly metadata: MetadataService;
   readonly catalog: Catalog;
   readonly ingesters: Ingesters;
   readonly snapshots: Snapshots;
-  /** Metrics, which are tables too. */
+  /** Metrics, which are visible as tables too. */
   readonly logicalTables: LogicalTables;
-  readonly insert: RowSink;
+  readonly insert: StatementRowSink;
   readonly promql: PromEngine;
   /** The query instance: sandboxed and locked. */
   readonly duckdb: EngineInstance;
@@ -46,10 +48,10 @@ export interface SqlDeps {
   readonly log: Logger;
   readonly metrics: QuerierMetrics;
   readonly limits: SqlLimits;
-  /** Places and memory that all queries of the process share. */
+  /** Admission slots and memory that all queries of the process share. */
   readonly admission: Admission;
   readonly memory: MemoryWatch;
-  /** Names that Almanac makes up: the catalog, in messages. */
+  /** Generated names: the catalog, in messages. */
   readonly names: { readonly catalog: string };
 }
 
@@ -59,21 +61,21 @@ const NO_TEXT = new Uint8Array(0);
 const NO_COLUMNS: readonly ResultColumn[] = [];
 
 /**
- * Querier.Sql: runs the statements of a text in order. All are parsed before the first one runs; the first failure ends
- * the stream with its error, whose details say which statement it was, and effects of earlier ones stay.
+ * Implements Querier.Sql: runs the statements of a text in order. All are parsed before the first one runs. The first failure
+ * ends the stream with its error, whose details contain the statement's index; effects of earlier statements stay.
  */
-export function sql(deps: SqlDeps): QuerierService['sql'] {
+export function sqlService(deps: SqlServiceDeps): QuerierService['sql'] {
   const runner = new SqlRunner(deps);
   return (request, call) => runner.run(request, call);
 }
 
 class SqlRunner {
-  readonly #deps: SqlDeps;
+  readonly #deps: SqlServiceDeps;
   readonly #admission: Admission;
   readonly #memory: MemoryWatch;
   readonly #statementDeps: StatementDeps;
 
-  constructor(deps: SqlDeps) {
+  constructor(deps: SqlServiceDeps) {
     const { catalog, limits, clock } = deps;
     const names = new TableNames(catalog, deps.names.catalog, deps.logicalTables);
     this.#deps = deps;
@@ -122,7 +124,7 @@ class SqlRunner {
     };
   }
 
-  /** @param end ends the request. */
+  /** Runs a statement under the memory watch. @param end ends the request. */
   async *#watched(
     statement: Statement,
     context: StatementContext,
@@ -149,7 +151,7 @@ class SqlRunner {
     try {
       const run = (slot: AdmissionSlot): AsyncIterable<StatementEvent> =>
         this.#watched(statement, { ...context, slot }, end);
-      // One that waits for a place holds nothing, and would be ended first.
+      // The watch begins after admission: a waiting query holds no memory, and would be the first to be ended.
       const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.slot);
       yield* this.#encode(index, events);
       outcome = 'ok';
@@ -189,7 +191,7 @@ class SqlRunner {
   }
 }
 
-/** @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the number of the statement in the details. */
+/** Parses a text. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the statement's index in the details. */
 function parse(text: string): Statement[] {
   if (text.length > TEXT_CHARS_MAX) {
     throw new AlmanacError(
@@ -197,7 +199,7 @@ function parse(text: string): Statement[] {
       `SQL text is ${text.length} characters long, the limit is ${TEXT_CHARS_MAX}`,
     );
   }
-  const cursors = splitStatements(lex(text));
+  const cursors = splitStatements(lexSql(text));
   if (cursors.length === 0) throw new AlmanacError('invalid_arguments', 'Invalid SQL, error: empty statements');
   if (cursors.length > STATEMENTS_MAX) {
     throw new AlmanacError(
@@ -222,7 +224,7 @@ async function numbered(index: number, work: Promise<void> | undefined): Promise
   }
 }
 
-/** The error, with the position of its statement among those of the request. */
+/** Adds the index of the statement within its request to an error. */
 function withIndex(thrown: unknown, index: number): AlmanacError {
   const error = AlmanacError.from(thrown);
   const details = { ...error.details, statement_index: String(index) };

@@ -1,8 +1,8 @@
 import type { SqlEvent } from '#shared/contracts/gen/querier';
 
 /**
- * Results of at most one text as one event, `result`: each message between processes costs about a fifth of a
- * millisecond at both of its ends. Larger results go on as they come.
+ * Combines results of at most one text into one event, `result`: each message between processes costs about a fifth of a
+ * millisecond on both sides. Larger results stay streams.
  */
 export async function* wholeResults(events: AsyncIterable<SqlEvent>): AsyncIterable<SqlEvent> {
   let schema: SqlEvent | undefined;

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import { BoundedQueue, type AdmissionSlot } from '#shared/limits/bounded-queue';
 
-/** Places for queries: so many run at once, so many wait, the rest are refused. */
+/** Admission of queries: a number of them runs, a number waits, the rest are refused. */
 export class Admission {
   readonly #queue: BoundedQueue;
   readonly #clock: Clock;
@@ -26,9 +26,9 @@ export class Admission {
   }
 
   /**
-   * Waits for a slot, then passes the items on; the place is held until the last was taken.
+   * Waits for a slot, then passes the items on; the slot is held until the last was consumed.
    *
-   * @throws `rate_limited` if too many wait; what the call's signal aborted with while waiting.
+   * @throws `rate_limited` if too many wait; the abort reason of the call's signal while waiting.
    */
   async *hold<T>(call: Call, items: (slot: AdmissionSlot) => AsyncIterable<T>): AsyncIterable<T> {
     const { slot, leave } = await this.#enter(call);
@@ -39,7 +39,7 @@ export class Admission {
     }
   }
 
-  /** Resolves, once there is a slot, with it and the way to give it back. */
+  /** Resolves with a slot and the function that releases it. */
   #enter(call: Call): Promise<{ readonly slot: AdmissionSlot; readonly leave: () => void }> {
     return new Promise((resolve, reject) => {
       const work = (slot: AdmissionSlot): Promise<void> => new Promise((done) => resolve({ slot, leave: done }));

@@ -11,7 +11,7 @@ export interface TimedCall {
   close(): void;
 }
 
-/** @param maxMs no call may take longer, whatever deadline it brings. */
+/** Starts the deadline of a call. @param maxMs longest duration, whatever deadline the call has. */
 export function withDeadline(call: Call, clock: Clock, maxMs: number): TimedCall {
   const remainingMs = Math.min(call.deadlineMs - clock.nowMs(), maxMs);
   const own = new AbortController();

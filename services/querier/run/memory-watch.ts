@@ -2,24 +2,26 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const LOOK_MS = 50;
-/** A reading is good for so long: it takes a tenth of a millisecond. */
+/** A reading is reused for this long: it takes a tenth of a millisecond. */
 const READING_MS = 20;
-/** A look alone may see what is about to be collected as garbage. */
+/** Consecutive checks above the limit before a query is ended: a single one may see garbage. */
 const LOOKS = 2;
-/** How long a query that was ended may take to let go before another one is ended. */
+/** Checks that an ended query gets to release its memory before another one is ended. */
 const LETTING_GO_LOOKS = 20;
-/** What a query held that has left is free after a collection, for which there have to be some allocations. */
+/** Checks after which a finished query's memory has been collected, which needs some allocations. */
 const COLLECTING_LOOKS = 4;
-/** Part of the limit by which the process must have grown since a query began. */
+/** Fraction of the limit by which the process must have grown since a query began. */
 const GROWTH = 0.1;
 
+/** Dependencies of `MemoryWatch`. */
 export interface MemoryWatchOptions {
   readonly clock: Clock;
   readonly kinds: readonly WatchedMemory[];
 }
 
+/** A kind of memory with a limit. */
 export interface WatchedMemory {
-  /** So much at which queries are ended. */
+  /** Usage at which queries are ended. */
   readonly limitBytes: number;
   readonly usedBytes: () => number;
 }
@@ -28,24 +30,24 @@ type End = (error: AlmanacError) => void;
 
 interface Watched {
   readonly end: End;
-  /** What was used of each kind when it began. */
+  /** Usage of each kind when it began. */
   readonly before: readonly number[];
 }
 
 /**
- * Ends queries, the youngest first, while there is more of a kind of memory than may be: the engine's own limit does not
- * count strings and lists that functions make, and a process whose heap is full ends. A query under which it did not
- * grow is let be, because memory that was given back may stay with the process.
+ * Ends queries, the youngest first, while more memory of a kind is used than allowed: the engine's own limit does not count
+ * strings and lists created by functions, and a process exits when its heap is full. A query during which the process did not
+ * grow is left alone, because released memory may stay with the process.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
   /** In the order in which they began. */
   readonly #running = new Set<Watched>();
-  /** By kind: looks in a row that saw too much. */
+  /** By kind: consecutive checks above the limit. */
   readonly #above: number[];
   #timer: Timer | undefined;
   #ended: { readonly query: Watched; looks: number } | undefined;
-  /** Looks that count for nothing, unless there is much more by then than when a query was ended. */
+  /** Checks that do not count, unless usage is much higher than when a query was ended. */
   #restLooks = 0;
   #endedAt: readonly number[] = [];
   #lastUsed: readonly number[] = [];
@@ -56,7 +58,7 @@ export class MemoryWatch {
     this.#above = options.kinds.map(() => 0);
   }
 
-  /** Watches over a query. @returns to be called when it has ended. */
+  /** Starts watching a query. @returns a function to be called when it has ended. */
   enter(end: End): () => void {
     const { clock } = this.#options;
     const query = { end, before: this.#used() };
@@ -70,7 +72,7 @@ export class MemoryWatch {
     };
   }
 
-  /** Of each kind, at most `READING_MS` old. */
+  /** Returns the usage of each kind, at most `READING_MS` old. */
   #used(): readonly number[] {
     const { clock, kinds } = this.#options;
     const nowMs = clock.monotonicMs();
@@ -105,14 +107,14 @@ export class MemoryWatch {
     this.#timer = clock.after(LOOK_MS, () => this.#look());
   }
 
-  /** Whether there is much more than when a query was ended, so that it was not that one, or not that one alone. */
+  /** Returns whether usage is much higher than when a query was ended, so that another query is responsible too. */
   #hasGrown(): boolean {
     return this.#options.kinds.some(({ usedBytes, limitBytes }, kind) => {
       return usedBytes() > this.#endedAt[kind] + limitBytes * GROWTH;
     });
   }
 
-  /** One at a time: what the last one held may not be free yet. */
+  /** Ends one query at a time: the memory of the previous one may not be released yet. */
   #endYoungest(kind: number, used: number, limitBytes: number): void {
     if (this.#ended !== undefined) return;
     const query = [...this.#running].findLast(({ before }) => used - before[kind] > limitBytes * GROWTH);

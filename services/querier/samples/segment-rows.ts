@@ -2,7 +2,7 @@ import type { Slices } from '#shared/clock/slices';
 import type { DuckDBConnection, DuckDBDataChunk } from '#shared/duckdb/engine';
 import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk';
 
-import { ANEW, DELETED } from '#shared/schema/segment-columns';
+import { PUT_AFTER_DELETE, DELETED } from '#shared/schema/segment-columns';
 
 import { HIDES, joined, MISSING, type Piece } from './piece.js';
 import type { SegmentQuery } from './segment-query.js';
@@ -63,7 +63,7 @@ class Rows {
   #markOps(ops: Int32Array, from: number, to: number): void {
     for (let row = from; row < to; row++) {
       if (ops[row] === DELETED) this.missing[row] = MISSING | HIDES;
-      else if (ops[row] === ANEW) this.missing[row] |= HIDES;
+      else if (ops[row] === PUT_AFTER_DELETE) this.missing[row] |= HIDES;
       else continue;
       this.isMissing = true;
     }

@@ -9,7 +9,7 @@ export interface AdminService {
   metrics(request: MetricsRequest, call: Call): Promise<MetricsResponse>;
   /** Effective configuration as TOML, secrets masked. */
   config(request: Empty, call: Call): Promise<ConfigResponse>;
-  /** Changes the log filter and answers the one before. */
+  /** Changes the log filter and returns the previous one. */
   setLogFilter(request: SetLogFilterRequest, call: Call): Promise<SetLogFilterResponse>;
 }
 
@@ -24,9 +24,9 @@ export interface StatusResponse {
   readonly startedMs: number;
   /** `starting`, `ready` or `draining`. */
   readonly state: string;
-  /** While starting: what it waits for, in words. */
+  /** While starting: what it waits for. */
   readonly waiting: readonly string[];
-  /** While starting: share of the log that is replayed, 0 to 1. */
+  /** While starting: replayed share of the log, 0 to 1. */
   readonly progress: number;
 }
 

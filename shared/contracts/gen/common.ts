@@ -14,30 +14,30 @@ export interface Column {
   readonly comment: string;
   /** SQL text of the value of rows that were written before the column was added, of its first type; empty means null. */
   readonly backfillSql: string;
-  /** Oldest first. None comes again. */
+  /** Oldest first. A former type never becomes one again. */
   readonly formerTypes: readonly FormerType[];
 }
 
-/** A type that a column had. */
+/** A former type of a column. */
 export interface FormerType {
   readonly type: string;
-  /** Rows that were stored under this version of the table's schema, and not under an earlier former type, have it. */
+  /** Rows stored under this schema version of the table, and not under an earlier former type, have it. */
   readonly lastVersion: number;
 }
 
-/** A part of a table with one owner. Rows belong to it by the hash of their series. */
+/** A part of a table with one owner. Rows are assigned to regions by the hash of their series. */
 export interface RegionInfo {
   readonly regionId: number;
   /** Position in [0, number of regions of the table). */
   readonly index: number;
-  /** The open grant; zero while nobody owns the region. */
+  /** The open grant; zero if the region has no owner. */
   readonly epoch: number;
   readonly nodeId: number;
   /** The owner knows the ids of all batches that were applied in this epoch and later ones. */
   readonly idsSinceEpoch: number;
 }
 
-/** A table as it stands at one catalog version. */
+/** A table at one catalog version. */
 export interface Table {
   readonly tableId: number;
   readonly databaseId: number;
@@ -51,7 +51,7 @@ export interface Table {
   readonly createdMs: number;
   /** Names of the primary key's columns in their declared order. */
   readonly primaryKey: readonly string[];
-  /** How long rows live (shared/schema/ttl.ts): the table's own option, or else its database's; empty: for ever. */
+  /** Retention of rows (shared/schema/ttl.ts): the table's own option, or else its database's; empty: unlimited. */
   readonly ttl: string;
 }
 
@@ -63,7 +63,7 @@ export interface Database {
 
 /** One immutable Parquet file of rows, live from the manifest version that added it. */
 export interface Segment {
-  /** Path below the segment store, unique for ever. */
+  /** Path in the segment store, never reused. */
   readonly path: string;
   readonly schemaVersion: number;
   /** First and last time index value, in the column's unit. */
@@ -76,17 +76,17 @@ export interface Segment {
   /** Sequences of the rows: (sequence_from, sequence_to]. */
   readonly sequenceFrom: bigint;
   readonly sequenceTo: bigint;
-  /** Time range of rows that were late at flush; absent means none. Merging versions is needed only there. */
+  /** Time range of rows that were late at flush; absent: none. Versions need to be merged only there. */
   readonly hasLate: boolean;
   readonly lateFirst: bigint;
   readonly lateLast: bigint;
   /** CRC32C of the whole file. */
   readonly crc32c: number;
-  /** Least and greatest metric number of the rows (docs/formats/segment.md); only where the file has that column. */
+  /** Least and greatest metric number of the rows (docs/formats/segment.md); absent if the file has no such column. */
   readonly hasMetrics: boolean;
   readonly metricFirst: number;
   readonly metricLast: number;
-  /** Whether rows may have operations (docs/formats/segment.md): only then the file has that column. */
+  /** Whether rows may have operations (docs/formats/segment.md); otherwise the file has no such column. */
   readonly hasOps: boolean;
 }
 
@@ -99,14 +99,14 @@ export interface SeriesFile {
   readonly crc32c: number;
 }
 
-/** What is durable of one region at one manifest version. */
+/** Durable state of one region at one manifest version. */
 export interface RegionManifest {
   readonly regionId: number;
   readonly tableId: number;
   readonly epoch: number;
   /** All rows up to and including this sequence are in `segments`. */
   readonly watermark: bigint;
-  /** Rows up to and including this sequence are gone by TRUNCATE. */
+  /** Rows up to and including this sequence were removed by TRUNCATE. */
   readonly truncatedSequence: bigint;
   readonly version: bigint;
   readonly segments: readonly Segment[];

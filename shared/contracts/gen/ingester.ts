@@ -5,30 +5,30 @@ import type { RegionManifest } from './common.js';
 
 export interface IngesterService {
   /**
-   * Makes one batch durable, then visible. A batch id that was applied before is answered again, not applied again.
+   * Makes one batch durable, then visible. A batch id that was applied before is acknowledged and not applied again.
    * Errors: region_not_ready (another owner, or none), region_busy (memory stays full), request_outdated (the id is too
    * old to be known), table_not_found, storage_unavailable.
    */
   write(request: WriteRequest, call: Call): Promise<WriteResponse>;
   /**
-   * Of each region of the request, rows after the caller's watermark that it lacks, as row batches, oldest first, and
-   * series that no file has yet; a region's last part has `complete`. Errors: region_not_ready, table_not_found,
-   * invalid_arguments (more than 1,024 regions, or one of them twice; so too in the calls below).
+   * Returns, for each region, the rows after the caller's watermark that it does not have, as row batches, oldest
+   * first, and series that are in no file yet; a region's last part has `complete`. Errors: region_not_ready,
+   * table_not_found, invalid_arguments (more than 1,024 regions, or duplicates; also in the calls below).
    */
   scan(request: ScanRequest, call: Call): AsyncIterable<ScanChunk>;
-  /** Makes all rows that were acknowledged before the call durable as segments. Errors: table_not_found. */
+  /** Flushes all rows that were acknowledged before the call to segments. Errors: table_not_found. */
   flushTable(request: FlushTableRequest, call: Call): Promise<FlushTableResponse>;
   /**
-   * Merges the segments of each time window until there is one of each series. Rows in memory stay there. Errors:
-   * table_not_found, region_busy (merged by another call for too long).
+   * Merges the segments of each time window until each series is in one segment. Does not flush. Errors:
+   * table_not_found, region_busy (other merges take too long).
    */
   compactTable(request: CompactTableRequest, call: Call): Promise<CompactTableResponse>;
-  /** Flushes, then hides every row acknowledged before the call. Errors: table_not_found. */
+  /** Flushes, then hides every row that was acknowledged before the call. Errors: table_not_found. */
   truncateTable(request: TruncateRequest, call: Call): Promise<TruncateResponse>;
   /**
-   * Takes no more batches of tables that metadata has dropped, and forgets what it holds of them: after the answer no
-   * batch is acknowledged into them. Tables that it has nothing of are passed over; it may be called again.
-   * Errors: region_not_ready (metadata has one of the tables: the caller took this process for another).
+   * Closes the regions of tables that metadata has dropped: after the response no batch of them is acknowledged. Tables
+   * without regions here are ignored; the call can be repeated. Errors: region_not_ready (a table still exists: the
+   * caller mistook this process for another).
    */
   dropTables(request: DropTablesRequest, call: Call): Promise<DropTablesResponse>;
 }
@@ -45,37 +45,37 @@ export interface WriteRequest {
   /** Definitions of series (docs/formats/row-batch.md); may be empty. */
   readonly definitions: Uint8Array;
   /**
-   * Of deletions: the region as it was read when they were decided on. If a row of theirs was written since, the batch is
-   * refused with `illegal_state`. Zero: none is looked for.
+   * For deletions: last sequence of the region that was read to decide on them. If one of their rows was written since,
+   * the batch is refused with `illegal_state`. Zero: no check.
    */
   readonly asOf: bigint;
 }
 
 export interface WriteResponse {
   /**
-   * Positions in the batch's list of series that the owner does not know: send again with their definitions. When this
-   * is not empty, nothing was applied.
+   * Positions in the batch's list of series that the owner does not know: send again with their definitions. If this is
+   * not empty, nothing was applied.
    */
   readonly unknownSeries: readonly number[];
-  /** Which life of the owner answered; what a sender believes to be known there holds only for it. */
+  /** Identifies this run of the owner. The sender's knowledge of known series holds only for it. */
   readonly incarnation: bigint;
 }
 
 export interface ScanRequest {
   readonly tableId: number;
-  /** All of them must be the ingester's own: where one is not, the whole call fails, and the caller asks again. */
+  /** The ingester must own all of them: otherwise the whole call fails, and the caller retries. */
   readonly regions: readonly ScanRegion[];
 }
 
 /** What the caller has of one region. */
 export interface ScanRegion {
   readonly regionId: number;
-  /** The grant that the caller knows; another one that is open here is refused with region_not_ready. Zero: any. */
+  /** The grant that the caller knows; if another one is open here, the call fails with region_not_ready. Zero: any. */
   readonly epoch: number;
-  /** Manifest version and watermark that the caller reads segments by. */
+  /** Manifest version and watermark with which the caller reads segments. */
   readonly manifestVersion: bigint;
   readonly watermark: bigint;
-  /** What the caller already holds: rows (have_from, have_to] of `have_incarnation`, and series below `have_series`. */
+  /** What the caller already has: rows (have_from, have_to] of `have_incarnation`, and series below `have_series`. */
   readonly haveIncarnation: bigint;
   readonly haveFrom: bigint;
   readonly haveTo: bigint;
@@ -95,35 +95,35 @@ export interface ScanBatch {
   readonly lateLast: bigint;
   readonly timeFirst: bigint;
   readonly timeLast: bigint;
-  /** Batches of one generation become segments together: a watermark never falls inside a generation. */
+  /** Batches of one generation become segments together: a watermark is never within a generation. */
   readonly generation: number;
 }
 
-/** What the caller lacks of one region, or a piece of it. */
+/** Data of one region that the caller does not have, or a part of it. */
 export interface ScanPart {
   readonly regionId: number;
-  /** Set, and alone, when the caller's watermark is behind what is still held: read again with this manifest. */
+  /** Set, and alone, if the caller's watermark is too old: read again with this manifest. */
   readonly newerManifest?: RegionManifest | undefined;
   readonly batches: readonly ScanBatch[];
   /** Definitions of series [series_from, series_to), in order of their numbers. */
   readonly seriesFrom: number;
   readonly seriesTo: number;
   readonly definitions: Uint8Array;
-  /** Set on the region's last part: its rows are all those up to `sequence_to`. */
+  /** Set on the region's last part: with it the caller has all rows up to `sequence_to`. */
   readonly complete: boolean;
   readonly sequenceTo: bigint;
 }
 
-/** Some MiB at most, unless a single batch is longer. */
+/** At most some MiB, unless a single batch is longer. */
 export interface ScanChunk {
-  /** Region by region, in the order of the request. When nothing is new one chunk has a few bytes for each region. */
+  /** In the order of the regions in the request. If nothing is new, one chunk has a few bytes for each region. */
   readonly parts: readonly ScanPart[];
   readonly incarnation: bigint;
 }
 
 export interface FlushTableRequest {
   readonly tableId: number;
-  /** The regions to flush. All of them must be the ingester's own: an address may have passed to another node. */
+  /** Regions to flush. The ingester must own all of them: an address may now belong to another node. */
   readonly regionIds: readonly number[];
 }
 
@@ -133,18 +133,18 @@ export interface FlushTableResponse {
 
 export interface CompactTableRequest {
   readonly tableId: number;
-  /** The regions to compact. All of them must be the ingester's own, as in FlushTableRequest. */
+  /** Regions to compact. The ingester must own all of them, as in FlushTableRequest. */
   readonly regionIds: readonly number[];
 }
 
 export interface CompactTableResponse {
-  /** How many segments were replaced. */
+  /** Number of replaced segments. */
   readonly segments: number;
 }
 
 export interface TruncateRequest {
   readonly tableId: number;
-  /** The regions to truncate. All of them must be the ingester's own, as in FlushTableRequest. */
+  /** Regions to truncate. The ingester must own all of them, as in FlushTableRequest. */
   readonly regionIds: readonly number[];
 }
 

@@ -12,8 +12,8 @@ export interface MetadataService {
   /** Errors: database_not_found, table_already_exists, invalid_arguments. */
   createTable(request: CreateTableRequest, call: Call): Promise<CreateTableResponse>;
   /**
-   * Creates missing tables and adds missing columns; the first type of a column wins. Idempotent.
-   * Errors: database_not_found, table_not_found (creation not wanted), invalid_arguments.
+   * Creates missing tables and adds missing columns; the first type of a column wins. Idempotent. Errors:
+   * database_not_found, table_not_found (creation disabled), invalid_arguments.
    */
   ensureTables(request: EnsureTablesRequest, call: Call): Promise<EnsureTablesResponse>;
   /** Errors: database_not_found, table_not_found. */
@@ -21,81 +21,88 @@ export interface MetadataService {
   /** Errors: database_not_found. */
   listTables(request: ListTablesRequest, call: Call): Promise<ListTablesResponse>;
   /**
-   * Retires the table id; its files are collected after a grace time. Owners of its regions that have not heard of it yet
-   * may acknowledge batches still: the caller tells them (Ingester.DropTables). Errors: table_not_found.
+   * Retires the table id; its files are collected after a grace time. Owners of its regions that do not know yet may
+   * still acknowledge batches: the caller informs them (Ingester.DropTables). Errors: table_not_found.
    */
   dropTable(request: DropTableRequest, call: Call): Promise<DropTableResponse>;
   /**
-   * Gives the table another name, other options or other columns, in one transaction. Columns are known by their ids; those
-   * without one are new. A column keeps its use, and only fields can go, or get a type that has all of their values
-   * (shared/schema/type-change.ts); which types they had metadata notes by itself. Errors: table_not_found,
-   * table_already_exists (the name), illegal_state (the table is not of `schema_version` any more), invalid_arguments.
+   * Changes name, options or columns of the table, in one transaction. Columns are identified by ids; those without one
+   * are new. A column keeps its kind, and only fields can be removed, or get a type that holds all of their values
+   * (shared/schema/type-change.ts). Metadata records former types itself. Errors: table_not_found, table_already_exists
+   * (the name), illegal_state (`schema_version` is not the table's), invalid_arguments.
    */
   alterTable(request: AlterTableRequest, call: Call): Promise<AlterTableResponse>;
-  /** Gives a database other options. Errors: database_not_found. */
+  /** Changes the options of a database. Errors: database_not_found. */
   alterDatabase(request: AlterDatabaseRequest, call: Call): Promise<AlterDatabaseResponse>;
-  /** Hides all rows up to the given sequence of each region. Errors: table_not_found, illegal_state (a segment straddles). */
+  /**
+   * Hides all rows up to the given sequence of each region. Errors: table_not_found, illegal_state (a segment has rows
+   * on both sides).
+   */
   truncateTable(request: TruncateTableRequest, call: Call): Promise<TruncateTableResponse>;
   /** Errors: region_not_found. */
   getManifest(request: GetManifestRequest, call: Call): Promise<RegionManifest>;
   /**
-   * One transaction: segments, series files and the region's new watermark. Accepted only under the open grant and from
-   * the present watermark; a repeated commit of the same paths is answered again.
-   * Errors: region_not_found, illegal_state (grant or watermark moved).
+   * Commits segments, series files and the region's new watermark, in one transaction. Requires the open grant and the
+   * present watermark; a repeated commit of the same paths succeeds again. Errors: region_not_found, illegal_state
+   * (grant or watermark changed).
    */
   commitSegments(request: CommitSegmentsRequest, call: Call): Promise<RegionManifest>;
   /**
-   * One transaction: segments take the place of others that have the same rows. Accepted only under the open grant, only
-   * while all replaced ones are live, and only if no other segment of the same times stands between them in the order of
-   * sequences; a repeated call is answered again. Errors: region_not_found, illegal_state.
+   * Replaces segments with others that have the same rows, in one transaction. Requires the open grant, that all
+   * replaced segments are live, and that no other segment of the same times is between them in sequence order; a
+   * repeated call succeeds again. Errors: region_not_found, illegal_state.
    */
   replaceSegments(request: ReplaceSegmentsRequest, call: Call): Promise<RegionManifest>;
   /**
-   * Takes segments whose rows have all expired out of the manifest; those that are not live are passed over. Accepted only
-   * under the open grant. Errors: region_not_found, illegal_state.
+   * Removes segments whose rows have all expired from the manifest; segments that are not live are ignored. Requires
+   * the open grant. Errors: region_not_found, illegal_state.
    */
   expireSegments(request: ExpireSegmentsRequest, call: Call): Promise<RegionManifest>;
   /**
-   * Makes the node known, or known again; its id is stable per slot. The first ingester that names its data folder makes
-   * it the cluster's. Errors: illegal_state (the process has another data folder than the cluster), external (which
-   * folder is the cluster's is not known, and this process cannot tell).
+   * Registers the node, possibly again; its id is stable per slot. The first ingester with a data folder makes it the
+   * cluster's. Errors: illegal_state (the process has another data folder than the cluster), external (the cluster's
+   * folder is not known yet, and this process cannot determine it).
    */
   registerNode(request: RegisterNodeRequest, call: Call): Promise<RegisterNodeResponse>;
   /**
-   * Renews the node's lease, tells its state, and answers which regions its owner shall seal now.
-   * Errors: illegal_state (the node is not known: register again).
+   * Renews the node's lease, reports its state, and returns the regions that it should seal now. Errors: illegal_state
+   * (the node has to register again).
    */
   heartbeat(request: HeartbeatRequest, call: Call): Promise<HeartbeatResponse>;
-  /** What the owner of a region needs to serve it. Errors: region_not_found, region_not_ready (another owner, or none). */
+  /**
+   * Returns what the owner of a region needs to serve it. Errors: region_not_found, region_not_ready (another owner, or
+   * none).
+   */
   openRegion(request: OpenRegionRequest, call: Call): Promise<OpenRegionResponse>;
   /**
-   * Closes the grant of an epoch, of which every acknowledged row is committed, and opens the next one, in one
-   * transaction. A repeated seal is answered again. Errors: region_not_found, illegal_state (grant or watermark moved, or the
-   * region was opened since).
+   * Closes the grant of an epoch, all of whose acknowledged rows are committed, and opens the next one, in one
+   * transaction. A repeated seal succeeds again. Errors: region_not_found, illegal_state (grant or watermark changed,
+   * or the region was opened since).
    */
   sealRegion(request: SealRegionRequest, call: Call): Promise<SealRegionResponse>;
   /**
-   * Wishes a region moved; its owner hears of it with its next heartbeat.
-   * Errors: region_not_found, invalid_arguments (no such node, or it cannot take regions).
+   * Plans the move of a region; its owner learns of it with its next heartbeat. Errors: region_not_found,
+   * invalid_arguments (no such node, or it cannot take regions).
    */
   moveRegion(request: MoveRegionRequest, call: Call): Promise<Empty>;
   /**
-   * Closes the grants of a node that will not come back, without its log: rows that only it had are lost, and so are the
-   * ids of the batches of these grants (`ids_since_epoch`). Its regions are granted anew.
-   * Errors: invalid_arguments (no such ingester, or it is alive).
+   * Closes the grants of a node that will not come back, without its log: rows that only it had are lost, and so are
+   * the batch ids of these grants (`ids_since_epoch`). Grants its regions to other nodes. Errors: invalid_arguments (no
+   * such ingester, or it is alive).
    */
   abandonNode(request: AbandonNodeRequest, call: Call): Promise<AbandonNodeResponse>;
-  /** The node's open grants, with those tables. */
+  /** Returns the node's open grants, with their tables. */
   listGrants(request: ListGrantsRequest, call: Call): Promise<ListGrantsResponse>;
   listNodes(request: Empty, call: Call): Promise<ListNodesResponse>;
   /**
-   * All changes after the given catalog version, or the whole state if they are no longer known, then each new one as
-   * it happens. Errors: resources_exhausted (the watcher is too slow; watch again), external (metadata stops).
+   * Returns all changes after the given catalog version, or the whole state if they are not in the history, then each
+   * new one as it happens. Errors: resources_exhausted (the watcher is too slow; watch again), external (metadata
+   * stops).
    */
   watch(request: WatchRequest, call: Call): AsyncIterable<WatchEvent>;
-  /** Paths that may be deleted: removed from the manifest longer ago than the grace time. */
+  /** Returns paths that may be deleted: removed from the manifest longer ago than the grace time. */
   listGarbage(request: ListGarbageRequest, call: Call): Promise<ListGarbageResponse>;
-  /** Forgets garbage after its files are deleted. */
+  /** Removes garbage records after the files are deleted. */
   forgetGarbage(request: ForgetGarbageRequest, call: Call): Promise<Empty>;
 }
 
@@ -116,7 +123,7 @@ export interface DropDatabaseRequest {
   readonly ifExists: boolean;
 }
 
-/** A table that is gone, and who owned its regions when it went. */
+/** A dropped table, and the owners of its regions at that time. */
 export interface DroppedTable {
   readonly tableId: number;
   readonly name: string;
@@ -134,7 +141,7 @@ export interface ListDatabasesResponse {
   readonly catalogVersion: bigint;
 }
 
-/** A column that shall exist; ids are given by metadata. */
+/** A requested column; metadata assigns ids. */
 export interface ColumnSpec {
   readonly name: string;
   readonly type: string;
@@ -163,11 +170,11 @@ export interface CreateTableResponse {
 
 export interface EnsureTable {
   readonly name: string;
-  /** In the order in which a new table shall show them. */
+  /** In the order that a new table should have. */
   readonly columns: readonly ColumnSpec[];
-  /** Only used when the table is made. */
+  /** Only used when the table is created. */
   readonly options: Readonly<Record<string, string>>;
-  /** Nobody asked for the merge_mode of the options: what the database says of its tables goes before it. */
+  /** The request does not name a merge_mode explicitly: that of the database takes precedence over `options`. */
   readonly isDefaultMergeMode?: boolean | undefined;
 }
 
@@ -207,16 +214,16 @@ export interface DropTableRequest {
 export interface DropTableResponse {
   readonly dropped: boolean;
   readonly catalogVersion: bigint;
-  /** The table, if it was there. */
+  /** The table, if it existed. */
   readonly table?: DroppedTable | undefined;
 }
 
 export interface AlterTableRequest {
   readonly tableId: number;
-  /** The form that the change is meant for. */
+  /** Schema version that the change is based on. */
   readonly schemaVersion: number;
   readonly name: string;
-  /** All columns of the new form, in order; id 0: a new one. */
+  /** All columns after the change, in order; id 0: new. */
   readonly columns: readonly Column[];
   readonly options: Readonly<Record<string, string>>;
   readonly primaryKey: readonly string[];
@@ -229,7 +236,7 @@ export interface AlterTableResponse {
 
 export interface AlterDatabaseRequest {
   readonly name: string;
-  /** All options of the new form. */
+  /** All options after the change. */
   readonly options: Readonly<Record<string, string>>;
 }
 
@@ -250,7 +257,7 @@ export interface TruncateTableRequest {
 
 export interface TruncateTableResponse {
   readonly catalogVersion: bigint;
-  /** One a region, as it stands after the statement. */
+  /** One per region, as of after the statement. */
   readonly regions: readonly RegionManifest[];
 }
 
@@ -270,7 +277,7 @@ export interface CommitSegmentsRequest {
 export interface ReplaceSegmentsRequest {
   readonly regionId: number;
   readonly epoch: number;
-  /** Paths of the segments that are replaced. */
+  /** Paths of the replaced segments. */
   readonly replaced: readonly string[];
   readonly segments: readonly Segment[];
 }
@@ -284,45 +291,45 @@ export interface ExpireSegmentsRequest {
 export interface RegisterNodeRequest {
   /** `gateway`, `ingester`, `querier`, `metadata` or `standalone`. */
   readonly role: string;
-  /** Address that others reach it at; empty in one process. */
+  /** Address at which others reach it; empty within one process. */
   readonly addr: string;
-  /** Identity of an ingester's slot: a text that is made with the slot and stays in it; empty for roles without state. */
+  /** Identity of an ingester's slot, created with the slot and never changed; empty for roles without state. */
   readonly slot: string;
   readonly version: string;
   /**
-   * Identity of the data folder that the process reads or writes segments in; empty: it has none, or is of a release
-   * that does not tell, and is not checked.
+   * Id of the data folder in which the process reads or writes segments; empty: none, or a release that does not report
+   * it, and then it is not checked.
    */
   readonly dataFolderId: string;
-  /** The cluster that the folder belongs to; empty: none yet. */
+  /** Cluster that the folder belongs to; empty: none yet. */
   readonly clusterId: string;
 }
 
 export interface RegisterNodeResponse {
   readonly nodeId: number;
-  /** A node that is not heard of for so long counts as gone. */
+  /** Time without a heartbeat after which a node counts as gone. */
   readonly leaseMs: number;
-  /** What the folder of an ingester belongs to from now on. */
+  /** Cluster that the data folder of an ingester belongs to from now on. */
   readonly clusterId: string;
-  /** Whether the cluster has a data folder, which then is the one of this node. */
+  /** Whether the cluster has a data folder, which then is this node's. */
   readonly dataFolderKnown: boolean;
 }
 
 export interface HeartbeatRequest {
   readonly nodeId: number;
-  /** `starting`, `ready`, `draining`, or `left` as the last word of a node that ends. */
+  /** `starting`, `ready`, `draining`, or `left` in the last heartbeat of a node that ends. */
   readonly state: string;
   /**
-   * The address that it registered. Another one is known if an earlier process of the node was heard of later than this
-   * one: it has to register again. Not looked at if it is not given.
+   * The address that it registered. If another one is known, because a message of an earlier process of the node was
+   * delayed, this process has to register again. Absent: not checked.
    */
   readonly addr?: string | undefined;
 }
 
 export interface HeartbeatResponse {
-  /** Regions of the node that it shall seal now, because they are wanted elsewhere. */
+  /** Regions of the node that it should seal now, because they should move. */
   readonly regionIds: readonly number[];
-  /** For a node that drains: whether any other node can take its regions. */
+  /** For a draining node: whether another node can take its regions. */
   readonly hasTakers: boolean;
   /** As in `RegisterNodeResponse`. */
   readonly dataFolderKnown: boolean;
@@ -336,9 +343,9 @@ export interface OpenRegionRequest {
 export interface OpenRegionResponse {
   readonly table?: Table | undefined;
   readonly manifest?: RegionManifest | undefined;
-  /** As the last owner's seal gave it; empty if there was none. */
+  /** From the last owner's seal; empty if there was none. */
   readonly appliedIds: Uint8Array;
-  /** Names this opening. Those of before are void, and this one when metadata starts again. */
+  /** Id of this opening. It invalidates earlier ones, and becomes invalid when metadata restarts. */
   readonly opening: bigint;
 }
 
@@ -346,18 +353,18 @@ export interface SealRegionRequest {
   readonly regionId: number;
   readonly epoch: number;
   readonly nodeId: number;
-  /** Where the region stands: every row that was acknowledged is in segments. */
+  /** The region's watermark: every acknowledged row is in segments. */
   readonly watermark: bigint;
-  /** Ids of the batches that were applied, for the next owner (docs/formats/applied-ids.md). */
+  /** Ids of applied batches, for the next owner (docs/formats/applied-ids.md). */
   readonly appliedIds: Uint8Array;
-  /** Who shall have the region next; zero: metadata chooses. */
+  /** Next owner; zero: metadata chooses. */
   readonly toNodeId: number;
-  /** The last opening of the region: a seal of a process that was killed does not close the grant of its successor. */
+  /** Last opening of the region: a seal of a killed process must not close its successor's grant. */
   readonly opening: bigint;
 }
 
 export interface SealRegionResponse {
-  /** The region under its next grant; its node is zero if nobody can take it now. */
+  /** The region under its next grant; its node is zero if no node can take it now. */
   readonly region?: RegionInfo | undefined;
 }
 
@@ -380,10 +387,10 @@ export interface NodeInfo {
   readonly addr: string;
   readonly version: string;
   readonly registeredMs: number;
-  /** As in `HeartbeatRequest`, or `gone` while its lease has run out. */
+  /** As in `HeartbeatRequest`, or `gone` after its lease expired. */
   readonly state: string;
   readonly slot: string;
-  /** Regions that it owns. */
+  /** Number of regions that it owns. */
   readonly regionCount: number;
 }
 
@@ -407,8 +414,9 @@ export interface WatchRequest {
 }
 
 /**
- * One change. Exactly one of `table`, `database`, `manifest`, `node` or a dropped id is set. A watcher whose version is older
- * than the history gets all databases, tables and nodes between `state_begin` and `state_end`: what it knows beside them is gone.
+ * One change. Exactly one of `table`, `database`, `manifest`, `node` or a dropped id is set. A watcher whose version is
+ * older than the history gets all databases, tables and nodes between `state_begin` and `state_end`: anything else that
+ * it knows was removed.
  */
 export interface WatchEvent {
   readonly catalogVersion: bigint;

@@ -9,22 +9,23 @@ export interface QuerierService {
    */
   sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent>;
   /**
-   * Evaluates a PromQL query: the JSON envelope of Prometheus's HTTP API, in pieces. An unknown database is empty.
-   * Errors: invalid_syntax in Prometheus's words, before anything is read; execute_query, deadline_exceeded, cancelled.
+   * Evaluates a PromQL query: the JSON envelope of Prometheus's HTTP API, in chunks. An unknown database is empty.
+   * Errors: invalid_syntax with Prometheus's text, before anything is read; execute_query, deadline_exceeded,
+   * cancelled.
    */
   promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText>;
-  /** The same as one table, as `Sql` answers. Errors: as `PromQuery`, and database_not_found. */
+  /** Returns the same as one table, in the format of `Sql`. Errors: as `PromQuery`, and database_not_found. */
   promTable(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent>;
   /**
-   * What there is to ask for: the envelope again.
-   * Errors: invalid_syntax for a malformed selector, invalid_arguments for one that all series fit.
+   * Returns labels, series and metadata, in the envelope. Errors: invalid_syntax for a malformed selector,
+   * invalid_arguments for a selector that matches every series.
    */
   promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText>;
-  /** What a query says, without asking it: the envelope again. Errors: invalid_syntax. */
+  /** Formats or parses a query without evaluating it, in the envelope. Errors: invalid_syntax. */
   promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText>;
   /**
-   * Samples as they are stored, in the messages of Prometheus's remote read. An unknown database has none.
-   * Errors: invalid_syntax for a regular expression that is none; invalid_arguments for too many samples.
+   * Returns stored samples in the messages of Prometheus's remote read. An unknown database has none. Errors:
+   * invalid_syntax for an invalid regular expression; invalid_arguments for too many samples.
    */
   promRead(request: PromReadRequest, call: Call): AsyncIterable<PromReadPart>;
 }
@@ -37,23 +38,23 @@ export interface SqlRequest {
   readonly timezone: string;
   /** Result format, one of services/querier/formats. */
   readonly format: string;
-  /** Rows per statement after which the result is cut; absent: none. */
+  /** Rows per statement after which the result is cut; absent: no limit. */
   readonly limit?: number | undefined;
   readonly user: string;
 }
 
 /**
- * The answer of a request is a sequence of events: for each statement `result` (schema, one text, rows in all), or
- * `schema`, `text`.., `end`, or `affected`.
+ * A response is a sequence of events: for each statement `result` (schema, one text, number of rows), or `schema`,
+ * `text`.., `end`, or `affected`.
  */
 export interface SqlEvent {
   readonly statement: number;
   /** `result`, `schema`, `text`, `end` or `affected`. */
   readonly kind: string;
   readonly schema: readonly ResultColumn[];
-  /** Rows, already in the words of the format; pieces of one statement are to be joined with the format's separator. */
+  /** Rows in the requested format; the texts of one statement are joined with the format's separator. */
   readonly text: Uint8Array;
-  /** Rows in `text`; on `end` and `result` rows in all. */
+  /** Rows in `text`; on `end` and `result` the total number of rows. */
   readonly rows: number;
   readonly affectedRows: number;
 }
@@ -68,15 +69,15 @@ export interface PromQueryRequest {
   readonly database: string;
   readonly query: string;
   readonly startMs: number;
-  /** Of an instant query its time, as `start_ms`. */
+  /** For an instant query, its time is `start_ms`. */
   readonly endMs: number;
   /** 0: an instant query. */
   readonly stepMs: number;
   /** 0: as configured. */
   readonly lookbackMs: number;
-  /** Series after which the result is cut; 0: none. */
+  /** Series after which the result is cut; 0: no limit. */
   readonly limit: number;
-  /** Statistics to add: none if empty, those of each step too if `all`. */
+  /** Statistics to add: empty: none; `all`: also those of each step. */
   readonly stats: string;
 }
 
@@ -84,15 +85,15 @@ export interface PromSeriesRequest {
   /** `labels`, `label_values`, `series`, `facts`, `metadata` or `exemplars`. */
   readonly kind: string;
   readonly database: string;
-  /** Of `label_values` the label, of `metadata` the metric (empty: all), of `exemplars` the query. */
+  /** For `label_values` the label, for `metadata` the metric (empty: all), for `exemplars` the query. */
   readonly name: string;
-  /** Selectors: what fits any of them is meant. None: everything. */
+  /** Selectors: series that match any of them. None: all series. */
   readonly matches: readonly string[];
   readonly fromMs: number;
   readonly toMs: number;
-  /** Entries after which the answer is cut; absent: none. */
+  /** Entries after which the result is cut; absent: no limit. */
   readonly limit?: number | undefined;
-  /** Of `metadata`: entries of each metric. */
+  /** For `metadata`: limit of entries per metric. */
   readonly limitPerMetric?: number | undefined;
 }
 
@@ -103,7 +104,7 @@ export interface PromParseRequest {
 }
 
 export interface PromText {
-  /** Piece of a JSON text in UTF-8. */
+  /** Chunk of a JSON text in UTF-8. */
   readonly text: Uint8Array;
 }
 
@@ -128,10 +129,10 @@ export interface PromMatcher {
   readonly value: string;
 }
 
-/** The parts of one query come one after the other, queries in their order; one without samples has no part. */
+/** The parts of one query follow each other, queries in their order; a query without samples has no part. */
 export interface PromReadPart {
-  /** Which query it answers. */
+  /** Index of the query. */
   readonly query: number;
-  /** Messages, or pieces of them that are to be joined. */
+  /** Messages, or chunks of them that are to be concatenated. */
   readonly data: Uint8Array;
 }

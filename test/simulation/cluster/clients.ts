@@ -313,7 +313,8 @@ export class Clients {
     const rows = new Map<string, WriteRow>();
     for (let i = 0; i < count; i++) {
       const n = id * NUMBERS + i;
-      const host = random.pick(HOSTS);
+      // New series come all the time where rows are not replaced.
+      const host = table.isAppendOnly && random.fraction() < 0.3 ? `new${n}` : random.pick(HOSTS);
       // Few times, so that rows are replaced; of several windows. Rows that are all kept lie closer, in fewer files.
       const timeNs = table.isAppendOnly ? timeAt(n) : random.pick(VERSION_TIMES);
       const others = table.fields.filter(() => random.fraction() < 0.5);

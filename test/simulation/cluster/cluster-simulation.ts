@@ -86,7 +86,7 @@ function drawSettings({ random }: Scheduler): Settings {
       intervalMs: 300,
       quietMs: random.pick([500, 600_000]),
       busy: random.pick([BUSY, BUSY_WITH_NEWEST]),
-      pieceRows: random.pick([3, 1 << 20]),
+      segmentRows: random.pick([3, 1 << 20]),
     },
   };
 }

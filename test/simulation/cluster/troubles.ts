@@ -63,6 +63,7 @@ export class Troubles {
       () => this.#drain(),
       () => this.#join(),
       () => this.#badDisk(),
+      () => this.#fullDisk(),
     ]);
   }
 
@@ -264,15 +265,16 @@ export class Troubles {
     this.#disk({ failed, isFull: false });
   }
 
+  /** Sometimes for longer than a log waits before it tries again. */
   #fullDisk(): void {
-    this.#disk({ failed: 0, isFull: true });
+    this.#disk({ failed: 0, isFull: true }, 3_000);
   }
 
-  #disk(faults: DiskFaults): void {
+  #disk(faults: DiskFaults, withinMs = 1_500): void {
     const { disk, scheduler } = this.#world;
     scheduler.note(`the disk is bad: ${JSON.stringify(faults)}`);
     disk.faults = faults;
-    this.#later(scheduler.random.fraction() * 1_500, () => {
+    this.#later(scheduler.random.fraction() * withinMs, () => {
       scheduler.note('the disk is good again');
       disk.faults = SOUND_DISK;
     });

@@ -84,7 +84,7 @@ export class GatewayNode {
     const sender = new RegionSender({ ...deps, ingesters });
     const writer = new BatchWriter({ ...deps, metadata, sender });
     this.#running = { writer, joined, series: new Map() };
-    await membership.tell('ready');
+    await membership.reportState('ready');
   }
 }
 

@@ -1,5 +1,5 @@
 import { Adoption } from '#services/ingester/adoption';
-import { giveAllAway } from '#services/ingester/give-all-away';
+import { drainRegions } from '#services/ingester/drain-regions';
 import { startIngester, type IngesterConfig, type IngesterDeps, type RunningIngester } from '#services/ingester/index';
 import { DeferredIngester } from '#services/ingester/deferred-ingester';
 import { claimSlot } from '#services/ingester/slots';
@@ -57,7 +57,7 @@ export class IngesterNode {
     const running = this.#running;
     if (joined === undefined || running === undefined) return;
     this.#world.scheduler.note(`${this.name} drains`);
-    await life.during(giveAllAway(joined.membership, running, life.clock, new AbortController().signal));
+    await life.during(drainRegions(joined.membership, running, life.clock, new AbortController().signal));
     await life.during(joined.membership.leave());
     this.#world.scheduler.note(`${this.name} has left`);
     life.kill();
@@ -77,7 +77,7 @@ export class IngesterNode {
     const joined = await joinWorld(world, life, 'ingester', {
       slot: slot.identity,
       dataFolder: folder,
-      onMoves: (regionIds) => void known.running?.giveAway(regionIds, 0),
+      onMoves: (regionIds) => void known.running?.handOver(regionIds, 0),
     });
     const { catalog, membership, metadata, nodeId } = joined;
     await folder.bind(membership.clusterId);
@@ -90,7 +90,7 @@ export class IngesterNode {
       clock,
       random,
       metadata,
-      noteTable: (table) => catalog.note(table),
+      onTableOpened: (table) => catalog.note(table),
       log,
       metrics,
       onProgress: () => undefined,
@@ -115,7 +115,7 @@ export class IngesterNode {
       { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock, log, metrics },
       () => adoption.look(),
     );
-    await membership.tell('ready');
+    await membership.reportState('ready');
     adopting.start();
   }
 

@@ -3,7 +3,7 @@ import { withDeadline } from '#services/querier/run/deadline';
 import { confirmDropped } from '#services/querier/sql/statements/tables/confirm-dropped';
 import { deleteInRounds, type DeleteRound } from '#services/querier/sql/statements/rows/delete-rounds';
 import { atAllOwners } from '#services/querier/sql/run/owners';
-import type { StatementDeps } from '#services/querier/sql/run/statement';
+import type { StatementDeps } from '#services/querier/sql/statement';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
@@ -156,7 +156,7 @@ export class QuerierNode {
       metrics: this.#world.metrics,
     });
     this.#running = { joined, snapshots, instance, sink: new RowSink(sender, this.#world.metrics) };
-    await membership.tell('ready');
+    await membership.reportState('ready');
   }
 
   #parts(): Running {

@@ -20,6 +20,10 @@ import type { Scheduler } from './scheduler.js';
 interface MemoryFile {
   bytes: Buffer;
   syncedBytes: number;
+  /** Pages that a failed sync dropped: they read back, later syncs succeed without them, and a crash loses them. */
+  dropped: readonly { readonly from: number; readonly to: number }[];
+  /** Contents before a truncation that is not synced: a crash may bring them back. */
+  untruncated: Pick<MemoryFile, 'bytes' | 'syncedBytes' | 'dropped'> | undefined;
   writtenMs: number;
   writer: Life;
   /** Whether its name survives its writer. */
@@ -44,6 +48,10 @@ export interface DiskFaults {
 export const SOUND_DISK: DiskFaults = { failed: 0, isFull: false };
 
 const UNDO_CHANCE = 0.4;
+/** Chance that a sync finds no space for what the disk accepted before it was full. */
+const LATE_FULL_CHANCE = 0.5;
+/** Chance that a truncation fails on a full disk, as with copy on write. */
+const FULL_TRUNCATE_CHANCE = 0.2;
 const SYNC_MS_MAX = 150;
 
 /**
@@ -103,6 +111,8 @@ export class Disk {
           file = {
             bytes: Buffer.alloc(0),
             syncedBytes: 0,
+            dropped: [],
+            untruncated: undefined,
             writtenMs: life.clock.nowMs(),
             writer: life,
             isNamed: false,
@@ -216,7 +226,14 @@ export class Disk {
       await this.#scheduler.pass(this.#scheduler.random.fraction() ** 3 * SYNC_MS_MAX, life);
       if (this.#scheduler.random.fraction() < this.syncFaults) throw failed();
       this.#mayFail('other');
-      file.syncedBytes = Math.max(file.syncedBytes, Math.min(bytes, file.bytes.length));
+      const to = Math.min(bytes, file.bytes.length);
+      if (this.faults.isFull && to > file.syncedBytes && this.#scheduler.random.fraction() < LATE_FULL_CHANCE) {
+        file.dropped = [...file.dropped, { from: file.syncedBytes, to }];
+        file.syncedBytes = to;
+        throw full();
+      }
+      file.syncedBytes = Math.max(file.syncedBytes, to);
+      file.untruncated = undefined;
     };
     return {
       append: async (parts) => {
@@ -229,6 +246,7 @@ export class Disk {
           throw error;
         }
         file.bytes = Buffer.concat([file.bytes, added]);
+        file.untruncated = undefined;
         file.writtenMs = life.clock.nowMs();
       },
       read: async (target, position) => {
@@ -240,8 +258,13 @@ export class Disk {
       truncate: async (bytes) => {
         await this.#step(life);
         this.#mayFail('other');
+        if (this.faults.isFull && this.#scheduler.random.fraction() < FULL_TRUNCATE_CHANCE) throw full();
+        file.untruncated ??= { bytes: file.bytes, syncedBytes: file.syncedBytes, dropped: file.dropped };
         file.bytes = file.bytes.subarray(0, bytes);
         file.syncedBytes = Math.min(file.syncedBytes, bytes);
+        file.dropped = file.dropped
+          .filter(({ from }) => from < bytes)
+          .map(({ from, to }) => ({ from, to: Math.min(to, bytes) }));
       },
       close: () => Promise.resolve(),
     };
@@ -326,6 +349,11 @@ export class Disk {
   /** Loses what was not synced, or some of it. */
   #tear(file: MemoryFile): void {
     const { random } = this.#scheduler;
+    if (file.untruncated !== undefined && random.fraction() < UNDO_CHANCE) Object.assign(file, file.untruncated);
+    file.untruncated = undefined;
+    if (file.dropped.length > 0) file.bytes = Buffer.from(file.bytes);
+    for (const { from, to } of file.dropped) file.bytes.fill(0, from, Math.min(to, file.bytes.length));
+    file.dropped = [];
     const unsynced = file.bytes.length - file.syncedBytes;
     if (unsynced > 0 && random.fraction() < 0.7) {
       file.bytes = file.bytes.subarray(0, file.syncedBytes + random.below(unsynced + 1));

@@ -246,7 +246,7 @@ class Exchange {
     this.onEnd(link.caller.onDeath(() => this.cancel()));
     const leftMs = call.deadlineMs - link.caller.clock.nowMs();
     if (leftMs > FAR_MS) return;
-    const text = `${link.service}.${link.method} did not answer before its deadline`;
+    const text = `${link.service}.${link.method} did not reply before its deadline`;
     const timer = scheduler.after(leftMs, link.caller, () => this.#giveUp(new AlmanacError('deadline_exceeded', text)));
     this.onEnd(() => timer.cancel());
   }

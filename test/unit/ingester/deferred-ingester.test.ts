@@ -10,7 +10,7 @@ import { partialIngester, SCAN, scanChunk, writeRequest } from '#test/support/pa
 
 const call = ownCall('test');
 
-describe('LateIngester', () => {
+describe('DeferredIngester', () => {
   let dropped: number[];
   let metadata: Pick<MetadataService, 'getTable'> | undefined;
   beforeEach(() => {
@@ -34,7 +34,7 @@ describe('LateIngester', () => {
 
   const write = (late: DeferredIngester) => late.service.write(writeRequest(new Uint8Array(0)), call);
 
-  it('refuses everything until it has started, but not drops', async () => {
+  it('refuses everything except drops until it has started', async () => {
     const late = new DeferredIngester(() => metadata);
     expect(await failureCode(write(late))).to.equal('region_not_ready');
     const scanning = late.service.scan(SCAN, call)[Symbol.asyncIterator]().next();
@@ -42,7 +42,7 @@ describe('LateIngester', () => {
     expect(await late.service.dropTables({ tableIds: [1, 2] }, call)).to.deep.equal({});
   });
 
-  it('confirms no drop that metadata does not know of, or while it cannot be asked', async () => {
+  it('confirms no drop of a table that exists, or while metadata cannot be reached', async () => {
     const late = new DeferredIngester(() => metadata);
     metadata = { getTable: () => Promise.resolve({ name: 't' } as Table) };
     expect(await failureCode(late.service.dropTables({ tableIds: [1] }, call))).to.equal('region_not_ready');
@@ -52,7 +52,7 @@ describe('LateIngester', () => {
     expect(dropped).to.deep.equal([]);
   });
 
-  it('lets go of what was dropped before it serves, and of what is dropped later at once', async () => {
+  it('discards tables that were dropped before it serves, and later ones at once', async () => {
     const late = new DeferredIngester(() => metadata);
     await late.service.dropTables({ tableIds: [1, 2] }, call);
     late.tableDropped(3);

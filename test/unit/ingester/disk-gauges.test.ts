@@ -2,17 +2,17 @@ import { rmSync } from 'node:fs';
 
 import { expect } from 'chai';
 
-import { showDisks } from '#services/ingester/disk-gauges';
+import { exportDiskGauges } from '#services/ingester/disk-gauges';
 import { Metrics } from '#shared/telemetry/metrics';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('gauges of disks', () => {
-  it('tell of one disk while the other does not answer, of which they tell nothing', async () => {
+describe('disk gauges', () => {
+  it('are exported for one disk and removed for another that does not answer', async () => {
     const cleanUps: (() => void)[] = [];
     const [storeFolder, walFolder] = [0, 1].map(() => tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
     const { signal } = new AbortController();
-    showDisks({ storeFolder, walFolder }, metrics, signal);
+    exportDiskGauges({ storeFolder, walFolder }, metrics, signal);
     rmSync(storeFolder, { recursive: true });
     const printed = await metrics.print();
     cleanUps.forEach((cleanUp) => cleanUp());

@@ -40,7 +40,7 @@ describe('slots of a data folder', () => {
     expect(again.walFolder).to.equal(join(dataFolder, 'slots/1/wal'));
   });
 
-  it('are adopted by identity, but only while nobody holds them', async () => {
+  it('are adopted by identity, but only while no process holds them', async () => {
     const slot = await claim();
     expect(await claimOf(slot.identity)).to.equal(undefined);
     slot.release();
@@ -50,7 +50,7 @@ describe('slots of a data folder', () => {
     expect(await claimOf('of another folder')).to.equal(undefined);
   });
 
-  it('survive a crash while the identity was written', async () => {
+  it('survive a crash while the identity is written', async () => {
     mkdirSync(join(dataFolder, 'slots/0'), { recursive: true });
     writeFileSync(join(dataFolder, 'slots/0/slot.json.new'), '{"ident');
     const slot = await claim();
@@ -68,7 +68,7 @@ describe('slots of a data folder', () => {
     expect(error.message).to.contain(`"${dataFolder}/slots/0" cannot be made: EROFS`);
   });
 
-  it('refuse a file that names no identity', async () => {
+  it('refuse a file that contains no identity', async () => {
     mkdirSync(join(dataFolder, 'slots/0'), { recursive: true });
     for (const text of ['{}', '{"ident', 'null', '{"identity":""}']) {
       writeFileSync(join(dataFolder, 'slots/0/slot.json'), text);

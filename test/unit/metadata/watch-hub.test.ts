@@ -20,20 +20,20 @@ describe('the history of the catalog', () => {
     return expect.fail();
   }
 
-  it('tells a watcher who was away what he missed', async () => {
+  it('sends a disconnected watcher what it missed', async () => {
     const hub = new WatchHub(0n);
     for (let version = 1; version <= 4_000; version++) hub.publish(event(version, 1));
     expect(await firstAfter(hub, 5)).to.equal(6n);
   });
 
-  it('is as long as its segments allow', async () => {
+  it('is bounded by the number of segments', async () => {
     const hub = new WatchHub(0n);
     for (let version = 1; version <= 1_000; version++) hub.publish(event(version, 1_000));
     expect(await firstAfter(hub, 5)).to.equal(0n);
     expect(await firstAfter(hub, 990)).to.equal(991n);
   });
 
-  it('does not wait for a watcher who is slow, however few the events are', async () => {
+  it('does not wait for a slow watcher, however few the events are', async () => {
     const hub = new WatchHub(0n);
     const events = hub.watch(0n, () => [], call)[Symbol.asyncIterator]();
     hub.publish(event(1));

@@ -11,7 +11,7 @@ export const lineproto = defineProtocol({
       enable: flag({ default: true, doc: 'Accept line protocol.' }),
       default_merge_mode: oneOf(['last_non_null', 'last_row'], {
         default: 'last_non_null',
-        doc: 'How tables that line protocol creates treat a second row with the same tags and time.',
+        doc: 'How tables created by line protocol merge rows with equal tags and time.',
       }),
     },
   },

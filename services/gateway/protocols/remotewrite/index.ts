@@ -11,11 +11,11 @@ export const remoteWrite = defineProtocol({
       enable: flag({ default: true, doc: 'Accept Prometheus remote write.' }),
       prom_validation_mode: oneOf(['strict', 'lossy'], {
         default: 'strict',
-        doc: 'Label names and values that are not valid UTF-8. strict: reject the series; lossy: replace the bytes by U+FFFD.',
+        doc: 'What to do with label names and values that are not valid UTF-8. strict: refuse the series; lossy: replace the invalid bytes by U+FFFD.',
       }),
       name_validation: oneOf(['utf8', 'legacy'], {
         default: 'utf8',
-        doc: 'Allowed label names. utf8: any but the empty one; legacy: letters, digits and `_`, as before Prometheus 3.',
+        doc: 'Allowed label names. utf8: any non-empty name; legacy: letters, digits and `_`, as before Prometheus 3.',
       }),
     },
   },

@@ -38,7 +38,7 @@ CREATE TABLE columns (
   UNIQUE (table_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- A region has one open grant: `epoch` held by `node_id`; node 0 means nobody.
+-- A region has one open grant: `epoch` held by `node_id`; node 0 means no owner.
 CREATE TABLE regions (
   region_id INTEGER PRIMARY KEY AUTOINCREMENT,
   table_id INTEGER NOT NULL REFERENCES tables (table_id) ON DELETE CASCADE,

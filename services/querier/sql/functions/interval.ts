@@ -1,6 +1,6 @@
 import { type Ast, textConstant } from '../syntax/ast.js';
 
-/** An interval of fixed length, in ns, or one of months. */
+/** An interval of fixed length, in ns, or of months. */
 export interface ConstantInterval {
   readonly months: number;
   readonly ns: bigint;
@@ -37,7 +37,7 @@ const FUNCTION_UNITS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Length of an interval that stands in the statement: `CAST('5 minute' AS INTERVAL)`, `to_minutes(5)`, or a plain text.
+ * Returns the length of a constant interval: `CAST('5 minute' AS INTERVAL)`, `to_minutes(5)`, or a plain text.
  *
  * @returns undefined for anything else, which the engine then computes.
  */
@@ -52,7 +52,7 @@ export function constantInterval(node: Ast): ConstantInterval | undefined {
   return unit === undefined || count === undefined ? undefined : parseInterval(`${count} ${unit}`);
 }
 
-/** `INTERVAL 5 minute` comes as `to_minutes(CAST(trunc(CAST(5 AS DOUBLE)) AS BIGINT))`. */
+/** The engine parses `INTERVAL 5 minute` as `to_minutes(CAST(trunc(CAST(5 AS DOUBLE)) AS BIGINT))`. */
 function wholeNumber(node: Ast | undefined): number | undefined {
   if (node === undefined) return undefined;
   if (node.class === 'CAST') return wholeNumber(node.child);
@@ -62,7 +62,7 @@ function wholeNumber(node: Ast | undefined): number | undefined {
   return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** Reads `1 hour 30 minutes`, `3y2mon4h`, `-1h5m`. */
+/** Parses `1 hour 30 minutes`, `3y2mon4h`, `-1h5m`. */
 export function parseInterval(text: string): ConstantInterval | undefined {
   const part = /\s*([+-]?)(\d{1,15})\s*([a-z]+)\s*/gy;
   let months = 0;

@@ -1,7 +1,6 @@
 /**
- * Functions of the engine that users may call under their own names. It is an allow-list: a function that reads files,
- * settings, catalogs or other sessions, runs SQL text, waits or writes is not in it, and neither is one that a later
- * engine adds.
+ * Functions of the engine that users may call by the engine's names. This is an allow-list: functions that read files,
+ * settings, catalogs or other sessions, run SQL text, wait or write are not in it, and neither are those of later engines.
  */
 const SCALAR = `
   abs acos acosh add age aggregate alias apply array_aggr array_aggregate array_append array_apply array_cat
@@ -67,16 +66,19 @@ const AGGREGATE = `
 /** Operators, as the engine's parser names them. */
 const OPERATORS = '!__postfix !~~ !~~* % & && * ** + - ->> -> / // <-> << <=> <@ >> @ @> ^ ^@ | || ~ ~~ ~~* ~~~';
 
-/** Table functions: all make their rows from their arguments alone. */
+/** Table functions; they compute rows from their arguments alone. */
 const TABLE = 'generate_series range unnest';
 
 const names = (text: string): string[] => text.trim().split(/\s+/);
 
+/** All functions and operators that may be called. */
 export const NATIVE_FUNCTIONS: ReadonlySet<string> = new Set([
   ...names(SCALAR),
   ...names(AGGREGATE),
   ...names(OPERATORS),
   'unnest',
 ]);
+/** The aggregate functions among them. */
 export const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(names(AGGREGATE));
+/** Functions that may be called in FROM. */
 export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(names(TABLE));

@@ -1,18 +1,18 @@
-import { call, text, type Ast } from '../syntax/ast.js';
+import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { renamed, type FunctionRule } from './function.js';
 import { TIME_FUNCTIONS } from './time.js';
 
-/** Regular expression operators. The engine has only a match of the whole text. */
+/** Regular expression operators. The engine only matches whole texts. */
 const matches = (name: string, options: string, negated: boolean): FunctionRule => ({
   names: [name],
   rewrite(node) {
-    const match = call('regexp_matches', ...(node.children ?? []), ...(options === '' ? [] : [text(options)]));
+    const match = call('regexp_matches', ...(node.children ?? []), ...(options === '' ? [] : [textNode(options)]));
     return negated ? ({ class: 'OPERATOR', type: 'OPERATOR_NOT', alias: '', children: [match] } satisfies Ast) : match;
   },
 });
 
-/** Functions that exist under another name in the engine. */
+/** Functions that have another name in the engine. */
 const RENAMED: readonly FunctionRule[] = [
   renamed('approx_distinct', 'approx_count_distinct'),
   renamed('approx_percentile_cont', 'approx_quantile'),
@@ -28,7 +28,7 @@ const RENAMED: readonly FunctionRule[] = [
   renamed('array_min', 'list_min'),
 ];
 
-/** `first_value` and `last_value` outside a window are aggregates; unless told otherwise they go by time. */
+/** `first_value` and `last_value` outside a window are aggregates; without ORDER BY they go by time. */
 const ordered = (name: string, target: string): FunctionRule => ({
   names: [name],
   rewrite(node, context) {
@@ -61,7 +61,7 @@ const RULES: readonly FunctionRule[] = [
   matches('!~*', 'i', true),
 ];
 
-/** Functions that a rule of ours turns into what the engine runs, by name. */
+/** Functions that are rewritten to what the engine can run, by name. */
 export const OWN_FUNCTIONS: ReadonlyMap<string, FunctionRule> = new Map(
   RULES.flatMap((rule) => rule.names.map((name) => [name, rule])),
 );

@@ -1,14 +1,14 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
-import { call, cast, copy, integer, operator, text, textConstant, type Ast } from '../syntax/ast.js';
+import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
 import { ceilDivide, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
 
 const DAY_NS = 86_400_000_000_000n;
-/** Fixed steps of `date_trunc`. Weeks begin on Monday, and 1970-01-01 was a Thursday. */
+/** Fixed steps of `date_trunc`. Weeks begin on Monday; 1970-01-01 was a Thursday. */
 const STEPS_NS: Readonly<Record<string, bigint>> = {
   nanosecond: 1n,
   microsecond: 1_000n,
@@ -25,8 +25,8 @@ const now: FunctionRule = {
 };
 
 /**
- * `date_trunc('minute', ts)` in the unit of `ts`. The engine's own goes over microseconds; for fixed steps of a
- * nanosecond column integer arithmetic is exact and takes 13 ms where the engine's takes 21 (600,000 rows).
+ * `date_trunc('minute', ts)` in the unit of `ts`. The engine's own goes through microseconds; for fixed steps of a nanosecond
+ * column integer arithmetic is exact and takes 13 ms instead of 21 (600,000 rows).
  */
 const dateTrunc: FunctionRule = {
   names: ['date_trunc', 'datetrunc'],
@@ -42,7 +42,7 @@ const dateTrunc: FunctionRule = {
   },
 };
 
-/** `date_bin(interval, ts [, origin])`; the origin is 1970-01-01 unless given, and the result keeps the unit of `ts`. */
+/** `date_bin(interval, ts [, origin])`; the default origin is 1970-01-01, and the result has the unit of `ts`. */
 const dateBin: FunctionRule = {
   names: ['date_bin', 'time_bucket'],
   rewrite(node, context) {
@@ -55,7 +55,7 @@ const dateBin: FunctionRule = {
     const originNs = origin === undefined ? 0n : originOf(origin);
     const isPlain = interval?.months === 0 && originNs !== undefined;
     if (unit === 'ns' && isPlain) return binNs(time, interval.ns, originNs, context);
-    const from = origin === undefined ? cast(text('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
+    const from = origin === undefined ? cast(textNode('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
     const bucket = call('time_bucket', widthOf(width, interval), time, from);
     return unit === undefined ? bucket : context.typed(cast(bucket, TYPE_OF_UNIT[unit]), unit);
   },
@@ -64,7 +64,7 @@ const dateBin: FunctionRule = {
 function widthOf(width: Ast, interval: ConstantInterval | undefined): Ast {
   if (interval === undefined) return textConstant(width) === undefined ? width : cast(width, 'INTERVAL');
   const sql = interval.months !== 0 ? `${interval.months} months` : `${ceilDivide(interval.ns, 1000n)} microseconds`;
-  return cast(text(sql), 'INTERVAL');
+  return cast(textNode(sql), 'INTERVAL');
 }
 
 function originOf(origin: Ast): bigint | undefined {
@@ -82,7 +82,7 @@ function binNs(time: Ast, step: bigint, origin: bigint, context: FunctionContext
   return context.typed(call('make_timestamp_ns', operator('-', ns(), rest)), 'ns');
 }
 
-/** `ts + interval` and `ts - interval` in the unit of `ts`; the engine gives microseconds. */
+/** `ts + interval` and `ts - interval` in the unit of `ts`; the engine returns microseconds. */
 const shift: FunctionRule = {
   names: ['+', '-', 'date_add', 'date_sub'],
   rewrite(node, context) {
@@ -120,7 +120,7 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
   return context.typed(nsShift(time, by, sign), 'ns');
 }
 
-/** Months are added in microseconds; the part below them is kept beside and put back. */
+/** Months are added in microseconds; the nanoseconds below are split off before and added afterwards. */
 function nsShift(time: Ast, by: Ast, sign: '+' | '-'): Ast {
   const whole = operator(sign, cast(copy(time), 'TIMESTAMP'), by);
   const below = operator(
@@ -144,7 +144,7 @@ function addInterval(ns: bigint, interval: ConstantInterval, sign: 1 | -1): bigi
   return BigInt(date.getTime()) * 1_000_000n + below + BigInt(sign) * interval.ns;
 }
 
-/** `to_timestamp(n)` and its kin: from a count to a timestamp without zone. */
+/** `to_timestamp(n)` and the like: from a count to a timestamp without zone. */
 const FROM_COUNTS: readonly (readonly [string, TimeUnit])[] = [
   ['to_timestamp_seconds', 's'],
   ['to_timestamp_millis', 'ms'],
@@ -167,7 +167,7 @@ const toTimestamp: FunctionRule = {
   names: ['to_timestamp', 'from_unixtime'],
   rewrite(node, context) {
     const [count] = argumentsOf(node, 1, 1);
-    const micros = operator('*', count, integer(1_000_000));
+    const micros = operator('*', count, integerConstant(1_000_000));
     return context.typed(cast(call('make_timestamp', cast(micros, 'BIGINT')), 'TIMESTAMP_NS'), 'ns');
   },
 };
@@ -184,14 +184,14 @@ const toUnixTime: FunctionRule = {
   },
 };
 
-/** A count of `unit` since 1970 as a timestamp. */
+/** Builds a timestamp from a count of `unit` since 1970. */
 export function fromCount(count: Ast, unit: TimeUnit): Ast {
   if (unit === 'ns') return call('make_timestamp_ns', cast(count, 'BIGINT'));
-  const micros = operator('*', cast(count, 'BIGINT'), integer(Number(UNIT_NS[unit] / 1000n)));
+  const micros = operator('*', cast(count, 'BIGINT'), integerConstant(Number(UNIT_NS[unit] / 1000n)));
   return cast(call('make_timestamp', micros), TYPE_OF_UNIT[unit]);
 }
 
-/** Chrono's words for fractions of a second, in the engine's. */
+/** Translates chrono's specifiers for fractions of a second to the engine's. */
 const dateFormat: FunctionRule = {
   names: ['date_format', 'to_char'],
   rewrite(node) {
@@ -202,7 +202,7 @@ const dateFormat: FunctionRule = {
       /%\.?[369]?f/g,
       (spec) => (spec.startsWith('%.') ? '.' : '') + (spec.includes('3') ? '%g' : spec.includes('6') ? '%f' : '%n'),
     );
-    return call('strftime', time, text(translated));
+    return call('strftime', time, textNode(translated));
   },
 };
 
@@ -217,6 +217,7 @@ function argumentsOf(node: Ast, min: number, max: number): Ast[] {
   return given;
 }
 
+/** Functions of dates and times. */
 export const TIME_FUNCTIONS: readonly FunctionRule[] = [
   now,
   dateTrunc,

@@ -2,7 +2,17 @@ import { timeLiteral } from '#shared/duckdb/time-literal';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 import { UTC } from '#shared/time/zone';
 
-import { call, cast, copy, integer, mapChildren, operator, parameter, text, type Ast } from '../syntax/ast.js';
+import {
+  call,
+  cast,
+  copy,
+  integerConstant,
+  mapChildren,
+  operator,
+  parameter,
+  textNode,
+  type Ast,
+} from '../syntax/ast.js';
 import type { FunctionContext, TimeConstant } from '../functions/function.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount } from '../functions/time.js';
@@ -18,12 +28,12 @@ import {
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
 import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from './known-types.js';
 
-/** Gives the subquery's columns after it has been rewritten. */
+/** Rewrites a subquery that occurs in an expression of `scope`. */
 export type SubqueryRewriter = (node: Ast, scope: Scope) => void;
 
 /**
- * Rewrites expressions from the dialect to the engine's, bottom up, and remembers of each what later steps want to know:
- * which column it is, which unit a timestamp has, and whether it is a constant of the run.
+ * Rewrites expressions from the dialect to the engine's, bottom up, and records what later steps need to know of each: which
+ * column it is, the unit of a timestamp, and whether it is constant within a run.
  */
 export class Expressions {
   /** Renderers of the parameters in the final text, by identifier. */
@@ -36,7 +46,7 @@ export class Expressions {
   readonly #columns = new WeakMap<Ast, FoundColumn>();
   #scope: Scope = childScope(undefined);
 
-  /** @param literals those of the statement that the plan is made from; a run may have others of the same kinds. */
+  /** @param literals those of the statement that the plan is made from; later runs may have others of the same kinds. */
   constructor(literals: readonly Literal[], subquery: SubqueryRewriter) {
     this.#literals = literals;
     this.#subquery = subquery;
@@ -72,7 +82,7 @@ export class Expressions {
     return this.#columns.get(node);
   }
 
-  /** The literal that a node is: which kind, and its value in a run. */
+  /** Returns the literal that a node is: its kind, and its value in a run. */
   literalOf(node: Ast): { kind: Literal['kind']; in: (run: RunValues) => Literal } | undefined {
     if (node.class === 'PARAMETER') {
       const index = Number(node.identifier) - 1;
@@ -135,7 +145,7 @@ export class Expressions {
       case 'STAR':
         return this.#star(node);
       case 'POSITIONAL_REFERENCE':
-        // Counts the columns of all tables, in their order.
+        // `count(*)` style expansion covers the columns of all tables, in their order.
         for (const { plan } of this.#scope.entries) if (plan !== undefined) plan.readsAll = true;
         return node;
       default:
@@ -185,7 +195,7 @@ export class Expressions {
     return this.#typed(node, found.known);
   }
 
-  /** `public.cpu.x` and `almanac.public.cpu.x` become `cpu.x`: the relation stands under the table's name alone. */
+  /** `public.cpu.x` and `almanac.public.cpu.x` become `cpu.x`: the relation only has the table's own name. */
   #withoutPath(parts: string[]): string[] {
     for (let scope: Scope | undefined = this.#scope; scope !== undefined; scope = scope.parent) {
       for (const { path } of scope.entries) {
@@ -214,7 +224,7 @@ export class Expressions {
       if (result !== node) return result;
     }
     if (node.is_operator === true && second !== undefined && this.#isInteger(first) && this.#isInteger(second)) {
-      node.children = [this.#typed(cast(first, 'BIGINT'), 'int'), second]; // literals are 64 bits wide here, 32 in the engine
+      node.children = [this.#typed(cast(first, 'BIGINT'), 'int'), second]; // literals have 64 bits here, 32 in the engine
     }
     if (node.is_operator === true && second !== undefined) return this.#arithmetic(node);
     return this.#typed(
@@ -223,7 +233,7 @@ export class Expressions {
     );
   }
 
-  /** Division of integers is integer division here, and a zero divisor of integers is an error, not NULL. */
+  /** The dialect divides integers as integers, and an integer zero divisor is an error, not NULL. */
   #arithmetic(node: Ast): Ast {
     const [left, right] = node.children ?? [];
     const name = node.function_name ?? '';
@@ -242,7 +252,7 @@ export class Expressions {
 
   #integerDivision(name: string, left: Ast, right: Ast): Ast {
     const literal = this.literalOf(right);
-    const failure = (): Ast => cast(call('error', text('Divide by zero error')), 'BIGINT');
+    const failure = (): Ast => cast(call('error', textNode('Divide by zero error')), 'BIGINT');
     if (literal !== undefined) {
       const divisor = this.#slot((run) =>
         /^-?0+$/.test(literal.in(run).value)
@@ -251,7 +261,13 @@ export class Expressions {
       );
       return operator(name, left, divisor);
     }
-    const isZero: Ast = { class: 'COMPARISON', type: 'COMPARE_EQUAL', alias: '', left: copy(right), right: integer(0) };
+    const isZero: Ast = {
+      class: 'COMPARISON',
+      type: 'COMPARE_EQUAL',
+      alias: '',
+      left: copy(right),
+      right: integerConstant(0),
+    };
     const division = operator(name, left, right);
     return {
       class: 'CASE',
@@ -292,7 +308,7 @@ export class Expressions {
     return node;
   }
 
-  /** A timestamp that is not itself a constant. */
+  /** Returns whether an expression is a timestamp that is not constant. */
   #isOpenTime(node: Ast): boolean {
     return this.unitOf(node) !== undefined && this.constantOf(node) === undefined;
   }
@@ -319,7 +335,7 @@ export class Expressions {
     return checks.length === 0 ? undefined : this.knownType(checks[0].then_expr);
   }
 
-  /** What a timestamp of `unit` is compared with, as a constant of that unit where it is known; else unchanged. */
+  /** Returns the operand that a timestamp of `unit` is compared with, as a constant of that unit if its value is known. */
   #timeOperand(operand: Ast, unit: TimeUnit | undefined, comparison: string): Ast {
     if (unit === undefined) return operand;
     const literal = this.literalOf(operand);
@@ -339,7 +355,7 @@ export class Expressions {
   }
 }
 
-/** A text inside TRY_CAST that is no timestamp is NULL, not an error. */
+/** Text inside TRY_CAST that is not a timestamp is NULL, not an error. */
 function isTryCast(node: Ast): boolean {
   return (node as { try_cast?: boolean }).try_cast === true;
 }
@@ -359,11 +375,12 @@ const FLIPPED: Readonly<Record<string, string>> = {
   COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
 };
 
+/** Returns the comparison operator with its operands swapped. */
 export function flipped(comparison: string): string {
   return FLIPPED[comparison] ?? comparison;
 }
 
-/** A constant of the column's own unit that a comparison may use in place of one with finer digits. */
+/** Returns a constant of the column's unit that is equivalent, in this comparison, to one with finer digits. */
 function comparedSql(ns: bigint, unit: TimeUnit, comparison: string): string {
   const step = UNIT_NS[unit];
   if (ns % step === 0n) return timeLiteral(ns / step, unit);

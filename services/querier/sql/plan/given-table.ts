@@ -1,12 +1,12 @@
 import type { Table } from '#shared/contracts/gen/common';
 
-/** A table of one statement, whose rows are in the engine already. */
+/** A table that belongs to one statement and whose rows are in the engine already. */
 export interface GivenTable extends Table {
-  /** As SQL names it there. */
+  /** Its SQL name in the engine. */
   readonly relation: string;
 }
 
-/** Where the rows of a table are that a statement brought along; undefined for all others. */
+/** Returns the relation of a table that belongs to the statement; undefined for all others. */
 export function givenRelation(table: Table): string | undefined {
   return (table as Partial<GivenTable>).relation;
 }

@@ -1,9 +1,9 @@
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 
-/** What can be told of an expression's type before the engine sees it: a timestamp's unit, or which kind of number. */
+/** What is known of an expression's type before the engine sees it: a timestamp's unit, or the kind of a number. */
 export type KnownType = TimeUnit | 'int' | 'float';
 
-/** Type of a table's column of this native type. */
+/** Returns what is known of a column with this native type. */
 export function knownTypeOf(nativeName: string): KnownType | undefined {
   const { timeUnit, storage } = dataType(nativeName);
   if (timeUnit !== undefined) return timeUnit;
@@ -11,7 +11,7 @@ export function knownTypeOf(nativeName: string): KnownType | undefined {
   return storage === 'float64' || storage === 'float32' ? 'float' : undefined;
 }
 
-/** Operators whose result is a float if one side is. */
+/** Operators whose result is a float if one operand is. */
 export const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
 
 /** Engine types that a cast may name. */
@@ -46,7 +46,7 @@ const GIVES_FLOAT = words(
     'asin acos atan atan2 sinh cosh tanh degrees radians random epoch regr_slope regr_intercept regr_r2 quantile_cont kurtosis skewness entropy',
 );
 
-/** Type of a function's result. @param first type of its first argument. */
+/** Returns the type of a function's result. @param first type of its first argument. */
 export function resultType(name: string, first: KnownType | undefined): KnownType | undefined {
   if (KEEPS_TYPE.has(name)) return first;
   if (GIVES_INT.has(name)) return 'int';

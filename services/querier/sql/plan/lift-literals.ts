@@ -5,24 +5,24 @@ import { emptyName } from '../syntax/cursor.js';
 import { Kind, type Tokens } from '../syntax/lex.js';
 import { doubleSql, literalSql, type Literal } from '../syntax/literals.js';
 
-/** A query in the engine's lexical rules, with its literals taken out. */
-export interface Lifted {
-  /** Text with `$1`, `$2`, .. where literals stood: the same for all queries of one shape. */
+/** A query in the engine's syntax, with its literals replaced by parameters. */
+export interface LiftedQuery {
+  /** Text with `$1`, `$2`, .. in place of literals: the same for all queries of one shape. */
   readonly sql: string;
   readonly literals: readonly Literal[];
 }
 
-/** Words after which a literal is a plain value, so that a parameter may stand in its place. */
+/** Words after which a literal is a plain value, so that a parameter may replace it. */
 const BEFORE_VALUE = new Set('AND OR NOT BETWEEN LIKE ILIKE THEN WHEN ELSE SELECT WHERE HAVING ON IN'.split(' '));
 const BEFORE_COUNT = new Set(['LIMIT', 'OFFSET']);
-/** Words before `(` whose arguments the parser or our own planning must see. */
+/** Words before `(` whose arguments the parser or the planner must see. */
 const KEEPS_ARGUMENTS = new Set(
   'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DATE_FORMAT TO_CHAR DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE'.split(
     ' ',
   ),
 );
 
-/** Type names of this dialect that mean something else to the engine, in places where a type stands. */
+/** Type names of this dialect that mean something else to the engine, where a type is expected. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   timestamp: 'timestamp_ms',
   timestamp_sec: 'timestamp_s',
@@ -54,12 +54,12 @@ const PRECISIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Rewrites tokens `[from, to)` of a query for the engine's parser: names are folded to lower case unless quoted, types
- * and operators get the engine's words, `LIMIT n, m` becomes `LIMIT m OFFSET n`, and literals become parameters.
+ * Rewrites tokens `[from, to)` of a query for the engine's parser: names are folded to lower case unless quoted, types and
+ * operators get the engine's words, `LIMIT n, m` becomes `LIMIT m OFFSET n`, and literals become parameters.
  *
- * @param keepLiterals leaves literals in the text, for the rare grammar that takes no parameter in their place.
+ * @param keepLiterals leaves literals in the text, for the rare grammar that accepts no parameter in their place.
  */
-export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boolean): Lifted {
+export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boolean): LiftedQuery {
   const lifter = new Lifter(tokens, to, keepLiterals);
   for (let i = from; i < to;) i = lifter.take(i);
   return { sql: lifter.parts.join(' '), literals: lifter.literals };
@@ -71,7 +71,7 @@ class Lifter {
   readonly #tokens: Tokens;
   readonly #to: number;
   readonly #keepLiterals: boolean;
-  /** For each open parenthesis: whether literals directly inside stay, and whether it is that of a CAST. */
+  /** For each open parenthesis: whether literals directly inside stay, and whether it belongs to a CAST. */
   readonly #open: { keeps: boolean; isCast: boolean }[] = [];
 
   constructor(tokens: Tokens, to: number, keepLiterals: boolean) {
@@ -80,7 +80,7 @@ class Lifter {
     this.#keepLiterals = keepLiterals;
   }
 
-  /** Writes the token at `i`, or several that belong together; gives the position after them. */
+  /** Writes the token at `i`, or several that belong together; returns the index after them. */
   take(i: number): number {
     switch (this.#tokens.kind(i)) {
       case Kind.word:
@@ -121,7 +121,7 @@ class Lifter {
     return i + 1;
   }
 
-  /** `LIMIT skip, take` of MySQL. */
+  /** `LIMIT skip, count` of MySQL. */
   #limitPair(i: number): number {
     const tokens = this.#tokens;
     if (tokens.kind(i + 1) !== Kind.integer || !tokens.isSymbol(i + 2, ',') || tokens.kind(i + 3) !== Kind.integer) {
@@ -208,13 +208,13 @@ class Lifter {
     return kind === Kind.integer || kind === Kind.decimal;
   }
 
-  /** @param first position of the literal's first token: its sign, if it has one. */
+  /** @param first index of the literal's first token: its sign, if it has one. */
   #literal(i: number, literal: Literal, first: number): void {
     this.#value(literal, this.#mayLift(i, first, literal));
   }
 
   #value(literal: Literal, mayLift: boolean): void {
-    // Beyond 2^53 a number would not survive the way through JSON.
+    // Beyond 2^53 a number would lose digits in JSON.
     const mustLift = literal.kind === 'integer' && literal.value.length > 15;
     if (mustLift || (mayLift && !this.#keepLiterals)) {
       this.literals.push(literal);

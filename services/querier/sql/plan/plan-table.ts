@@ -10,34 +10,35 @@ import { givenRelation } from './given-table.js';
 import { ceilDivide, floorDivide, type RunValues } from '../syntax/literals.js';
 import { logicalRelation, physicalRequest, sourceOf } from '../../snapshot/logical-table.js';
 
-/** One end of the time that a query needs of a table. */
+/** One end of the time range that a query needs of a table. */
 export interface Bound {
   readonly end: 'from' | 'to';
   readonly value: TimeConstant;
-  /** Whether the point itself belongs to it. */
+  /** Whether the range includes the point itself. */
   readonly inclusive: boolean;
 }
 
-/** One mention of a table in a query: what the query needs of it. */
+/** One occurrence of a table in a query, and what the query needs of it. */
 export interface PlanTable {
-  /** Stands for the table in the SQL text until a snapshot gives the relation. */
+  /** Represents the table in the SQL text until a snapshot provides the relation. */
   readonly marker: string;
   table: Table;
-  /** Names of columns that the query reads. */
+  /** Names of the columns that the query reads. */
   readonly columns: Set<string>;
   readsAll: boolean;
   readonly bounds: Bound[];
   readonly tagValues: Map<string, (run: RunValues) => string[]>;
 }
 
-/** What a run asks of the snapshot for a table, and what the query reads then. */
+/** What a run requests from the snapshot for a table, and what the query reads then. */
 export interface TableBinding {
   /** Undefined if the snapshot is not needed. */
   readonly request: BindRequest | undefined;
-  /** @param relation what the snapshot gives for the request. */
+  /** @param relation the snapshot's relation for the request. */
   relation(relation: string): string;
 }
 
+/** Computes the request and the relation of a table for one run. */
 export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
   const given = givenRelation(plan.table);
   if (given !== undefined) return { request: undefined, relation: () => given };

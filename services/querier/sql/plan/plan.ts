@@ -9,14 +9,14 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Ast } from '../syntax/ast.js';
 import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
 import { itemTexts } from '../syntax/item-names.js';
-import { Kind, lex } from '../syntax/lex.js';
+import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
 import type { GivenTable } from './given-table.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from '../syntax/query-text.js';
-import { resolveQuery, type Resolved, type ResolveOptions, type TableLookup } from './resolve.js';
-import { lift, type Lifted } from './lift-literals.js';
+import { resolveQuery, type ResolvedQuery, type ResolveOptions, type TableLookup } from './resolve.js';
+import { lift, type LiftedQuery } from './lift-literals.js';
 import { checkSandbox } from './sandbox.js';
 import { findTables, type TableNames } from './table-names.js';
 import { inlineTql } from '../syntax/inline-tql.js';
@@ -24,7 +24,7 @@ import { inlineTql } from '../syntax/inline-tql.js';
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
 
-/** Text of the engine's statement, cut where each run puts its own text. */
+/** A segment of the engine's statement: fixed, or rendered in each run. */
 type Piece = string | ((run: RunValues, texts: RunTexts) => string);
 
 interface RunTexts {
@@ -32,14 +32,14 @@ interface RunTexts {
   readonly itemNames: readonly string[];
 }
 
-/** A query that is parsed, checked, resolved and rewritten; what is left are its literals and a snapshot. */
+/** A query that is parsed, checked, resolved and rewritten; a run only adds literals and a snapshot. */
 export interface QueryPlan {
   readonly tables: readonly PlanTable[];
-  /** Whether the result is small enough that it is taken at once. @param literals those of the run. */
+  /** Whether the result is small enough to be materialised at once. @param literals those of the run. */
   isSmall(literals: readonly Literal[]): boolean;
-  /** Native types of result columns that the engine's type does not tell, by position. */
+  /** Native types of result columns that the engine's type does not determine, by position. */
   readonly declaredTypes: ReadonlyMap<number, string>;
-  /** SQL text for the engine. @param relations one a table, in order. */
+  /** Renders the SQL text for the engine. @param relations one for each table, in order. */
   sql(run: RunValues, relations: readonly string[], itemNames: readonly string[]): string;
 }
 
@@ -47,21 +47,22 @@ export interface QueryPlan {
 export interface PlannedQuery {
   readonly plan: QueryPlan;
   readonly literals: readonly Literal[];
-  /** Texts of the outermost select items, for those without names. */
+  /** Texts of the outermost select items, which name items without an alias. */
   readonly itemNames: readonly string[];
 }
 
+/** Options of the planner. */
 export interface PlanOptions {
   readonly catalog: Catalog;
   readonly names: TableNames;
   readonly entries: number;
 }
 
-/** Where a query's names are looked up. */
+/** Where names of a query are looked up. */
 export interface NameScope {
-  /** Of unqualified names. */
+  /** Database of unqualified names. */
   readonly database: string;
-  /** Tables that the statement brings along, which go before others. */
+  /** Tables that belong to the statement; they take precedence. */
   readonly given: ReadonlyMap<string, GivenTable>;
 }
 
@@ -71,8 +72,8 @@ interface CacheEntry {
 }
 
 /**
- * Makes plans of queries and keeps them by the text with its literals lifted out, so that a repeated query costs its
- * tokens and a lookup. A plan is good while its tables have the same columns.
+ * Plans queries and caches plans by the text without its literals, so that a repeated query costs its tokens and a lookup. A
+ * plan is valid while its tables have the same columns.
  */
 export class Planner {
   readonly #catalog: Catalog;
@@ -88,6 +89,8 @@ export class Planner {
   }
 
   /**
+   * Plans a query, or returns the cached plan.
+   *
    * @param names where unqualified table names are looked up.
    * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
    */
@@ -106,7 +109,7 @@ export class Planner {
     const parsed = await parseQuery(query, lifted, connection);
     checkSandbox(parsed.ast);
     const plan = await this.#build(parsed, names, connection, call);
-    // With its literals inside, the text is no shape that other queries share; a given table is there once.
+    // With literals inside, the text is no shape that other queries share; a given table exists once.
     if (!parsed.keepsLiterals && given.size === 0) this.#cache.set(key, { plan, version });
     return { plan, literals: parsed.lifted.literals, itemNames: itemTexts(query) };
   }
@@ -119,14 +122,14 @@ export class Planner {
     if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
   }
 
-  /** Columns of the tables of a query that was just planned, as messages list them; at most 100. */
+  /** Returns the columns of the tables of a query that was just planned, for messages; at most 100. */
   fieldsOf(query: QueryText, database: string): string[] {
     const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
     const tables = this.#cache.get(key)?.plan.tables ?? [];
     return tables.flatMap(({ table }) => table.columns.map((column) => `${table.name}.${column.name}`)).slice(0, 100);
   }
 
-  /** Looks again whether the plan's tables are the same, if anything changed since; takes over their present state. */
+  /** Checks whether the plan's tables are unchanged, if anything changed since, and updates their state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
     const isKnown = entry.version === version;
@@ -141,7 +144,7 @@ export class Planner {
     return true;
   }
 
-  async #resolve(ast: Ast, options: ResolveOptions, call: Call): Promise<Resolved> {
+  async #resolve(ast: Ast, options: ResolveOptions, call: Call): Promise<ResolvedQuery> {
     try {
       return resolveQuery(ast, options);
     } catch (error) {
@@ -172,7 +175,7 @@ export class Planner {
 
 interface ParsedQuery {
   readonly ast: Ast;
-  readonly lifted: Lifted;
+  readonly lifted: LiftedQuery;
   readonly keepsLiterals: boolean;
 }
 
@@ -193,8 +196,8 @@ function checkSize({ tokens, from, to }: QueryText): void {
   }
 }
 
-/** Kinds of literals decide how a query is rewritten, so they belong to its shape. */
-function shapeOf(lifted: Lifted): string {
+/** Kinds of literals determine how a query is rewritten, so they are part of its shape. */
+function shapeOf(lifted: LiftedQuery): string {
   let kinds = '';
   for (const literal of lifted.literals) kinds += literal.kind[0];
   return `${kinds}\0${lifted.sql}`;
@@ -207,11 +210,11 @@ interface Serialized {
   readonly statements?: readonly { readonly node: Ast }[];
 }
 
-/** @throws `invalid_syntax`, `unsupported`. */
-async function parseQuery(query: QueryText, lifted: Lifted, connection: QueryConnection): Promise<ParsedQuery> {
+/** Parses a query. @throws `invalid_syntax`, `unsupported`. */
+async function parseQuery(query: QueryText, lifted: LiftedQuery, connection: QueryConnection): Promise<ParsedQuery> {
   const first = await serialize(lifted.sql, connection);
   if (!first.error) return { ast: onlyStatement(first), lifted, keepsLiterals: false };
-  // A parameter may not stand everywhere a literal may: once more with the literals in their places.
+  // A parameter is not allowed everywhere a literal is: the second attempt keeps the literals.
   const whole = lift(query.tokens, query.from, query.to, true);
   const second = await serialize(whole.sql, connection);
   if (!second.error) return { ast: onlyStatement(second), lifted: whole, keepsLiterals: true };
@@ -236,7 +239,7 @@ function onlyStatement(parsed: Serialized): Ast {
   return node;
 }
 
-/** The engine takes no `10` where it wants a double, and a JavaScript number knows no `10.0`. */
+/** The engine rejects `10` where it expects a double, and JavaScript cannot print `10.0`. */
 const WHOLE_DOUBLE = '\u0001double:';
 
 function serializedTree(ast: Ast): string {
@@ -259,7 +262,7 @@ function unusedPrefix(sql: string): string {
 
 const SMALL_LIMIT = 2000;
 
-/** Queries that aggregate, or that are limited: their rows are few, and are encoded here. */
+/** Results of aggregates and limited queries have few rows, which are encoded here. */
 function smallResult(ast: Ast): QueryPlan['isSmall'] {
   const limit = ast.modifiers?.find((modifier) => modifier.type === 'LIMIT_MODIFIER')?.limit;
   const isReduced = isReducing(ast);
@@ -276,14 +279,14 @@ function isReducing(ast: Ast): boolean {
   );
 }
 
-/** Cuts the printed statement at parameters, relations and names of items. */
+/** Splits the printed statement at parameters, relations and item names. */
 function cutText(
   printed: string,
   prefix: string,
   slots: ReadonlyMap<string, (run: RunValues) => string>,
   literalCount: number,
 ): Piece[] {
-  const tokens = lex(printed);
+  const tokens = lexSql(printed);
   const pieces: Piece[] = [];
   let copied = 0;
   const put = (i: number, piece: Piece): void => {

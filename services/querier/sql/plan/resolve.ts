@@ -8,28 +8,39 @@ import { knownTypeOf } from './known-types.js';
 import { collectBounds } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
-import { childScope, findCte, type Cte, type FromEntry, type OutputColumn, type Outputs, type Scope } from './scope.js';
+import {
+  childScope,
+  findCte,
+  type Cte,
+  type FromEntry,
+  type ProvidedColumn,
+  type Outputs,
+  type Scope,
+} from './scope.js';
 import type { Literal } from '../syntax/literals.js';
 
-/** Finds a table by the names of a reference, all but the last of which may be empty. */
+/** Finds a table by the parts of a reference, of which all but the last may be empty. */
 export type TableLookup = (catalog: string, database: string, name: string) => Table;
 
-export interface Resolved {
+/** Result of `resolveQuery`. */
+export interface ResolvedQuery {
   readonly tables: readonly PlanTable[];
   readonly expressions: Expressions;
-  /** Native types of result columns that the engine's type does not tell, by position. */
+  /** Native types of result columns that the engine's type does not determine, by position. */
   readonly declaredTypes: ReadonlyMap<number, string>;
 }
 
+/** Options of `resolveQuery`. */
 export interface ResolveOptions {
   readonly lookup: TableLookup;
   readonly literals: readonly Literal[];
   /** Begins every marker; does not occur in the statement. */
+  /** Prefix of every marker; does not occur in the statement. */
   readonly markerPrefix: string;
 }
 
 /** Resolves all names of a checked query and rewrites its expressions, in place. */
-export function resolveQuery(query: Ast, options: ResolveOptions): Resolved {
+export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery {
   const resolver = new Resolver(options);
   resolver.nameItems(query);
   const outputs = resolver.query(query, undefined) ?? [];
@@ -40,7 +51,7 @@ export function resolveQuery(query: Ast, options: ResolveOptions): Resolved {
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
 }
 
-/** Every table that is left has a name of ours: a part of the tree that was passed over would reach the engine's own. */
+/** Every remaining table has a generated name: a part of the tree that was skipped would reach the engine's own tables. */
 function checkResolved(tree: unknown, markerPrefix: string): void {
   if (tree === null || typeof tree !== 'object') return;
   const { type, table_name: name } = tree as Partial<Ast>;
@@ -62,7 +73,7 @@ class Resolver {
     });
   }
 
-  /** Columns that the query reads are known only after all of it was seen. */
+  /** Returns the tables; the columns that the query reads are only known after all of it was visited. */
   finishedTables(): PlanTable[] {
     for (const plan of this.#tables) {
       plan.columns.add(timeIndexOf(plan.table).name);
@@ -73,7 +84,7 @@ class Resolver {
     return this.#tables;
   }
 
-  /** Gives unnamed items of the outermost select list a marker for a name, which each run replaces by their text. */
+  /** Names unnamed items of the outermost select list by a marker, which each run replaces by their text. */
   nameItems(query: Ast): void {
     let node = query;
     while (node.type === 'SET_OPERATION_NODE' && node.left !== undefined) node = node.left;
@@ -104,8 +115,8 @@ class Resolver {
   }
 
   /**
-   * Common table expressions get names that nothing else in the engine has: if the engine understood their scope in
-   * another way than we do, it would find nothing, and not one of its own tables or those of fresh rows.
+   * Common table expressions get names that nothing else in the engine has: if the engine scoped them differently, it would
+   * find nothing instead of one of its own tables or of fresh rows.
    */
   #ctes(node: Ast, scope: Scope): void {
     for (const entry of node.cte_map?.map ?? []) {
@@ -132,7 +143,8 @@ class Resolver {
     return outputs[0]?.map(({ name, known }) => ({ name, known }));
   }
 
-  /** Only the second part sees the expression itself. */
+  /** Only the recursive part sees the expression itself. */
+  /** Resolves a recursive common table expression. */
   #recursive(node: Ast, own: { readonly scope: Scope; readonly name: string; readonly cte: Cte }): Outputs {
     this.#ctes(node, own.scope);
     if (node.left !== undefined) this.query(node.left, own.scope);
@@ -145,7 +157,7 @@ class Resolver {
 
   #select(node: Ast, scope: Scope): Outputs {
     if (node.from_table !== undefined) scope.entries.push(...this.#from(node.from_table, scope));
-    const outputs: OutputColumn[] = [];
+    const outputs: ProvidedColumn[] = [];
     let isKnown = true;
     node.select_list = (node.select_list ?? []).map((item) => {
       const result = this.#item(item, scope);
@@ -170,7 +182,7 @@ class Resolver {
     return wide;
   }
 
-  #output(item: Ast): OutputColumn {
+  #output(item: Ast): ProvidedColumn {
     const found = this.expressions.columnOf(item);
     const name = (item.alias ?? '') !== '' ? (item.alias ?? '') : (item.column_names?.at(-1) ?? '');
     return {
@@ -220,7 +232,7 @@ class Resolver {
     }
   }
 
-  /** Table functions and VALUES lists. */
+  /** Resolves table functions and VALUES lists. */
   #rowSource(node: Ast, scope: Scope): void {
     const rewrite = (part: Ast): Ast => {
       const result = this.expressions.rewrite(part, scope);
@@ -245,7 +257,7 @@ class Resolver {
     for (const entry of entries) {
       if (node.ref_type === 'NATURAL' && entry.plan !== undefined) entry.plan.readsAll = true;
       if (isMerged && node.join_type !== 'INNER') entry.ownsBareNames = false;
-      // Which rows these joins pair depends on all rows, not only on those that pass the condition.
+      // The pairs of these joins depend on all rows, not only on those that satisfy the condition.
       if (node.ref_type === 'POSITIONAL') entry.prunable = false;
     }
     if (node.ref_type === 'ASOF') for (const entry of rightEntries) entry.prunable = false;
@@ -263,7 +275,7 @@ class Resolver {
     const plan = this.#planTable(this.#options.lookup(catalog, schema, name));
     // Renamed by position: the relation must have all columns in their order.
     if (aliases.length > 0) plan.readsAll = true;
-    const outputs = plan.table.columns.map((column): OutputColumn => ({
+    const outputs = plan.table.columns.map((column): ProvidedColumn => ({
       name: column.name,
       known: knownTypeOf(column.type),
       column,
@@ -275,7 +287,7 @@ class Resolver {
       schema_name: '',
       table_name: plan.marker,
     });
-    // A sample is taken of all rows, not of those that pass the condition.
+    // A sample is drawn from all rows, not from those that satisfy the condition.
     const prunable = (node as { sample?: unknown }).sample === null;
     const path = alias === '' ? { path: [plan.table.database, plan.table.name] as const } : {};
     return { ...entry, plan, prunable, ...path };
@@ -290,7 +302,7 @@ class Resolver {
 }
 
 function derived(node: Ast, outputs: Outputs): FromEntry {
-  // Conditions on a derived table are not followed into it, so its columns carry no table's column.
+  // Conditions on a derived table are not pushed into it, so its columns refer to no table's column.
   return entryOf(
     node.alias ?? '',
     outputs?.map(({ name, known }) => ({ name, known })),
@@ -307,11 +319,11 @@ function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
   return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
 }
 
-function starOutputs(star: Ast, scope: Scope): OutputColumn[] | undefined {
+function starOutputs(star: Ast, scope: Scope): ProvidedColumn[] | undefined {
   const { expr, columns } = star;
   if (columns === true || (expr !== null && expr !== undefined)) return undefined;
   const qualifier = (star.relation_name ?? '').toLowerCase();
-  const outputs: OutputColumn[] = [];
+  const outputs: ProvidedColumn[] = [];
   for (const entry of scope.entries) {
     if (qualifier !== '' && entry.alias !== qualifier) continue;
     if (entry.columns === undefined) return undefined;

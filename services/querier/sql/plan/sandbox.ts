@@ -23,7 +23,7 @@ const EXPRESSIONS = new Set([
   'WINDOW',
 ]);
 
-/** Values of `type` of everything in a tree that is no expression: query nodes, table references, modifiers, details. */
+/** Values of `type` of everything in a tree that is not an expression: query nodes, table references, modifiers, details. */
 const NODES = new Set([
   'SELECT_NODE',
   'SET_OPERATION_NODE',
@@ -53,10 +53,10 @@ const NODES = new Set([
 ]);
 
 /**
- * Refuses every tree that is not made of known parts and allowed functions alone, and drops what the way back to SQL
- * does not need. Works by allow-lists: what a later engine adds is refused until someone has looked at it.
+ * Refuses trees that contain anything but known nodes and allowed functions, and drops what the conversion to SQL does not
+ * need. Works by allow-lists: additions of a later engine are refused until they have been reviewed.
  *
- * @throws `plan_query` for a function that may not be called or does not exist; `unsupported` for other parts.
+ * @throws `plan_query` for a function that is not allowed or does not exist; `unsupported` for other nodes.
  */
 export function checkSandbox(tree: unknown): void {
   if (tree === null || typeof tree !== 'object') return;
@@ -65,7 +65,7 @@ export function checkSandbox(tree: unknown): void {
     return;
   }
   const node = tree as Record<string, unknown>;
-  // Absent positions read as 2^64 - 1, which a JavaScript number cannot give back.
+  // A missing position is 2^64 - 1, which a JavaScript number cannot represent.
   delete node['query_location'];
   if (typeof node['class'] === 'string') checkExpression(node);
   else if (typeof node['type'] === 'string') checkNode(node);

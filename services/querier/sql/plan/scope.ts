@@ -3,30 +3,31 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { KnownType } from './known-types.js';
 import type { PlanTable } from './plan-table.js';
 
-/** A column that a part of a query offers. */
-export interface OutputColumn {
+/** A column that a FROM entry provides. */
+export interface ProvidedColumn {
   readonly name: string;
   readonly known: KnownType | undefined;
-  /** The table's column that it is, unchanged. */
+  /** The table's column, if it is passed on unchanged. */
   readonly column?: Column;
 }
 
 /** One member of a FROM clause. */
 export interface FromEntry {
-  /** Name by which its columns are qualified, lower case. */
+  /** Qualifier of its columns, in lower case. */
   readonly alias: string;
-  /** `database.table` of a table that was given no alias of its own. */
+  /** `database.table` of a table without an alias. */
   readonly path?: readonly [string, string];
   readonly plan?: PlanTable;
-  /** By lower-case name; undefined where they are not known. */
-  readonly columns: ReadonlyMap<string, OutputColumn> | undefined;
-  /** Whether conditions of WHERE on its columns may keep rows from being read at all. */
+  /** By lower-case name; undefined if they are not known. */
+  readonly columns: ReadonlyMap<string, ProvidedColumn> | undefined;
+  /** Whether conditions of WHERE on its columns may restrict which rows are read. */
   prunable: boolean;
   /** Whether an unqualified name means its column even where a join merges columns of that name. */
   ownsBareNames: boolean;
 }
 
-export type Outputs = readonly OutputColumn[] | undefined;
+/** Columns of a subquery; undefined if they are not known. */
+export type Outputs = readonly ProvidedColumn[] | undefined;
 
 /** A common table expression. */
 export interface Cte {
@@ -35,7 +36,7 @@ export interface Cte {
   readonly outputs: Outputs;
 }
 
-/** Names that are visible at one place of a query. */
+/** Names that are visible at one point of a query. */
 export interface Scope {
   readonly parent: Scope | undefined;
   readonly ctes: Map<string, Cte>;
@@ -44,10 +45,12 @@ export interface Scope {
   readonly aliases: Map<string, KnownType | undefined>;
 }
 
+/** Returns an empty scope inside another one. */
 export function childScope(parent: Scope | undefined): Scope {
   return { parent, ctes: new Map(), entries: [], aliases: new Map() };
 }
 
+/** Finds a common table expression by name, from the inside out. */
 export function findCte(scope: Scope | undefined, name: string): Cte | undefined {
   for (let at = scope; at !== undefined; at = at.parent) {
     const cte = at.ctes.get(name);
@@ -56,13 +59,14 @@ export function findCte(scope: Scope | undefined, name: string): Cte | undefined
   return undefined;
 }
 
+/** A column found by name, and the FROM entry that it belongs to. */
 export interface FoundColumn {
   readonly entry: FromEntry | undefined;
-  readonly output: OutputColumn | undefined;
+  readonly output: ProvidedColumn | undefined;
   readonly known: KnownType | undefined;
 }
 
-/** What a column reference means; `parts` is one name or a qualifier and a name. Undefined if that cannot be told. */
+/** Finds the column of a reference; `parts` is a name, or a qualifier and a name. Undefined if that is ambiguous or unknown. */
 export function findColumn(scope: Scope, parts: readonly string[]): FoundColumn | undefined {
   for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
     const found = parts.length >= 2 ? findQualified(at, parts) : findBare(at, parts[0].toLowerCase());

@@ -8,15 +8,15 @@ import type { Ast } from '../syntax/ast.js';
 import { sourceOf, type LogicalTables } from '../../snapshot/logical-table.js';
 import type { TableLookup } from './resolve.js';
 
-/** Catalog names that are understood, whatever the one in messages is. */
+/** Accepted catalog names, whichever of them messages use. */
 const CATALOGS = new Set(['almanac', 'greptime']);
 
-/** Finds tables by the names that statements use, and says so in their words when there is none. */
+/** Finds tables by the names that statements use, and creates the errors for missing ones. */
 export class TableNames {
   readonly #catalog: Catalog;
   readonly #catalogName: string;
   readonly #metrics: LogicalTables;
-  /** What errors of `notFound` are about. */
+  /** The table that each error of `notFound` is about. */
   readonly #missing = new WeakMap<AlmanacError, { readonly database: string; readonly name: string }>();
 
   constructor(catalog: Catalog, catalogName: string, metrics: LogicalTables) {
@@ -25,12 +25,12 @@ export class TableNames {
     this.#metrics = metrics;
   }
 
-  /** `almanac.public.cpu`, as messages name a table. */
+  /** Returns `almanac.public.cpu`, the name in messages. */
   fullName(database: string, name: string): string {
     return `${this.#catalogName}.${database}.${name}`;
   }
 
-  /** Database of a reference; the parts but the last may be empty. */
+  /** Returns the database of a reference, whose parts but the last may be empty. */
   databaseOf(catalog: string, schema: string, sessionDatabase: string): string {
     if (catalog !== '' && !CATALOGS.has(catalog) && catalog !== this.#catalogName) {
       throw new AlmanacError('database_not_found', `Catalog not found: ${catalog}`);
@@ -38,7 +38,7 @@ export class TableNames {
     return schema === '' ? sessionDatabase : schema;
   }
 
-  /** Undefined if the table, or its database, is not there. A table goes before a metric of the same name. */
+  /** Finds a table; undefined if it, or its database, does not exist. A table takes precedence over a metric of the same name. */
   async find(database: string, name: string, call: Call): Promise<Table | undefined> {
     return unlessMissing(async () => {
       const table = await unlessMissing(() => this.#catalog.table(database, name, call));
@@ -46,7 +46,7 @@ export class TableNames {
     });
   }
 
-  /** As `find`. @param action what is to be done with it. @throws `unsupported` for a metric: it has no rows of its own. */
+  /** Finds a stored table. @param action for the message. @throws `unsupported` for a metric, which has no table of its own. */
   async findStored(database: string, name: string, action: string, call: Call): Promise<Table | undefined> {
     const table = await this.find(database, name, call);
     const source = table === undefined ? undefined : sourceOf(table);
@@ -56,14 +56,14 @@ export class TableNames {
     throw new AlmanacError('unsupported', text);
   }
 
-  /** As `findStored`. @throws `table_not_found` too. */
+  /** Does the same as `findStored`. @throws `table_not_found` too. */
   async getStored(database: string, name: string, action: string, call: Call): Promise<Table> {
     const table = await this.findStored(database, name, action, call);
     if (table === undefined) throw await this.hinted(this.notFound(database, name), call);
     return table;
   }
 
-  /** Names of all tables and metrics of a database, ascending. @throws `database_not_found`. */
+  /** Returns the names of all tables and metrics of a database, ascending. @throws `database_not_found`. */
   async all(database: string, call: Call): Promise<string[]> {
     const tables = await this.#catalog.tables(database, call);
     const names = new Set(tables.map(({ name }) => name));
@@ -71,7 +71,7 @@ export class TableNames {
     return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
-  /** @param prefix what the message begins with. @throws `table_not_found`. */
+  /** Finds a table. @param prefix beginning of the message. @throws `table_not_found`. */
   async get(database: string, name: string, call: Call, prefix = ''): Promise<Table> {
     const table = await this.find(database, name, call);
     if (table === undefined) throw await this.hinted(this.notFound(database, name, prefix), call);
@@ -96,7 +96,7 @@ export class TableNames {
     return table?.name ?? (await this.#metrics.alike(database, name, call));
   }
 
-  /** What `notFound` made, with the name that is there in other letter case, if one is: names fold unless quoted. */
+  /** Adds a hint to an error of `notFound` if the name exists in another letter case: names are folded unless quoted. */
   async hinted(error: unknown, call: Call): Promise<unknown> {
     if (!(error instanceof AlmanacError)) return error;
     const missing = this.#missing.get(error);
@@ -119,10 +119,10 @@ async function unlessMissing<T>(find: () => Promise<T>): Promise<T | undefined> 
 }
 
 /**
- * Looks all tables up that a query names, before it is resolved.
+ * Looks up all tables that a query names, before it is resolved.
  *
- * @returns a lookup for the resolver, which throws `table_not_found` for those that are not there: only it knows which
- * names are those of common table expressions.
+ * @returns a lookup for the resolver, which throws `table_not_found` for missing tables: only the resolver knows which names
+ * are common table expressions.
  */
 export async function findTables(
   query: Ast,

@@ -4,20 +4,20 @@ import type { Bound, PlanTable } from './plan-table.js';
 import { flipped, type Expressions } from './expressions.js';
 import type { FoundColumn, FromEntry } from './scope.js';
 
-/** More values than these are not worth a lookup by series. */
+/** A lookup by series does not pay for more values. */
 const TAG_VALUES_MAX = 1000;
 
-/** Where a WHERE clause stands: only tables of its own FROM are narrowed by it, not those of queries around it. */
+/** The FROM clause that a WHERE clause restricts: only its own tables, not those of enclosing queries. */
 export interface PredicateScope {
   readonly expressions: Expressions;
   readonly entries: readonly FromEntry[];
 }
 
 /**
- * Takes from a WHERE clause what its AND-ed conditions say about time indexes and tags of the tables of its FROM, and
- * notes it at the tables: rows outside need not be read. Conditions stay in the query, so what is missed only costs time.
+ * Extracts bounds of time indexes and values of tags from the AND-ed conditions of a WHERE clause and records them at the
+ * tables of its FROM: rows outside need not be read. Conditions stay in the query, so a missed one only costs time.
  *
- * All conditions used here refuse NULL, so they hold for the outer side of a join too.
+ * All conditions used here reject NULL, so they hold for the outer side of a join too.
  */
 export function collectBounds(where: Ast, place: PredicateScope): void {
   switch (where.class) {
@@ -50,7 +50,7 @@ function collectComparison(node: Ast, place: PredicateScope): void {
   else collectTagValues(right, [left], place);
 }
 
-/** `host = 'a' OR host = 'b'` is as good as IN. */
+/** `host = 'a' OR host = 'b'` is equivalent to IN. */
 function collectAlternatives(node: Ast, place: PredicateScope): void {
   const parts = node.children ?? [];
   const column = parts[0]?.left;
@@ -104,7 +104,7 @@ function collectTagValues(column: Ast | undefined, values: readonly (Ast | undef
   if (literals !== undefined) plan.tagValues.set(tag.name, (run) => literals.map((literal) => literal(run).value));
 }
 
-/** The values as text literals; undefined if one is something else, or if there are none or too many. */
+/** Returns the values as text literals; undefined if one is something else, or if there are none or too many. */
 function textLiterals(
   values: readonly (Ast | undefined)[],
   place: PredicateScope,
@@ -119,7 +119,7 @@ function textLiterals(
   return literals;
 }
 
-/** The table whose rows a condition on this column may keep from being read. */
+/** Returns the table whose rows need not be read where a condition on this column fails. */
 function prunableTable(found: FoundColumn | undefined, kind: string, place: PredicateScope): PlanTable | undefined {
   const { entry, output } = found ?? {};
   if (

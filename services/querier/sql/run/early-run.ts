@@ -4,14 +4,15 @@ import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
 import type { BindRequest, Snapshot, Snapshots } from '../../snapshot/binding.js';
 
-/** A query that runs over what its tables were at the last read, while their owners are asked what is new. */
+/** A query that runs over the state of the last read, while newer rows are requested from the owners. */
 export interface EarlyRun {
   readonly guess: Snapshot;
   readonly result: Promise<ResultSet>;
-  /** Ends it and lets go of the guess, which was wrong. */
+  /** Cancels the run and releases its snapshot, which turned out to be outdated. */
   end(): Promise<void>;
 }
 
+/** A query that may begin early. */
 export interface EarlyQuery {
   readonly snapshots: Snapshots;
   readonly requests: readonly BindRequest[];
@@ -20,7 +21,7 @@ export interface EarlyQuery {
   readonly sqlOf: (snapshot: Snapshot) => string;
 }
 
-/** Begins a query, if its tables were quiet at their last read: asking the owners takes as long as a small query. */
+/** Starts a query if its tables were quiet at their last read: a scan of the owners takes as long as a small query. */
 export async function beginEarly(query: EarlyQuery): Promise<EarlyRun | undefined> {
   const { snapshots, requests, connection, call, sqlOf } = query;
   const guess = requests.length === 0 ? undefined : await snapshots.guess(requests);
@@ -37,7 +38,7 @@ export async function beginEarly(query: EarlyQuery): Promise<EarlyRun | undefine
     }
   };
   const result = run();
-  // Whether its failure counts is known later.
+  // Whether its failure matters is only known later.
   result.catch(() => undefined);
   return {
     guess,
@@ -50,7 +51,7 @@ export async function beginEarly(query: EarlyQuery): Promise<EarlyRun | undefine
   };
 }
 
-/** The slot, given away only once what runs early has ended: that is what it is for. */
+/** Wraps a slot so that it is released only once the early run has ended, because that uses it. */
 export function slotAfter(early: EarlyRun | undefined, slot: AdmissionSlot): AdmissionSlot {
   if (early === undefined) return slot;
   return {
@@ -62,7 +63,7 @@ export function slotAfter(early: EarlyRun | undefined, slot: AdmissionSlot): Adm
   };
 }
 
-/** The snapshot that is being taken; what runs early goes on only if that has proved right. */
+/** Waits for the real snapshot; the early run continues only if both are equal. */
 export async function takenAfter(early: EarlyRun | undefined, taking: Promise<Snapshot>): Promise<Snapshot> {
   let snapshot: Snapshot | undefined;
   try {

@@ -3,17 +3,17 @@ import type { RegionInfo, Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { StatementDeps } from './statement.js';
+import type { StatementDeps } from '../statement.js';
 
-/** Regions may move while a statement runs; so often the owners are asked anew. */
+/** Regions may move while a statement runs; the owners are looked up at most this many times. */
 const TRIES = 5;
 
 /**
- * Runs work at all owners of a table's regions, at once, until no region had another owner meanwhile: one that moves
- * from an owner that was not asked yet to one that was would be left out.
+ * Runs work at all owners of a table's regions in parallel, again until no region has changed its owner meanwhile: a region
+ * that moves between two owners during the calls could be missed by both.
  *
- * @param work is told which regions the owner is asked for; it may run more than once at an owner.
- * @throws `region_not_ready` if a region has no owner, or owners change again and again.
+ * @param work gets the regions of an owner; it may run more than once for an owner.
+ * @throws `region_not_ready` if a region has no owner, or owners keep changing.
  */
 export async function atAllOwners(
   { metadata, ingesters }: StatementDeps,
@@ -25,7 +25,7 @@ export async function atAllOwners(
   let table = await metadata.getTable(byId, call);
   for (let attempt = 0; attempt < TRIES; attempt++) {
     await Promise.all(
-      // Async, so that an owner that is not there fails this one only: nobody would wait for those that were asked.
+      // Async, so that a missing owner rejects this promise only: the other calls must still be awaited.
       byOwner(table.regions).map(async (regions) => {
         const owner = ingesters.ownerOf(regions[0]);
         await work(
@@ -43,7 +43,7 @@ export async function atAllOwners(
   });
 }
 
-/** The regions of each owner. */
+/** Groups regions by owner. */
 function byOwner(regions: readonly RegionInfo[]): (readonly RegionInfo[])[] {
   const nodeIds = new Set(regions.map(({ nodeId }) => nodeId));
   return Array.from(nodeIds, (nodeId) => regions.filter((region) => region.nodeId === nodeId));

@@ -16,32 +16,32 @@ import type { RunValues } from '../syntax/literals.js';
 import type { NameScope, PlannedQuery } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
-import type { StatementContext, StatementEvent } from './statement.js';
+import type { StatementContext, StatementEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
 
-/** Rows that are folded into one text by the engine: 344 ms where streaming rows took 1,000 (580,000 rows). */
+/** Rows that the engine folds into one text: 344 ms instead of 1,000 for streaming rows (580,000 rows). */
 const ROWS_PER_FOLD = 1000;
-/** Rows that are as quick to encode here as to fold in the engine, which has to be planned. */
+/** Up to this number of rows, encoding them here is as fast as folding in the engine, which needs another plan. */
 const ROWS_ENCODED_MAX = 4000;
 
-/** A query whose tables are bound: what the engine is to run. */
+/** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
   readonly planned: PlannedQuery;
   readonly sql: string;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
-  /** Milliseconds that the snapshot took. */
+  /** Duration of the snapshot in milliseconds. */
   readonly snapshotMs: number;
-  /** The result, where it is known to be small and was begun before the snapshot was there. */
+  /** The result, if it is known to be small and the query ran before the snapshot was complete. */
   readonly result: ResultSet | undefined;
 }
 
 /**
- * Plans the query, takes a snapshot of its tables and hands both to `use`. The snapshot and the connection are held
- * until its events have all been taken.
+ * Plans the query, takes a snapshot of its tables and passes both to `use`. Snapshot and connection are held until its events
+ * have all been consumed.
  *
- * @param mayBeEarly whether the query may begin before the snapshot is there; its rows are all held then.
+ * @param mayBeEarly whether the query may begin before the snapshot is complete; its rows are all held in memory then.
  */
 export async function* withBoundQuery<T>(
   context: StatementContext,
@@ -56,7 +56,7 @@ export async function* withBoundQuery<T>(
   try {
     await inlined.fill(parts, context);
     const names = { database: session.database, given: inlined.given };
-    const bound = await boundNow({ context, query, names, connection, mayBeEarly });
+    const bound = await bindQuery({ context, query, names, connection, mayBeEarly });
     try {
       yield* use(bound);
     } catch (error) {
@@ -67,13 +67,13 @@ export async function* withBoundQuery<T>(
   } catch (error) {
     throw withFields(error, query, context);
   } finally {
-    await inlined.letGo();
+    await inlined.drop();
     deps.connections.giveBack(connection);
   }
 }
 
-/** A query that is to be bound. */
-interface Unbound {
+/** A query before its tables are bound. */
+interface UnboundQuery {
   readonly context: StatementContext;
   readonly query: QueryText;
   readonly names: NameScope;
@@ -81,15 +81,15 @@ interface Unbound {
   readonly mayBeEarly: (planned: PlannedQuery) => boolean;
 }
 
-/** Tables may be altered again while a query is planned anew: so often it is. */
+/** Tables may be altered again while a query is planned again; it is retried up to this often. */
 const TRIES = 5;
 
-/** The query, planned by the form that its tables have when they are read. */
-async function boundNow(unbound: Unbound): Promise<BoundQuery> {
+/** Plans and binds the query, with the schema that its tables have when they are read. */
+async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
   const { deps, call, slot } = unbound.context;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await boundOnce(unbound);
+      return await bindOnce(unbound);
     } catch (error) {
       if (!(error instanceof NewerSchema) || attempt === TRIES) throw error;
       await slot.releaseWhile(() => deps.catalog.renew(error.tableId, call));
@@ -97,7 +97,7 @@ async function boundNow(unbound: Unbound): Promise<BoundQuery> {
   }
 }
 
-async function boundOnce({ context, query, names, connection, mayBeEarly }: Unbound): Promise<BoundQuery> {
+async function bindOnce({ context, query, names, connection, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
   const { deps, call, session, slot } = context;
   const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
   const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
@@ -125,7 +125,7 @@ async function boundOnce({ context, query, names, connection, mayBeEarly }: Unbo
   }
 }
 
-/** The answer of a query in the request's format. */
+/** Runs a query and returns its result in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
   const mayBeEarly = ({ plan, literals }: PlannedQuery): boolean => {
     return context.limit === undefined && plan.isSmall(literals);
@@ -146,18 +146,18 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   const columns = outputColumns(await bound.connection.describe(sql), bound);
   yield schemaOf(columns);
   const names = columns.map((_, i) => `c${i}`);
-  // Held first and folded then: rows that are numbered while the query runs would bind all of it to one thread.
+  // Rows are held first and folded then: numbering rows while the query runs would restrict all of it to one thread.
   const rowCount = await bound.connection.hold(sql, names, context.call.signal);
   try {
     const rowSql = rowCount > ROWS_ENCODED_MAX ? context.format.rowSql(columns, names) : undefined;
     if (rowSql === undefined) yield* encodedRows(context, bound, columns);
     else yield* folded(context, bound, foldSql(rowSql, context.format.separator));
   } finally {
-    await bound.connection.letGo();
+    await bound.connection.dropHeld();
   }
 }
 
-/** Blocks of consecutive rows, each as one text. */
+/** Folds blocks of consecutive rows into one text each. */
 function foldSql(rowSql: string, separator: string): string {
   const block = `rowid // ${ROWS_PER_FOLD}`;
   const numbered = `SELECT ${rowSql} AS r, rowid AS n, ${block} AS block FROM ${HELD_ROWS}`;
@@ -200,7 +200,7 @@ function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): Out
   );
 }
 
-/** All rows of a query, for statements that go on with them. Rows are arrays of values. */
+/** Returns all rows of a query, for statements that process them further. Rows are arrays of values. */
 export async function queryRows(
   context: StatementContext,
   query: QueryText,
@@ -213,7 +213,7 @@ export async function queryRows(
   return { columns, rows };
 }
 
-/** Rows of a query, block by block. @param onColumns is told the columns before the first block. */
+/** Returns the rows of a query, block by block. @param onColumns called with the columns before the first block. */
 export function queryBlocks(
   context: StatementContext,
   query: QueryText,
@@ -226,6 +226,7 @@ export function queryBlocks(
   });
 }
 
+/** Transposes a block to rows. */
 export function rowsOf(block: RowBlock, columnCount: number): Cell[][] {
   const cells = Array.from({ length: columnCount }, (_, i) => block.cells(i));
   return Array.from({ length: block.rowCount }, (_, row) => cells.map((column) => column[row]));
@@ -233,7 +234,7 @@ export function rowsOf(block: RowBlock, columnCount: number): Cell[][] {
 
 const MISSING_FIELD = 'Failed to plan SQL: No field named ';
 
-/** A missing field is answered with those there are, as far as the query names its tables plainly. */
+/** Adds the existing fields to the error for a missing one, as far as the query names its tables directly. */
 function withFields(error: unknown, query: QueryText, context: StatementContext): unknown {
   if (!(error instanceof AlmanacError) || !error.message.startsWith(MISSING_FIELD)) return error;
   const fields = context.deps.planner.fieldsOf(query, context.session.database);

@@ -3,8 +3,8 @@ import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { SegmentRead, TableRead } from '../../snapshot/binding.js';
 
 /**
- * What a query reads of a table: how many segments, why others are left out, of which of them versions are merged, and how
- * many rows are in memory.
+ * Describes what a query reads of a table: the number of segments, why others are skipped, which of them need their versions
+ * merged, and the number of rows in memory.
  *
  * @param isVerbose whether each segment has a line of its own.
  */
@@ -28,7 +28,7 @@ function segmentLine({ segment, isMerged }: SegmentRead): string {
   return `  segment ${nameOf(segment)}: ${words}; ${rowCount} rows, ${bytes} bytes, time ${timeFirst} to ${timeLast}`;
 }
 
-/** Without the folders of its region. */
+/** Returns the name without the folders of its region. */
 function nameOf({ path }: Segment): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

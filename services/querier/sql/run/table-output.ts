@@ -2,21 +2,15 @@ import { quoteName, quoteText } from '#shared/duckdb/quote';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 
 import type { Cursor } from '../syntax/cursor.js';
-import { lex } from '../syntax/lex.js';
+import { lexSql } from '../syntax/lex.js';
 import { queryRows } from './run-query.js';
-import type { StatementContext, StatementEvent } from './statement.js';
-
-/** A small result that is already here. */
-export interface TableOutput {
-  readonly columns: readonly { readonly name: string; readonly type: 'String' | 'Int64' }[];
-  readonly rows: readonly (readonly (string | number | null)[])[];
-}
+import type { StatementContext, StatementEvent, TableOutput } from '../statement.js';
 
 /** LIKE or WHERE of a SHOW statement. */
-export type RowFilter = { readonly like: string } | { readonly where: string } | undefined;
+export type ShowFilter = { readonly like: string } | { readonly where: string } | undefined;
 
-/** Reads `LIKE 'pattern'` or `WHERE condition` up to the end of the statement. */
-export function parseFilter(cursor: Cursor): RowFilter {
+/** Parses `LIKE 'pattern'` or `WHERE condition` up to the end of the statement. */
+export function parseFilter(cursor: Cursor): ShowFilter {
   if (cursor.accept('LIKE')) {
     const like = cursor.text('pattern', true);
     cursor.expectEnd();
@@ -31,11 +25,11 @@ export function parseFilter(cursor: Cursor): RowFilter {
   return { where };
 }
 
-/** The events of a result that is already here, filtered. @param filterColumns other names that WHERE may use, by position. */
+/** Returns the events of a small result, filtered. @param filterColumns other column names that WHERE may use, by position. */
 export async function* outputTable(
   context: StatementContext,
   output: TableOutput,
-  filter?: RowFilter,
+  filter?: ShowFilter,
   filterColumns: readonly string[] = [],
 ): AsyncIterable<StatementEvent> {
   yield { kind: 'schema', columns: output.columns };
@@ -53,7 +47,7 @@ export async function* outputTable(
 async function filterRows(
   context: StatementContext,
   output: TableOutput,
-  filter: RowFilter,
+  filter: ShowFilter,
   filterColumns: readonly string[],
 ): Promise<TableOutput['rows']> {
   if (filter === undefined) return output.rows;
@@ -65,13 +59,13 @@ async function filterRows(
   return kept.flat();
 }
 
-/** Rows that are filtered by one statement: its text has a limit. */
+/** Rows that one filtering statement covers: its text has a limit. */
 const FILTERED_ROWS = 1000;
 
 async function filterBlock(
   context: StatementContext,
   output: TableOutput,
-  filter: NonNullable<RowFilter>,
+  filter: NonNullable<ShowFilter>,
   filterColumns: readonly string[],
 ): Promise<TableOutput['rows']> {
   const values = output.rows.map(
@@ -81,7 +75,7 @@ async function filterBlock(
   const condition =
     'like' in filter ? `${quoteName(output.columns[0].name)} LIKE ${quoteText(filter.like)}` : `(${filter.where})`;
   const sql = `SELECT "__row" FROM (VALUES ${values.join(', ')}) AS s(${names.join(', ')}) WHERE ${condition}`;
-  const tokens = lex(sql);
+  const tokens = lexSql(sql);
   const kept = await queryRows(context, { tokens, from: 0, to: tokens.count });
   return kept.rows.map(([i]) => output.rows[Number(i)]);
 }

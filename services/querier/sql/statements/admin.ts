@@ -3,11 +3,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Cursor } from '../syntax/cursor.js';
 import { atAllOwners } from '../run/owners.js';
-import { lex } from '../syntax/lex.js';
+import { lexSql } from '../syntax/lex.js';
 import { outputTable } from '../run/table-output.js';
-import type { StatementContext, StatementKind } from '../run/statement.js';
+import type { StatementContext, StatementKind } from '../statement.js';
 
-/** `ADMIN flush_table('t')`: one row, one column named like the statement. */
+/** `ADMIN flush_table('t')`: returns one row with one column named like the statement. */
 export const admin: StatementKind = {
   name: 'ADMIN',
 
@@ -52,7 +52,7 @@ const FUNCTIONS: ReadonlyMap<string, AdminFunction> = new Map([
   ['move_region', moveRegion],
 ]);
 
-/** Makes all rows that were acknowledged before the statement durable as segments. */
+/** Flushes all rows that were acknowledged before the statement to segments. */
 async function flushTable(args: readonly string[], context: StatementContext): Promise<number> {
   const { deps, call } = context;
   const table = await tableOf('flush_table', args, context);
@@ -62,7 +62,7 @@ async function flushTable(args: readonly string[], context: StatementContext): P
   return 0;
 }
 
-/** Merges the segments of a table as far as they can be. */
+/** Merges the segments of a table as far as possible. */
 async function compactTable(args: readonly string[], context: StatementContext): Promise<number> {
   const { deps, call } = context;
   const table = await tableOf('compact_table', args, context);
@@ -78,14 +78,14 @@ async function tableOf(
   { deps, session, call }: StatementContext,
 ): Promise<Table> {
   expectCount(statement, args, ['the table']);
-  const tokens = lex(args[0]);
+  const tokens = lexSql(args[0]);
   const cursor = new Cursor(tokens, 0, tokens.count);
   const { catalog, schema, name } = cursor.objectName('table name');
   cursor.expectEnd();
   return deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
 }
 
-/** Gives up the log of an ingester that will not come back. @returns how many regions get another owner. */
+/** Abandons the log of an ingester that will not return. @returns the number of regions that get another owner. */
 async function abandonSlot(args: readonly string[], { deps, call }: StatementContext): Promise<number> {
   expectCount('abandon_slot', args, ['the node id']);
   const nodeId = idOf('node id', args[0]);
@@ -93,7 +93,7 @@ async function abandonSlot(args: readonly string[], { deps, call }: StatementCon
   return regionIds.length;
 }
 
-/** Wishes a region moved to another ingester, which happens soon after. */
+/** Requests that a region moves to another ingester, which happens soon after. */
 async function moveRegion(args: readonly string[], { deps, call }: StatementContext): Promise<number> {
   expectCount('move_region', args, ['the region id', 'the node id']);
   const [regionId, toNodeId] = [idOf('region id', args[0]), idOf('node id', args[1])];

@@ -2,8 +2,9 @@ import type { Cursor } from '../syntax/cursor.js';
 import { givenRelation } from '../plan/given-table.js';
 import { withBoundQuery } from '../run/run-query.js';
 import { scanLines } from '../run/scan-lines.js';
-import { outputTable, type TableOutput } from '../run/table-output.js';
-import type { StatementKind } from '../run/statement.js';
+import { outputTable } from '../run/table-output.js';
+import { type TableOutput } from '../statement.js';
+import type { StatementKind } from '../statement.js';
 
 const PLAN_COLUMNS: TableOutput['columns'] = [
   { name: 'plan_type', type: 'String' },
@@ -15,22 +16,22 @@ const ANALYZE_COLUMNS: TableOutput['columns'] = [
   { name: 'plan', type: 'String' },
 ];
 
-/** What the columns of plans hold. */
+/** Contents of the columns of a plan. */
 interface Plans {
-  /** Lines on what is read of each table. */
+  /** Lines that describe what is read of each table. */
   readonly scans: readonly string[];
-  /** What the snapshot and the engine took. */
+  /** Duration of the snapshot and of the engine. */
   readonly tookMs: readonly [snapshot: number, engine: number];
-  /** The engine's own, as it was asked for. */
+  /** The engine's plan in the requested format. */
   readonly engine: string;
 }
 
 interface Format {
-  /** What the engine calls it. */
+  /** The engine's name of the format. */
   readonly option: string;
   physical(plans: Plans): string;
   logical(plans: Plans): string;
-  /** As `logical`, of a query that was run. */
+  /** Prints plans like `logical`, for a query that was run. */
   analyzed(plans: Plans): string;
 }
 
@@ -48,10 +49,10 @@ const JSON_FORMAT: Format = {
   option: 'JSON',
   physical({ engine }) {
     const plan = JSON.parse(engine) as object;
-    // Where statistics alone gave the answer there are no operators to tell of, which the engine calls an error.
+    // A result from statistics alone has no operators, which the engine reports as an error.
     if ('result' in plan) return JSON.stringify({ children: [] });
     return JSON.stringify(plan, (key, value: unknown) => {
-      // The query is named as the engine got it.
+      // The query's name is the text that the engine received.
       if (key === 'query_name') return undefined;
       return typeof value === 'string' ? scrub(value) : value;
     });
@@ -67,7 +68,7 @@ function parseFormat(cursor: Cursor): Format {
   throw cursor.unexpected('JSON or TEXT');
 }
 
-/** `EXPLAIN [ANALYZE] [VERBOSE] [FORMAT JSON|TEXT] query`: the tables that it reads, and the engine's plan without what is inside them. */
+/** `EXPLAIN [ANALYZE] [VERBOSE] [FORMAT JSON|TEXT] query`: the tables that it reads, and the engine's plan without internal details. */
 export const explain: StatementKind = {
   name: 'EXPLAIN',
 
@@ -119,7 +120,7 @@ export const explain: StatementKind = {
 const INTERNAL =
   /[^\s│]*(?:\.parquet|__t\d+|memory\.main|"temp"\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*|__tql_+\d+/g;
 
-/** The engine's plan names files and internal tables; those lines say nothing to users. */
+/** The engine's plan names files and internal tables; users cannot do anything with these lines. */
 function scrub(plan: string): string {
   return plan.replaceAll(INTERNAL, (name) => '·'.repeat(name.length));
 }

@@ -2,14 +2,14 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from '../syntax/cursor.js';
 import { admin } from './admin.js';
-import { alterDatabase } from './tables/alter-database.js';
-import { alterTable } from './tables/alter-table.js';
-import { createDatabase } from './tables/create-database.js';
-import { createTable } from './tables/create-table.js';
+import { alterDatabaseStatement } from './tables/alter-database.js';
+import { alterTableStatement } from './tables/alter-table.js';
+import { createDatabaseStatement } from './tables/create-database.js';
+import { createTableStatement } from './tables/create-table.js';
 import { deleteRows } from './rows/delete.js';
 import { describe } from './show/describe.js';
-import { dropDatabase } from './tables/drop-database.js';
-import { dropTable } from './tables/drop-table.js';
+import { dropDatabaseStatement } from './tables/drop-database.js';
+import { dropTableStatement } from './tables/drop-table.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
 import { select } from './select.js';
@@ -23,21 +23,22 @@ import { showRegions } from './show/show-regions.js';
 import { showStatus } from './show/show-status.js';
 import { showTables } from './show/show-tables.js';
 import { showVariables } from './show/show-variables.js';
-import type { Statement, StatementKind } from '../run/statement.js';
+import type { Statement, StatementKind } from '../statement.js';
 import { tql } from './tql.js';
 import { truncate } from './rows/truncate.js';
 import { use } from './use.js';
 
+/** All kinds of statements; the first that matches is used. */
 export const STATEMENT_KINDS: readonly StatementKind[] = [
   select,
   insert,
   deleteRows,
-  createTable,
-  createDatabase,
-  alterTable,
-  alterDatabase,
-  dropTable,
-  dropDatabase,
+  createTableStatement,
+  createDatabaseStatement,
+  alterTableStatement,
+  alterDatabaseStatement,
+  dropTableStatement,
+  dropDatabaseStatement,
   truncate,
   describe,
   explain,
@@ -56,7 +57,7 @@ export const STATEMENT_KINDS: readonly StatementKind[] = [
   showVariables,
 ];
 
-/** What follows the first words of statements that have more than one; the longer ones first. */
+/** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
   [['SHOW', 'CREATE'], 'TABLE or DATABASE'],
   [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
@@ -69,7 +70,7 @@ const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: str
   [['DROP'], 'TABLE or DATABASE'],
 ];
 
-/** The statement that a cursor stands at. @throws `unsupported` for a first word that begins none. */
+/** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */
 export function parseStatement(cursor: Cursor): Statement {
   const kind = STATEMENT_KINDS.find((candidate) => candidate.matches(cursor));
   if (kind !== undefined) return kind.parse(cursor);

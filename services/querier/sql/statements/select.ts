@@ -1,7 +1,7 @@
 import type { Cursor } from '../syntax/cursor.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { answerQuery } from '../run/run-query.js';
-import type { Statement, StatementKind } from '../run/statement.js';
+import type { Statement, StatementKind } from '../statement.js';
 
 /** SELECT, VALUES, WITH, FROM first, and queries in parentheses. */
 export const select: StatementKind = {

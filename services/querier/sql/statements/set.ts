@@ -2,11 +2,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseZone } from '#shared/time/zone';
 
 import { Kind } from '../syntax/lex.js';
-import { command, type StatementKind } from '../run/statement.js';
+import { command, type StatementKind } from '../statement.js';
 
 const ZONE_NAMES = new Set(['time_zone', 'timezone']);
 
-/** `SET [SESSION|LOCAL] time_zone = 'zone'`, for the statements that follow in the same request. */
+/** `SET [SESSION|LOCAL] time_zone = 'zone'`, for later statements of the same request. */
 export const set: StatementKind = {
   name: 'SET',
 

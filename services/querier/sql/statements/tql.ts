@@ -1,6 +1,7 @@
 import { checkCall } from '#shared/contracts/call';
 
-import { outputTable, type TableOutput } from '../run/table-output.js';
+import { outputTable } from '../run/table-output.js';
+import { type TableOutput } from '../statement.js';
 import { EXPLAINED, planText } from '../tql/plan-text.js';
 import { runTql } from '../tql/run.js';
 import type { TqlResult } from '../tql/result.js';
@@ -8,7 +9,7 @@ import { parseTql, type TqlText } from '../syntax/tql-text.js';
 import { ReadCounts } from '../tql/read-counts.js';
 import { timesOf } from '../tql/parameters.js';
 import { parseQuery } from '../../promql/parse.js';
-import type { StatementContext, StatementEvent, StatementKind } from '../run/statement.js';
+import type { StatementContext, StatementEvent, StatementKind } from '../statement.js';
 
 const ANALYZED: TableOutput['columns'] = [
   { name: 'stage', type: 'Int64' },
@@ -75,7 +76,7 @@ async function* explain(text: TqlText, context: StatementContext): AsyncIterable
   yield* outputTable(context, { columns: EXPLAINED, rows });
 }
 
-/** Evaluates the query, and tells what it read instead of what it gave. */
+/** Evaluates the query and returns what it read instead of its result. */
 async function* analyze(text: TqlText, context: StatementContext): AsyncIterable<StatementEvent> {
   const { deps, session, call, slot } = context;
   const samples = deps.promql.open(session.database, call, slot);

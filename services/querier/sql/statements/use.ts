@@ -1,6 +1,6 @@
-import { command, type StatementKind } from '../run/statement.js';
+import { command, type StatementKind } from '../statement.js';
 
-/** `USE db`, for the statements that follow in the same request. */
+/** `USE db`, for later statements of the same request. */
 export const use: StatementKind = {
   name: 'USE',
 

@@ -1,5 +1,5 @@
 /**
- * The engine's syntax tree, as `json_serialize_sql` gives it and `json_deserialize_sql` takes it back.
+ * The engine's syntax tree, as `json_serialize_sql` returns it and `json_deserialize_sql` accepts it.
  *
  * One wide shape for expressions, table references and query nodes: `class` is set on expressions only, `type` on all.
  * Rewrites change it in place.
@@ -56,11 +56,13 @@ export interface Ast {
   setop_type?: string;
 }
 
+/** A data type in the tree. */
 export interface AstType {
   id: string;
   type_info?: unknown;
 }
 
+/** A clause after the select list: ORDER BY, LIMIT, DISTINCT. */
 export interface AstModifier {
   type: string;
   limit?: Ast | null;
@@ -71,10 +73,12 @@ export interface AstModifier {
 
 const NO_ORDER = { type: 'ORDER_MODIFIER', orders: [] };
 
+/** Builds a function call. */
 export function call(name: string, ...children: Ast[]): Ast {
   return { ...functionNode(name, children), is_operator: false };
 }
 
+/** Builds a call of an operator. */
 export function operator(name: string, ...children: Ast[]): Ast {
   return { ...functionNode(name, children), is_operator: true };
 }
@@ -84,6 +88,7 @@ function functionNode(name: string, children: Ast[]): Ast {
   return { class: 'FUNCTION', type: 'FUNCTION', alias: '', function_name: name, schema: '', children, ...rest };
 }
 
+/** Builds a cast. @param typeId the engine's name of the type. */
 export function cast(child: Ast, typeId: string): Ast {
   return {
     class: 'CAST',
@@ -95,15 +100,18 @@ export function cast(child: Ast, typeId: string): Ast {
   } as Ast;
 }
 
+/** Builds a named parameter. */
 export function parameter(identifier: string): Ast {
   return { class: 'PARAMETER', type: 'VALUE_PARAMETER', alias: '', identifier };
 }
 
-export function integer(value: number): Ast {
+/** Builds an integer constant. */
+export function integerConstant(value: number): Ast {
   return constant('BIGINT', value);
 }
 
-export function text(value: string): Ast {
+/** Builds a text constant. */
+export function textNode(value: string): Ast {
   return constant('VARCHAR', value);
 }
 
@@ -116,18 +124,19 @@ function constant(id: string, value: unknown): Ast {
   };
 }
 
+/** Copies a tree. */
 export function copy(node: Ast): Ast {
   return structuredClone(node);
 }
 
-/** Value of a text constant, else undefined. */
+/** Returns the value of a text constant, otherwise undefined. */
 export function textConstant(node: Ast): string | undefined {
   return node.class === 'CONSTANT' && node.value?.type.id === 'VARCHAR' && typeof node.value.value === 'string'
     ? node.value.value
     : undefined;
 }
 
-/** Members of an expression node that hold expressions, replaced by what `map` gives for each. Subqueries are not entered. */
+/** Replaces the child expressions of an expression by the results of `map`. Subqueries are not entered. */
 export function mapChildren(node: Ast, map: (child: Ast) => Ast): void {
   const record = node as unknown as Record<string, unknown>;
   for (const key of Object.keys(record)) {

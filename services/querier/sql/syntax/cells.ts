@@ -9,18 +9,19 @@ import { compactJson } from './compact-json.js';
 import { floorDivide, type Literal } from './literals.js';
 import { parseTimestampText } from './timestamp-text.js';
 
-/** Puts values of one column into its storage form. */
+/** Converts values of one column to the type that it is stored in. */
 export interface CellConverter {
   readonly column: Column;
-  /** @param isNegative whether a minus stood before the number. @throws `invalid_syntax`, `invalid_arguments`. */
+  /** Converts a literal. @param isNegative whether a minus preceded the number. @throws `invalid_syntax`, `invalid_arguments`. */
   literal(literal: Literal, isNegative: boolean): CellValue;
   bool(value: boolean): CellValue;
-  /** A point in time, as `now()` gives it. */
+  /** Converts a point in time, as `now()` returns it. */
   time(ns: bigint): CellValue;
-  /** A value that a query gave. */
+  /** Converts a value of a query result. */
   cell(value: Cell, from: ValueType): CellValue;
 }
 
+/** Returns the converter for a column. */
 export function converterOf(column: Column, zone: Zone): CellConverter {
   const type = dataType(column.type);
   const target = new Target(column, type, zone);
@@ -110,7 +111,7 @@ class Target {
     }
   }
 
-  /** A point in time that a query gave, in ns. */
+  /** Converts a point in time of a query result, in ns. */
   #instant(ns: bigint, from: ValueType): CellValue {
     if (this.#type.timeUnit !== undefined) return this.time(ns);
     if (this.#type.name === 'Date') return Number(floorDivide(ns, DAY_NS));
@@ -123,7 +124,7 @@ class Target {
     if (name === 'String') return String(value);
     if (typeof value === 'bigint') return this.number(String(value));
     const whole = storage === 'int' ? Math.trunc(value) : value;
-    // Zeros of either sign are two values, and two tags; a text of zero has no sign of itself.
+    // Zeros of either sign are two values, and two tags; the text of a zero has no sign.
     if (Object.is(whole, -0)) return this.number('-0');
     return this.number(Number.isInteger(whole) ? BigInt(whole).toString() : String(whole));
   }
@@ -171,7 +172,7 @@ class Target {
     return this.number(text.replace(/^\+/, ''));
   }
 
-  /** Text of fixed scale; digits beyond it are rounded half up. */
+  /** Formats a decimal with its fixed scale; further digits are rounded half up. */
   #decimal(text: string): CellValue {
     const [, precision, scale] = /\((\d+), (\d+)\)/.exec(this.#type.name) ?? [];
     const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
@@ -204,7 +205,7 @@ class Target {
 
 const DAY_NS = 86_400_000_000_000n;
 
-/** ns since 1970 of a timestamp or date that a query gave. */
+/** Returns the ns since 1970 of a timestamp or date of a query result. */
 function instantOf(value: Cell, from: ValueType): bigint | undefined {
   if (typeof value === 'bigint' && from.name.startsWith('Timestamp')) {
     return value * UNIT_NS[dataType(from.name).timeUnit ?? 'ns'];

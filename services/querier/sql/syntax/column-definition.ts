@@ -7,7 +7,7 @@ import { Cursor } from './cursor.js';
 import { defaultSql } from './defaults.js';
 import { Kind } from './lex.js';
 
-/** A column as CREATE TABLE defines it; the kind is known when all constraints are read. */
+/** A column as CREATE TABLE defines it; its kind is known once all constraints are parsed. */
 export interface ColumnDefinition {
   readonly spec: Omit<ColumnSpec, 'kind' | 'defaultSql'> & { readonly nullGiven: boolean };
   /** Token range of the DEFAULT expression. */
@@ -16,7 +16,7 @@ export interface ColumnDefinition {
   readonly isPrimaryKey: boolean;
 }
 
-/** Reads `name TYPE [options]`. @throws `invalid_syntax`, `invalid_arguments`. */
+/** Parses `name TYPE [options]`. @throws `invalid_syntax`, `invalid_arguments`. */
 export function parseColumn(cursor: Cursor): ColumnDefinition {
   if (cursor.tokens.kind(cursor.at) === Kind.word && RESERVED.has(cursor.tokens.raw(cursor.at).toUpperCase())) {
     throw new AlmanacError(
@@ -29,7 +29,7 @@ export function parseColumn(cursor: Cursor): ColumnDefinition {
   return { ...parseColumnOptions(cursor, name, type) };
 }
 
-/** Words that cannot name a column without quotes. */
+/** Words that must be quoted as column names. */
 const RESERVED = new Set(
   (
     'ALL AND AS BETWEEN BY CASE CREATE CROSS DELETE DESC DISTINCT DROP ELSE END EXCEPT EXISTS FALSE FROM FULL GROUP HAVING IN INNER INSERT INTERSECT ' +
@@ -37,7 +37,7 @@ const RESERVED = new Set(
   ).split(' '),
 );
 
-/** Reads a type; gives its native name. */
+/** Parses a type and returns its native name. */
 export function parseType(cursor: Cursor): string {
   const at = cursor.at;
   let name = cursor.name('data type').toUpperCase();
@@ -108,7 +108,7 @@ const INDEX_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   VECTOR: ['engine', 'metric', 'connectivity', 'expansion_add', 'expansion_search'],
 };
 
-/** Reads `SKIPPING INDEX WITH (..)` and its kin, checked; segments have their own statistics whatever is asked. */
+/** Parses `SKIPPING INDEX WITH (..)` and the like and validates it; segments have their own statistics in any case. */
 function acceptIndex(cursor: Cursor, column: string, type: string): boolean {
   const kind = Object.keys(INDEX_OPTIONS).find((word) => cursor.accept(word));
   if (kind === undefined) return false;
@@ -130,7 +130,7 @@ function acceptIndex(cursor: Cursor, column: string, type: string): boolean {
   return true;
 }
 
-/** The column with its place in the table decided. */
+/** Completes a column definition with its kind. */
 export function columnSpec(definition: ColumnDefinition, kind: string, cursor: Cursor, zone: Zone): ColumnSpec {
   const { name, type, nullable, comment, nullGiven } = definition.spec;
   if (kind === 'time') {
@@ -145,6 +145,7 @@ export function columnSpec(definition: ColumnDefinition, kind: string, cursor: C
   return { name, type, kind, nullable: kind === 'time' ? false : nullable, defaultSql: byDefault, comment };
 }
 
+/** Creates the error for an invalid column option. */
 export function columnOption(column: string, error: string): AlmanacError {
   return new AlmanacError('invalid_arguments', `Invalid column option, column name: ${column}, error: ${error}`);
 }

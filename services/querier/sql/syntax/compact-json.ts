@@ -1,6 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** The JSON text without blanks outside strings; numbers stay as they are written. @throws `invalid_arguments`. */
+/** Removes white space outside strings from JSON text; numbers stay as written. @throws `invalid_arguments`. */
 export function compactJson(text: string): string {
   try {
     JSON.parse(text);

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Kind, type Tokens } from './lex.js';
 
-/** A name in up to three parts; parts that were not given are empty. */
+/** A name of up to three parts; missing parts are empty. */
 export interface ObjectName {
   readonly catalog: string;
   readonly schema: string;
@@ -12,6 +12,7 @@ export interface ObjectName {
 const OPENING = ['(', '[', '{'];
 const CLOSING = [')', ']', '}'];
 
+/** Creates the error for an empty quoted identifier. */
 export function emptyName(): AlmanacError {
   return new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: empty quoted identifier');
 }
@@ -34,7 +35,7 @@ export class Cursor {
     return this.at >= this.to;
   }
 
-  /** Whether these words come next, without reading them. */
+  /** Returns whether these words come next, without reading them. */
   sees(...words: string[]): boolean {
     return words.every((word, i) => this.at + i < this.to && this.tokens.isWord(this.at + i, word));
   }
@@ -47,7 +48,7 @@ export class Cursor {
     return !this.done && this.tokens.kind(this.at) === Kind.integer;
   }
 
-  /** Reads these words if all of them come next. */
+  /** Reads these words if all of them come next. @returns whether they did. */
   accept(...words: string[]): boolean {
     if (!this.sees(...words)) return false;
     this.at += words.length;
@@ -72,7 +73,7 @@ export class Cursor {
     if (!this.done) throw this.unexpected('end of statement');
   }
 
-  /** An identifier, folded to lower case unless quoted. */
+  /** Reads an identifier, folded to lower case unless quoted. */
   name(what: string): string {
     const kind = this.done ? 0 : this.tokens.kind(this.at);
     if (kind !== Kind.word && kind !== Kind.quoted) throw this.unexpected(what);
@@ -89,7 +90,7 @@ export class Cursor {
     return { catalog, schema, name };
   }
 
-  /** A string literal; where `allowQuoted`, a word in double quotes too. */
+  /** Reads a string literal; with `allowQuoted` also a word in double quotes. */
   text(what: string, allowQuoted = false): string {
     const kind = this.done ? 0 : this.tokens.kind(this.at);
     if (kind === Kind.text || kind === Kind.escapeText) return this.tokens.textValue(this.at++);
@@ -102,7 +103,7 @@ export class Cursor {
     return Number(this.tokens.raw(this.at++));
   }
 
-  /** Reads up to a comma or closing parenthesis at this level; gives the token range. */
+  /** Skips to a comma or closing parenthesis at this level; returns the token range. */
   skipExpression(): { from: number; to: number } {
     const from = this.at;
     let depth = 0;

@@ -7,18 +7,18 @@ import { UTC, type Zone } from '#shared/time/zone';
 
 import { converterOf } from './cells.js';
 import { Cursor } from './cursor.js';
-import { lex } from './lex.js';
+import { lexSql } from './lex.js';
 import { readLiteralCell, type LiteralCell } from './literal-cell.js';
 import { parseTimestampText } from './timestamp-text.js';
 
-/** What a default reads like in SHOW CREATE TABLE for the time of the statement. */
+/** Text of the default in SHOW CREATE TABLE if it is the time of the statement. */
 export const NOW_SQL = 'current_timestamp()';
 
 /**
- * SQL text of a DEFAULT expression, as the catalog keeps it; empty for NULL. A naive timestamp is bound with the
- * session's zone now, so that it means the same for ever.
+ * Returns the SQL text of a DEFAULT expression, as the catalog stores it; empty for NULL. A timestamp without offset is
+ * interpreted in the session's zone now, so that its meaning never changes.
  *
- * @throws `unsupported` for anything but a literal or the present time; `invalid_syntax` if the value does not fit.
+ * @throws `unsupported` for anything but a literal or the current time; `invalid_syntax` if the value does not fit.
  */
 export function defaultSql(
   column: { readonly name: string; readonly type: string },
@@ -54,15 +54,15 @@ export function defaultSql(
   return quoteText(isTime ? instantText(cell.literal.value, zone) : cell.literal.value);
 }
 
-/** Value of a column that a statement leaves out; undefined if it has no default. */
+/** Returns the default of a column that a statement omits; undefined if it has none. */
 export function defaultCell(column: Column, nowNs: bigint): CellValue | undefined {
   if (column.defaultSql === '') return undefined;
-  const tokens = lex(column.defaultSql);
+  const tokens = lexSql(column.defaultSql);
   const cell = readLiteralCell(new Cursor(tokens, 0, tokens.count));
   return cell === undefined ? undefined : valueOf(column, cell, nowNs, UTC);
 }
 
-/** A literal cell in its column's storage form. */
+/** Converts a literal cell to the type that its column is stored in. */
 export function valueOf(column: Column, cell: LiteralCell, nowNs: bigint, zone: Zone): CellValue {
   const converter = converterOf(column, zone);
   switch (cell.kind) {

@@ -1,21 +1,21 @@
 import { Cursor } from './cursor.js';
-import { Kind, lex } from './lex.js';
+import { Kind, lexSql } from './lex.js';
 import type { QueryText } from './query-text.js';
 import { invalidTql, parseTql, type TqlText } from './tql-text.js';
 
-/** A query of SQL whose TQL parts are tables of their own. */
+/** A SQL query whose TQL parts are replaced by tables. */
 export interface InlinedQuery {
-  /** With `(SELECT * FROM name)` in the place of each part. */
+  /** The query with `(SELECT * FROM name)` in place of each part. */
   readonly query: QueryText;
   readonly parts: readonly { readonly name: string; readonly text: TqlText }[];
 }
 
-/** What the tables of parts are called begins so; a number follows. */
+/** Prefix of the tables of TQL parts; a number follows. */
 const PREFIX = '__tql_';
-/** Longer numbers are beyond those of all names that fit in one text. */
+/** Longer numbers exceed those of all names that fit in one text. */
 const NAMES = new RegExp(`${PREFIX}(\\d{1,9})(?!\\d)`, 'gi');
 
-/** Takes `TQL EVAL` in parentheses out of a query. @throws `invalid_syntax`. */
+/** Replaces `TQL EVAL` in parentheses in a query. @throws `invalid_syntax`. */
 export function inlineTql(query: QueryText): InlinedQuery {
   const { tokens, from, to } = query;
   const parts: InlinedQuery['parts'][number][] = [];
@@ -34,17 +34,17 @@ export function inlineTql(query: QueryText): InlinedQuery {
   }
   if (parts.length === 0) return { query, parts };
   sql += tokens.source.slice(copied, tokens.end(to - 1));
-  const inlined = lex(sql);
+  const inlined = lexSql(sql);
   return { query: { tokens: inlined, from: 0, to: inlined.count }, parts };
 }
 
-/** Names that do not stand in the text. */
+/** Yields names that do not occur in the text. */
 function* freeNames(source: string): Generator<string, never> {
   const taken = new Set(Array.from(source.matchAll(NAMES), ([, number]) => Number(number)));
   for (let number = 0; ; number++) if (!taken.has(number)) yield `${PREFIX}${number}`;
 }
 
-/** Where the statement begins whose query is token `i`: behind an opening parenthesis that is not closed before it. */
+/** Returns where the statement with the query token `i` begins: after an opening parenthesis that is not closed before it. */
 function firstToken({ tokens, from }: QueryText, i: number): number {
   let depth = 0;
   for (let at = i - 1; at >= from; at--) {

@@ -18,12 +18,12 @@ const ENDS = [
 const NAME_CHARS_MAX = 200;
 
 /**
- * The text of each item of the outermost select list, as results name items without an alias: as written, on one line,
- * in lower case unless something in it is quoted.
+ * Returns the text of each item of the outermost select list, by which results name items without an alias: as written, on one
+ * line, in lower case unless something in it is quoted.
  */
 export function itemTexts({ tokens, from, to }: QueryText): string[] {
   const names: string[] = [];
-  // The first SELECT behind WITH is that of a common table expression.
+  // After WITH, the first SELECT belongs to a common table expression.
   const isWith = tokens.isWord(from, 'WITH');
   let depth = 0;
   let start = -1;
@@ -44,7 +44,7 @@ export function itemTexts({ tokens, from, to }: QueryText): string[] {
   return start === -1 ? [] : [...names, itemText({ tokens, from: start, to })];
 }
 
-/** What a token does to the depth of brackets around what follows. */
+/** Returns how a token changes the nesting depth of brackets. */
 function depthChange(tokens: Tokens, i: number): number {
   if (tokens.isSymbol(i, '(') || tokens.isSymbol(i, '[') || tokens.isSymbol(i, '{')) return 1;
   return tokens.isSymbol(i, ')') || tokens.isSymbol(i, ']') || tokens.isSymbol(i, '}') ? -1 : 0;

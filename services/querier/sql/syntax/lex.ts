@@ -1,6 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** What a token is. `text` tokens are string literals, `quoted` are identifiers in double quotes or backticks. */
+/** Kinds of tokens. `text` tokens are string literals, `quoted` are identifiers in double quotes or backticks. */
 export const Kind = {
   word: 1,
   quoted: 2,
@@ -11,18 +11,19 @@ export const Kind = {
   decimal: 7,
   parameter: 8,
   symbol: 9,
-  /** The query of a TQL statement, as it stands. */
+  /** The query of a TQL statement, verbatim. */
   promql: 10,
 } as const;
-export type TokenKind = (typeof Kind)[keyof typeof Kind];
+/** One of the kinds of tokens. */
+export type SqlTokenKind = (typeof Kind)[keyof typeof Kind];
 
 const DEPTH_MAX = 256;
 const SYMBOL_CHARS = new Set('~!@#%^&|?+-*/<>=');
 const PLAIN_SYMBOLS = '(),;.[]{}:$';
 
 /**
- * The tokens of a SQL text, without comments and white space, kept as numbers so that a statement of many megabytes
- * costs nine bytes a token and no objects.
+ * The tokens of a SQL text, without comments and white space, stored as numbers so that a statement of many megabytes costs
+ * nine bytes per token and no objects.
  */
 export class Tokens {
   readonly source: string;
@@ -35,7 +36,7 @@ export class Tokens {
     this.source = source;
   }
 
-  add(kind: TokenKind, start: number, end: number): void {
+  add(kind: SqlTokenKind, start: number, end: number): void {
     if (this.count === this.#kinds.length) this.#grow();
     this.#kinds[this.count] = kind;
     this.#starts[this.count] = start;
@@ -43,7 +44,7 @@ export class Tokens {
     this.count++;
   }
 
-  /** Zero behind the last token. */
+  /** Kind of a token; zero past the last one. */
   kind(i: number): number {
     return i < this.count ? this.#kinds[i] : 0;
   }
@@ -56,12 +57,12 @@ export class Tokens {
     return i < this.count ? this.#ends[i] : this.source.length;
   }
 
-  /** The token as written. */
+  /** Returns the token as written. */
   raw(i: number): string {
     return this.source.slice(this.start(i), this.end(i));
   }
 
-  /** Whether the token is this symbol. */
+  /** Returns whether the token is this symbol. */
   isSymbol(i: number, symbol: string): boolean {
     return (
       this.kind(i) === Kind.symbol &&
@@ -70,7 +71,7 @@ export class Tokens {
     );
   }
 
-  /** Whether the token is this word, unquoted, in any case. @param word in upper case. */
+  /** Returns whether the token is this word, unquoted, in any case. @param word in upper case. */
   isWord(i: number, word: string): boolean {
     return (
       this.kind(i) === Kind.word &&
@@ -79,7 +80,7 @@ export class Tokens {
     );
   }
 
-  /** The name that an identifier token means: quoted as it stands, else in lower case. */
+  /** Returns the name of an identifier token: verbatim if quoted, otherwise in lower case. */
   name(i: number): string {
     const raw = this.raw(i);
     if (this.kind(i) !== Kind.quoted) return raw.toLowerCase();
@@ -87,14 +88,14 @@ export class Tokens {
     return raw.slice(1, -1).replaceAll(quote + quote, quote);
   }
 
-  /** The value of a string literal. */
+  /** Returns the value of a string literal. */
   textValue(i: number): string {
     const raw = this.raw(i);
     if (this.kind(i) === Kind.escapeText) return unescape(raw.slice(2, -1));
     return raw.slice(1, -1).replaceAll("''", "'");
   }
 
-  /** The hexadecimal digits of a binary literal. */
+  /** Returns the hexadecimal digits of a binary literal. */
   hexValue(i: number): string {
     const raw = this.raw(i);
     return raw[1] === "'" ? raw.slice(2, -1) : raw.slice(2);
@@ -114,8 +115,8 @@ export class Tokens {
   }
 }
 
-/** @throws `invalid_syntax` for an unclosed quote or comment, a stray character, or too deep nesting. */
-export function lex(source: string): Tokens {
+/** Splits a text into tokens. @throws `invalid_syntax` for an unclosed quote or comment, a stray character, or too deep nesting. */
+export function lexSql(source: string): Tokens {
   const tokens = new Tokens(source);
   let depth = 0;
   let at = 0;
@@ -138,7 +139,7 @@ export function lex(source: string): Tokens {
 const TQL_OPTION = /VERBOSE\b|FORMAT\s+\w+/iy;
 const TQL_VERB = /\s+(?:EVAL|EVALUATE|EXPLAIN|ANALYZE)\b/iy;
 
-/** Whether the last token is the first word of a TQL statement, which is in another language from some point on. */
+/** Returns whether the last token begins a TQL statement, which is in another language after some parameters. */
 function beginsTql(tokens: Tokens, token: number, end: number): boolean {
   if (!tokens.isWord(token, 'TQL')) return false;
   if (token > 0 && !tokens.isSymbol(token - 1, ';') && !tokens.isSymbol(token - 1, '(')) return false;
@@ -147,8 +148,8 @@ function beginsTql(tokens: Tokens, token: number, end: number): boolean {
 }
 
 /**
- * Adds the tokens of a TQL statement behind its first word: verb, options and parameters as of SQL, then the query as
- * one token. Gives the position after it.
+ * Adds the tokens of a TQL statement after its first word: verb, options and parameters as in SQL, then the query as one
+ * token. Returns the offset after it.
  */
 function lexTql(source: string, start: number, tokens: Tokens): number {
   const isNested = tokens.isSymbol(tokens.count - 2, '(');
@@ -170,7 +171,7 @@ function skipAllBlank(source: string, start: number): number {
   return at;
 }
 
-/** Adds the tokens of `( .. )`, and of a comma behind it; gives the position of what follows. */
+/** Adds the tokens of `( .. )` and of a following comma; returns the offset after them. */
 function lexParameters(source: string, start: number, tokens: Tokens): number {
   let at = start;
   let depth = 0;
@@ -188,7 +189,7 @@ function deeper(depth: number): number {
   return depth + 1;
 }
 
-/** Position after blanks and comments that begin at `at`. */
+/** Returns the offset after white space and comments that begin at `at`. */
 function skipBlank(source: string, at: number): number {
   const c = source.charCodeAt(at);
   if (c === 32 || (c >= 9 && c <= 13) || c === 0xa0 || c === 0xfeff) return at + 1;
@@ -218,7 +219,7 @@ function skipBlockComment(source: string, start: number): number {
   throw syntax('unclosed comment');
 }
 
-/** Adds the token that begins at `at`; gives the position after it. */
+/** Adds the token that begins at `at`; returns the offset after it. */
 function lexToken(source: string, at: number, tokens: Tokens): number {
   const c = source[at];
   if (isDigit(c) || (c === '.' && isDigit(source[at + 1]))) return lexNumber(source, at, tokens);
@@ -228,8 +229,8 @@ function lexToken(source: string, at: number, tokens: Tokens): number {
   return end;
 }
 
-/** What begins here, numbers aside. */
-function kindAt(source: string, at: number): TokenKind {
+/** Returns the kind of the token that begins here, except numbers. */
+function kindAt(source: string, at: number): SqlTokenKind {
   const c = source[at];
   const next = source[at + 1];
   if (c === "'") return Kind.text;
@@ -240,7 +241,7 @@ function kindAt(source: string, at: number): TokenKind {
   return c === '$' && (isDigit(next) || isWordStart(next)) ? Kind.parameter : Kind.symbol;
 }
 
-function endOf(kind: TokenKind, source: string, at: number): number {
+function endOf(kind: SqlTokenKind, source: string, at: number): number {
   switch (kind) {
     case Kind.text:
       return closingQuote(source, at, "'");
@@ -297,7 +298,7 @@ function lexNumber(source: string, at: number, tokens: Tokens): number {
   }
   NUMBER.lastIndex = at;
   const text = NUMBER.exec(source)?.[0] ?? '';
-  // `1..2` is no number: the second dot belongs to what follows.
+  // `1..2` is not a number: the second dot belongs to what follows.
   const end = at + text.length;
   if (isWordStart(source[end])) throw syntax(`trailing characters after number ${text}`);
   tokens.add(/^[\d_]+$/.test(text) ? Kind.integer : Kind.decimal, at, end);
@@ -323,7 +324,7 @@ function symbolEnd(source: string, at: number): number {
   return trimSign(source, at, end);
 }
 
-/** `=-1` is `=` and `-1`: an operator does not end in a sign, unless it has a character that no simple operator has. */
+/** `=-1` is `=` and `-1`: an operator does not end in a sign, unless it contains a character that no simple operator has. */
 function trimSign(source: string, start: number, end: number): number {
   if (/[~!@#%^&|?]/.test(source.slice(start, end))) return end;
   let to = end;
@@ -353,7 +354,7 @@ function isWordStart(c: string | undefined): boolean {
 
 const QUOTES = new Set(['"', "'", '`']);
 
-/** Position of the `;` behind a PromQL query, or of the bracket that closes what it stands in. */
+/** Returns the offset of the `;` after a PromQL query, or of the bracket that closes its context. */
 function promqlEnd(source: string, start: number, isNested: boolean): number {
   let depth = 0;
   let at = start;

@@ -2,7 +2,7 @@ import type { Cursor } from './cursor.js';
 import { Kind } from './lex.js';
 import type { Literal } from './literals.js';
 
-/** A value that needs no engine. */
+/** A value that does not need the engine. */
 export type LiteralCell =
   | { readonly kind: 'literal'; readonly literal: Literal; readonly isNegative: boolean }
   | { readonly kind: 'bool'; readonly value: boolean }
@@ -12,7 +12,7 @@ const NULL_CELL: LiteralCell = { kind: 'null' };
 const DEFAULT_CELL: LiteralCell = { kind: 'default' };
 const NOW_CELL: LiteralCell = { kind: 'now' };
 
-/** Reads one literal, NULL, DEFAULT, TRUE, FALSE or the present time; undefined, and nothing read, for anything else. */
+/** Reads one literal, NULL, DEFAULT, TRUE, FALSE or the current time; returns undefined, and reads nothing, otherwise. */
 export function readLiteralCell(cursor: Cursor): LiteralCell | undefined {
   const { tokens } = cursor;
   const start = cursor.at;
@@ -28,7 +28,7 @@ export function readLiteralCell(cursor: Cursor): LiteralCell | undefined {
     return undefined;
   }
   if (kind === Kind.text || kind === Kind.escapeText) return textCell(tokens.textValue(cursor.at++));
-  if (kind === Kind.quoted) return textCell(tokens.name(cursor.at++)); // double quotes hold a text here
+  if (kind === Kind.quoted) return textCell(tokens.name(cursor.at++)); // here double quotes delimit text
   if (kind === Kind.binary) {
     return { kind: 'literal', literal: { kind: 'binary', value: tokens.hexValue(cursor.at++) }, isNegative: false };
   }

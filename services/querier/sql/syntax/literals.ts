@@ -5,13 +5,13 @@ import type { Zone } from '#shared/time/zone';
 
 import { parseTimestampText } from './timestamp-text.js';
 
-/** A literal of a statement. Integers and decimals are kept as written, binary as hexadecimal digits. */
+/** A literal of a statement. Integers and decimals are kept as written, binary values as hexadecimal digits. */
 export interface Literal {
   readonly kind: 'text' | 'integer' | 'decimal' | 'binary';
   readonly value: string;
 }
 
-/** What a run of a plan depends on besides the tables: its literals, and the session. */
+/** The values on which a run of a plan depends, apart from its tables: its literals and the session. */
 export interface RunValues {
   readonly literals: readonly Literal[];
   /** One reading of the clock for the whole statement. */
@@ -22,7 +22,7 @@ export interface RunValues {
 const INT64_MAX = 2n ** 63n - 1n;
 const UINT64_MAX = 2n ** 64n - 1n;
 
-/** SQL text of a literal for the engine: decimals are doubles, integers beyond Int64 are UInt64. */
+/** Returns SQL text of a literal for the engine: decimals are doubles, integers beyond Int64 are UInt64. */
 export function literalSql(literal: Literal): string {
   switch (literal.kind) {
     case 'text':
@@ -36,7 +36,7 @@ export function literalSql(literal: Literal): string {
   }
 }
 
-/** A decimal number that the engine reads as a double and not as its exact decimal type. */
+/** Returns SQL text that the engine reads as a double instead of its exact decimal type. */
 export function doubleSql(digits: string): string {
   return /[eE]/.test(digits) ? digits : `${digits}e0`;
 }
@@ -52,6 +52,7 @@ function parenthesised(sql: string): string {
   return sql.startsWith('-') ? `(${sql})` : sql;
 }
 
+/** Unit of each timestamp type of the engine. */
 export const TIMESTAMP_TYPES: Readonly<Record<string, TimeUnit>> = {
   TIMESTAMP_S: 's',
   TIMESTAMP_MS: 'ms',
@@ -59,6 +60,7 @@ export const TIMESTAMP_TYPES: Readonly<Record<string, TimeUnit>> = {
   TIMESTAMP_NS: 'ns',
 };
 
+/** The engine's timestamp type of each unit. */
 export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
   s: 'TIMESTAMP_S',
   ms: 'TIMESTAMP_MS',
@@ -67,10 +69,10 @@ export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
 };
 
 /**
- * The point in time, in ns since 1970, that a literal means where a timestamp of `unit` is expected: a number counts in
- * that unit, a text is read in the session's zone unless it names an offset.
+ * Returns the point in time, in ns since 1970, of a literal where a timestamp of `unit` is expected: a number counts that
+ * unit, a text is in the session's zone unless it has an offset.
  *
- * @throws `execute_query` if the text is no timestamp.
+ * @throws `execute_query` if the text is not a timestamp.
  */
 export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): bigint {
   if (literal.kind === 'integer') return BigInt(literal.value) * UNIT_NS[unit];
@@ -85,11 +87,13 @@ export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): big
   return ns;
 }
 
+/** Divides and rounds down. */
 export function floorDivide(value: bigint, by: bigint): bigint {
   const quotient = value / by;
   return value % by < 0n ? quotient - 1n : quotient;
 }
 
+/** Divides and rounds up. */
 export function ceilDivide(value: bigint, by: bigint): bigint {
   return -floorDivide(-value, by);
 }

@@ -4,10 +4,10 @@ import type { Cursor } from './cursor.js';
 import { Kind } from './lex.js';
 import { canonicalTtl } from '#shared/schema/ttl';
 
-/** Checks one option and gives the value to keep. @throws `invalid_arguments`. */
+/** Validates one option and returns the value to store. @throws `invalid_arguments`. */
 export type OptionRule = (key: string, value: string) => string;
 
-/** Reads `(k = v, 'k.x' = 'v', ...)`; keys in lower case. */
+/** Parses `(k = v, 'k.x' = 'v', ...)`; keys in lower case. */
 export function parseOptions(cursor: Cursor, rule: OptionRule): Record<string, string> {
   const options: Record<string, string> = {};
   cursor.expectSymbol('(');
@@ -30,13 +30,13 @@ export function parseOptions(cursor: Cursor, rule: OptionRule): Record<string, s
   return options;
 }
 
-/** An option and the value that it gets. */
+/** An option and its new value. */
 export interface SetOption {
   readonly key: string;
   readonly value: string;
 }
 
-/** Reads `k = v, 'k.x' = 'v', ..`; NULL is the empty value. */
+/** Parses `k = v, 'k.x' = 'v', ..`; NULL is the empty value. */
 export function parseSetOptions(cursor: Cursor, rule: OptionRule): SetOption[] {
   const options: SetOption[] = [];
   do {
@@ -47,7 +47,7 @@ export function parseSetOptions(cursor: Cursor, rule: OptionRule): SetOption[] {
   return options;
 }
 
-/** Reads `k, 'k.x', ..`. @param check throws for a key that there is not. */
+/** Parses `k, 'k.x', ..`. @param check throws for an unknown key. */
 export function parseUnsetOptions(cursor: Cursor, check: (key: string) => void): string[] {
   const keys: string[] = [];
   do {
@@ -106,15 +106,18 @@ export function checkTableKey(key: string): void {
   }
 }
 
+/** Validates a table option. */
 export const tableOption: OptionRule = (key, value) => {
   checkTableKey(key);
   return checkedValue(key, value);
 };
 
+/** Returns whether a database has an option with this key. */
 export function isDatabaseKey(key: string): boolean {
   return DATABASE_KEYS.has(key);
 }
 
+/** Validates a database option. */
 export const databaseOption: OptionRule = (key, value) => {
   if (!isDatabaseKey(key)) {
     throw new AlmanacError('invalid_arguments', `Unrecognized database option key: ${key.slice(0, 100)}`);
@@ -147,8 +150,8 @@ function checkedValue(key: string, value: string): string {
 const NAME = /^[\p{L}\p{N}_:@#.-]{1,255}$/u;
 const HAS_LETTER = /[\p{L}_]/u;
 
-/** @throws `unexpected` as the specification has it, 1002. */
-export function checkDatabaseName(name: string): void {
+/** Validates a database name. @throws `unexpected` as specified, 1002. */
+export function checkDatabaseIdentifier(name: string): void {
   if (!NAME.test(name) || !HAS_LETTER.test(name)) {
     throw new AlmanacError('unexpected', `Unexpected, violated: Invalid database name: ${name.slice(0, 100)}`, {
       http: 400,
@@ -156,7 +159,8 @@ export function checkDatabaseName(name: string): void {
   }
 }
 
-export function checkTableName(name: string): void {
+/** Validates a table name. @throws `invalid_arguments`. */
+export function checkTableIdentifier(name: string): void {
   if (!NAME.test(name) || !HAS_LETTER.test(name)) {
     throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}`);
   }

@@ -1,13 +1,13 @@
 import type { Cursor } from './cursor.js';
 
-/** What makes a boolean of what stands beside it. */
+/** Operators that turn their operands into a boolean. */
 const OPERATORS = ['=', '==', '<>', '!=', '<', '>', '<=', '>=', '~', '~*', '!~', '!~*', '@@'];
 const WORDS = ['IS', 'ISNULL', 'NOTNULL', 'IN', 'LIKE', 'ILIKE', 'GLOB', 'SIMILAR', 'BETWEEN', 'EXISTS'];
 const QUERIES = ['SELECT', 'WITH', 'VALUES', 'FROM', 'TQL'];
 
 /**
- * The parts of a condition, joined by AND and OR, of which the text alone does not tell that they are boolean: the
- * engine takes a number or a text for one too, and what then is true is not what was meant.
+ * Returns the operands of AND and OR of a condition that are not evidently boolean: the engine accepts a number or a text as a
+ * condition, with a meaning that the user did not intend.
  *
  * @param condition is read to its end.
  */
@@ -17,7 +17,7 @@ export function doubtfulPredicates(condition: Cursor): string[] {
   return found;
 }
 
-/** Reads up to what closes this level. Each token is read once, however deep it lies. */
+/** Reads up to the end of this level. Each token is read once, however deep it is nested. */
 function collect(cursor: Cursor, found: string[]): void {
   while (!cursor.done && !isClosing(cursor)) {
     collectPart(cursor, found);
@@ -33,7 +33,7 @@ function collectPart(cursor: Cursor, found: string[]): void {
     collect(cursor, found);
     cursor.acceptSymbol(')');
     if (endsPart(cursor)) return;
-    found.length = countBefore; // what stands behind the group makes something else of it
+    found.length = countBefore; // what follows the group changes its meaning
   }
   const isDoubtful = readPart(cursor);
   const { tokens, at } = cursor;
@@ -42,7 +42,7 @@ function collectPart(cursor: Cursor, found: string[]): void {
   }
 }
 
-/** Reads a parenthesis, unless it has a query in it. */
+/** Reads a parenthesis, unless it contains a query. */
 function acceptGroup(cursor: Cursor): boolean {
   if (!cursor.acceptSymbol('(')) return false;
   if (!QUERIES.some((word) => cursor.sees(word))) return true;
@@ -54,7 +54,7 @@ function endsPart(cursor: Cursor): boolean {
   return cursor.done || isClosing(cursor) || cursor.sees('AND') || cursor.sees('OR');
 }
 
-/** Reads up to the end of a part. @returns whether nothing there makes a boolean. */
+/** Reads up to the end of an operand. @returns whether nothing in it makes a boolean. */
 function readPart(cursor: Cursor): boolean {
   let depth = 0;
   let isDoubtful = true;
@@ -78,7 +78,7 @@ function isOpening(cursor: Cursor): boolean {
   return cursor.seesSymbol('(') || cursor.seesSymbol('[') || cursor.seesSymbol('{') || cursor.sees('CASE');
 }
 
-/** Of brackets that do not match the engine tells. */
+/** Mismatched brackets are reported by the engine. */
 function isClosing(cursor: Cursor): boolean {
   return cursor.seesSymbol(')') || cursor.seesSymbol(']') || cursor.seesSymbol('}');
 }

@@ -1,7 +1,7 @@
 import { Cursor } from './cursor.js';
 import type { Tokens } from './lex.js';
 
-/** One cursor for each statement of the text; empty statements are left out. */
+/** Returns one cursor for each statement of the text; empty statements are dropped. */
 export function splitStatements(tokens: Tokens): Cursor[] {
   const cursors: Cursor[] = [];
   let from = 0;

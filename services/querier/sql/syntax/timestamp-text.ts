@@ -5,10 +5,10 @@ const TEXT =
 const SECOND_NS = 1_000_000_000n;
 
 /**
- * Reads `2024-01-31`, `2024-01-31 08:00[:00[.123456789]]`, with `T` for the space and `Z` or an offset at the end.
+ * Parses `2024-01-31`, `2024-01-31 08:00[:00[.123456789]]`, with `T` instead of the space and `Z` or an offset at the end.
  *
- * @param zone what a text without offset is local to.
- * @returns ns since 1970, or undefined if the text has another form or names a day or time that does not exist.
+ * @param zone time zone of a text without offset.
+ * @returns ns since 1970, or undefined if the text is malformed or names a day or time that does not exist.
  */
 export function parseTimestampText(text: string, zone: Zone = UTC): bigint | undefined {
   const match = TEXT.exec(text);
@@ -29,7 +29,7 @@ function dateTimeMs([year, month, day, hour, minute, second]: number[]): number 
   return date.setUTCHours(hour, minute, second);
 }
 
-/** `Z`, `+08`, `+0800`, `+08:00` in milliseconds. */
+/** Parses `Z`, `+08`, `+0800`, `+08:00` to milliseconds. */
 export function offsetMsOf(offset: string): number | undefined {
   if (/^(z|utc)$/i.test(offset)) return 0;
   const match = /^([+-])(\d{1,2})(?::?(\d\d))?$/.exec(offset);

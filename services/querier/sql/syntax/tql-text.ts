@@ -4,19 +4,21 @@ import type { Cursor } from './cursor.js';
 import { Kind } from './lex.js';
 import type { QueryText } from './query-text.js';
 
+/** What a TQL statement does with its query. */
 export type TqlVerb = 'eval' | 'explain' | 'analyze';
+/** Output format of TQL EXPLAIN and ANALYZE. */
 export type TqlFormat = 'text' | 'json' | 'graphviz';
 
-/** A TQL statement as it was written. */
+/** A TQL statement as written. */
 export interface TqlText {
   readonly verb: TqlVerb;
   readonly format: TqlFormat;
   readonly isVerbose: boolean;
-  /** Start, end, step and lookback, as far as they are given; undefined without parentheses. */
+  /** Start, end, step and lookback, as far as given; undefined without parentheses. */
   readonly parameters: readonly QueryText[] | undefined;
-  /** In PromQL. */
+  /** PromQL. */
   readonly query: string;
-  /** What the column of values is called. */
+  /** Name of the value column, if given. */
   readonly alias: string | undefined;
 }
 
@@ -27,12 +29,12 @@ const VERBS: Readonly<Partial<Record<string, TqlVerb>>> = {
   analyze: 'analyze',
 };
 const FORMATS: Readonly<Partial<Record<string, TqlFormat>>> = { json: 'json', text: 'text', graphviz: 'graphviz' };
-/** The end of a query may name its values. */
+/** `AS name` at the end of a query names its values. */
 const ALIAS = /\sAS\s+(?:"((?:[^"]|"")+)"|`([^`]+)`|([A-Za-z_]\w*))$/i;
-/** Longest end of a query that is looked at for a name. */
+/** Longest end of a query that is searched for a name. */
 const ALIAS_CHARS_MAX = 600;
 
-/** Reads a statement up to its end. The first word is seen already. @throws `invalid_syntax`. */
+/** Parses a statement up to its end. The first word has been checked already. @throws `invalid_syntax`. */
 export function parseTql(cursor: Cursor): TqlText {
   cursor.expect('TQL');
   const verb = VERBS[cursor.name('EVAL, EXPLAIN or ANALYZE')];
@@ -84,6 +86,7 @@ function found(cursor: Cursor): string {
   return cursor.done ? 'EOF' : cursor.tokens.raw(cursor.at).slice(0, 50);
 }
 
+/** Creates the error for invalid TQL. */
 export function invalidTql(reason: string): AlmanacError {
   return new AlmanacError('invalid_syntax', `Invalid TQL syntax: ${reason}`);
 }

@@ -7,15 +7,15 @@ export interface ValueRange {
   readonly from: number;
 }
 
-/** What becomes of the cells of tuples, in their order. */
+/** Receives the cells of tuples in order. */
 export interface TupleSink {
   literal(cell: LiteralCell): void;
-  /** @param sql any other value, as it was written. */
+  /** @param sql any other value, as written. */
   expression(sql: string): void;
   endOfTuple(): void;
 }
 
-/** Reads `(..), (..)`. @throws `invalid_syntax`. */
+/** Parses `(..), (..)`. @throws `invalid_syntax`. */
 export function readTuples({ cursor, from }: ValueRange, sink: TupleSink): void {
   cursor.at = from;
   do {

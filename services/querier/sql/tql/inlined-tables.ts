@@ -6,14 +6,14 @@ import { dataType } from '#shared/schema/data-type';
 import { columnOfLabel } from '#shared/schema/label-column';
 
 import type { GivenTable } from '../plan/given-table.js';
-import type { StatementContext } from '../run/statement.js';
+import type { StatementContext } from '../statement.js';
 import type { PromSession } from './engine.js';
 import type { InlinedQuery } from '../syntax/inline-tql.js';
 import type { TqlResult } from './result.js';
 import { runTql } from './run.js';
 import type { TqlText } from '../syntax/tql-text.js';
 
-/** Evaluates the parts of a query and keeps what they give in tables of a connection, until `letGo`. */
+/** Evaluates the TQL parts of a query into temporary tables of a connection, which exist until `drop`. */
 export class InlinedTables {
   readonly given = new Map<string, GivenTable>();
   readonly #connection: QueryConnection;
@@ -33,7 +33,7 @@ export class InlinedTables {
     }
   }
 
-  async letGo(): Promise<void> {
+  async drop(): Promise<void> {
     for (const { relation } of this.given.values()) await this.#connection.dropFilled(relation);
   }
 
@@ -49,7 +49,7 @@ export class InlinedTables {
   }
 }
 
-/** The result as a table of SQL. */
+/** Returns the result as a SQL table. */
 function tableOf(name: string, { columns }: TqlResult): Table {
   const names = columnNames(columns.map((column) => column.name));
   return {
@@ -67,8 +67,8 @@ function tableOf(name: string, { columns }: TqlResult): Table {
 }
 
 /**
- * Names that differ only by case are told apart as labels are in columns. Where that is not enough (one is the name of
- * another already, or a label is called as the column of times), the later one has `^` behind it.
+ * Names that differ only by case are distinguished as labels are in columns. Where that is not enough (the name is taken by
+ * another column, or a label has the name of the time column), `^` is appended to the later one.
  */
 function columnNames(names: readonly string[]): string[] {
   const counts = new Map<string, number>();

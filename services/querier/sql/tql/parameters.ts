@@ -4,22 +4,22 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
 
 import { durationMs } from '../../promql/number-text.js';
-import { Kind, lex } from '../syntax/lex.js';
+import { Kind, lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
-import type { StatementContext } from '../run/statement.js';
+import type { StatementContext } from '../statement.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { invalidTql } from '../syntax/tql-text.js';
 
-/** When a query is evaluated, in milliseconds. */
+/** Times of an evaluation, in milliseconds. */
 export interface TqlTimes {
   readonly startMs: number;
   readonly endMs: number;
   readonly stepMs: number;
-  /** 0: as configured. */
+  /** 0: the configured default. */
   readonly lookbackMs: number;
 }
 
-/** Of a statement without parameters. */
+/** Times of a statement without parameters. */
 const DEFAULT_TIMES: TqlTimes = { startMs: 0, endMs: 0, stepMs: 300_000, lookbackMs: 0 };
 const TIME_MS_MAX = 8.64e15;
 /** Longest step and lookback: the longest duration of PromQL. */
@@ -27,14 +27,14 @@ const LENGTH_MS_MAX = 9_223_372_036_854;
 const DAY_MS = 86_400_000;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** A constant, as far as it is told from its tokens. */
+/** A constant, by its kind. */
 type Constant =
   | { readonly kind: 'seconds'; readonly value: number }
   | { readonly kind: 'text'; readonly value: string }
   | { readonly kind: 'time'; readonly valueMs: number }
   | { readonly kind: 'length'; readonly valueMs: number };
 
-/** The values of a statement's parameters. @throws `invalid_syntax`, `invalid_arguments`, and what expressions throw. */
+/** Computes the values of a statement's parameters. @throws `invalid_syntax`, `invalid_arguments`, errors of expressions. */
 export async function timesOf(
   parameters: readonly QueryText[] | undefined,
   context: StatementContext,
@@ -53,7 +53,7 @@ export async function timesOf(
   return times;
 }
 
-/** A literal is read as it stands, everything else by the engine. */
+/** Literals are parsed here, everything else is computed by the engine. */
 async function constantOf(expression: QueryText, context: StatementContext): Promise<Constant> {
   const { tokens, from, to } = expression;
   const isSigned = tokens.isSymbol(from, '-') || tokens.isSymbol(from, '+');
@@ -76,17 +76,17 @@ async function computed(expression: QueryText, context: StatementContext): Promi
   throw invalidTql(`Failed to evaluate TQL expression: ${what}, expected a time, a number or an interval`);
 }
 
-/** @throws `invalid_syntax` if the expression reads a table. */
+/** Computes an expression in the engine. @throws `invalid_syntax` if it reads a table. */
 async function valueOf(
   expression: QueryText,
   { deps, session, call, nowNs }: StatementContext,
   connection: QueryConnection,
 ): Promise<{ readonly cell: Cell; readonly type: ValueType }> {
-  const tokens = lex(`SELECT (${textOf(expression)})`);
+  const tokens = lexSql(`SELECT (${textOf(expression)})`);
   const names = { database: session.database, given: new Map() };
   const query = { tokens, from: 0, to: tokens.count };
   const { plan, literals, itemNames } = await deps.planner.plan(query, names, connection, call);
-  if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is no constant`);
+  if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is not a constant`);
   const sql = plan.sql({ literals, nowNs, zone: session.zone }, [], itemNames);
   const result = await connection.run(sql, call.signal);
   const [block] = result.blocks();
@@ -106,19 +106,19 @@ function constantCell(cell: Cell, { name, kind }: ValueType): Constant | undefin
   return kind === 'decimal' ? { kind: 'seconds', value: Number(cell) } : undefined;
 }
 
-/** Months have no length. */
+/** Months have no fixed length. */
 function lengthOf({ months, days, micros }: IntervalCell): Constant | undefined {
   if (months !== 0) return undefined;
   return { kind: 'length', valueMs: days * DAY_MS + Number(micros) / 1000 };
 }
 
-/** A point in time; a length is one since 1970, as in `now() - now()`. */
+/** Converts a constant to a point in time; a length, as in `now() - now()`, counts from 1970. */
 function timeMs(name: string, constant: Constant, { session }: StatementContext): number {
   const ms = millisOf(constant, (text) => {
     const ns = parseTimestampText(text, session.zone);
     return ns === undefined ? undefined : Number(ns / 1_000_000n);
   });
-  if (ms === undefined) throw invalidTql(`${name} ${shownValue(constant)} is no time`);
+  if (ms === undefined) throw invalidTql(`${name} ${shownValue(constant)} is not a time`);
   const rounded = Math.round(ms);
   if (Math.abs(rounded) <= TIME_MS_MAX) return rounded;
   throw new AlmanacError('invalid_arguments', `${name} ${shownValue(constant)} is out of range`);
@@ -126,7 +126,7 @@ function timeMs(name: string, constant: Constant, { session }: StatementContext)
 
 function lengthMs(name: string, constant: Constant): number {
   const ms = constant.kind === 'time' ? undefined : millisOf(constant, durationMs);
-  if (ms === undefined) throw invalidTql(`${name} ${shownValue(constant)} is no duration`);
+  if (ms === undefined) throw invalidTql(`${name} ${shownValue(constant)} is not a duration`);
   const rounded = Math.round(ms);
   if (rounded > 0 && rounded <= LENGTH_MS_MAX) return rounded;
   const text = `${name} must be at least 1ms and at most 292 years, got ${shownValue(constant)}`;

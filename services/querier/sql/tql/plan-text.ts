@@ -3,10 +3,11 @@ import { durationText } from '../../promql/number-text.js';
 import { printExpr, selectorText } from '../../promql/print.js';
 import { selectorsOf } from '../../promql/selectors.js';
 import { exprTree } from '../../promql/tree.js';
-import type { TableOutput } from '../run/table-output.js';
+import type { TableOutput } from '../statement.js';
 import type { TqlTimes } from './parameters.js';
 import type { TqlText } from '../syntax/tql-text.js';
 
+/** Columns of TQL EXPLAIN. */
 export const EXPLAINED: TableOutput['columns'] = [
   { name: 'plan_type', type: 'String' },
   { name: 'plan', type: 'String' },
@@ -17,7 +18,7 @@ interface PlanNode {
   readonly inner: readonly PlanNode[];
 }
 
-/** What is to be computed, and what is to be read for it, in the format that the statement wants. */
+/** Prints what is computed and what is read for it, in the requested format. */
 export function planText(
   expr: Expr,
   times: TqlTimes,

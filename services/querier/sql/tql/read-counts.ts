@@ -9,7 +9,7 @@ interface Read {
   samples: number;
 }
 
-/** A session that counts what is read by each selector. */
+/** A session that counts what each selector reads. */
 export class ReadCounts implements PromSession {
   readonly #session: PromSession;
   readonly #reads = new Map<string, Read>();
@@ -40,7 +40,7 @@ export class ReadCounts implements PromSession {
     this.#session.close();
   }
 
-  /** One for each selector. */
+  /** Returns one line for each selector. */
   lines(): string[] {
     return Array.from(this.#reads.values(), ({ selector, series, samples }) => {
       return `Select: ${selector} series=${series} samples=${samples}`;

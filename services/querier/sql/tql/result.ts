@@ -8,37 +8,38 @@ import type { OutputColumn } from '#shared/formats/format';
 import { histogramJson } from '../../promql/histogram/histogram-json.js';
 import type { TqlColumn } from './columns.js';
 
-/** Rows that are made at once. */
+/** Rows of one block. */
 const BLOCK_ROWS = 2048;
 const INT64_MAX = 2n ** 63n - 1n;
 const TEXT: ValueType = { name: 'String', kind: 'text' };
 const NUMBER: ValueType = { name: 'Float64', kind: 'float64' };
 const JSON_TEXT: ValueType = { name: 'Json', kind: 'json' };
 
-/** What a query gave, as a table. */
+/** The result of a query as a table. */
 export interface TqlResult {
   readonly columns: readonly OutputColumn[];
-  /** Cells by column, then row. */
+  /** Yields cells by column, then row. */
   blocks(): Iterable<readonly Cell[][]>;
 }
 
-/** The values of a series at each step, for each of the queries of single fields. */
+/** Values of a series at each step, for each of the single-field queries. */
 interface Row {
   readonly labels: Labels;
   readonly parts: readonly (StepSeries | undefined)[];
 }
 
-export interface Steps {
+/** Steps of a range query. */
+export interface ResultSteps {
   readonly startMs: number;
   readonly stepMs: number;
   readonly count: number;
 }
 
-/** A row for each series and step at which it has a value; series in the order in which they come. */
+/** Returns a row for each series and step with a value; series keep their order. */
 export function vectorResult(
   columns: readonly TqlColumn[],
   series: readonly (readonly StepSeries[])[],
-  steps: Steps,
+  steps: ResultSteps,
 ): TqlResult {
   const rows = new Map<string, { readonly labels: Labels; readonly parts: (StepSeries | undefined)[] }>();
   for (const [part, all] of series.entries()) {
@@ -52,8 +53,12 @@ export function vectorResult(
   return resultOf(columns, steps, [...rows.values()], undefined);
 }
 
-/** A row for each step. */
-export function scalarResult(columns: readonly TqlColumn[], value: Float64Array | string, steps: Steps): TqlResult {
+/** Returns a row for each step. */
+export function scalarResult(
+  columns: readonly TqlColumn[],
+  value: Float64Array | string,
+  steps: ResultSteps,
+): TqlResult {
   if (typeof value === 'string') return resultOf(columns, steps, [{ labels: NO_LABELS, parts: [] }], value);
   const kinds = new Uint8Array(value.length).fill(FLOAT);
   const one: StepSeries = { labels: NO_LABELS, kinds, values: value, isNameDropped: true };
@@ -62,7 +67,7 @@ export function scalarResult(columns: readonly TqlColumn[], value: Float64Array 
 
 function resultOf(
   columns: readonly TqlColumn[],
-  steps: Steps,
+  steps: ResultSteps,
   rows: readonly Row[],
   text: string | undefined,
 ): TqlResult {
@@ -102,7 +107,7 @@ function typeOfColumn(column: TqlColumn): ValueType {
 
 function cellMaker(
   column: TqlColumn,
-  { startMs, stepMs }: Steps,
+  { startMs, stepMs }: ResultSteps,
   text: string | undefined,
 ): (row: Row, step: number) => Cell {
   switch (column.kind) {
@@ -128,7 +133,7 @@ function cellMaker(
   }
 }
 
-/** Milliseconds in the unit of a column. */
+/** Returns a function that converts milliseconds to the unit of a column. */
 function timeMaker({ unit, type }: TqlColumn & { readonly kind: 'time' }): (timeMs: number) => Cell {
   if (unit === 'ms') return (timeMs) => timeMs;
   if (unit === 's') return (timeMs) => Math.floor(timeMs / 1000);

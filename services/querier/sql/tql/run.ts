@@ -3,7 +3,7 @@ import { stepCount } from '../../promql/index.js';
 import { hasSamples, type StepSeries } from '../../promql/samples.js';
 import { parseQuery } from '../../promql/parse.js';
 import { printExpr } from '../../promql/print.js';
-import type { StatementContext } from '../run/statement.js';
+import type { StatementContext } from '../statement.js';
 import { scalarColumns, textColumns, vectorColumns } from './columns.js';
 import type { PromSession } from './engine.js';
 import { timesOf, type TqlTimes } from './parameters.js';
@@ -11,7 +11,7 @@ import { scalarResult, vectorResult, type TqlResult } from './result.js';
 import type { TqlText } from '../syntax/tql-text.js';
 import { fieldQueries, subjectsOf, type FieldQuery } from './subjects.js';
 
-/** What a statement asked, and what it was answered. */
+/** Query, result and statistics of a statement. */
 export interface TqlRun {
   readonly expr: Expr;
   readonly times: TqlTimes;
@@ -19,8 +19,8 @@ export interface TqlRun {
   readonly peakSamples: number;
 }
 
-/** A question that is ready to be evaluated. */
-interface Asked {
+/** A query that is ready to be evaluated. */
+interface PreparedTql {
   readonly text: TqlText;
   readonly expr: Expr;
   readonly times: TqlTimes;
@@ -59,8 +59,8 @@ export async function runTql(text: TqlText, context: StatementContext, session: 
   return { expr, times, result: vectorResult(columns, series, { startMs, stepMs, count }), peakSamples };
 }
 
-/** A text is the same at every step. */
-async function instantText({ text, expr, times, session }: Asked, stepsMax: number): Promise<TqlRun> {
+/** A string is the same at every step. */
+async function instantText({ text, expr, times, session }: PreparedTql, stepsMax: number): Promise<TqlRun> {
   const { startMs, endMs, stepMs } = times;
   const { answer, peakSamples } = await session.evaluate({ ...times, endMs: startMs, stepMs: 0, query: text.query });
   const value = answer.value.kind === 'string' ? answer.value.value : '';
@@ -69,7 +69,7 @@ async function instantText({ text, expr, times, session }: Asked, stepsMax: numb
   return { expr, times, result: scalarResult(columns, value, { startMs, stepMs, count }), peakSamples };
 }
 
-/** Errors of a query point into the text as it was written, where that is what is asked. */
+/** Error positions refer to the query as written, so the original text is used where it is what is evaluated. */
 function queryOf({ query }: TqlText, { expr, isPart }: FieldQuery): string {
   return isPart ? printExpr(expr) : query;
 }

@@ -1,24 +1,24 @@
 import { expect } from 'chai';
 
-import { splitStatements, usedDatabase } from '#services/cli/sql/statements';
+import { splitInput, usedDatabase } from '#services/cli/sql/statements';
 
 describe('splitStatements', () => {
   it('cuts at semicolons and keeps what follows the last one apart', () => {
-    expect(splitStatements('SELECT 1; SELECT 2;\n SELECT')).to.deep.equal({
+    expect(splitInput('SELECT 1; SELECT 2;\n SELECT')).to.deep.equal({
       statements: ['SELECT 1', 'SELECT 2'],
       rest: 'SELECT',
     });
-    expect(splitStatements(' ;; ')).to.deep.equal({ statements: [], rest: '' });
+    expect(splitInput(' ;; ')).to.deep.equal({ statements: [], rest: '' });
   });
 
   it('does not cut in quotes and comments', () => {
     const text = `SELECT 'a;''b', "c;d", \`e;f\` -- g;h\n, /* i;j */ 1`;
-    expect(splitStatements(`${text};`)).to.deep.equal({ statements: [text], rest: '' });
-    expect(splitStatements("SELECT 'open;").rest).to.equal("SELECT 'open;");
+    expect(splitInput(`${text};`)).to.deep.equal({ statements: [text], rest: '' });
+    expect(splitInput("SELECT 'open;").rest).to.equal("SELECT 'open;");
   });
 
   it('leaves out what is only a comment', () => {
-    expect(splitStatements('-- first\n; /* second */ ; SELECT 1; -- third')).to.deep.equal({
+    expect(splitInput('-- first\n; /* second */ ; SELECT 1; -- third')).to.deep.equal({
       statements: ['SELECT 1'],
       rest: '',
     });

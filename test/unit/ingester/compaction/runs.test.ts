@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { pickRuns } from '#services/ingester/compaction/pick';
-import { chainsOf, type Run } from '#services/ingester/compaction/runs';
+import { chainsOf, type SortedRun } from '#services/ingester/compaction/runs';
 import type { Segment } from '#shared/contracts/gen/common';
 
 const DAY = 100n;
@@ -13,12 +13,12 @@ function segment(path: string, sequence: number, [first, last]: readonly [number
   return { path, rowCount, ...times, ...sequences } as unknown as Segment;
 }
 
-function names(chains: readonly (readonly Run[])[]): string[] {
+function names(chains: readonly (readonly SortedRun[])[]): string[] {
   return chains.map((chain) => chain.map((run) => run.segments.map(({ path }) => path).join('+')).join(' ')).sort();
 }
 
 describe('chainsOf', () => {
-  it('gathers the segments of a window in the order of their sequences, pieces of one run together', () => {
+  it('collects the segments of a window in sequence order, those of one run together', () => {
     const segments = [
       segment('b', 2, [5, 60]),
       segment('a1', 1, [0, 50]),
@@ -29,7 +29,7 @@ describe('chainsOf', () => {
     expect(names(chainsOf(segments, DAY))).to.deep.equal(['a1+a2 b', 'x', 'y']);
   });
 
-  it('parts a window where a longer segment stands between, and has rows of the same times', () => {
+  it('splits a window where a longer segment with rows of the same times is in between', () => {
     const wide = segment('wide', 2, [50, 150]);
     const segments = [segment('a', 1, [0, 60]), wide, segment('b', 3, [0, 60]), segment('c', 4, [0, 60])];
     expect(names(chainsOf(segments, DAY))).to.deep.equal(['a', 'b c', 'wide']);
@@ -37,7 +37,7 @@ describe('chainsOf', () => {
     expect(names(chainsOf(elsewhere, DAY))).to.deep.equal(['a b', 'wide']);
   });
 
-  it('puts segments of any length into windows, over all of time', () => {
+  it('assigns segments of any length to windows, over all of time', () => {
     const [first, last] = [-(2n ** 63n), 2n ** 63n - 1n];
     const whole = { ...segment('whole', 1, [0, 0]), timeFirst: first, timeLast: last };
     expect(names(chainsOf([whole, { ...whole, path: 'again' }], 1n))).to.deep.equal(['whole+again']);
@@ -47,7 +47,7 @@ describe('chainsOf', () => {
 describe('pickRuns', () => {
   const options = { runsMin: 4, ratio: 1.2, runsMax: 12 };
 
-  function chain(...rowCounts: readonly number[]): Run[] {
+  function chain(...rowCounts: readonly number[]): SortedRun[] {
     const [found] = chainsOf(
       rowCounts.map((rowCount, i) => segment(String(i), i, [0, 1], rowCount)),
       DAY,
@@ -55,29 +55,29 @@ describe('pickRuns', () => {
     return found;
   }
 
-  function picked(runs: readonly Run[]): number[] {
+  function picked(runs: readonly SortedRun[]): number[] {
     return pickRuns(runs, options).map(({ rowCount }) => rowCount);
   }
 
-  it('takes nothing where there is little to merge', () => {
+  it('picks nothing if there is little to merge', () => {
     expect(picked(chain(1, 1, 1))).to.deep.equal([]);
     expect(picked(chain(1000, 30, 3, 1))).to.deep.equal([]);
   });
 
-  it('takes neighbours of like size, and leaves a great one alone', () => {
+  it('picks neighbors of similar size, and leaves a large one alone', () => {
     expect(picked(chain(1000, 10, 10, 11, 9))).to.deep.equal([10, 10, 11, 9]);
   });
 
-  it('takes as many as fit together', () => {
+  it('picks as many as match in size', () => {
     expect(picked(chain(10, 10, 10, 10, 10, 10))).to.have.length(6);
   });
 
-  it('takes the smallest of many that do not fit together', () => {
+  it('picks the smallest of many that do not match', () => {
     const doubled = Array.from({ length: 13 }, (_, i) => 3 ** (13 - i));
     expect(picked(chain(...doubled))).to.deep.equal([81, 27, 9, 3]);
   });
 
-  it('keeps the number of runs, and how often a row is written anew, small while rows come for ever', () => {
+  it('keeps the number of runs and of rewrites per row small while rows keep arriving', () => {
     let runs: number[] = [];
     let written = 0;
     const flushes = 2000;

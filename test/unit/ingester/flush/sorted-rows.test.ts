@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
-import { pieceEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
+import { segmentEnds, slicesOf, WindowRows } from '#services/ingester/flush/sorted-rows';
 import { STEP_ROWS, type Versions } from '#services/ingester/flush/time-order';
 import { Generation } from '#services/ingester/memtable/generation';
 import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
@@ -105,7 +105,7 @@ async function sorted(
     isMerged: versions === 'merged',
   };
   const found: string[] = [];
-  for (const slice of slicesOf(pieceEnds(counts, 25), sliceRows)) {
+  for (const slice of slicesOf(segmentEnds(counts, 25), sliceRows)) {
     const arrays = new ColumnArrays(options, slice.length);
     const placed = await rows.place(slice, counts, arrays, versions);
     const all = arrays.columns();
@@ -145,14 +145,14 @@ function expected(times: readonly number[], metrics?: Uint32Array): string[] {
 }
 
 describe('WindowRows', () => {
-  it('brings rows of many batches into the order of series and arrival, with their values and nulls', async () => {
+  it('sorts rows of many batches by series and arrival, with their values and nulls', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     expect(await sorted(generationOf(times), undefined)).to.deep.equal(expected(times));
     // Not even one series at a time fits.
     expect(await sorted(generationOf(times), undefined, { sliceRows: 8 })).to.deep.equal(expected(times));
   });
 
-  it('brings them into the order of metrics first where it is told so, whatever slices they come in', async () => {
+  it('sorts them by metric first if required, for any slices', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     const metrics = Uint32Array.from({ length: SERIES }, (_, sid) => (sid === 17 ? NO_METRIC : sid % 3));
     expect(await sorted(generationOf(times), undefined, { order: orderByMetric(metrics) })).to.deep.equal(
@@ -164,7 +164,7 @@ describe('WindowRows', () => {
     );
   });
 
-  it('takes the rows of a window only', async () => {
+  it('selects only the rows of a window', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     expect(await sorted(generationOf(times), { from: 3n, to: 6n })).to.deep.equal(expected([3, 4, 5]));
   });
@@ -238,7 +238,7 @@ function inTime(rows: readonly Row[], versions: Versions): string[] {
 }
 
 describe('WindowRows with late rows', () => {
-  it('brings them into the order of time, with what becomes of versions', async () => {
+  it('sorts them by time, and resolves versions', async () => {
     for (let seed = 1; seed <= 30; seed++) {
       const random = new SeededRandom(seed);
       const nullShare = seed % 3 === 0 ? 0 : 0.4;
@@ -264,7 +264,7 @@ describe('WindowRows with late rows', () => {
     }
   });
 
-  it('sorts a long series that came backwards in steps, between which others are served', async () => {
+  it('sorts a long series in reverse order in steps, and yields in between', async () => {
     const rows = Array.from({ length: 50_000 }, (_, i): Row => ({
       sid: 0,
       time: BigInt((50_000 - i) >> 1),
@@ -280,7 +280,7 @@ describe('WindowRows with late rows', () => {
     }
   });
 
-  it('leaves them in order of arrival, and says so, where a segment is cut into slices', async () => {
+  it('leaves them in order of arrival, and reports it, if a segment is cut into slices', async () => {
     const rows = Array.from({ length: 100 }, (_, i): Row => ({
       sid: i % 2,
       time: BigInt(100 - i),
@@ -293,7 +293,7 @@ describe('WindowRows with late rows', () => {
     const plan = await planColumns(generation, slices);
     const options = { table, plan, rowCount: 100, hasMetrics: false, isMerged: false };
     const found: string[] = [];
-    for (const slice of slicesOf(pieceEnds(counts, 100), 16)) {
+    for (const slice of slicesOf(segmentEnds(counts, 100), 16)) {
       const arrays = new ColumnArrays(options, slice.length);
       const [{ end, isOrdered }] = await window.place(slice, counts, arrays, 'newest');
       expect(isOrdered).to.equal(false);
@@ -305,17 +305,19 @@ describe('WindowRows with late rows', () => {
   });
 });
 
-describe('pieceEnds', () => {
-  it('cuts between series and has all rows', () => {
-    expect(pieceEnds(Uint32Array.from([0, 3, 0, 4, 9, 0, 2]), 7)).to.deep.equal([7, 16, 18]);
-    expect(pieceEnds(new Uint32Array(3), 7)).to.deep.equal([]);
+describe('segmentEnds', () => {
+  it('cuts between series and includes all rows', () => {
+    expect(segmentEnds(Uint32Array.from([0, 3, 0, 4, 9, 0, 2]), 7)).to.deep.equal([7, 16, 18]);
+    expect(segmentEnds(new Uint32Array(3), 7)).to.deep.equal([]);
   });
 });
 
 describe('slicesOf', () => {
   it('places segments at multiples of eight, and cuts long ones', () => {
     const slices = slicesOf([3, 12, 52, 53], 24);
-    expect(slices.map(({ parts }) => parts.map(({ piece, from, to, at }) => [piece, from, to, at]))).to.deep.equal([
+    expect(
+      slices.map(({ parts }) => parts.map(({ segment: piece, from, to, at }) => [piece, from, to, at])),
+    ).to.deep.equal([
       [
         [0, 0, 3, 0],
         [1, 3, 12, 8],

@@ -66,7 +66,7 @@ describe('fillSeries', () => {
     return (await connection.runAndReadAll(sql)).getRowsJson();
   }
 
-  it('hands series with few tags over by whole blocks', async () => {
+  it('appends series with few tags in whole blocks', async () => {
     expect(await fill((sid) => [0, (sid % 2) + 1])).to.equal(2048);
     expect(
       await rows('SELECT sid, tsid, t0, t1, t2, t3 FROM wide WHERE sid IN (0, 2048, 2999) ORDER BY sid'),
@@ -80,7 +80,7 @@ describe('fillSeries', () => {
     ]);
   });
 
-  it('rests between few series where these have many tags together', async () => {
+  it('yields after few series that together have many tags', async () => {
     expect(await fill((sid) => [sid % TAGS])).to.be.below(600);
     expect(await rows('SELECT sid, t5 FROM wide WHERE t5 IS NOT NULL ORDER BY sid LIMIT 3')).to.deep.equal([
       [5, 'v5'],
@@ -89,7 +89,7 @@ describe('fillSeries', () => {
     ]);
   });
 
-  it('rests between few series where each has many tags', async () => {
+  it('yields after few series that have many tags each', async () => {
     const all = Array.from({ length: TAGS }, (_, tag) => tag);
     expect(await fill(() => all, 300)).to.be.below(100);
     expect(await rows('SELECT count(t0), count(t499), max(sid) FROM wide')).to.deep.equal([['300', '300', 299]]);

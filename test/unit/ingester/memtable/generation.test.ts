@@ -27,7 +27,7 @@ describe('Generation.put', () => {
     return generation.put(batchOf(rows), sids, generation.sequenceTo, registry);
   }
 
-  it('calls nothing late that is ahead of its own series', () => {
+  it('counts no row as late that is newer than its own series', () => {
     const generation = new Generation(1, 0n, 0);
     put(generation, [
       [0, 10n],
@@ -43,7 +43,7 @@ describe('Generation.put', () => {
     expect(generation.sequenceTo).to.equal(5n);
   });
 
-  it('finds the range of rows at or behind the greatest time of their series', () => {
+  it('finds the range of rows at or before the greatest time of their series', () => {
     const generation = new Generation(1, 0n, 0);
     put(generation, [
       [0, 10n],
@@ -59,7 +59,7 @@ describe('Generation.put', () => {
     expect(generation.late).to.deep.equal({ first: 10n, last: 15n });
   });
 
-  it('finds a row that comes twice in one batch', () => {
+  it('finds a row that is twice in one batch', () => {
     const generation = new Generation(1, 0n, 0);
     put(generation, [
       [0, 10n],
@@ -68,7 +68,7 @@ describe('Generation.put', () => {
     expect(generation.late).to.deep.equal({ first: 10n, last: 10n });
   });
 
-  it('tells rows behind earlier generations from rows behind their own', () => {
+  it('distinguishes rows that are late to earlier generations from rows that are late to their own', () => {
     const first = new Generation(1, 0n, 0);
     put(first, [[0, 10n]]);
     registry.sealTimes();
@@ -98,7 +98,7 @@ describe('Generation.put', () => {
     expect(held.times.first <= -end && held.times.last >= end - 1n).to.equal(true);
   });
 
-  it('counts the tags of new series, by which a flush begins', () => {
+  it('counts the tags of new series towards the flush size', () => {
     const generation = new Generation(1, 0n, 0);
     const before = generation.engineBytes;
     generation.noteDefinition(250);
@@ -117,7 +117,7 @@ describe('SeriesRegistry', () => {
     expect(registry.tsidOf(3)).to.equal((3n << 32n) | BigInt(Math.imul(3, 2654435761) >>> 0));
   });
 
-  it('gives up tags of series that are published', () => {
+  it('discards tags of published series', () => {
     const registry = new SeriesRegistry();
     for (let i = 0; i < 3; i++) registry.define(i, 0, new Uint8Array([i]));
     registry.published(2);

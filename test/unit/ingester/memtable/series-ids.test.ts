@@ -9,7 +9,7 @@ function lowOf(i: number): number {
 }
 
 describe('SeriesIds', () => {
-  it('finds each of so many ids that there are several tables, and none else', () => {
+  it('finds each of many ids in several tables, and no other', () => {
     const ids = new SeriesIds();
     for (let i = 0; i < MANY; i++) if (ids.add(lowOf(i), i) !== i) expect.fail(`${i} gets another number`);
     for (let i = 0; i < MANY; i++) if (ids.find(lowOf(i), i) !== i) expect.fail(`${i} is ${ids.find(lowOf(i), i)}`);
@@ -23,7 +23,7 @@ describe('SeriesIds', () => {
     expect(ids.bytes / MANY).to.be.below(32);
   });
 
-  it('finds ids of which all have the same topmost bits', () => {
+  it('finds ids that all have the same topmost bits', () => {
     const ids = new SeriesIds();
     for (let i = 0; i < MANY; i++) ids.add(i, 0);
     expect(ids.find(MANY - 1, 0)).to.equal(MANY - 1);
@@ -31,7 +31,7 @@ describe('SeriesIds', () => {
     expect(ids.find(MANY, 0)).to.equal(-1);
   });
 
-  it('is as quick with ids that were chosen to meet at one place', () => {
+  it('is as fast with ids that were chosen to collide', () => {
     const took = (idOf: (i: number) => [low: number, high: number]): number => {
       const beganMs = performance.now();
       const ids = new SeriesIds();

@@ -11,29 +11,29 @@ function textOf(bytes: Uint8Array): string {
 }
 
 describe('TagBlocks', () => {
-  it('gives back the tags of series, from wherever they begin', () => {
+  it('returns the tags of series, from any first one', () => {
     const blocks = new TagBlocks();
     for (let sid = 1500; sid < 5000; sid++) blocks.add(sid, tagsOf(sid));
     for (const sid of [1500, 2047, 2048, 4999]) expect(textOf(blocks.at(sid))).to.equal(`tags of series ${sid}`);
   });
 
-  it('leaves a run as it is, whatever is forgotten and added meanwhile', () => {
+  it('keeps a run unchanged, whatever is discarded and added meanwhile', () => {
     const blocks = new TagBlocks();
     for (let sid = 0; sid < 3000; sid++) blocks.add(sid, tagsOf(sid));
     const run = blocks.run(1000, 3000);
-    blocks.forgetBelow(3000);
+    blocks.discardBelow(3000);
     for (let sid = 3000; sid < 6000; sid++) blocks.add(sid, tagsOf(sid));
     expect(run.length).to.equal(2000);
     expect([run.at(0), run.at(1999)].map(textOf)).to.deep.equal(['tags of series 1000', 'tags of series 2999']);
     expect(textOf(blocks.at(3000))).to.equal('tags of series 3000');
   });
 
-  it('keeps what shares a block with a series that is not forgotten', () => {
+  it('keeps what shares a block with a series that is not discarded', () => {
     const blocks = new TagBlocks();
     for (let sid = 0; sid < 3000; sid++) blocks.add(sid, tagsOf(sid));
-    blocks.forgetBelow(2999);
+    blocks.discardBelow(2999);
     expect(textOf(blocks.at(2999))).to.equal('tags of series 2999');
-    blocks.forgetBelow(3000);
+    blocks.discardBelow(3000);
     expect(blocks.bytes).to.equal(0);
     expect(blocks.run(3000, 3000).length).to.equal(0);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { AppliedIds, type KeyMemory } from '#services/ingester/region/applied-ids';
+import { AppliedIds, type KeyRetention } from '#services/ingester/region/applied-ids';
 import { ManualClock } from '#test/support/manual-clock';
 
 function id(counter: number, incarnation = 1n): Uint8Array {
@@ -21,11 +21,11 @@ function keyed(number: number): Uint8Array {
 describe('AppliedIds', () => {
   let clock: ManualClock;
   let early: number;
-  let keys: KeyMemory;
+  let keys: KeyRetention;
   beforeEach(() => {
     clock = new ManualClock();
     early = 0;
-    keys = { clock, windowMs: 300_000, onEarly: () => early++ };
+    keys = { clock, windowMs: 300_000, onEarlyDiscard: () => early++ };
   });
 
   it('knows what was applied, in any order', () => {
@@ -36,16 +36,16 @@ describe('AppliedIds', () => {
     expect(ids.state(id(5, 2n))).to.equal('new');
   });
 
-  it('refuses what is older than it remembers', () => {
+  it('reports ids that are too old to know', () => {
     const ids = new AppliedIds(keys);
     for (let counter = 0; counter < 5000; counter += 2) ids.add(id(counter));
-    expect(ids.state(id(1))).to.equal('forgotten');
-    expect(ids.state(id(0))).to.equal('forgotten');
+    expect(ids.state(id(1))).to.equal('outdated');
+    expect(ids.state(id(0))).to.equal('outdated');
     expect(ids.state(id(4998))).to.equal('applied');
     expect(ids.state(id(4997))).to.equal('new');
   });
 
-  it('remembers the senders that were active last', () => {
+  it('keeps the senders that were active last', () => {
     const ids = new AppliedIds(keys);
     ids.add(id(1, 1n));
     for (let sender = 2n; sender <= 256n; sender++) ids.add(id(1, sender));
@@ -55,7 +55,7 @@ describe('AppliedIds', () => {
     expect(ids.state(id(1, 2n))).to.equal('new');
   });
 
-  it('hands over all that it knows', () => {
+  it('encodes everything that it knows', () => {
     const ids = new AppliedIds(keys);
     for (const counter of [1, 2, 3, 7, 9]) ids.add(id(counter));
     ids.add(id(4, 2n));
@@ -63,24 +63,24 @@ describe('AppliedIds', () => {
     ids.add(keyed(1));
     const next = new AppliedIds(keys);
     next.add(id(8));
-    next.adopt(ids.encode());
+    next.merge(ids.encode());
     for (const counter of [1, 2, 3, 7, 8, 9]) expect(next.state(id(counter))).to.equal('applied');
     for (const counter of [4, 10]) expect(next.state(id(counter))).to.equal('new');
     expect(next.state(id(4, 2n))).to.equal('applied');
-    expect(next.state(id(1, 3n))).to.equal('forgotten');
+    expect(next.state(id(1, 3n))).to.equal('outdated');
     expect(next.state(id(4998, 3n))).to.equal('applied');
     expect(next.state(keyed(1))).to.equal('applied');
     expect(next.state(keyed(2))).to.equal('new');
   });
 
-  it('knows nothing from no bytes, and refuses bytes of another format', () => {
+  it('decodes no bytes as nothing, and refuses another format', () => {
     const ids = new AppliedIds(keys);
-    ids.adopt(new Uint8Array(0));
+    ids.merge(new Uint8Array(0));
     expect(ids.state(id(1))).to.equal('new');
-    expect(() => ids.adopt(new Uint8Array(12).fill(9))).to.throw('unknown format');
+    expect(() => ids.merge(new Uint8Array(12).fill(9))).to.throw('unknown format');
   });
 
-  it('knows the newest ids that come from keys, and hands over no more than its limit', () => {
+  it('keeps the newest key ids, and encodes no more than its limit', () => {
     const ids = new AppliedIds(keys);
     for (let number = 0; number < 70_000; number++) ids.add(keyed(number));
     expect(ids.state(keyed(69_999))).to.equal('applied');
@@ -91,15 +91,15 @@ describe('AppliedIds', () => {
     expect(ids.encode().length).to.be.lessThan(2_200_000);
   });
 
-  it('hands over what it knows of every sender', () => {
+  it('encodes what it knows of every sender', () => {
     const ids = new AppliedIds(keys);
     for (let sender = 1n; sender <= 256n; sender++) ids.add(id(7, sender));
     const next = new AppliedIds(keys);
-    next.adopt(ids.encode());
+    next.merge(ids.encode());
     for (let sender = 1n; sender <= 256n; sender++) expect(next.state(id(7, sender))).to.equal('applied');
   });
 
-  it('forgets ids from keys after an hour, or later if it was asked to', async () => {
+  it('drops key ids after an hour, or later if configured', async () => {
     for (const [windowMs, keptMs] of [
       [300_000, 3_600_000],
       [7_200_000, 7_200_000],
@@ -108,16 +108,16 @@ describe('AppliedIds', () => {
       ids.add(keyed(1));
       await clock.advance(keptMs);
       ids.add(keyed(2));
-      ids.forgetOld();
+      ids.discardOld();
       expect(ids.state(keyed(1))).to.equal('applied');
       await clock.advance(1);
-      ids.forgetOld();
+      ids.discardOld();
       expect([ids.state(keyed(1)), ids.state(keyed(2))]).to.deep.equal(['new', 'applied']);
     }
     expect(early).to.equal(0);
   });
 
-  it('tells of ids from keys that it forgets too early', async () => {
+  it('reports key ids that it drops too early', async () => {
     const ids = new AppliedIds(keys);
     for (let number = 0; number < 65_536; number++) ids.add(keyed(number));
     expect(early).to.equal(0);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { Region } from '#services/ingester/region/region';
-import { expireSegments } from '#services/ingester/region/retention';
+import { expireRegionSegments } from '#services/ingester/region/retention';
 import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { Metrics } from '#shared/telemetry/metrics';
@@ -23,14 +23,14 @@ function manifestOf(regionId: number): RegionManifest {
   return { regionId, tableId: TABLE.tableId, ...BOUNDS, segments, seriesFiles: [] };
 }
 
-describe('expireSegments', () => {
-  it('goes on with other regions when one fails', async () => {
+describe('expireRegionSegments', () => {
+  it('continues with other regions when one fails', async () => {
     const clock = new ManualClock();
-    const keys = { clock, windowMs: 0, onEarly: () => undefined };
+    const keys = { clock, windowMs: 0, onEarlyDiscard: () => undefined };
     const open = [1, 2, 3].map((regionId) => new Region(TABLE, manifestOf(regionId), 1n, keys));
     const log = new KeptLog();
     const metrics = new Metrics({ unprefixedProcess: false });
-    const expired = expireSegments({
+    const expired = expireRegionSegments({
       ...{ regions: { open }, clock, log },
       compactor: { without: (_, work) => work() },
       metadata: {

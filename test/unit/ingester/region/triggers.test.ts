@@ -28,16 +28,16 @@ describe('Triggers', () => {
     expect(flushed([300, 299], 599)).to.deep.equal([]);
   });
 
-  it('flush the greatest region when memory runs short', () => {
+  it('flush the largest region when memory runs short', () => {
     expect(flushed([100, 400, 120], 620)).to.deep.equal([1]);
   });
 
-  it('flush as many as it takes where all are small', () => {
+  it('flush as many as needed if all are small', () => {
     expect(flushed([10, 90, 80, 0, 100, 5], 850)).to.deep.equal([4, 1, 2]);
     expect(flushed([10, 0, 20], 1000)).to.deep.equal([2, 0]);
   });
 
-  it('wait for flushes that have begun', () => {
+  it('wait for flushes in progress', () => {
     expect(flushed([500, 500], 1000, 2)).to.deep.equal([]);
   });
 });

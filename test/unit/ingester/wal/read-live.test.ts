@@ -37,7 +37,7 @@ describe('readLiveWal', () => {
       const ids = { batchId: new Uint8Array(16), tableId: 1, regionId: 7, epoch: 1, schemaVersion: 1 };
       const parts = encodeRecord({ ...ids, sequenceFrom, rowCount: 1, firstSid: 0 }, new Uint8Array(0), BATCH);
       await new Promise<void>((resolve, reject) => {
-        wal.append({ regionId: 7, sequenceTo: sequenceFrom + 1n, parts }, resolve, reject);
+        wal.append({ regionId: 7, sequenceTo: sequenceFrom + 1n, parts, onDurable: resolve, onFailed: reject });
       });
     }
   }
@@ -50,7 +50,7 @@ describe('readLiveWal', () => {
 
   const path = (number: number): string => walFilePath(folder, number);
 
-  it('hands out every record of all files while they are written', async () => {
+  it('returns every record of all files while they are written', async () => {
     expect(await read()).to.deep.equal([]);
     await append(0n, 1n, 2n, 3n, 4n);
     expect(await read()).to.deep.equal([0n, 1n, 2n, 3n, 4n]);
@@ -70,7 +70,7 @@ describe('readLiveWal', () => {
     }
   });
 
-  it('passes over files that are forgotten meanwhile, and one that has no header yet', async () => {
+  it('skips files that are deleted meanwhile, and one that has no header yet', async () => {
     await append(0n);
     const listed = { ...nodeFileSystem, list: () => Promise.resolve(['0000000000.wal', '0000000001.wal']) };
     expect(await read(listed)).to.deep.equal([0n]);
@@ -80,7 +80,7 @@ describe('readLiveWal', () => {
     }
   });
 
-  it('takes for damage what is no end of a log', async () => {
+  it('reports what is not the end of a log as damage', async () => {
     await append(0n, 1n, 2n);
     const bytes = readFileSync(path(1));
     bytes[HEADER_BYTES + RECORD_BYTES + 80] ^= 1;

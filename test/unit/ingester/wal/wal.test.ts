@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
@@ -9,7 +9,9 @@ import type { WalFile } from '#services/ingester/wal/wal-files';
 import { systemClock } from '#shared/clock/clock';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { pollUntil } from '#test/support/almanac';
 import { HeldFiles } from '#test/support/held-files';
+import { ManualClock } from '#test/support/manual-clock';
 import { KeptLog } from '#test/support/quiet-log';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -54,7 +56,8 @@ describe('Wal', () => {
     };
     const parts = encodeRecord(header, new Uint8Array([1, 2, 3]), batch);
     return new Promise((resolve, reject) => {
-      wal.append({ regionId: REGION, sequenceTo: sequenceFrom + BigInt(rows), parts }, resolve, reject);
+      const sequenceTo = sequenceFrom + BigInt(rows);
+      wal.append({ regionId: REGION, sequenceTo, parts, onDurable: resolve, onFailed: reject });
     });
   }
 
@@ -79,7 +82,7 @@ describe('Wal', () => {
     return wal.files[wal.files.length - 1].path;
   }
 
-  it('gives back what was appended, in order', async () => {
+  it('returns appended records in order', async () => {
     const wal = await Wal.open(options(), []);
     await append(wal, 10n, 3);
     await append(wal, 13n, 1, new Uint8Array(8));
@@ -112,7 +115,7 @@ describe('Wal', () => {
     await wal.close();
   });
 
-  it('resolves nothing before the sync has ended', async () => {
+  it('acknowledges nothing before the sync has ended', async () => {
     const held = new HeldFiles();
     const wal = await Wal.open(options({ fs: held.fileSystem }), []);
     held.hold();
@@ -125,7 +128,7 @@ describe('Wal', () => {
     await wal.close();
   });
 
-  it('refuses everything after a failed write, and says so once', async () => {
+  it('refuses everything after a failed write, and reports it once', async () => {
     const held = new HeldFiles();
     const broken: unknown[] = [];
     const wal = await Wal.open(options({ fs: held.fileSystem, onBroken: (error) => broken.push(error) }), []);
@@ -142,39 +145,153 @@ describe('Wal', () => {
     await wal.close();
   });
 
-  it('tells a disk that is full from one that fails, and refuses writes for want of room before they come', async () => {
-    for (const code of ['ENOSPC', 'EROFS', 'EIO']) {
-      const held = new HeldFiles();
-      const ends: string[] = [];
-      const onBroken = (): void => void ends.push('broken');
-      const onFull = (): void => void ends.push('full');
-      const wal = await Wal.open(options({ fs: held.fileSystem, onBroken, onFull }), []);
-      await append(wal, 0n);
-      wal.checkRoom();
-      held.writeError = Object.assign(new Error(`${code}: as the disk says`), { code });
-      const refusal = await append(wal, 1n).catch((error: unknown) => error as AlmanacError);
-      expect(refusal?.code).to.equal('storage_unavailable');
-      expect(ends).to.deep.equal([code === 'EIO' ? 'broken' : 'full']);
-      if (code === 'EIO') wal.checkRoom();
-      else expect(() => wal.checkRoom()).to.throw('no space is left on its disk');
-      await wal.close();
-      rmSync(fileOf(wal));
+  describe('on a full disk', () => {
+    const clock = new ManualClock();
+    let held: HeldFiles;
+    let events: string[];
+    let wal: Wal;
+
+    beforeEach(() => {
+      held = new HeldFiles();
+      events = [];
+    });
+    afterEach(() => wal.close());
+
+    async function open(overrides: Partial<WalOptions> = {}): Promise<void> {
+      const onBroken = (): void => void events.push('broken');
+      const onFull = (): void => void events.push('full');
+      const onSpace = (): void => void events.push('space');
+      const fs = held.fileSystem;
+      wal = await Wal.open(options({ fs, clock, fileBytesMax: 4096, onBroken, onFull, onSpace, ...overrides }), []);
     }
+
+    function failure(code: string): Error {
+      return Object.assign(new Error(`${code}: as the disk says`), { code });
+    }
+
+    async function expectRefused(sequence: bigint): Promise<void> {
+      const error = await append(wal, sequence).catch((cause: unknown) => cause as AlmanacError);
+      expect(error?.code).to.equal('storage_unavailable');
+      expect(error?.message).to.contain('no space is left on its disk');
+    }
+
+    /** Lets the log retry several times, or until it has space. */
+    async function retried(): Promise<void> {
+      await pollUntil(performance.now() + 200, async () => {
+        await clock.advance(1_000);
+        return events.includes('space');
+      });
+    }
+
+    async function sequences(): Promise<bigint[]> {
+      return (await replay()).records.map(({ sequenceFrom }) => sequenceFrom);
+    }
+
+    for (const code of ['ENOSPC', 'EDQUOT', 'EROFS']) {
+      it(`refuses appends after ${code} and continues in a new file once the disk accepts writes`, async () => {
+        await open();
+        await append(wal, 0n);
+        held.writeError = failure(code);
+        await expectRefused(1n);
+        expect(() => wal.checkWritable()).to.throw('no space is left on its disk');
+        await retried();
+        await expectRefused(1n);
+        expect(events).to.deep.equal(['full']);
+        held.writeError = undefined;
+        await retried();
+        expect(events).to.deep.equal(['full', 'space']);
+        wal.checkWritable();
+        await append(wal, 1n);
+        expect(wal.files.map(({ number }) => number)).to.deep.equal([1, 2]);
+        expect(readdirSync(folder)).to.deep.equal(['0000000001.wal', '0000000002.wal']);
+        expect(await sequences()).to.deep.equal([0n, 1n]);
+      });
+    }
+
+    it('cuts off records whose sync failed, although they read back', async () => {
+      await open();
+      await append(wal, 0n);
+      const { bytes } = wal.files[0];
+      held.syncError = failure('ENOSPC');
+      await expectRefused(1n);
+      // Truncating needs no space: it does not wait for any.
+      const isCut = (): Promise<boolean> => Promise.resolve(statSync(fileOf(wal)).size === bytes);
+      expect(await pollUntil(performance.now() + 2_000, isCut)).to.equal(true);
+      held.syncError = undefined;
+      await retried();
+      await append(wal, 1n, 2);
+      const { records } = await replay();
+      expect(records.map(({ sequenceFrom, rowCount }) => [sequenceFrom, rowCount])).to.deep.equal([
+        [0n, 1],
+        [1n, 2],
+      ]);
+    });
+
+    it('replaces a file that was created without its whole header', async () => {
+      await open({ fileBytesMax: 100 });
+      await append(wal, 0n);
+      held.writeError = failure('ENOSPC');
+      await expectRefused(1n);
+      expect(statSync(`${folder}/0000000002.wal`).size).to.equal(0);
+      held.writeError = undefined;
+      await retried();
+      await append(wal, 1n);
+      expect(await sequences()).to.deep.equal([0n, 1n]);
+    });
+
+    it('breaks for good if cutting off fails otherwise', async () => {
+      await open();
+      await append(wal, 0n);
+      held.syncError = failure('ENOSPC');
+      held.truncateError = failure('EIO');
+      await expectRefused(1n);
+      expect(await pollUntil(performance.now() + 2_000, () => Promise.resolve(events.length === 2))).to.equal(true);
+      expect(events).to.deep.equal(['full', 'broken']);
+      held.syncError = undefined;
+      await clock.advance(10_000);
+      expect(() => wal.checkWritable()).to.throw('does not accept writes');
+    });
+
+    it('breaks for good if acknowledged records cannot be synced', async () => {
+      await open({ sync: 'interval' });
+      await append(wal, 0n);
+      held.syncError = failure('ENOSPC');
+      await wal.syncNow();
+      expect(events).to.deep.equal(['broken']);
+    });
+
+    it('breaks for good after any other failure', async () => {
+      await open();
+      await append(wal, 0n);
+      held.writeError = failure('EIO');
+      const error = await append(wal, 1n).catch((cause: unknown) => cause as AlmanacError);
+      expect(error?.code).to.equal('storage_unavailable');
+      expect(events).to.deep.equal(['broken']);
+    });
+
+    it('closes while it waits for space, and the next start cuts off what is torn', async () => {
+      await open();
+      await append(wal, 0n);
+      held.writeError = failure('ENOSPC');
+      await expectRefused(1n);
+      await wal.close();
+      expect(await sequences()).to.deep.equal([0n]);
+    });
   });
 
-  it('begins a new file when one is full, and forgets the oldest', async () => {
+  it('starts a new file when one is full, and deletes the oldest', async () => {
     const wal = await Wal.open(options({ fileBytesMax: 300 }), []);
     for (let i = 0; i < 10; i++) await append(wal, BigInt(i));
     expect(wal.files.length).to.be.greaterThan(2);
     expect(wal.files[0].lastSequences.get(REGION)).to.equal(3n);
-    await wal.forgetOldest();
+    await wal.deleteOldest();
     await wal.close();
     const { records } = await replay();
     expect(records.length).to.be.greaterThan(0).and.lessThan(10);
     expect(records.at(-1)?.sequenceFrom).to.equal(9n);
   });
 
-  it('goes on behind the files of an earlier life', async () => {
+  it('continues after the files of an earlier run', async () => {
     const first = await Wal.open(options(), []);
     await append(first, 0n);
     await first.close();
@@ -186,7 +303,7 @@ describe('Wal', () => {
     expect(records.map((record) => record.sequenceFrom)).to.deep.equal([0n, 1n]);
   });
 
-  it('syncs later in the modes that say so, and at close', async () => {
+  it('syncs later in the other modes, and at close', async () => {
     const held = new HeldFiles();
     const wal = await Wal.open(options({ fs: held.fileSystem, sync: 'none' }), []);
     const before = held.syncCount;
@@ -211,7 +328,7 @@ describe('Wal', () => {
           records.map((record) => record.sequenceFrom),
           `cut at ${cut}`,
         ).to.deep.equal([0n]);
-        expect(log.messages('warn')).to.deep.equal(['cut off a torn record at the end of the log']);
+        expect(log.messages('warn')).to.deep.equal(['torn record at the end of the log cut off']);
         expect(statSync(fileOf(wal)).size).to.equal(whole);
       }
     });
@@ -235,7 +352,7 @@ describe('Wal', () => {
       expect(records.map((record) => record.sequenceFrom)).to.deep.equal([0n, 1n]);
     });
 
-    it('refuses to start at damage in front of acknowledged records, naming file and place', async () => {
+    it('refuses to start at damage before acknowledged records, naming file and offset', async () => {
       const wal = await Wal.open(options(), []);
       for (let i = 0; i < 3; i++) await append(wal, BigInt(i));
       await wal.close();
@@ -250,7 +367,7 @@ describe('Wal', () => {
       expect(refusal?.message).to.include(fileOf(wal)).and.to.include('damaged at byte 8');
     });
 
-    it('leaves damaged records out if told so, and reads on', async () => {
+    it('skips damaged records with skip-corrupt, and continues', async () => {
       const wal = await Wal.open(options(), []);
       for (let i = 0; i < 3; i++) await append(wal, BigInt(i));
       await wal.close();
@@ -259,7 +376,7 @@ describe('Wal', () => {
       writeFileSync(fileOf(wal), bytes);
       const { records, log } = await replay('skip-corrupt');
       expect(records.map((record) => record.sequenceFrom)).to.deep.equal([1n, 2n]);
-      expect(log.messages('error')).to.deep.equal(['damaged log record left out']);
+      expect(log.messages('error')).to.deep.equal(['damaged log record skipped']);
     });
 
     it('refuses a cut in a file that is not the last', async () => {
@@ -276,7 +393,7 @@ describe('Wal', () => {
     });
 
     for (const header of ['', 'ALM', '\0\0\0\0\0\0\0\0']) {
-      it(`removes a last file whose header was not written: ${JSON.stringify(header)}`, async () => {
+      it(`removes a last file without a whole header: ${JSON.stringify(header)}`, async () => {
         const wal = await Wal.open(options(), []);
         await append(wal, 0n);
         await wal.close();
@@ -289,7 +406,7 @@ describe('Wal', () => {
       });
     }
 
-    it('searches behind a torn record without reading it again and again', async () => {
+    it('searches after a torn record without reading it again and again', async () => {
       const wal = await Wal.open(options(), []);
       // Every place of it reads as the beginning of a record of 4 MB.
       const words = new Uint32Array(4 << 20).fill(4 << 20);

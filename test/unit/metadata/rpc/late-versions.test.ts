@@ -31,7 +31,7 @@ describe('haveVersions', () => {
     };
   }
 
-  it('finds what a comparison of all segments with all others finds', () => {
+  it('agrees with a comparison of all pairs of segments', () => {
     const found = [0, 0];
     for (let seed = 1; seed <= 4000; seed++) {
       const random = new SeededRandom(seed);

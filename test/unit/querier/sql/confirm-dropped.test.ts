@@ -6,7 +6,7 @@ import { ownCall, type Call } from '#shared/contracts/call';
 import type { DroppedTable } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { RefusedError, UnansweredError } from '#shared/grpc/status';
-import type { StatementDeps } from '#services/querier/sql/run/statement';
+import type { StatementDeps } from '#services/querier/sql/statement';
 import { failure } from '#test/support/failure';
 import { ManualClock } from '#test/support/manual-clock';
 import { partialIngester } from '#test/support/partial-ingester';

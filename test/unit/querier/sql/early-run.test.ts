@@ -111,8 +111,8 @@ describe('a query that begins early', () => {
     const guess = snapshotOf(ENDLESS);
     const early = await begin(guess, ownCall('test', caller.signal));
     expect(await takenAfter(early, Promise.resolve(guess))).to.equal(guess);
-    caller.abort(new AlmanacError('suspended', 'enough'));
-    expect((await refusal(early?.result ?? Promise.resolve()))?.code).to.equal('suspended');
+    caller.abort(new AlmanacError('rate_limited', 'enough'));
+    expect((await refusal(early?.result ?? Promise.resolve()))?.code).to.equal('rate_limited');
     expect(await firstCell()).to.equal(42);
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { atAllOwners } from '#services/querier/sql/run/owners';
-import type { StatementDeps } from '#services/querier/sql/run/statement';
+import type { StatementDeps } from '#services/querier/sql/statement';
 import { ownCall } from '#shared/contracts/call';
 import type { RegionInfo, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';

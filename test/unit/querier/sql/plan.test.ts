@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { systemClock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import { QueryConnections } from '#shared/duckdb/query-connection';
-import { lex } from '#services/querier/sql/syntax/lex';
+import { lexSql } from '#services/querier/sql/syntax/lex';
 import { Planner } from '#services/querier/sql/plan/plan';
 import { TableNames } from '#services/querier/sql/plan/table-names';
 import { UTC } from '#shared/time/zone';
@@ -33,7 +33,7 @@ describe('Planner', () => {
 
   const planned = (text: string, database = 'public'): Promise<string> =>
     connections.use(async (connection) => {
-      const tokens = lex(text);
+      const tokens = lexSql(text);
       const { plan, literals, itemNames } = await planner.plan(
         { tokens, from: 0, to: tokens.count },
         { database, given: new Map() },
@@ -82,7 +82,7 @@ describe('Planner', () => {
     expect(
       await connections
         .use((connection) => {
-          const tokens = lex('SELECT * FROM cpu');
+          const tokens = lexSql('SELECT * FROM cpu');
           return planner.plan(
             { tokens, from: 0, to: tokens.count },
             { database: 'public', given: new Map() },

@@ -57,6 +57,19 @@ describe('loadConfig', () => {
     expect(half.config.memory.limitBytes).to.equal(GIB);
   });
 
+  it('keeps http.is_strict_mode and prom_store.prom_validation_mode consistent', () => {
+    const modes = (environment: Record<string, string>): readonly [boolean, string] => {
+      const { config } = load({ environment });
+      const { prom_store } = config as unknown as Record<'prom_store', { readonly promValidationMode: string }>;
+      return [config.http.isStrictMode, prom_store.promValidationMode];
+    };
+    expect(modes({})).to.deep.equal([true, 'strict']);
+    expect(modes({ ALMANAC_HTTP__IS_STRICT_MODE: 'false' })).to.deep.equal([false, 'lossy']);
+    expect(modes({ ALMANAC_PROM_STORE__PROM_VALIDATION_MODE: 'lossy' })).to.deep.equal([false, 'lossy']);
+    const both = { ALMANAC_HTTP__IS_STRICT_MODE: 'true', ALMANAC_PROM_STORE__PROM_VALIDATION_MODE: 'lossy' };
+    expect(modes(both)).to.deep.equal([false, 'lossy']);
+  });
+
   it('has defaults that differ by role', () => {
     const ports = { standalone: 4001, gateway: 4001, ingester: 4011, querier: 4021, metadata: 4031 };
     for (const [role, port] of Object.entries(ports)) {

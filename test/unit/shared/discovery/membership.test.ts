@@ -125,7 +125,7 @@ describe('membership', () => {
     const querier = await join('querier', OTHER);
     await running.service.heartbeat({ nodeId: querier.nodeId, state: 'left' }, ownCall('test'));
     const early = (registering = new Gate());
-    const before = querier.tell('ready');
+    const before = querier.reportState('ready');
     await early.reached;
     registering = undefined;
     await join('ingester', FOLDER, 'a');
@@ -154,7 +154,7 @@ describe('membership', () => {
     const late = { role: 'ingester', addr: 'old:1', slot: 'a', version: 'test', dataFolderId: FOLDER, clusterId: '' };
     await service.registerNode(late, ownCall('test'));
     expect(await addrOf(ingester.nodeId)).to.equal('old:1');
-    await ingester.tell('ready');
+    await ingester.reportState('ready');
     expect(await addrOf(ingester.nodeId)).to.equal('a:1');
     const heartbeat = service.heartbeat({ nodeId: ingester.nodeId, state: 'left', addr: 'old:1' }, ownCall('test'));
     expect(await failureCode(heartbeat)).to.equal('illegal_state');

@@ -41,7 +41,7 @@ describe('Loop', () => {
     loop.start();
     await third;
     await loop.stop();
-    expect(settings.lines[0]).to.contain('background work failed').and.to.contain('odd');
+    expect(settings.lines[0]).to.contain('background loop failed').and.to.contain('odd');
     const printed = await settings.metrics.print();
     expect(printed).to.contain('almanac_loop_turns_total{loop="test",result="failed"} 1\n');
   });

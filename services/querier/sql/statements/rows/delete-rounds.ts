@@ -1,22 +1,22 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Deleted } from '#shared/write/row-sink';
 
-/** Rounds one after the other in which nothing was deleted. */
+/** Consecutive rounds without a deletion. */
 const VAIN_ROUNDS_MAX = 20;
 const REST_MS = 20;
 
-/** One reading of the rows that are to be deleted, and their deletion. */
+/** Result of one round: rows are read, and then deleted. */
 export interface DeleteRound extends Deleted {
-  /** Whether the condition is true or false of a row whatever other rows there are, also when some were deleted. */
+  /** Whether the condition depends on nothing but the row itself, so that deletions do not change its value for others. */
   readonly isOfRowsAlone: boolean;
 }
 
 /**
- * Deletes until no row of a round was written anew while it was read.
+ * Deletes in rounds until no row of a round was rewritten while it was read.
  *
- * @param rest waits for so many milliseconds.
- * @returns how many rows were deleted.
- * @throws `region_busy` if rows are written all the while, or some were deleted and the condition would mean others now.
+ * @param rest waits for the given number of milliseconds.
+ * @returns the number of deleted rows.
+ * @throws `region_busy` if rows keep being written, or if some were deleted and the condition would now match others.
  */
 export async function deleteInRounds(
   round: () => Promise<DeleteRound>,

@@ -10,18 +10,18 @@ import type { CellValue } from '#shared/write/cell-value';
 import { converterOf } from '../../syntax/cells.js';
 import { Cursor, type ObjectName } from '../../syntax/cursor.js';
 import { deleteInRounds, type DeleteRound } from './delete-rounds.js';
-import { lex } from '../../syntax/lex.js';
+import { lexSql } from '../../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../../snapshot/logical-table.js';
 import { doubtfulPredicates } from '../../syntax/predicates.js';
 import type { QueryText } from '../../syntax/query-text.js';
 import { queryRows, rowsOf, withBoundQuery, type BoundQuery } from '../../run/run-query.js';
 import { checkWritable, metricCell, storedColumn } from './stored-columns.js';
-import { truncateTable } from './truncate-table.js';
-import type { Statement, StatementContext, StatementKind } from '../../run/statement.js';
+import { truncateAtOwners } from './truncate-table.js';
+import type { Statement, StatementContext, StatementKind } from '../../statement.js';
 
 /**
- * `DELETE FROM t [WHERE ..]`: the rows of the predicate are read, and a deletion is written for each, unless the row
- * was written anew meanwhile: then all is read again.
+ * `DELETE FROM t [WHERE ..]`: reads the matching rows and writes a deletion for each. If a row was written meanwhile,
+ * everything is read again.
  */
 export const deleteRows: StatementKind = {
   name: 'DELETE',
@@ -38,21 +38,21 @@ export const deleteRows: StatementKind = {
   },
 };
 
-/** Which rows are to go. */
-interface Wanted {
+/** The rows to delete. */
+interface DeleteTarget {
   readonly name: ObjectName;
   readonly condition: string;
-  /** Parts of the condition that may be no booleans. */
+  /** Parts of the condition that may not be boolean. */
   readonly doubtful: readonly string[];
 }
 
-/** Each is a column of the query, and the engine takes long to read one of very many columns. */
+/** Each is a column of the query, and the engine takes long to plan one with very many columns. */
 const DOUBTFUL_MAX = 1000;
 
 const ALL = { condition: 'true', doubtful: [] };
 
-/** The rest of the statement as it was written: one expression, so it closes no parenthesis but its own. */
-function conditionOf(cursor: Cursor): Omit<Wanted, 'name'> {
+/** Parses the rest of the statement verbatim: one expression, so it closes no parenthesis but its own. */
+function conditionOf(cursor: Cursor): Omit<DeleteTarget, 'name'> {
   const { tokens, at, to } = cursor;
   let depth = 0;
   for (; !cursor.done; cursor.at++) {
@@ -70,7 +70,7 @@ function conditionOf(cursor: Cursor): Omit<Wanted, 'name'> {
   return { condition, doubtful };
 }
 
-function rowsWhere(wanted: Wanted): Statement {
+function rowsWhere(wanted: DeleteTarget): Statement {
   return {
     isQuery: true,
     check: (context) => told(() => checkGrammar(queryOf(['true'], wanted), context), wanted, context),
@@ -84,8 +84,8 @@ function checkGrammar(query: QueryText, { deps, session }: StatementContext): Pr
   return deps.connections.use((connection) => deps.planner.check(query, session.database, connection));
 }
 
-/** Of a condition that ends too early the error is to speak of its end, not of the parenthesis that it is put in. */
-async function told<T>(work: () => Promise<T>, wanted: Wanted, context: StatementContext): Promise<T> {
+/** If a condition ends too early, the error must point at its end, not at the parenthesis that is put around it. */
+async function told<T>(work: () => Promise<T>, wanted: DeleteTarget, context: StatementContext): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -101,13 +101,13 @@ function everything(name: ObjectName): Statement {
     isQuery: true,
     async *run(context) {
       const table = await tableOf(name, context);
-      // The other metrics of its physical table stay.
+      // The other metrics of its physical table must stay.
       if (sourceOf(table) !== undefined) {
         yield { kind: 'affected', rows: await deleteWhere({ name, ...ALL }, context) };
         return;
       }
       const { rows } = await queryRows(context, queryOf(['count(*)'], { name, ...ALL }));
-      await context.slot.releaseWhile(() => truncateTable(table, context.deps, context.call));
+      await context.slot.releaseWhile(() => truncateAtOwners(table, context.deps, context.call));
       yield { kind: 'affected', rows: Number(rows[0][0]) };
     },
   };
@@ -122,16 +122,16 @@ async function tableOf({ catalog, schema, name }: ObjectName, context: Statement
   return table;
 }
 
-/** @param isEnclosed whether the condition is sure to be one expression: it may have clauses behind it otherwise. */
-function queryOf(columns: readonly string[], { name, condition }: Wanted, isEnclosed = true): QueryText {
+/** @param isEnclosed whether the condition is known to be one expression; otherwise clauses may follow it. */
+function queryOf(columns: readonly string[], { name, condition }: DeleteTarget, isEnclosed = true): QueryText {
   const parts = [name.catalog, name.schema, name.name].filter((part) => part !== '').map(quoteName);
-  // On a line of its own: it may end with a comment.
+  // On a line of its own, since it may end with a comment.
   const where = isEnclosed ? `(${condition}\n)` : condition;
-  const tokens = lex(`SELECT ${columns.join(', ')} FROM ${parts.join('.')} WHERE ${where}`);
+  const tokens = lexSql(`SELECT ${columns.join(', ')} FROM ${parts.join('.')} WHERE ${where}`);
   return { tokens, from: 0, to: tokens.count };
 }
 
-function deleteWhere(wanted: Wanted, context: StatementContext): Promise<number> {
+function deleteWhere(wanted: DeleteTarget, context: StatementContext): Promise<number> {
   const { deps, call, slot } = context;
   return deleteInRounds(
     () => oneRound(wanted, context),
@@ -139,7 +139,7 @@ function deleteWhere(wanted: Wanted, context: StatementContext): Promise<number>
   );
 }
 
-async function oneRound(wanted: Wanted, context: StatementContext): Promise<DeleteRound> {
+async function oneRound(wanted: DeleteTarget, context: StatementContext): Promise<DeleteRound> {
   checkCall(context.call);
   const table = await context.slot.releaseWhile(() => tableOf(wanted.name, context));
   const keys = [...tagsOf(table), timeIndexOf(table)];
@@ -149,14 +149,14 @@ async function oneRound(wanted: Wanted, context: StatementContext): Promise<Dele
     yield await deleteFound(bound, { wanted, table, keys }, context);
   });
   for await (const it of rounds) round = it;
-  invariant(round !== undefined, 'a DELETE that was not carried out');
+  invariant(round !== undefined, 'no round of a DELETE ran');
   return round;
 }
 
 interface Found {
-  readonly wanted: Wanted;
+  readonly wanted: DeleteTarget;
   readonly table: Table;
-  /** The first columns of the query; behind them are the doubtful parts of its condition. */
+  /** The first columns of the query; the doubtful parts of its condition follow them. */
   readonly keys: readonly Column[];
 }
 
@@ -167,7 +167,7 @@ async function deleteFound(
 ): Promise<DeleteRound> {
   const { deps, session, call, slot } = context;
   const isOfRowsAlone = planned.plan.tables.length === 1;
-  // Rows of series with a tag that is new would look like those of others.
+  // Series with a tag that was added meanwhile would look like others.
   const now = await slot.releaseWhile(() => tableOf(wanted.name, context));
   if (!areSameTables(now, table)) return { rowCount: 0, isOutrun: true, isOfRowsAlone };
   const source = sourceOf(table);
@@ -189,13 +189,13 @@ async function deleteFound(
   return { ...deleted, isOfRowsAlone };
 }
 
-/** The query without the parts whose types are known by now: one may fail for a row that another part has let through. */
-function keysOf(sql: string, { doubtful }: Wanted, keys: readonly Column[]): string {
+/** Returns the query without the parts whose types are known: one may fail for a row that another part has excluded. */
+function keysOf(sql: string, { doubtful }: DeleteTarget, keys: readonly Column[]): string {
   return doubtful.length === 0 ? sql : `SELECT ${keys.map((_, i) => `#${i + 1}`).join(', ')} FROM (${sql})`;
 }
 
-/** The engine would take any number but zero for true. */
-function checkBoolean({ doubtful }: Wanted, types: readonly EngineColumn[]): void {
+/** The engine would treat any number but zero as true. */
+function checkBoolean({ doubtful }: DeleteTarget, types: readonly EngineColumn[]): void {
   const wrong = types.findIndex(({ type }) => type.kind !== 'bool');
   if (wrong === -1) return;
   const text = `Cannot create filter with non-boolean predicate '${doubtful[wrong].slice(0, 100)}'`;

@@ -5,11 +5,11 @@ import type { CellValue } from '#shared/write/cell-value';
 
 import { converterOf, type CellConverter } from '../../syntax/cells.js';
 import { defaultCell } from '../../syntax/defaults.js';
-import { lex } from '../../syntax/lex.js';
+import { lexSql } from '../../syntax/lex.js';
 import type { LiteralCell } from '../../syntax/literal-cell.js';
 import type { QueryText } from '../../syntax/query-text.js';
 import { queryRows } from '../../run/run-query.js';
-import type { StatementContext } from '../../run/statement.js';
+import type { StatementContext } from '../../statement.js';
 import { readTuples, type TupleSink, type ValueRange } from '../../syntax/tuples.js';
 
 const ROWS_PER_BLOCK = 1024;
@@ -25,9 +25,9 @@ interface Expression {
 /**
  * Reads all tuples. Literals are converted here; other expressions are computed by the engine, many at once.
  *
- * Nothing is stored before all were read, so a statement with one bad value leaves nothing behind.
+ * Nothing is stored before all tuples were read, so a statement with one bad value changes nothing.
  *
- * @param complete appends what the statement leaves out, and checks the row.
+ * @param complete appends omitted columns and checks the row.
  * @returns blocks of rows.
  */
 export async function rowsOfTuples(
@@ -45,7 +45,7 @@ export async function rowsOfTuples(
   return blocks;
 }
 
-/** Checks the grammar of all tuples, whatever the table is. @throws `invalid_syntax`. */
+/** Checks the grammar of all tuples, independent of the table. @throws `invalid_syntax`. */
 export async function checkTuples({ deps, session, call }: StatementContext, range: ValueRange): Promise<void> {
   const expressions: string[] = [];
   readTuples(range, {
@@ -140,7 +140,7 @@ function limitExpressions(count: number): void {
   }
 }
 
-/** `parse_json('..')` only says that a text is JSON, which its column checks anyway. */
+/** `parse_json('..')` only states that a text is JSON, which its column checks anyway. */
 const PARSE_JSON = /^parse_json\s*\(([\s\S]*)\)$/i;
 
 async function evaluate(
@@ -160,6 +160,6 @@ async function evaluate(
 
 function queryOf(expressions: readonly string[]): QueryText {
   const items = expressions.map((sql, i) => `(${PARSE_JSON.exec(sql)?.[1] ?? sql}) AS c${i}`);
-  const tokens = lex(`SELECT ${items.join(', ')}`);
+  const tokens = lexSql(`SELECT ${items.join(', ')}`);
   return { tokens, from: 0, to: tokens.count };
 }

@@ -10,7 +10,7 @@ import { sourceOf } from '../../../snapshot/logical-table.js';
 import { queryBlocks, rowsOf } from '../../run/run-query.js';
 import { checkWritable, metricCell, storedColumn, type FilledCell } from './stored-columns.js';
 import type { ValueRange } from '../../syntax/tuples.js';
-import type { Statement, StatementContext, StatementKind } from '../../run/statement.js';
+import type { Statement, StatementContext, StatementKind } from '../../statement.js';
 
 /** `INSERT|REPLACE INTO [TABLE] t [(cols)] VALUES (..), ..` or a query. */
 export const insert: StatementKind = {
@@ -31,7 +31,7 @@ export const insert: StatementKind = {
 
 interface Target {
   readonly name: ObjectName;
-  /** As listed; undefined means all of the table in their order. */
+  /** As listed; undefined means all columns of the table in order. */
   readonly columns: readonly string[] | undefined;
 }
 
@@ -99,11 +99,11 @@ function insertQuery(target: Target, cursor: Cursor): Statement {
 
 interface InsertShape {
   readonly table: Table;
-  /** Columns that the statement gives, in its order. */
+  /** Columns of the statement, in its order. */
   readonly given: readonly Column[];
   /** Those and the ones filled with defaults. */
   readonly stored: readonly Column[];
-  /** Appends defaults to a row. @throws `invalid_arguments` for NULL where there may be none. */
+  /** Appends defaults to a row. @throws `invalid_arguments` for NULL in a column that is not nullable. */
   complete(row: CellValue[]): CellValue[];
 }
 
@@ -127,7 +127,7 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
   return shapeOf(table, given, filled);
 }
 
-/** The rows of a metric go to its physical table. */
+/** The rows of a metric are stored in its physical table. */
 function shapeOf(table: Table, given: readonly Column[], filled: readonly FilledCell[]): InsertShape {
   const source = sourceOf(table);
   const added = source === undefined ? filled : [...filled, metricCell(source)];
@@ -144,7 +144,7 @@ function shapeOf(table: Table, given: readonly Column[], filled: readonly Filled
         if (column !== undefined && row[i] === null) {
           throw new AlmanacError('invalid_arguments', `column ${column.name} is not null but input has null`);
         }
-        // A label without a value is no label.
+        // A label without a value is equal to no label.
         if (source !== undefined && columns[i].kind === 'tag' && row[i] === '') row[i] = null;
       }
       return row;

@@ -6,29 +6,29 @@ import type { CellValue } from '#shared/write/cell-value';
 
 import { sourceOf, type MetricSource } from '../../../snapshot/logical-table.js';
 
-/** A column that gets the same value in all rows of a statement. */
+/** A column with the same value in all rows of a statement. */
 export interface FilledCell {
   readonly column: Column;
   readonly value: CellValue;
 }
 
-/** @throws `unsupported` for a physical metric table: its rows are written as those of metrics. */
+/** Refuses physical metric tables, whose rows are written through metrics. @throws `unsupported`. */
 export function checkWritable(table: Table): void {
   if (PHYSICAL_METRIC_TABLE in table.options && sourceOf(table) === undefined) {
     throw new AlmanacError('unsupported', 'Write request to physical region is forbidden');
   }
 }
 
-/** What rows of a metric have in the physical table besides their own columns. */
+/** Returns the cell that names the metric in rows of the physical table. */
 export function metricCell({ physical: { columns }, metric }: MetricSource): FilledCell {
   const column = columns.find(({ name }) => name === METRIC_NAME);
-  invariant(column !== undefined, 'a metric without a column for names of metrics');
+  invariant(column !== undefined, 'a physical metric table lacks the metric name column');
   return { column, value: metric };
 }
 
-/** The column of the physical table that a metric's column is. */
+/** Returns the physical table's column for a column of a metric. */
 export function storedColumn({ physical: { columns } }: MetricSource, { id }: Column): Column {
   const column = columns.find((candidate) => candidate.id === id);
-  invariant(column !== undefined, 'a column of a metric that its table does not have');
+  invariant(column !== undefined, 'a metric has a column that its physical table lacks');
   return column;
 }

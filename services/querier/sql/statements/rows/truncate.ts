@@ -1,5 +1,5 @@
-import { truncateTable } from './truncate-table.js';
-import { command, type StatementKind } from '../../run/statement.js';
+import { truncateAtOwners } from './truncate-table.js';
+import { command, type StatementKind } from '../../statement.js';
 
 /** `TRUNCATE [TABLE] t`: the owners of its regions flush, then hide every row that was acknowledged before. */
 export const truncate: StatementKind = {
@@ -15,7 +15,7 @@ export const truncate: StatementKind = {
     return command(async ({ deps, session, call }) => {
       const database = deps.names.databaseOf(catalog, schema, session.database);
       const table = await deps.names.getStored(database, name, 'TRUNCATE', call);
-      await truncateTable(table, deps, call);
+      await truncateAtOwners(table, deps, call);
       return 0;
     });
   },

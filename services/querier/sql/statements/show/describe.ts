@@ -1,5 +1,6 @@
-import { outputTable, type TableOutput } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import { outputTable } from '../../run/table-output.js';
+import { type TableOutput } from '../../statement.js';
+import type { StatementKind } from '../../statement.js';
 
 const COLUMNS: TableOutput['columns'] = ['Column', 'Type', 'Key', 'Null', 'Default', 'Semantic Type'].map((name) => ({
   name,

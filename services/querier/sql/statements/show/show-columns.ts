@@ -1,8 +1,9 @@
 import type { Column } from '#shared/contracts/gen/common';
 import { dataType } from '#shared/schema/data-type';
 
-import { outputTable, parseFilter, type TableOutput } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import { outputTable, parseFilter } from '../../run/table-output.js';
+import { type TableOutput } from '../../statement.js';
+import type { StatementKind } from '../../statement.js';
 
 const COLUMNS = ['Field', 'Type', 'Null', 'Key', 'Default', 'Extra', 'Greptime_type'];
 const FULL_COLUMNS = [

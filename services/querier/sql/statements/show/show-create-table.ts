@@ -1,6 +1,6 @@
 import { createTableSql } from './show-create.js';
 import { outputTable } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import type { StatementKind } from '../../statement.js';
 
 /** `SHOW CREATE TABLE t`. */
 export const showCreateTable: StatementKind = {

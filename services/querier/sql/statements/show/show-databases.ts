@@ -1,6 +1,6 @@
 import { optionLines } from './show-create.js';
 import { outputTable, parseFilter } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import type { StatementKind } from '../../statement.js';
 
 /** `SHOW [FULL] DATABASES|SCHEMAS`. */
 export const showDatabases: StatementKind = {

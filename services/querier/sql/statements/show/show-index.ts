@@ -2,8 +2,9 @@ import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import { outputTable, parseFilter, type TableOutput } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import { outputTable, parseFilter } from '../../run/table-output.js';
+import { type TableOutput } from '../../statement.js';
+import type { StatementKind } from '../../statement.js';
 
 const NAMES = [
   'Table',

@@ -1,8 +1,9 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 
-import { outputTable, parseFilter, type TableOutput } from '../../run/table-output.js';
-import type { StatementContext, StatementKind } from '../../run/statement.js';
+import { outputTable, parseFilter } from '../../run/table-output.js';
+import { type TableOutput } from '../../statement.js';
+import type { StatementContext, StatementKind } from '../../statement.js';
 
 const COLUMNS: TableOutput['columns'] = [
   { name: 'Table', type: 'String' },
@@ -17,8 +18,8 @@ const MORE_COLUMNS: TableOutput['columns'] = [
 ];
 
 /**
- * `SHOW [FULL] REGION|REGIONS [FROM|IN t [FROM|IN db]] [WHERE ..]`: which node owns which region, of one table or of all
- * of the session's database. FULL asks metadata for the nodes.
+ * `SHOW [FULL] REGION|REGIONS [FROM|IN t [FROM|IN db]] [WHERE ..]`: the owner of each region, of one table or of all tables
+ * in the session's database. FULL fetches the nodes from metadata.
  */
 export const showRegions: StatementKind = {
   name: 'SHOW REGIONS',

@@ -1,7 +1,7 @@
 import { outputTable } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import type { StatementKind } from '../../statement.js';
 
-/** `SHOW STATUS`: what clients of MySQL ask for when they connect; there is nothing to tell. */
+/** `SHOW STATUS`: requested by MySQL clients when they connect; always empty. */
 export const showStatus: StatementKind = {
   name: 'SHOW STATUS',
 

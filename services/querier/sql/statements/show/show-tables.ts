@@ -1,5 +1,5 @@
 import { outputTable, parseFilter } from '../../run/table-output.js';
-import type { StatementKind } from '../../run/statement.js';
+import type { StatementKind } from '../../statement.js';
 
 /** `SHOW [FULL] TABLES [FROM|IN db]`: stored tables, and metrics. */
 export const showTables: StatementKind = {

@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Kind } from '../../syntax/lex.js';
 import { outputTable } from '../../run/table-output.js';
-import type { StatementContext, StatementKind } from '../../run/statement.js';
+import type { StatementContext, StatementKind } from '../../statement.js';
 
 const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = new Map([
   ['time_zone', ({ session }) => session.zone.name],
@@ -10,10 +10,10 @@ const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = ne
   ['system_time_zone', () => 'UTC'],
 ]);
 
-/** Words that begin more than the name of a variable. */
+/** Words that cannot be the name of a variable here. */
 const STATEMENT_WORDS = ['CREATE', 'FULL'];
 
-/** `SHOW [VARIABLES] name`: one column, named by the variable. Any name that no other SHOW begins with is taken for one. */
+/** `SHOW [VARIABLES] name`: one column, named by the variable. Any name that no other SHOW begins with is a variable. */
 export const showVariables: StatementKind = {
   name: 'SHOW VARIABLES',
 

@@ -1,13 +1,13 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { databaseOption, isDatabaseKey, parseSetOptions, parseUnsetOptions } from '../../syntax/options.js';
-import { command, type StatementKind } from '../../run/statement.js';
+import { command, type StatementKind } from '../../statement.js';
 
-/** Options that its tables look up when they need them; others are fixed in a table when it is made. */
+/** Options that tables read from their database when needed; others are copied to a table at its creation. */
 const INHERITED = /^(ttl|compaction\.|sst_format)/;
 
 /** `ALTER DATABASE n SET 'k' = 'v', ..` and `UNSET 'k', ..`. */
-export const alterDatabase: StatementKind = {
+export const alterDatabaseStatement: StatementKind = {
   name: 'ALTER DATABASE',
 
   matches: (cursor) => cursor.sees('ALTER', 'DATABASE') || cursor.sees('ALTER', 'SCHEMA'),

@@ -8,7 +8,7 @@ import { isMetricTable, sampleFields } from '../../../samples/metric-table.js';
 import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../../syntax/column-definition.js';
 import { Cursor, type ObjectName } from '../../syntax/cursor.js';
 import { defaultSql, NOW_SQL } from '../../syntax/defaults.js';
-import { lex } from '../../syntax/lex.js';
+import { lexSql } from '../../syntax/lex.js';
 import {
   checkTableKey,
   parseSetOptions,
@@ -17,25 +17,25 @@ import {
   type SetOption,
 } from '../../syntax/options.js';
 import { atAllOwners } from '../../run/owners.js';
-import { command, type StatementContext, type StatementKind } from '../../run/statement.js';
+import { command, type StatementContext, type StatementKind } from '../../statement.js';
 
-/** What a table becomes. */
-type Form = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
+/** The members of a table that ALTER changes. */
+type AlteredTable = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
 
-/** One change, of the form that the changes before it have given. */
+/** One change, applied to the result of the preceding changes. */
 interface Change {
-  /** Whether rows that are stored by now must be in segments before. */
+  /** Whether stored rows must be flushed to segments first. */
   readonly isOfOldRows?: boolean;
-  /** What the table is to be called; it stays in its database. */
+  /** New name of the table; it stays in its database. */
   readonly newName?: ObjectName;
-  apply(form: Form, table: Table, zone: Zone): Form;
+  apply(form: AlteredTable, table: Table, zone: Zone): AlteredTable;
 }
 
-/** Another statement may change the table between our look and our change: so often it is looked at again. */
+/** Another statement may alter the table between the read and the change: then both are repeated, up to this often. */
 const TRIES = 5;
 
 /** `ALTER TABLE t ..`: columns, options, its name. */
-export const alterTable: StatementKind = {
+export const alterTableStatement: StatementKind = {
   name: 'ALTER TABLE',
 
   matches: (cursor) => cursor.sees('ALTER', 'TABLE'),
@@ -68,7 +68,7 @@ async function alter(known: Table, changes: readonly Change[], context: Statemen
   const { tableId } = known;
   for (let attempt = 1; ; attempt++) {
     const table = await deps.metadata.getTable({ database: '', name: '', tableId }, call);
-    const form = changes.reduce((before: Form, change) => change.apply(before, table, session.zone), table);
+    const form = changes.reduce((before: AlteredTable, change) => change.apply(before, table, session.zone), table);
     if (changes.some(({ isOfOldRows }) => isOfOldRows === true)) {
       await atAllOwners(deps, table, call, (owner, regionIds) => owner.flushTable({ tableId, regionIds }, call));
     }
@@ -110,7 +110,7 @@ function parseAdd(cursor: Cursor): Change {
   cursor.accept('COLUMN');
   const ifNotExists = cursor.accept('IF', 'NOT', 'EXISTS');
   const definition = parseColumn(cursor);
-  const place = parsePlace(cursor);
+  const place = parsePosition(cursor);
   const { name } = definition.spec;
   if (definition.isTimeIndex) {
     throw new AlmanacError('invalid_arguments', `Invalid alter request: column ${name} cannot be a time index`);
@@ -130,15 +130,15 @@ function parseAdd(cursor: Cursor): Change {
   };
 }
 
-/** Behind a column; in front of all of them; or behind all, if undefined. */
-type Place = { readonly after: string } | 'first' | undefined;
+/** Position after a column, before all of them, or after all of them if undefined. */
+type ColumnPosition = { readonly after: string } | 'first' | undefined;
 
-function parsePlace(cursor: Cursor): Place {
+function parsePosition(cursor: Cursor): ColumnPosition {
   if (cursor.accept('FIRST')) return 'first';
   return cursor.accept('AFTER') ? { after: cursor.name('column name') } : undefined;
 }
 
-function placeIn({ columns }: Form, table: Table, place: Place): number {
+function placeIn({ columns }: AlteredTable, table: Table, place: ColumnPosition): number {
   if (place === 'first') return 0;
   return place === undefined ? columns.length : columns.indexOf(columnNamed(columns, place.after, table)) + 1;
 }
@@ -149,7 +149,7 @@ function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Co
   if (!spec.nullable && spec.defaultSql === '') {
     throw new AlmanacError('invalid_arguments', `no default value for column ${spec.name}`);
   }
-  // What rows have that are older; a tag that they lack is a part of no series, and the present time was not theirs.
+  // Value of older rows. A tag that they lack is part of no series, and the current time was not theirs.
   const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
   return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
 }
@@ -188,13 +188,13 @@ function parseModify(cursor: Cursor): Change {
     });
   }
   if (cursor.sees('SET') || cursor.sees('UNSET')) {
-    const text = 'Not supported: ALTER TABLE .. MODIFY COLUMN, but for a type, SET DEFAULT and DROP DEFAULT';
+    const text = 'Not supported: ALTER TABLE .. MODIFY COLUMN, except for a type, SET DEFAULT and DROP DEFAULT';
     throw new AlmanacError('unsupported', text);
   }
   return changedType(name, parseType(cursor));
 }
 
-/** What was stored stays as it is, and becomes the new type when it is read. */
+/** Stored values stay unchanged, and are converted to the new type when they are read. */
 function changedType(name: string, type: string): Change {
   return changedColumn(name, (column, _, table) => {
     checkTypeChange(column, type, table);
@@ -213,21 +213,21 @@ function checkTypeChange({ name, kind, nullable, type: from }: Column, type: str
   throw refusal(why === '' ? text : `${text}: ${why}`);
 }
 
-/** The column's default, which must be one of the new type too. */
+/** Converts the column's default, which must be valid in the new type too. */
 function defaultAs({ name, defaultSql: text }: Column, type: string): string {
   if (text === '') return text;
-  const tokens = lex(text);
+  const tokens = lexSql(text);
   try {
     return defaultSql({ name, type }, new Cursor(tokens, 0, tokens.count), UTC);
   } catch (cause) {
-    const remedy = 'drop it before, or set another one behind';
+    const remedy = 'drop it before, or set another one afterwards';
     throw new AlmanacError('invalid_arguments', `default ${text} of column '${name}' is no ${type}: ${remedy}`, {
       cause,
     });
   }
 }
 
-/** Whether values, histograms or starts of metrics are in it. */
+/** Returns whether a column holds values, histograms or start times of metrics. */
 function holdsMetrics({ id }: Column, table: Table): boolean {
   if (!isMetricTable(table)) return false;
   return sampleFields(table).some(({ columns }) => [columns.value, columns.histogram, columns.start].includes(id));
@@ -245,13 +245,13 @@ function parseRenameColumn(cursor: Cursor): Change {
     apply(form, table, zone) {
       const column = columnNamed(form.columns, name, table);
       if (column.kind === 'tag') {
-        // The names of tags are a part of what a series is known by.
+        // Names of tags are part of a series' identity.
         throw new AlmanacError(
           'unsupported',
           `Not supported: tag "${name}" of table "${table.name}" cannot be renamed`,
         );
       }
-      // Senders of metrics know it by its name.
+      // Senders of metrics use this name.
       if (holdsMetrics(column, table) || (column.kind === 'time' && isMetricTable(table))) {
         throw refusal(`Not allowed to rename column '${name}': metrics are stored in it`);
       }
@@ -287,12 +287,12 @@ function parseRename(cursor: Cursor): Change {
   };
 }
 
-/** Options that decide what rows there are, and which of them are one. */
+/** Options that determine which rows exist, and which of them are versions of one row. */
 const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physical_table', 'regions']);
 
 function setOption({ key, value }: SetOption): Change {
   return {
-    // Metadata looks whether segments have deletions or versions of rows, which would hide nothing any more.
+    // Metadata checks that segments have no deletions or versions, which would hide nothing any more.
     isOfOldRows: key === 'append_mode',
     apply(form) {
       if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, `, value: ${value}`);

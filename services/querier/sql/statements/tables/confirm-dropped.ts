@@ -4,38 +4,38 @@ import type { DroppedTable } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { RefusedError } from '#shared/grpc/status';
 
-import type { StatementDeps } from '../../run/statement.js';
+import type { StatementDeps } from '../../statement.js';
 
-/** Longest wait for owners; longer than a lease, after which one that died without a word counts as gone. */
+/** Longest wait for owners; longer than a lease, after which a dead node counts as gone. */
 const CONFIRM_MS_MAX = 15_000;
-/** Longest wait for one answer, so that a message that got lost is sent again. */
+/** Longest wait for one reply, so that a lost message is sent again. */
 const ANSWER_MS_MAX = 2_000;
-/** What is left of the call's time to tell who has not confirmed. */
+/** Part of the call's time that is reserved for naming the nodes that did not confirm. */
 const LAST_WORD_MS = 200;
 const REST_MS = 50;
 const REST_MS_MAX = 500;
-/** A connection may tell of a refusal that is as old as its rest between two attempts, up to 2.4 s; then the node may be back. */
+/** A connection may report a refusal as old as its pause between attempts, up to 2.4 s; the node may be back since. */
 const REFUSED_MS = 3_000;
 
 type ConfirmDeps = Pick<StatementDeps, 'catalog' | 'ingesters' | 'clock'>;
 
-/** The present grants of tables when they were dropped, by node. */
+/** The grants of tables at the time when they were dropped, by node. */
 interface Owned {
   readonly region: RegionInfo;
   readonly tableIds: number[];
 }
 
 /**
- * Ends a DROP: resolves when no owner acknowledges batches into the tables any more.
+ * Completes a DROP: resolves when no owner acknowledges batches into the tables any more.
  *
- * Only those who owned the regions when metadata dropped them have to be asked: nothing is granted after that, and a
- * process that starts later does not find the tables. The catalog must be as new as the drop before nodes are called:
- * then whoever answers at a node's address is the node, or the node's life there is over. One that refuses connections
- * has ended as well. One that does not answer and counts as gone is passed over.
+ * Only the owners at the time of the drop need to confirm: nothing is granted afterwards, and a process that starts later does
+ * not find the tables. The catalog must be as new as the drop before nodes are called: then the process at a node's address is
+ * the node, or the node has ended. One that refuses connections has ended as well. One that does not reply and counts as gone
+ * is skipped.
  *
  * @param version of the catalog after the drop.
- * @returns the nodes that were passed over.
- * @throws `external` if a node that counts as alive does not confirm in time: the tables are gone all the same.
+ * @returns the nodes that were skipped.
+ * @throws `external` if a live node does not confirm in time: the tables are dropped all the same.
  */
 export async function confirmDropped(
   deps: ConfirmDeps,
@@ -67,7 +67,7 @@ function byOwner(tables: readonly DroppedTable[]): Map<number, Owned> {
   return owners;
 }
 
-/** Asks one owner until it is known what became of it. */
+/** Calls one owner until its outcome is known. */
 async function ask(
   { ingesters, clock }: ConfirmDeps,
   { region, tableIds }: Owned,
@@ -97,6 +97,6 @@ async function ask(
 function notConfirmed(tables: readonly DroppedTable[], nodeIds: readonly number[]): AlmanacError {
   const nodes = `${nodeIds.length === 1 ? 'node' : 'nodes'} ${nodeIds.join(', ')}`;
   const what = tables.length === 1 ? `table "${tables[0].name}" was` : `${tables.length} tables were`;
-  const text = `${what} dropped, but ${nodes} did not confirm it in time: rows that are written soon may go the same way`;
+  const text = `${what} dropped, but ${nodes} did not confirm it in time: rows that are written soon may be dropped too`;
   return new AlmanacError('external', text);
 }

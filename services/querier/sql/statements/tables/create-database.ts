@@ -1,10 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { checkDatabaseName, databaseOption, parseOptions } from '../../syntax/options.js';
-import { command, type StatementKind } from '../../run/statement.js';
+import { checkDatabaseIdentifier, databaseOption, parseOptions } from '../../syntax/options.js';
+import { command, type StatementKind } from '../../statement.js';
 
 /** `CREATE DATABASE|SCHEMA [IF NOT EXISTS] n [WITH (..)]`. */
-export const createDatabase: StatementKind = {
+export const createDatabaseStatement: StatementKind = {
   name: 'CREATE DATABASE',
 
   matches: (cursor) => cursor.sees('CREATE', 'DATABASE') || cursor.sees('CREATE', 'SCHEMA'),
@@ -16,7 +16,7 @@ export const createDatabase: StatementKind = {
     const options = cursor.accept('WITH') ? parseOptions(cursor, databaseOption) : {};
     cursor.expectEnd();
     if (schema !== '' && schema !== 'almanac' && schema !== 'greptime') throw cursor.unexpected('database name');
-    checkDatabaseName(name);
+    checkDatabaseIdentifier(name);
     return command(async ({ deps, call }) => {
       const answer = await createOrExplain(name, () =>
         deps.metadata.createDatabase({ name, options, ifNotExists }, call),

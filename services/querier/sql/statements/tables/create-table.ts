@@ -5,11 +5,11 @@ import { ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
 import { columnSpec, parseColumn, type ColumnDefinition } from '../../syntax/column-definition.js';
 import type { Cursor, ObjectName } from '../../syntax/cursor.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
-import { checkTableName, parseOptions, tableOption } from '../../syntax/options.js';
-import { command, type Statement, type StatementContext, type StatementKind } from '../../run/statement.js';
+import { checkTableIdentifier, parseOptions, tableOption } from '../../syntax/options.js';
+import { command, type Statement, type StatementContext, type StatementKind } from '../../statement.js';
 
 /** `CREATE TABLE [IF NOT EXISTS] t (..) [PARTITION ..] [ENGINE = e] [WITH (..)]` and `CREATE TABLE a LIKE b`. */
-export const createTable: StatementKind = {
+export const createTableStatement: StatementKind = {
   name: 'CREATE TABLE',
 
   matches: (cursor) => cursor.sees('CREATE', 'TABLE'),
@@ -18,7 +18,7 @@ export const createTable: StatementKind = {
     cursor.expect('CREATE', 'TABLE');
     const ifNotExists = cursor.accept('IF', 'NOT', 'EXISTS');
     const name = cursor.objectName('table name');
-    checkTableName(name.name);
+    checkTableIdentifier(name.name);
     if (cursor.accept('LIKE')) return createLike(cursor, name, ifNotExists);
     const body = parseBody(cursor);
     const columns = checkBody(body);
@@ -40,7 +40,7 @@ export const createTable: StatementKind = {
 
 const PLACES: Readonly<Record<string, number>> = { tag: 0, time: 1, field: 2 };
 
-/** The columns of a logical table: tags, time and value, each by name. */
+/** Sorts the columns of a logical table: tags, time and value, each by name. */
 function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
   return [...columns].sort((a, b) => PLACES[a.kind] - PLACES[b.kind] || (a.name < b.name ? -1 : 1));
 }
@@ -58,7 +58,7 @@ async function create(context: StatementContext, name: ObjectName, definition: D
     if (definition.ifNotExists) return 0;
     throw alreadyExists(context, database, name);
   }
-  // Types are bound here already, so that what does not fit is refused whether or not the table exists.
+  // Types are bound here already, so that an invalid one is refused whether or not the table exists.
   try {
     const answer = await deps.metadata.createTable({ ...definition, database, name: name.name }, call);
     await deps.catalog.reached(answer.catalogVersion, call);
@@ -199,7 +199,7 @@ function kindOf(column: ColumnDefinition, roles: Roles): string {
 
 const ENGINES = new Set(['mito', 'metric']);
 
-/** What follows the columns; gives the options. */
+/** Parses what follows the columns and returns the options. */
 function parseTail(cursor: Cursor, body: Body): Record<string, string> {
   let options: Record<string, string> = {};
   while (!cursor.done) {
@@ -219,7 +219,7 @@ function parseEngine(cursor: Cursor): void {
   }
 }
 
-/** Rules of routing: rows go to regions by their series, so the rules are checked and have no other effect. */
+/** Partition rules: rows are routed to regions by their series, so the rules are validated and have no other effect. */
 function parsePartitions(cursor: Cursor, body: Body): void {
   for (const name of parseNames(cursor)) {
     if (!body.columns.some((column) => column.spec.name === name)) {

@@ -1,12 +1,12 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { confirmDropped } from './confirm-dropped.js';
-import { command, type StatementKind } from '../../run/statement.js';
+import { command, type StatementKind } from '../../statement.js';
 
 const READ_ONLY = new Set(['public', 'information_schema', 'greptime_private', 'almanac_private', 'pg_catalog']);
 
 /** `DROP DATABASE|SCHEMA [IF EXISTS] n`. */
-export const dropDatabase: StatementKind = {
+export const dropDatabaseStatement: StatementKind = {
   name: 'DROP DATABASE',
 
   matches: (cursor) => cursor.sees('DROP', 'DATABASE') || cursor.sees('DROP', 'SCHEMA'),

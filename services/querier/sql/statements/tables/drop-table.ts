@@ -2,10 +2,10 @@ import type { DroppedTable } from '#shared/contracts/gen/metadata';
 
 import { confirmDropped } from './confirm-dropped.js';
 import type { ObjectName } from '../../syntax/cursor.js';
-import { command, type StatementKind } from '../../run/statement.js';
+import { command, type StatementKind } from '../../statement.js';
 
 /** `DROP TABLE [IF EXISTS] a [, b]`. */
-export const dropTable: StatementKind = {
+export const dropTableStatement: StatementKind = {
   name: 'DROP TABLE',
 
   matches: (cursor) => cursor.sees('DROP', 'TABLE'),

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import { lex } from '#services/querier/sql/syntax/lex';
+import { lexSql } from '#services/querier/sql/syntax/lex';
 import { inlineTql } from '#services/querier/sql/syntax/inline-tql';
 import { thrown } from '#test/support/failure';
 
 function inlined(sql: string): { readonly sql: string; readonly queries: readonly string[] } {
-  const tokens = lex(sql);
+  const tokens = lexSql(sql);
   const { query, parts } = inlineTql({ tokens, from: 0, to: tokens.count });
   return {
     sql: query.tokens.source,
@@ -24,7 +24,7 @@ describe('TQL inside of a query', () => {
   });
 
   it('leaves other queries alone', () => {
-    const tokens = lex('SELECT 1 FROM tql');
+    const tokens = lexSql('SELECT 1 FROM tql');
     const query = { tokens, from: 0, to: tokens.count };
     expect(inlineTql(query).query).to.equal(query);
   });

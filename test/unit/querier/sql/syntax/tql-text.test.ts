@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 
 import { Cursor } from '#services/querier/sql/syntax/cursor';
-import { lex } from '#services/querier/sql/syntax/lex';
+import { lexSql } from '#services/querier/sql/syntax/lex';
 import { splitStatements } from '#services/querier/sql/syntax/split';
 import { parseTql, type TqlText } from '#services/querier/sql/syntax/tql-text';
 import { thrown } from '#test/support/failure';
 
 function parsed(text: string): TqlText {
-  const tokens = lex(text);
+  const tokens = lexSql(text);
   return parseTql(new Cursor(tokens, 0, tokens.count));
 }
 
@@ -50,7 +50,7 @@ describe('text of a TQL statement', () => {
   });
 
   it('ends at a semicolon outside of texts', () => {
-    const tokens = lex('TQL EVAL (0, 1, 1) up{a=";"} AS v ; SELECT 1;; TQL EVAL (0, 1, 1) 2');
+    const tokens = lexSql('TQL EVAL (0, 1, 1) up{a=";"} AS v ; SELECT 1;; TQL EVAL (0, 1, 1) 2');
     const queries = splitStatements(tokens).map((cursor) => (cursor.sees('TQL') ? parseTql(cursor).query : 'sql'));
     expect(queries).to.deep.equal(['up{a=";"}', 'sql', '2']);
   });
@@ -62,8 +62,8 @@ describe('text of a TQL statement', () => {
 
   it('leaves the word to other statements', () => {
     for (const sql of ['SELECT * FROM tql', 'SELECT tql FROM (tql) WHERE tql = 1', 'WITH tql AS (SELECT 1) SELECT 2']) {
-      expect(splitStatements(lex(sql))).to.have.length(1);
-      expect(() => lex(`${sql} WHERE x = 'open`)).to.throw();
+      expect(splitStatements(lexSql(sql))).to.have.length(1);
+      expect(() => lexSql(`${sql} WHERE x = 'open`)).to.throw();
     }
   });
 

@@ -3,16 +3,16 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { replaceFile } from '#shared/fs/replace-file';
 
 import type { LogRecord } from '../wal/record.js';
-import { AppliedIds, type KeyMemory } from './applied-ids.js';
+import { AppliedIds, type KeyRetention } from './applied-ids.js';
 import type { Region } from './region.js';
 
 const FILE = 'applied.json';
 const FORMAT = 1;
 
-/** Ids of one region, for the grant under which they were applied. */
+/** Ids of one region, under the grant for which they were applied. */
 interface Entry {
   readonly epoch: number;
-  /** As `AppliedIds.encode` writes them, in base64. */
+  /** Output of `AppliedIds.encode`, in base64. */
   readonly ids: string;
 }
 
@@ -22,15 +22,16 @@ interface Contents {
 }
 
 /**
- * Ids of batches that were applied, beside the log (docs/formats/wal.md): the log tells of the latest, and forgets those
- * whose rows are in segments, but a sender may try again for longer, and the owner may have begun a new life meanwhile.
+ * Ids of applied batches in a file next to the log (docs/formats/wal.md). The log itself has only the ids of recent
+ * batches, because files whose rows are in segments are deleted; but a sender may retry for longer, also after a
+ * restart of the owner.
  */
-export class KeptIds {
+export class AppliedIdsFile {
   readonly #folder: string;
   readonly #fs: FileSystem;
-  /** As an earlier life left them. */
+  /** Read from the file of the previous run. */
   readonly #entries = new Map<number, Entry>();
-  /** As the log tells, of regions that were not open when it was read. */
+  /** Read from the log, for regions that were not open. */
   readonly #unopened = new Map<number, { readonly epoch: number; readonly applied: AppliedIds }>();
 
   constructor(folder: string, fs: FileSystem) {
@@ -38,7 +39,11 @@ export class KeptIds {
     this.#fs = fs;
   }
 
-  /** Reads what an earlier life kept. @param granted regions that are still the node's. @throws `storage_unavailable`. */
+  /**
+   * Reads the file of the previous run.
+   * @param granted regions that this node still owns.
+   * @throws `storage_unavailable` if the file cannot be read.
+   */
   async load(granted: readonly number[]): Promise<void> {
     const path = `${this.#folder}/${FILE}`;
     if ((await this.#fs.size(path)) === undefined) return;
@@ -50,33 +55,33 @@ export class KeptIds {
     }
   }
 
-  /** Tells a region that is being opened what is known of it. Rows of another grant may be lost, and count as never sent. */
-  tell({ regionId, epoch, applied }: Region): void {
+  /** Adds what is known of a region that is being opened. Ids of another grant are ignored: their rows may be lost. */
+  restoreInto({ regionId, epoch, applied }: Region): void {
     const entry = this.#entries.get(regionId);
-    if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+    if (entry?.epoch === epoch) applied.merge(Buffer.from(entry.ids, 'base64'));
     const unopened = this.#unopened.get(regionId);
-    if (unopened?.epoch === epoch) applied.adopt(unopened.applied.encode());
-    // From now on the region knows, or whoever it is given to.
+    if (unopened?.epoch === epoch) applied.merge(unopened.applied.encode());
+    // From now on the region itself has them.
     this.#entries.delete(regionId);
     this.#unopened.delete(regionId);
   }
 
-  /** Notes a batch of the log whose region is not open. */
-  note({ regionId, epoch, batchId }: Pick<LogRecord, 'regionId' | 'epoch' | 'batchId'>): void {
+  /** Adds a batch of the log whose region is not open. */
+  addLogged({ regionId, epoch, batchId }: Pick<LogRecord, 'regionId' | 'epoch' | 'batchId'>): void {
     let unopened = this.#unopened.get(regionId);
     if (unopened?.epoch !== epoch) {
-      unopened = { epoch, applied: new AppliedIds(FOR_EVER) };
+      unopened = { epoch, applied: new AppliedIds(UNLIMITED) };
       this.#unopened.set(regionId, unopened);
     }
     unopened.applied.add(batchId);
   }
 
-  /** Keeps what the regions know by now. */
+  /** Writes the ids of all regions, open or not. */
   async save(open: Iterable<Region>): Promise<void> {
     const entries = new Map(this.#entries);
     for (const [regionId, { epoch, applied }] of this.#unopened) {
       const entry = entries.get(regionId);
-      if (entry?.epoch === epoch) applied.adopt(Buffer.from(entry.ids, 'base64'));
+      if (entry?.epoch === epoch) applied.merge(Buffer.from(entry.ids, 'base64'));
       entries.set(regionId, { epoch, ids: encoded(applied) });
     }
     for (const { regionId, epoch, applied } of open) {
@@ -88,8 +93,8 @@ export class KeptIds {
   }
 }
 
-/** Nothing is forgotten before its region is opened. */
-const FOR_EVER: KeyMemory = { clock: { nowMs: () => 0 }, windowMs: Infinity, onEarly: () => undefined };
+/** Keeps every id until its region is opened. */
+const UNLIMITED: KeyRetention = { clock: { nowMs: () => 0 }, windowMs: Infinity, onEarlyDiscard: () => undefined };
 
 function encoded(applied: AppliedIds): string {
   return Buffer.from(applied.encode({ hasKeys: false })).toString('base64');
@@ -100,7 +105,7 @@ function parse(bytes: Uint8Array, path: string): Contents {
     const contents = JSON.parse(new TextDecoder().decode(bytes)) as Partial<Contents> | null;
     if (typeof contents?.regions === 'object' && contents.regions !== null) return contents as Contents;
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new AlmanacError('storage_unavailable', `"${path}" cannot be read: remove it to go on without it`);
+  throw new AlmanacError('storage_unavailable', `"${path}" cannot be read: remove it to continue without it`);
 }

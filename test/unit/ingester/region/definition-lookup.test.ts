@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 
-import { DefinitionsInTurn } from '#services/ingester/region/definitions-in-turn';
+import { DefinitionLookup } from '#services/ingester/region/definition-lookup';
 
 const all = [3n, 1n, 2n].map((tsid) => ({ tsid, tags: Uint8Array.of(Number(tsid)) }));
 
-describe('DefinitionsInTurn', () => {
-  it('finds definitions in their order, as often as they are asked for', () => {
-    const definitions = new DefinitionsInTurn(all);
+describe('DefinitionLookup', () => {
+  it('finds definitions in their order, repeatedly', () => {
+    const definitions = new DefinitionLookup(all);
     for (let round = 0; round < 3; round++) for (const it of all) expect(definitions.find(it.tsid)).to.equal(it);
   });
 
   it('finds them in any other order', () => {
-    const definitions = new DefinitionsInTurn(all);
+    const definitions = new DefinitionLookup(all);
     expect([2n, 4n, 3n, 2n, 1n, 2n, 2n].map((tsid) => definitions.find(tsid)?.tsid)).to.deep.equal([
       2n,
       undefined,
@@ -23,7 +23,7 @@ describe('DefinitionsInTurn', () => {
     ]);
   });
 
-  it('finds none where there are none', () => {
-    expect(new DefinitionsInTurn([]).find(1n)).to.equal(undefined);
+  it('finds none in an empty list', () => {
+    expect(new DefinitionLookup([]).find(1n)).to.equal(undefined);
   });
 });

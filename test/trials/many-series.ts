@@ -11,7 +11,7 @@ import { deviceLines, deviceName, metricName, podName, samplesBody } from '#test
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run many-series -- [--metrics 5000000] [--devices 1000000] [--memory 12GiB]`: so many series by remote write, and so
+ * `npm run trial -- many-series [--metrics 5000000] [--devices 1000000] [--memory 12GiB]`: so many series by remote write, and so
  * many of one table by line protocol, one sample each; then a flush, a restart, a write of what is known, and queries.
  * Prints time and memory of each step, and the slowest `/health` meanwhile.
  */

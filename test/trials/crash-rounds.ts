@@ -1,11 +1,11 @@
-import { clusterRounds } from '#test/support/cluster-rounds';
+import { crashRounds } from '#test/support/crash-rounds';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `npm run cluster-rounds -- [rounds] [seed]`: processes of a cluster break and come back while rows are written and read. */
+/** `npm run trial -- crash-rounds [rounds] [seed]`: the long form of the crash test. */
 const rounds = Number(process.argv[2] ?? 50);
 const seed = Number(process.argv[3] ?? 1);
 const cleanUps: (() => void)[] = [];
-const summary = await clusterRounds(
+const summary = await crashRounds(
   tempFolder((cleanUp) => cleanUps.push(cleanUp)),
   { rounds, seed },
 );

@@ -3,8 +3,8 @@ import { get as getSecure } from 'node:https';
 
 import { TimeoutReached } from './timeout.js';
 
-/** Why the server at a URL is not ready; `undefined` if it is. */
-export function askHttp(url: string, timeoutMs: number): Promise<string | undefined> {
+/** Returns why the server at a URL is not ready; undefined if it is. */
+export function checkHttp(url: string, timeoutMs: number): Promise<string | undefined> {
   const get = url.startsWith('https:') ? getSecure : getPlain;
   return new Promise((resolve) => {
     const request = get(new URL('/ready', url), { timeout: timeoutMs }, (response) => {

@@ -1,10 +1,10 @@
 import type { SeriesDefinition } from '#shared/rowbatch/definitions';
 
 /**
- * Finds definitions by id. They are asked for in the order in which they came, at least nearly always: then it takes one
- * comparison each, where a map of thousands would have to be made first.
+ * Finds definitions by series id. Lookups usually come in the order of the definitions, which takes one comparison each
+ * instead of a map of thousands.
  */
-export class DefinitionsInTurn {
+export class DefinitionLookup {
   readonly #definitions: readonly SeriesDefinition[];
   #byTsid: ReadonlyMap<bigint, SeriesDefinition> | undefined = undefined;
   #next = 0;

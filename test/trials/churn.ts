@@ -11,7 +11,7 @@ import { memoryMib, peakMemoryMib } from '#test/support/process-figures';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run churn -- [--pods 1000] [--share 0.01] [--minutes 10] [--pace 1]`: pods of 100 series each are scraped every
+ * `npm run trial -- churn [--pods 1000] [--share 0.01] [--minutes 10] [--pace 1]`: pods of 100 series each are scraped every
  * 15 s and sent by remote write; each minute a share of them is replaced by new ones. Prints a line for each minute.
  * Pace 10 sends ten minutes of scrapes in one, 0 as fast as they are taken.
  */

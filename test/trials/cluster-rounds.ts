@@ -1,11 +1,11 @@
-import { crashRounds } from '#test/support/crash-rounds';
+import { clusterRounds } from '#test/support/cluster-rounds';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `npm run crash -- [rounds] [seed]`: the long form of the crash test. */
+/** `npm run trial -- cluster-rounds [rounds] [seed]`: processes of a cluster break and come back while rows are written and read. */
 const rounds = Number(process.argv[2] ?? 50);
 const seed = Number(process.argv[3] ?? 1);
 const cleanUps: (() => void)[] = [];
-const summary = await crashRounds(
+const summary = await clusterRounds(
   tempFolder((cleanUp) => cleanUps.push(cleanUp)),
   { rounds, seed },
 );

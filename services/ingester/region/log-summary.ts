@@ -5,14 +5,14 @@ import type { LogRecord } from '../wal/record.js';
 import { readLiveWal } from '../wal/read-live.js';
 import { AppliedIds } from './applied-ids.js';
 
-/** How far a region's rows go in a log. */
+/** Last row of a region in a log. */
 export interface LoggedPosition {
   readonly epoch: number;
   /** Greatest sequence under that epoch. */
   readonly sequence: bigint;
 }
 
-/** A region as a copy of the catalog has it. */
+/** A region in a copy of the catalog. */
 export interface CopiedRegion {
   readonly regionId: number;
   readonly epoch: number;
@@ -20,8 +20,8 @@ export interface CopiedRegion {
 }
 
 /**
- * How far each region's rows go, by the logs of its owners: every row that was acknowledged before the call is at or
- * below that, or in segments.
+ * Returns the last row of each region in the logs of its owners: every row that was acknowledged before the call is at
+ * or below it, or in segments.
  *
  * @throws `storage_unavailable` if a log is damaged.
  */
@@ -42,11 +42,11 @@ export async function loggedPositions(
 }
 
 /**
- * Ids of the batches in the logs whose rows a copy of the catalog has in segments, as a seal would hand them over: whoever
- * goes on from the copy neither applies such a batch again nor passes over one whose rows it does not have.
+ * Returns the ids of logged batches whose rows a copy of the catalog has in segments, as a seal would pass them on. An
+ * owner that continues from the copy then neither applies such a batch again nor ignores one whose rows it lacks.
  *
- * @param known ids that came with the last seal, by region; they are in the answer too.
- * @returns by region, in the format of docs/formats/applied-ids.md.
+ * @param known ids from the last seal, by region; they are included in the result.
+ * @returns ids by region, in the format of docs/formats/applied-ids.md.
  */
 export async function loggedIds(
   folders: readonly string[],
@@ -62,9 +62,9 @@ export async function loggedIds(
     if (region?.epoch !== record.epoch || sequenceTo(record) > region.watermark) return;
     let ids = applied.get(region.regionId);
     if (ids === undefined) {
-      // None is forgotten by age in here: the reader's clock counts from when it learns of them.
-      ids = new AppliedIds({ clock: systemClock, windowMs: 0, onEarly: () => undefined });
-      ids.adopt(known.get(region.regionId) ?? new Uint8Array(0));
+      // No id is too old here: its age counts from when the reader learns of it.
+      ids = new AppliedIds({ clock: systemClock, windowMs: 0, onEarlyDiscard: () => undefined });
+      ids.merge(known.get(region.regionId) ?? new Uint8Array(0));
       applied.set(region.regionId, ids);
     }
     ids.add(record.batchId);

@@ -9,7 +9,7 @@ import { segmentCount } from '#test/support/segment-count';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run steady-writes -- [--minutes 30] [--rows 20000] [--late 0.01]`: so many rows a second of 2,000 hosts, at the
+ * `npm run trial -- steady-writes [--minutes 30] [--rows 20000] [--late 0.01]`: so many rows a second of 2,000 hosts, at the
  * time of the clock, a share of them ten minutes late. Prints a line a minute: segments, and medians of questions that
  * look at the same span each time. The last line compares the last minute with the fifth, and counts every row.
  */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { AppliedIds } from '#services/ingester/region/applied-ids';
-import { loggedIds, loggedPositions } from '#services/ingester/region/logged';
+import { loggedIds, loggedPositions } from '#services/ingester/region/log-summary';
 import { encodeRecord } from '#services/ingester/wal/record';
 import { Wal } from '#services/ingester/wal/wal';
 import { systemClock } from '#shared/clock/clock';
@@ -18,10 +18,10 @@ function keyed(key: number): Uint8Array {
 }
 
 function newIds(): AppliedIds {
-  return new AppliedIds({ clock: systemClock, windowMs: 0, onEarly: () => undefined });
+  return new AppliedIds({ clock: systemClock, windowMs: 0, onEarlyDiscard: () => undefined });
 }
 
-describe('what a log tells a backup', () => {
+describe('summary of a log for a backup', () => {
   const cleanUps: (() => unknown)[] = [];
 
   afterEach(async () => {
@@ -40,14 +40,15 @@ describe('what a log tells a backup', () => {
       const rows = { sequenceFrom, rowCount, firstSid: 0 };
       const parts = encodeRecord({ ...header, ...rows }, new Uint8Array(0), new Uint8Array(8));
       await new Promise<void>((resolve, reject) => {
-        wal.append({ regionId, sequenceTo: sequenceFrom + BigInt(rowCount), parts }, resolve, reject);
+        const sequenceTo = sequenceFrom + BigInt(rowCount);
+        wal.append({ regionId, sequenceTo, parts, onDurable: resolve, onFailed: reject });
       });
     }
     await wal.close();
     return folder;
   }
 
-  it('is how far the rows of each region go, under its last epoch', async () => {
+  it('has the last row of each region, under its last epoch', async () => {
     const logs = [
       await log([FIRST, 1, 10n, 5, 1], [SECOND, 1, 100n, 1, 2], [FIRST, 1, 15n, 2, 3]),
       await log([SECOND, 2, 20n, 3, 4], [FIRST, 1, 2n, 1, 5]),
@@ -60,7 +61,7 @@ describe('what a log tells a backup', () => {
     );
   });
 
-  it('is which batches were applied whose rows are in segments, with those of the last seal', async () => {
+  it('has the ids of batches whose rows are in segments, with those of the last seal', async () => {
     const records: Logged[] = [
       [FIRST, 2, 10n, 5, 1],
       [FIRST, 2, 15n, 5, 2],
@@ -79,7 +80,7 @@ describe('what a log tells a backup', () => {
     const told = await loggedIds([await log(...records)], regions, known, nodeFileSystem);
     expect([...told.keys()]).to.deep.equal([FIRST]);
     const ids = newIds();
-    ids.adopt(told.get(FIRST)!);
+    ids.merge(told.get(FIRST)!);
     const states = [1, 2, 3, 4, 9].map((key) => ids.state(keyed(key)));
     expect(states).to.deep.equal(['applied', 'applied', 'new', 'new', 'applied']);
   });

@@ -7,21 +7,33 @@ import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import type { Zone } from '#shared/time/zone';
+import type { ResultFormat } from '#shared/formats/format';
 import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
-import type { ResultFormat } from '#shared/formats/format';
-import type { Snapshots } from '../../snapshot/binding.js';
-import type { Cursor } from '../syntax/cursor.js';
-import type { Planner } from '../plan/plan.js';
-import type { Session } from './session.js';
-import type { TableNames } from '../plan/table-names.js';
-import type { PromEngine } from '../tql/engine.js';
+import type { Snapshots } from '../snapshot/binding.js';
+import type { Cursor } from './syntax/cursor.js';
+import type { Planner } from './plan/plan.js';
+import type { TableNames } from './plan/table-names.js';
+import type { PromEngine } from './tql/engine.js';
 
-/** Where INSERT and DELETE hand their rows to. */
-export interface RowSink {
+/** State that statements of one request leave to later ones; it ends with the request. */
+export interface Session {
+  database: string;
+  zone: Zone;
+}
+
+/** A small result in memory. */
+export interface TableOutput {
+  readonly columns: readonly { readonly name: string; readonly type: 'String' | 'Int64' }[];
+  readonly rows: readonly (readonly (string | number | null)[])[];
+}
+
+/** Stores the rows of INSERT and DELETE. */
+export interface StatementRowSink {
   /**
-   * Stores rows; atomic per region of the table. @param rows blocks of rows. @returns how many there were.
+   * Stores rows; atomic per region of the table. @param rows blocks of rows. @returns the number of rows.
    */
   insert(
     table: Table,
@@ -30,7 +42,7 @@ export interface RowSink {
     call: Call,
   ): Promise<number>;
   /**
-   * Deletes rows by tags and time, as far as none was written anew since the table was read.
+   * Deletes rows by tags and time, unless they were written again since the table was read.
    *
    * @param asOf by region: the last row that was read.
    */
@@ -43,14 +55,14 @@ export interface RowSink {
   ): Promise<Deleted>;
 }
 
-/** What statements stand on. */
+/** Services that statements use. */
 export interface StatementDeps {
   readonly metadata: MetadataService;
   readonly catalog: Catalog;
   readonly ingesters: Ingesters;
   readonly clock: Clock;
   readonly snapshots: Snapshots;
-  readonly insert: RowSink;
+  readonly insert: StatementRowSink;
   readonly connections: QueryConnections;
   readonly planner: Planner;
   readonly names: TableNames;
@@ -62,40 +74,42 @@ export interface StatementContext {
   readonly deps: StatementDeps;
   readonly session: Session;
   readonly call: Call;
-  /** Its place among the running queries; waits for other processes are to be made aside. */
+  /** The query's admission slot; released while waiting for other processes. */
   readonly slot: AdmissionSlot;
   readonly format: ResultFormat;
-  /** Rows after which a result is cut. */
+  /** Number of rows after which a result is cut. */
   readonly limit: number | undefined;
   /** One reading of the clock for the whole statement. */
   readonly nowNs: bigint;
 }
 
-/** A statement answers with a schema and then text, or with a count of rows. */
+/** A statement returns a schema followed by text, or a number of affected rows. */
 export type StatementEvent =
   | { readonly kind: 'schema'; readonly columns: readonly ResultColumn[] }
   | { readonly kind: 'text'; readonly text: string; readonly rows: number }
   | { readonly kind: 'affected'; readonly rows: number };
 
+/** A parsed statement. */
 export interface Statement {
-  /** Whether it works in the engine, and so takes a place among the running queries. */
+  /** Whether it runs in the engine, and so needs an admission slot. */
   readonly isQuery: boolean;
-  /** Grammar that only the engine's parser can check; done for all statements of a request before the first runs. */
+  /** Checks grammar that only the engine's parser knows; called for all statements of a request before the first runs. */
   check?(context: StatementContext): Promise<void>;
   run(context: StatementContext): AsyncIterable<StatementEvent>;
 }
 
-/** A kind of statement: one file each in this folder. */
+/** A kind of statement: one file each in `statements/`. */
+/** Name in the documentation: `CREATE TABLE`. */
 export interface StatementKind {
   /** As documentation names it: `CREATE TABLE`. */
   readonly name: string;
-  /** Whether the statement is of this kind, by its first words. */
+  /** Returns whether a statement is of this kind, by its first words. */
   matches(cursor: Cursor): boolean;
-  /** @throws `invalid_syntax`, `unsupported`, `invalid_arguments`. */
+  /** Parses a statement. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`. */
   parse(cursor: Cursor): Statement;
 }
 
-/** A statement that changes something and answers with a count. */
+/** Creates a statement that changes something and returns the number of affected rows. */
 export function command(run: (context: StatementContext) => Promise<number>): Statement {
   return {
     isQuery: false,

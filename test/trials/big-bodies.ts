@@ -1,7 +1,7 @@
 import { bigBodies } from '#test/support/big-bodies';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `npm run big-bodies -- [bodies] [MB]`: how long `/health` takes while such bodies arrive, plain and compressed. */
+/** `npm run trial -- big-bodies [bodies] [MB]`: how long `/health` takes while such bodies arrive, plain and compressed. */
 const bodies = Number(process.argv[2] ?? 4);
 const bytesPerBody = Number(process.argv[3] ?? 60) * 1_000_000;
 for (const encoding of ['identity', 'gzip'] as const) {

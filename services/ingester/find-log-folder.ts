@@ -1,32 +1,33 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 
-import { problemOfLog } from './log-identity.js';
+import { findLogProblem } from './log-identity.js';
 import { findWalFolder, STANDALONE_SLOT } from './slots.js';
 import { listWalFiles } from './wal/wal-files.js';
 
-/** Whose log it is, as metadata knows the node. */
+/** Node whose log is wanted, as metadata knows it. */
 export interface LogOwner {
   readonly nodeId: number;
   readonly role: string;
   readonly slot: string;
 }
 
-export interface LogPlace {
+/** Data folder and configuration that determine where logs are. */
+export interface LogLocation {
   readonly dataFolder: string;
-  /** `wal.dir` of the node. */
+  /** The node's `wal.dir`. */
   readonly walDir: string | undefined;
   readonly fs: FileSystem;
 }
 
 /**
- * Where the log of a node that owns regions is, seen from another process.
+ * Returns the log folder of a node that owns regions, as seen from another process.
  *
- * @throws `illegal_state` if its log is not there: a node that runs always has one.
+ * @throws `illegal_state` if there is no log: a running node always has one.
  */
-export async function logFolderOf(owner: LogOwner, place: LogPlace): Promise<string> {
+export async function findLogFolder(owner: LogOwner, place: LogLocation): Promise<string> {
   const { nodeId, role, slot } = owner;
-  const folder = await folderOf(slot, place);
+  const folder = await expectedLogFolder(slot, place);
   if (folder !== undefined && (await hasLog(folder, slot, place))) return folder;
   const where = folder === undefined ? `in a slot of "${place.dataFolder}"` : `in "${folder}"`;
   const text =
@@ -35,13 +36,18 @@ export async function logFolderOf(owner: LogOwner, place: LogPlace): Promise<str
   throw new AlmanacError('illegal_state', text);
 }
 
-async function hasLog(walFolder: string, slot: string, { dataFolder, fs }: LogPlace): Promise<boolean> {
+async function hasLog(walFolder: string, slot: string, { dataFolder, fs }: LogLocation): Promise<boolean> {
   if ((await listWalFiles(fs, walFolder)).length === 0) return false;
-  return (await problemOfLog({ dataFolder, slot, walFolder, fs })) === undefined;
+  return (await findLogProblem({ dataFolder, slot, walFolder, fs })) === undefined;
 }
 
-/** Where the log of a slot with this identity should be; undefined if the data folder has no such slot. */
-export async function folderOf(slot: string, { dataFolder, walDir, fs }: LogPlace): Promise<string | undefined> {
+/**
+ * Returns the folder where the log of a slot should be, or undefined if the data folder has no slot with this identity.
+ */
+export async function expectedLogFolder(
+  slot: string,
+  { dataFolder, walDir, fs }: LogLocation,
+): Promise<string | undefined> {
   if (slot === STANDALONE_SLOT) return walDir ?? `${dataFolder}/slots/${slot}/wal`;
   return walDir === undefined ? findWalFolder(slot, dataFolder, fs) : `${walDir}/${slot}`;
 }

@@ -2,7 +2,7 @@ import { Almanac } from '#test/support/almanac';
 import { peakMemoryMib } from '#test/support/process-figures';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `npm run start-time -- [starts]`: time from the start of the process to `/ready`, on an empty folder each time. */
+/** `npm run trial -- start-time [starts]`: time from the start of the process to `/ready`, on an empty folder each time. */
 const starts = Number(process.argv[2] ?? 5);
 const milliseconds: number[] = [];
 for (let i = 0; i < starts; i++) {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { AppliedIds } from '#services/ingester/region/applied-ids';
-import { KeptIds } from '#services/ingester/region/kept-ids';
+import { AppliedIdsFile } from '#services/ingester/region/applied-ids-file';
 import type { Region } from '#services/ingester/region/region';
 import { systemClock } from '#shared/clock/clock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('KeptIds', () => {
+describe('AppliedIdsFile', () => {
   let cleanUp: () => void = () => undefined;
   let folder = '';
   beforeEach(() => (folder = tempFolder((after) => (cleanUp = after))));
@@ -23,7 +23,7 @@ describe('KeptIds', () => {
   }
 
   function opened(regionId: number): Region {
-    const applied = new AppliedIds({ clock: systemClock, windowMs: 0, onEarly: () => undefined });
+    const applied = new AppliedIds({ clock: systemClock, windowMs: 0, onEarlyDiscard: () => undefined });
     return { regionId, epoch: 1, applied } as Region;
   }
 
@@ -32,16 +32,16 @@ describe('KeptIds', () => {
     return Object.keys((JSON.parse(text) as { regions: object }).regions);
   }
 
-  it('tell a region that is opened, and hold nothing of it from then on', async () => {
-    const kept = new KeptIds(folder, nodeFileSystem);
-    for (const regionId of [1, 2]) kept.note({ regionId, epoch: 1, batchId: batchId(7) });
+  it('adds its ids to a region that is opened, and keeps none of them afterwards', async () => {
+    const kept = new AppliedIdsFile(folder, nodeFileSystem);
+    for (const regionId of [1, 2]) kept.addLogged({ regionId, epoch: 1, batchId: batchId(7) });
     await kept.save([]);
     expect(savedRegions()).to.deep.equal(['1', '2']);
-    const next = new KeptIds(folder, nodeFileSystem);
+    const next = new AppliedIdsFile(folder, nodeFileSystem);
     await next.load([1, 2]);
-    next.note({ regionId: 1, epoch: 1, batchId: batchId(8) });
+    next.addLogged({ regionId: 1, epoch: 1, batchId: batchId(8) });
     const region = opened(1);
-    next.tell(region);
+    next.restoreInto(region);
     expect([7, 8, 9].map((counter) => region.applied.state(batchId(counter)))).to.deep.equal([
       'applied',
       'applied',

@@ -4,7 +4,7 @@ import { systemClock } from '#shared/clock/clock';
 
 import { TimeoutReached } from './timeout.js';
 
-/** A `HealthCheckRequest` without a service name, which asks for the process as a whole: no flags, length 0. */
+/** An empty `HealthCheckRequest`, which means the process as a whole: no flags, length 0. */
 const REQUEST = Buffer.alloc(5);
 const FRAME_HEAD_BYTES = 5;
 /** `HealthCheckResponse.status`, field 1 as a varint. */
@@ -13,11 +13,11 @@ const STATUSES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
 const SERVING = 1;
 
 /**
- * Asks the standard gRPC health service, by HTTP/2 alone: a gRPC library takes longer to load than a probe should run.
+ * Calls the standard gRPC health service over plain HTTP/2: a gRPC library takes longer to load than a probe should run.
  *
- * @returns why the process at `host:port` is not ready; `undefined` if it is.
+ * @returns why the process at `host:port` is not ready; undefined if it is.
  */
-export function askGrpc(address: string, timeoutMs: number): Promise<string | undefined> {
+export function checkGrpc(address: string, timeoutMs: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const session = connect(`http://${address}`);
     const timer = systemClock.after(timeoutMs, () => fail(new TimeoutReached(timeoutMs)));
@@ -36,11 +36,11 @@ export function askGrpc(address: string, timeoutMs: number): Promise<string | un
     });
     let head: IncomingHttpHeaders = {};
     const body: Buffer[] = [];
-    // A refusal without a message comes in the first headers, everything else in the last.
+    // A refusal without a message has its status in the first headers, everything else in the trailers.
     stream.on('response', (headers) => (head = headers));
     stream.on('trailers', (trailers: IncomingHttpHeaders) => (head = { ...head, ...trailers }));
     stream.on('data', (bytes: Buffer) => body.push(bytes));
-    // A connection that failed is the cause of what the stream reports.
+    // A failed connection is the cause of the stream's error.
     stream.on('error', (error: Error) => fail((error.cause ?? error) as NodeJS.ErrnoException));
     stream.on('end', () => settle(problemOf(head, Buffer.concat(body))));
     stream.end(REQUEST);
@@ -49,14 +49,14 @@ export function askGrpc(address: string, timeoutMs: number): Promise<string | un
 
 function problemOf(head: IncomingHttpHeaders, body: Buffer): string | undefined {
   const code = head['grpc-status'];
-  if (code === undefined) return `no answer of a gRPC server (HTTP status ${String(head[':status'])})`;
+  if (code === undefined) return `not a gRPC server (HTTP status ${String(head[':status'])})`;
   if (code !== '0') return `gRPC status ${String(code)} ${plainMessage(head['grpc-message'])}`.trim();
-  // A status of 0 is the default of its type and may be left out.
+  // A status of 0 is the default and may be omitted.
   const status = body[FRAME_HEAD_BYTES] === STATUS_TAG ? body[FRAME_HEAD_BYTES + 1] : 0;
   return status === SERVING ? undefined : (STATUSES[status] ?? `status ${status}`);
 }
 
-/** Messages come with percent signs for what a header may not hold. */
+/** Decodes a message, in which characters that a header cannot hold are percent-encoded. */
 function plainMessage(message: string | string[] | undefined): string {
   const text = String(message ?? '');
   try {

@@ -5,7 +5,7 @@ import { containersTrial } from '#test/support/containers-trial';
 import { freePort } from '#test/support/free-port';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `npm run containers-trial -- [--no-build] [--keep]`: the cluster of docker-compose.yml in containers breaks and comes back. */
+/** `npm run trial -- containers [--no-build] [--keep]`: the cluster of docker-compose.yml in containers breaks and comes back. */
 const { values } = parseArgs({ options: { 'no-build': { type: 'boolean' }, keep: { type: 'boolean' } } });
 const cleanUps: (() => void)[] = [];
 const sinceMs = performance.now();

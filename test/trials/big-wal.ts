@@ -2,7 +2,7 @@ import { bigWal } from '#test/support/big-wal';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run big-wal -- [MiB] [memory.limit]`: how long a start takes with so much log that no segment has, and how much
+ * `npm run trial -- big-wal [MiB] [memory.limit]`: how long a start takes with so much log that no segment has, and how much
  * memory.
  */
 const mebibytes = Number(process.argv[2] ?? 1024);

@@ -7,7 +7,7 @@ import { watchHealth } from '#test/support/health-watch';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run long-query -- [hours]`: how long `/health` takes, and how fast samples are taken, while a PromQL query
+ * `npm run trial -- long-query [hours]`: how long `/health` takes, and how fast samples are taken, while a PromQL query
  * computes for several seconds over `hours` of 20 node exporters.
  */
 const hours = Number(process.argv[2] ?? 1);

@@ -1,7 +1,7 @@
 import { rollingRestart } from '#test/support/rolling-restart';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `npm run rolling-restart -- [turns]`: restarts every process of a cluster under load, again and again. */
+/** `npm run trial -- rolling-restart [turns]`: restarts every process of a cluster under load, again and again. */
 const turns = Number(process.argv[2] ?? '3');
 let cleanUp: () => void = () => undefined;
 const folder = tempFolder((after) => (cleanUp = after));

@@ -1,0 +1,108 @@
+import { dirname, join, normalize } from 'node:path';
+
+import { expect } from 'chai';
+
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
+import { ERROR_CODES } from '#shared/errors/codes';
+
+import { readText, repositoryFiles } from './tree.js';
+
+const FILES_PER_FOLDER_MAX = 25;
+const WRITE_FILES_MAX = 13;
+
+const files = repositoryFiles();
+const product = files.filter((path) => /^(services|shared)\/.*\.ts$/.test(path));
+
+/** Files of the repository that a source imports. */
+function importsOf(path: string): string[] {
+  return [...readText(path).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].flatMap(([, target]) => {
+    if (target.startsWith('.')) return [normalize(join(dirname(path), target)).replace(/\.js$/, '.ts')];
+    return target.startsWith('#') ? [`${target.slice(1)}.ts`] : [];
+  });
+}
+
+const imports = new Map(product.map((path) => [path, importsOf(path)]));
+
+describe('structure', () => {
+  it('has no product folder with more than 25 files', () => {
+    const counts = new Map<string, number>();
+    for (const path of product) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > FILES_PER_FOLDER_MAX)).to.deep.equal([]);
+  });
+
+  it('has no folders that import each other, except a folder and its parents', () => {
+    const edges = new Set(
+      [...imports].flatMap(([path, targets]) => targets.map((target) => `${dirname(path)} ${dirname(target)}`)),
+    );
+    const mutual = [...edges].filter((edge) => {
+      const [from, to] = edge.split(' ');
+      const isRelated = `${from}/`.startsWith(`${to}/`) || `${to}/`.startsWith(`${from}/`);
+      return from < to && !isRelated && edges.has(`${to} ${from}`);
+    });
+    expect(mutual).to.deep.equal([]);
+  });
+
+  it('declares each exported name in one product file', () => {
+    const declared = new Map<string, string[]>();
+    for (const path of product.filter((file) => !file.includes('/contracts/gen/'))) {
+      const names = readText(path).matchAll(
+        /^export (?:declare |abstract |async )*(?:class|const|function\*?|interface|type) +(\w+)/gm,
+      );
+      for (const name of new Set([...names].map((match) => match[1]))) {
+        declared.set(name, [...(declared.get(name) ?? []), path]);
+      }
+    }
+    expect([...declared].filter(([, paths]) => paths.length > 1)).to.deep.equal([]);
+  });
+
+  it('has a file for every dependency rule to match', async () => {
+    // A configuration, not a part of the program.
+    const { default: config } = (await import(join(process.cwd(), '.dependency-cruiser.mjs'))) as {
+      default: { forbidden: readonly { name: string; from: { path?: string }; to: { path?: string } }[] };
+    };
+    const matchesNothing = (pattern: string | undefined): boolean => {
+      if (pattern === undefined || pattern.includes('node_modules') || pattern.includes('node:')) return false;
+      const open = pattern.replaceAll(/\$\d/g, '[^/]+');
+      return !files.some((path) => new RegExp(open).test(path));
+    };
+    const dead = config.forbidden.filter(({ from, to }) => matchesNothing(from.path) || matchesNothing(to.path));
+    expect(dead.map(({ name }) => name)).to.deep.equal([]);
+  });
+
+  it('lets a write pass at most 13 files, each imported by an earlier one or called through a contract', () => {
+    const page = readText('ARCHITECTURE.md');
+    const section = page.slice(page.indexOf('## One write'), page.indexOf('\n## ', page.indexOf('## One write') + 1));
+    const rows = section.split('\n').filter((line) => line.startsWith('|') && line.includes('`'));
+    const walk = rows.slice(0, rows.findIndex((line) => /\breply\b/.test(line.split('|')[1])) + 1);
+    const named = [
+      ...new Set(walk.flatMap((line) => [...line.split('|')[2].matchAll(/`([^`]+\.ts)`/g)].map((m) => m[1]))),
+    ];
+    expect(named.length, named.join(', ')).to.be.within(1, WRITE_FILES_MAX);
+    const isReached = (path: string, at: number): boolean => {
+      const isOwnService = (other: string): boolean => other.split('/')[1] === path.split('/')[1];
+      const earlier = named.slice(0, at);
+      // A service is entered through its contract; within it, each step is imported.
+      return !earlier.some(isOwnService) || named.some((other) => imports.get(other)?.includes(path) === true);
+    };
+    expect(named.filter((path, at) => !files.includes(path) || !isReached(path, at))).to.deep.equal([]);
+  });
+});
+
+describe('tables in the source', () => {
+  const sources = product.map((path) => [path, readText(path)] as const);
+
+  it('have no error code that is never thrown', () => {
+    const unused = Object.keys(ERROR_CODES).filter(
+      (code) => !sources.some(([path, text]) => path !== 'shared/errors/codes.ts' && text.includes(`'${code}'`)),
+    );
+    expect(unused).to.deep.equal([]);
+  });
+
+  it('have no configuration key that nothing reads', () => {
+    const readers = sources.filter(([path]) => path !== 'shared/config/schema.ts').map(([, text]) => text);
+    const isRead = (property: string, path: string): boolean =>
+      readers.some((text) => new RegExp(`\\b${property}\\b`).test(text) || text.includes(`'${path}'`));
+    const unread = CONFIG_SCHEMA.entries.filter(({ property, path }) => !isRead(property, path));
+    expect(unread.map(({ path }) => path)).to.deep.equal([]);
+  });
+});
