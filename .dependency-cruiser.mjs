@@ -75,7 +75,6 @@ export default {
     ]),
 
     strangers('gateway/protocols', ['^services/gateway/protocols/common/']),
-    entries('gateway/pipelines/processors', 'processor'),
     entries('gateway/query/prometheus-api', 'endpoint'),
     entries('gateway/admin', 'endpoint'),
     entries('querier/promql/functions', 'function'),
@@ -84,16 +83,6 @@ export default {
     entries('cli/commands', 'command'),
 
     notTo('http-is-top', '^services/gateway/(?!http/|index\\.ts$)', '^services/gateway/http/'),
-    notTo(
-      'write-is-bottom',
-      '^services/gateway/write/',
-      '^services/gateway/(protocols|query|admin|dashboard|pipelines)/',
-    ),
-    notTo(
-      'pipelines-above-write',
-      '^services/gateway/pipelines/',
-      '^services/gateway/(protocols|query|admin|dashboard)/',
-    ),
 
     notTo(
       'memtable-is-bottom',

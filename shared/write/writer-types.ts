@@ -1,4 +1,6 @@
 import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { DroppedTable } from '#shared/discovery/table-map';
 import type { BatchSet } from '#shared/rowbatch/builder';
 
 /** Which tables a request writes to, and how missing ones are created. */
@@ -61,4 +63,12 @@ export interface RowWriter {
    *   `deadline_exceeded`: the outcome is unknown, and sending the same again is safe for tables with versions.
    */
   write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult>;
+}
+
+/** The part of `CatalogCache` that writes need. */
+export interface WriteCatalog {
+  known(database: string, name: string): Table | undefined;
+  knownById(tableId: number): Table | undefined;
+  apply(table: Table): void;
+  onDropped(listener: (table: DroppedTable) => void): () => void;
 }

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import express from 'express';
 
+import { AlmanacError } from '#shared/errors/almanac-error';
+
 import { ADMIN_ENDPOINTS } from '../admin/registry.js';
 import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
@@ -141,7 +143,7 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
   app.use((_request, response) => runs.get(response)?.(replyNotFound));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: unknown) =>
     // Express fails for a path with broken percent-encoding.
-    runs.get(response)?.(isClientError(error) ? replyNotFound : () => Promise.reject(error as Error)),
+    runs.get(response)?.(isClientError(error) ? replyNotFound : () => fail(error)),
   );
   return (context, run) => {
     const { request, response } = context;
@@ -150,6 +152,10 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
     runs.set(response, run);
     app(request, response);
   };
+}
+
+function fail(error: unknown): never {
+  throw AlmanacError.from(error);
 }
 
 function isClientError(error: unknown): boolean {

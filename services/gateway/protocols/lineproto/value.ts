@@ -12,7 +12,7 @@ import {
   UPPER_E,
   LOWER_E,
 } from '#shared/bytes/ascii';
-import { FLOAT, NO_NUMBER, NumberScanner, SIGNED } from '#shared/bytes/parse-number';
+import { FLOAT_NUMBER, NO_NUMBER, NumberScanner, SIGNED } from '#shared/bytes/parse-number';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { dataType, type DataType } from '#shared/schema/data-type';
 
@@ -84,7 +84,7 @@ export class FieldValue {
     if (kind === NO_NUMBER) return false;
     this.end = number.end;
     this.#isWide = false;
-    if (kind === FLOAT) {
+    if (kind === FLOAT_NUMBER) {
       this.type = FLOAT64;
       return Number.isFinite(number.value);
     }

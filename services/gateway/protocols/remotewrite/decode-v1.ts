@@ -11,7 +11,7 @@ import { BYTES, VARINT, WireReader } from '#shared/protobuf/wire-reader';
 import type { MetricRows } from '../common/metric-rows.js';
 import type { KnownSeries } from '../common/metric-series.js';
 import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import { labelsJson } from './labels.js';
+import { wireLabelsJson } from './labels.js';
 import { LABEL_TAG, SAMPLE_TAG, SERIES_TAG } from './sample.js';
 
 const METADATA_TAG = 0x1a;
@@ -108,7 +108,7 @@ export class DecoderV1 extends SeriesDecoder {
       at = next;
     }
     const joined = Buffer.concat(labels);
-    return labelsJson(new WireReader(joined), 0, joined.length, this.options.rules);
+    return wireLabelsJson(new WireReader(joined), 0, joined.length, this.options.rules);
   }
 
   #decodeMetadata(from: number, end: number): void {

@@ -12,7 +12,7 @@ import { COLUMNS_MAX } from '#shared/schema/names';
 
 import type { MetricRows } from '../common/metric-rows.js';
 import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import { JSON_BYTES_MAX, labelsJson, START_CHARACTERS } from './labels.js';
+import { JSON_BYTES_MAX, wireLabelsJson, START_CHARACTERS } from './labels.js';
 import type { KnownSymbol, SeriesOfSymbols } from './remote-write-cache.js';
 import { LABEL_TAG, SAMPLE_TAG } from './sample.js';
 
@@ -266,7 +266,7 @@ export class DecoderV2 extends SeriesDecoder {
     if (refs.length % 2 !== 0 || refs.some((ref) => ref >= this.#symbols.length)) return undefined;
     if (refs.length > REFS_MAX || this.#labelLength(refs) > JSON_BYTES_MAX) return undefined;
     const labels = this.#labelBytes(refs);
-    return labelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
+    return wireLabelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
   }
 
   #decodeMetadata(known: SeriesOfSymbols, from: number, end: number): void {

@@ -6,8 +6,8 @@ import type { HistogramSample, MetricFamily, MetricRows } from '../common/metric
 import type { KnownSeries } from '../common/metric-series.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { AdditionalWrite, Decoding } from '../protocol.js';
-import { readHistogram } from './histogram.js';
-import { labelsJson, labelsStart } from './labels.js';
+import { readWireHistogram } from './histogram.js';
+import { wireLabelsJson, labelsStart } from './labels.js';
 import type { RemoteWriteCache } from './remote-write-cache.js';
 import { SampleReader } from './sample.js';
 
@@ -136,7 +136,7 @@ export abstract class SeriesDecoder implements Decoding {
     const { parts, reader, sample, rows } = this;
     const histograms: HistogramSample[] = [];
     for (let i = 0; i < parts.histograms.length; i += 2) {
-      const read = readHistogram(reader, parts.histograms[i], parts.histograms[i + 1]);
+      const read = readWireHistogram(reader, parts.histograms[i], parts.histograms[i + 1]);
       if (typeof read === 'string') return read;
       histograms.push(read);
     }
@@ -178,7 +178,7 @@ export abstract class SeriesDecoder implements Decoding {
   /** @param positions start and end of each exemplar, alternating. */
   #addExemplars(series: KnownSeries, positions: readonly number[]): void {
     const { labels } = series;
-    const own = labelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
+    const own = wireLabelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
     if (own === undefined) return;
     for (let i = 0; i < positions.length; i += 2) {
       this.sample.readExemplar(positions[i], positions[i + 1]);
@@ -190,7 +190,9 @@ export abstract class SeriesDecoder implements Decoding {
   /** Returns labels for a message, valid or not. */
   #shown(labels: Buffer, isWhole: boolean): string {
     const reader = new WireReader(labels);
-    const whole = isWhole ? labelsJson(reader, 0, labels.length, { ...this.options.rules, isLossy: true }) : undefined;
+    const whole = isWhole
+      ? wireLabelsJson(reader, 0, labels.length, { ...this.options.rules, isLossy: true })
+      : undefined;
     return whole ?? labelsStart(reader, 0, labels.length);
   }
 }

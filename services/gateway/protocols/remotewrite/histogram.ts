@@ -65,7 +65,7 @@ class RawHistogram {
  *
  * @throws `invalid_arguments` if the message is malformed.
  */
-export function readHistogram(reader: WireReader, from: number, end: number): HistogramSample | string {
+export function readWireHistogram(reader: WireReader, from: number, end: number): HistogramSample | string {
   const raw = new RawHistogram();
   for (let at = from; at < end;) {
     const tag = reader.varint(at, end);

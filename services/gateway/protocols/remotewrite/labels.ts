@@ -32,7 +32,7 @@ export function parseSeries(reader: WireReader, from: number, to: number, rules:
 }
 
 /** Returns the labels in `[from, to)` as a JSON object; undefined if they are not allowed, or very long. */
-export function labelsJson(reader: WireReader, from: number, to: number, rules: LabelRules): string | undefined {
+export function wireLabelsJson(reader: WireReader, from: number, to: number, rules: LabelRules): string | undefined {
   if (to - from > JSON_BYTES_MAX) return undefined;
   const labels = readLabels(reader, from, to, rules);
   return typeof labels === 'string' ? undefined : jsonOfLabels(labels);

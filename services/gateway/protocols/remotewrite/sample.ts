@@ -2,9 +2,11 @@ import type { WireReader } from '#shared/protobuf/wire-reader';
 
 import type { MetricSample } from '../common/metric-rows.js';
 
-/** Tag bytes of series in a body, and of labels and samples in a series. */
+/** Tag byte of a series in a body. */
 export const SERIES_TAG = 0x0a;
+/** Tag byte of a label in a series. */
 export const LABEL_TAG = 0x0a;
+/** Tag byte of a sample in a series. */
 export const SAMPLE_TAG = 0x12;
 
 const VALUE_TAG = 0x09;

@@ -8,7 +8,7 @@ import { printDefaults } from '#shared/config/print';
 import { composeSchema } from '#shared/config/schema';
 import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
 
-import { jsonPoints } from './index.js';
+import { jsonPoints } from '../../../support/json-points/index.js';
 
 // The registry with the one line that a new protocol needs.
 const WITH_EXAMPLE = [...PROTOCOLS, jsonPoints];
