@@ -3,11 +3,11 @@
 const LAYERS = [
   'errors',
   'bytes|time|clock',
-  'fs|schema|telemetry',
+  'fs|schema|telemetry|protobuf',
   'config',
   'lifecycle|limits|rowbatch|segments|profiling',
   'duckdb|contracts',
-  'grpc',
+  'grpc|formats',
   'discovery',
   'write',
   'node',
@@ -87,30 +87,18 @@ export default {
       { path: '^services/', pathNot: ['^services/$1/'] },
     ),
     notTo('one-face', '^services/(standalone|cli)/', '^services/(gateway|ingester|querier|metadata)/', [
-      '^services/[^/]+/(index|role)\\.ts$',
+      '^services/[^/]+/(index|role|config)\\.ts$',
     ]),
 
     strangers('gateway/protocols', ['^services/gateway/protocols/common/']),
-    entries('gateway/pipelines/processors', 'processor'),
     entries('gateway/query/prometheus-api', 'endpoint'),
     entries('gateway/admin', 'endpoint'),
     entries('querier/promql/functions', 'function|range-function|extended'),
     entries('querier/promql/aggregations', 'aggregation'),
     entries('querier/sql/statements', 'statement'),
-    entries('querier/formats', 'format'),
     entries('cli/commands', 'command'),
 
     notTo('http-is-top', '^services/gateway/(?!http/|index\\.ts$)', '^services/gateway/http/'),
-    notTo(
-      'write-is-bottom',
-      '^services/gateway/write/',
-      '^services/gateway/(protocols|query|admin|dashboard|pipelines)/',
-    ),
-    notTo(
-      'pipelines-above-write',
-      '^services/gateway/pipelines/',
-      '^services/gateway/(protocols|query|admin|dashboard)/',
-    ),
 
     notTo(
       'memtable-is-bottom',
@@ -129,8 +117,8 @@ export default {
     ),
     notTo('region-below-rpc', '^services/ingester/region/', '^services/ingester/rpc/'),
 
-    notTo('run-is-bottom', '^services/querier/run/', '^services/querier/(rpc|sql|promql|snapshot|formats)/'),
-    notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql|formats)/'),
+    notTo('run-is-bottom', '^services/querier/run/', '^services/querier/(rpc|sql|promql|snapshot)/'),
+    notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql)/'),
     notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/rpc/'),
     ...promqlLayers,
     notTo('promql-knows-no-sql', '^services/querier/promql/', '^services/querier/(rpc|sql|samples|snapshot)/'),
@@ -142,7 +130,7 @@ export default {
     door('http-proxy-middleware', ['^services/gateway/']),
     door('better-sqlite3', ['^services/metadata/store/', '^shared/fs/folder-lock\\.ts$']),
     door('@duckdb/node-api', ['^shared/duckdb/']),
-    door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^services/querier/formats/arrow\\.ts$']),
+    door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^shared/formats/']),
     door('@grpc/[^/]+', ['^shared/grpc/']),
     door('protobufjs', ['^shared/grpc/contract\\.ts$']),
     door('pino', ['^shared/telemetry/']),

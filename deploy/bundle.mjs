@@ -28,7 +28,7 @@ if (!isBundled() || others.some(isOlder)) {
   // What runs in a thread of its own lies beside the program, under the name that it has beside its caller.
   await build({
     ...common,
-    entryPoints: ['dist/services/gateway/protocols/remotewrite/aside/helper-thread.js'],
+    entryPoints: ['dist/services/gateway/protocols/remotewrite/worker/worker-thread.js'],
     outdir: dirname(BUNDLE),
     format: 'esm',
   });

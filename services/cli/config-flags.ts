@@ -4,12 +4,13 @@ import { environmentName } from '#shared/config/env-source';
 import { thisMachine } from '#shared/config/env';
 import { loadConfig, type FlagValue, type LoadedConfig } from '#shared/config/load';
 import { ROLES, type Role } from '#shared/config/role';
-import { ENTRIES, type Entry } from '#shared/config/schema';
+import type { Entry } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { readTextFile } from '#shared/fs/text-file';
 
 import { CommandFailure, EXIT, type CommandContext } from './command.js';
+import { CONFIG_SCHEMA } from './config-schema.js';
 
 interface ConfigFlag {
   readonly flag: string;
@@ -100,7 +101,7 @@ function environmentOf(path: string): string {
 }
 
 function entryOf(path: string): Entry {
-  const entry = ENTRIES.find((candidate) => candidate.path === path);
+  const entry = CONFIG_SCHEMA.entries.find((candidate) => candidate.path === path);
   invariant(entry !== undefined, 'a flag sets a key that exists');
   return entry;
 }
@@ -123,7 +124,15 @@ export function loadConfigFor(role: Role, values: ConfigFlagValues, { environmen
   });
   try {
     const machine = thisMachine();
-    return loadConfig({ role, flags, configFile: values.configFile, environment, machine, readText: readTextFile });
+    return loadConfig({
+      schema: CONFIG_SCHEMA,
+      role,
+      flags,
+      configFile: values.configFile,
+      environment,
+      machine,
+      readText: readTextFile,
+    });
   } catch (error) {
     throw new CommandFailure(EXIT.usage, AlmanacError.from(error).message, { cause: error });
   }

@@ -1,9 +1,8 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Config } from '#shared/config/schema';
-import { checkCall, ownCall, type Call } from '#shared/contracts/call';
+import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleAddress } from '#shared/lifecycle/role';
 import type { Service } from '#shared/lifecycle/service';
@@ -15,71 +14,77 @@ import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { RowWriter } from '#shared/write/writer-types';
 
-import type { NodeAdmin, PeerDirectory, Readiness } from './admin/endpoint.js';
+import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
-import { Lifecycle } from './http/lifecycle.js';
+import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
-import { allRoutes, dispatcher, type RouteDeps } from './http/routes.js';
+import { allRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
-import { READ_ENCODING } from './query/remote-read/handler.js';
-import { QUERY_ENCODINGS } from './query/sql.js';
-import type { RequestContext } from './request-context.js';
+import { CacheMemory } from './protocols/common/cache-memory.js';
+import { openProtocols, type Protocol } from './protocols/protocol.js';
+import { PROTOCOLS } from './protocols/registry.js';
+import { ReadyGate, type Readiness } from './ready-gate.js';
+import { RequestLog } from './request-log.js';
 
-export type { Readiness } from './admin/endpoint.js';
+export type { Readiness } from './ready-gate.js';
 
+/** Dependencies of a gateway. */
 export interface GatewayDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** These three may refuse everything until `readiness` says ready: the gateway does not ask them before. */
+  /** These three may reject every call until `readiness` reports ready: the gateway does not call them before. */
   readonly querier: QuerierService;
   readonly writer: RowWriter;
   readonly catalog: Catalog;
   readonly admin: NodeAdmin;
-  /** The other processes of a cluster; undefined where there is none. */
+  /** The other processes of a cluster; undefined in a standalone process. */
   readonly peers?: PeerDirectory;
   readonly readiness: () => Readiness;
-  /** Roles of a cluster that nobody who is ready has at the moment; of those that writes and queries need. */
+  /** Roles of a cluster that writes and queries need and that no ready process has. */
   readonly lackingRoles: () => readonly string[];
-  /** Why writes are not possible, as far as this process knows, for protocols that have an answer for that. */
+  /** Why writes are not possible, as far as this process knows; for protocols that report it. */
   readonly writeObstacle: () => string | undefined;
+  /** Protocols that take rows; default: all of the registry. */
+  readonly protocols?: readonly Protocol[];
 }
 
-/** An open gateway. `drain` finishes the requests at hand and takes no more. */
+/** An open gateway. `drain` finishes the open requests and accepts no others. */
 export interface RunningGateway extends Service {
   readonly httpUrl: string;
   readonly publicUrl: string | undefined;
 }
 
-/** An obstacle to writes of a process that starts, or has nobody who takes them. */
+/** Obstacle to writes while the process starts, or no ingester is ready. */
 export const NOT_READY = 'not ready for writes';
 
-/** Share of the memory for requests that answers to remote reads may take. */
-const ANSWER_SHARE = 0.5;
+/** Share of the memory for requests that replies to remote reads may use. */
+const READ_REPLY_SHARE = 0.5;
 
-/** Opens the listeners. Health is answered from now on, data when `readiness` says so. */
+/** Opens the listeners. Health is served from now on, data once `readiness` reports ready. */
 export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
-  const { config, clock, log } = deps;
+  const { config, clock, protocols = PROTOCOLS } = deps;
   const budget = new MemoryBudget({
     name: 'request body',
     limitBytes: shareOf(config.memory.limitBytes, config.memory.bodyPercent),
     clock,
   });
-  const metrics = new GatewayMetrics(deps.metrics, clock, budget);
-  // Routes report failures to the lifecycle, which finds requests their routes.
-  const lifecycle: Lifecycle = new Lifecycle({
+  const metrics = new GatewayMetrics(deps.metrics, { clock, bodies: budget, protocols });
+  const log = new RequestLog(deps.log.child({ component: 'gateway.http' }));
+  const gate = new ReadyGate(deps.readiness, clock);
+  const routes = allRoutes(await routeDeps(deps, { metrics, log, gate, budget }));
+  const lifecycle = new RequestLifecycle({
     clock,
-    log: log.child({ component: 'gateway.http' }),
+    log,
     metrics,
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
-    isEnding: () => deps.readiness().isDraining === true,
-    dispatch: (context) => dispatch(context),
+    gate,
+    router: new Router(routes),
   });
-  const dispatch = dispatcher(allRoutes(routeDeps(deps, metrics, budget, lifecycle)), () => lifecycle);
 
   const main = await openListener(config.http.addr, 'main', lifecycle);
   const listeners: Listener[] = [main];
@@ -104,50 +109,37 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   };
 }
 
-/** The listeners, for the log. */
+/** Returns the listeners for the log. */
 export function httpAddresses({ httpUrl, publicUrl }: RunningGateway, config: Config): RoleAddress[] {
   return [
-    ...(publicUrl === undefined ? [] : [{ message: 'public listener is open', url: publicUrl }]),
-    { message: 'main listener is open', url: httpUrl },
+    ...(publicUrl === undefined ? [] : [{ message: 'public listener open', url: publicUrl }]),
+    { message: 'main listener open', url: httpUrl },
     ...(config.dashboard.enable ? [{ message: 'dashboard', url: `${httpUrl}/dashboard/` }] : []),
   ];
 }
 
-function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBudget, lifecycle: Lifecycle): RouteDeps {
-  const { config, clock, catalog, writer, querier, admin, readiness } = deps;
+interface RequestParts {
+  readonly metrics: GatewayMetrics;
+  readonly log: RequestLog;
+  readonly gate: ReadyGate;
+  readonly budget: MemoryBudget;
+}
+
+async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: RequestParts): Promise<RouteDeps> {
+  const { config, clock, catalog, writer, querier, admin } = deps;
   const { version } = readBuildInfo();
   const caches = cacheShares(config.memory, config.promql.resultCacheBytes);
-  const isDraining = (): boolean => lifecycle.isDraining || readiness().isDraining === true;
-  const isServing = (): boolean => lifecycle.isDraining || readiness().ready;
-  let waitingCount = 0;
-  const checkReady = async (call: Call): Promise<void> => {
-    if (isServing()) return;
-    if (waitingCount < READY_WAITING_MAX) {
-      waitingCount++;
-      await becomesTrue(isServing, clock, call).finally(() => waitingCount--);
-    }
-    if (!isServing()) throw starting(readiness());
-  };
-  const onFailure: RouteDeps['sql']['onFailure'] = (context, error) => lifecycle.logFailure(context, error);
+  const memory = new CacheMemory(caches.seriesKeys);
+  const nowMs = (): number => clock.nowMs();
   const bodies = new BodyReader({
     limitBytes: config.http.bodyLimitBytes,
     budget,
     buffers: new BufferPool(caches.bodyBuffers),
     onRefused: () => metrics.bodyRefused(),
   });
-  const sql = {
-    config,
-    querier,
-    readBody: ({ request }: RequestContext, call: Call) => bodies.read(request, { encodings: QUERY_ENCODINGS }, call),
-    metrics,
-    checkReady,
-    onFailure,
-  };
-  const readPacked = ({ request }: RequestContext, call: Call): ReturnType<BodyReader['read']> =>
-    bodies.read(request, { encodings: [READ_ENCODING], impliedEncoding: READ_ENCODING }, call);
+  const query = { config, querier, bodies, metrics, log, gate, nowMs };
   return {
-    config,
-    cacheBytes: caches.seriesKeys,
+    protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock }),
     state: () => ({ writeObstacle: deps.lackingRoles().includes('ingester') ? NOT_READY : deps.writeObstacle() }),
     ingest: {
       bodies,
@@ -156,21 +148,20 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
       pool: new BuilderPool(caches.builders),
       clock,
       metrics,
+      log,
+      gate,
       timeoutMs: config.http.timeoutMs,
-      checkReady,
-      onFailure,
     },
-    sql,
-    prom: { ...sql, admin, nowMs: () => clock.nowMs() },
-    remoteRead: { ...sql, readBody: readPacked, budget: answerBudget(budget, clock) },
+    query,
+    prom: { config, querier, admin, nowMs },
+    remoteRead: { budget: readReplyBudget(budget, clock) },
     admin: {
       admin,
-      readiness,
-      isDraining,
+      gate,
       lackingRoles: deps.lackingRoles,
       peers: deps.peers,
       newCall: (requestId, timeoutMs) => ({ ...ownCall(requestId), deadlineMs: clock.nowMs() + timeoutMs }),
-      nowMs: () => clock.nowMs(),
+      nowMs,
       dashboardUrl: config.dashboard.enable ? 'dashboard/' : undefined,
       version,
     },
@@ -178,28 +169,9 @@ function routeDeps(deps: GatewayDeps, metrics: GatewayMetrics, budget: MemoryBud
   };
 }
 
-/** A start takes a second: who comes shortly before its end is not turned away. */
-const READY_WAIT_MS = 2_000;
-const READY_LOOK_MS = 20;
-/** More would keep those from an answer that need no data. */
-const READY_WAITING_MAX = 128;
-
-async function becomesTrue(condition: () => boolean, clock: Clock, call: Call): Promise<void> {
-  const untilMs = Math.min(call.deadlineMs, clock.nowMs() + READY_WAIT_MS);
-  while (!condition() && clock.nowMs() < untilMs) {
-    await clock.sleep(READY_LOOK_MS, call.signal);
-    checkCall(call);
-  }
-}
-
-function starting({ waiting }: Readiness): AlmanacError {
-  const text = `the server is starting${waiting.length === 0 ? '' : `, waiting for ${waiting.join(', ')}`}`;
-  return new AlmanacError('region_not_ready', text, { retryAfterSeconds: 1 });
-}
-
-function answerBudget(requests: MemoryBudget, clock: Clock): RouteDeps['remoteRead']['budget'] {
-  const limitBytes = Math.floor(requests.limitBytes * ANSWER_SHARE);
-  return { requests, answers: new MemoryBudget({ name: 'remote read answer', limitBytes, clock }) };
+function readReplyBudget(requests: MemoryBudget, clock: Clock): RouteDeps['remoteRead']['budget'] {
+  const limitBytes = Math.floor(requests.limitBytes * READ_REPLY_SHARE);
+  return { requests, replies: new MemoryBudget({ name: 'remote read reply', limitBytes, clock }) };
 }
 
 async function closeAll(listeners: readonly Listener[]): Promise<void> {

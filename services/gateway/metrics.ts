@@ -4,12 +4,13 @@ import type { Clock } from '#shared/clock/clock';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import type { Protocol } from './protocols/protocol.js';
 import type { RequestContext } from './request-context.js';
 
 const BUCKETS_SECONDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
-/** Combinations of labels that are kept at hand; more than the routes, codes and databases of a large installation. */
+/** Cached combinations of labels; more than a large installation has of routes, codes and databases. */
 const CHILDREN_MAX = 10_000;
-/** Databases with labels of their own. */
+/** Databases with their own label value. */
 const DATABASES_MAX = 1_000;
 
 type RequestLabel = 'method' | 'path' | 'code' | 'db';
@@ -19,7 +20,7 @@ interface RequestChild {
   readonly elapsed: Histogram.Internal<RequestLabel>;
 }
 
-/** Everything the gateway counts. */
+/** Metrics of the gateway. */
 export class GatewayMetrics {
   readonly #requests: Counter<RequestLabel>;
   readonly #elapsed: Histogram<RequestLabel>;
@@ -32,7 +33,18 @@ export class GatewayMetrics {
   readonly #refusedBodies: Counter<'reason'>;
   readonly #clock: Clock;
 
-  constructor(metrics: Metrics, clock: Clock, bodies: MemoryBudget) {
+  constructor(
+    metrics: Metrics,
+    {
+      clock,
+      bodies,
+      protocols,
+    }: {
+      readonly clock: Clock;
+      readonly bodies: MemoryBudget;
+      readonly protocols: readonly Pick<Protocol, 'name' | 'elapsedMetric'>[];
+    },
+  ) {
     this.#clock = clock;
     const labelNames = ['method', 'path', 'code', 'db'] as const;
     const buckets = BUCKETS_SECONDS;
@@ -43,30 +55,19 @@ export class GatewayMetrics {
     });
     this.#elapsed = metrics.histogram({
       name: 'servers_http_requests_elapsed',
-      help: 'seconds from a request to the end of its answer',
+      help: 'time from a request to the end of its response in seconds',
       labelNames: [...labelNames],
       buckets,
     });
     const byDatabase = { labelNames: ['db'] as 'db'[], buckets };
     this.#sqlElapsed = metrics.histogram({
       name: 'servers_http_sql_elapsed',
-      help: 'seconds that SQL requests took',
+      help: 'duration of SQL requests in seconds',
       ...byDatabase,
     });
-    const lineproto = metrics.histogram({
-      name: 'servers_http_influxdb_write_elapsed',
-      help: 'seconds that line protocol writes took',
-      ...byDatabase,
-    });
-    const remoteWrite = metrics.histogram({
-      name: 'servers_http_prometheus_write_elapsed',
-      help: 'seconds that Prometheus remote writes took',
-      ...byDatabase,
-    });
-    this.#ingestElapsed = new Map([
-      ['lineproto', lineproto],
-      ['prometheus', remoteWrite],
-    ]);
+    this.#ingestElapsed = new Map(
+      protocols.map(({ name, elapsedMetric }) => [name, metrics.histogram({ ...elapsedMetric, ...byDatabase })]),
+    );
     this.#errors = metrics.counter({
       name: 'servers_error_total',
       help: 'requests that failed, by protocol',
@@ -74,18 +75,18 @@ export class GatewayMetrics {
     });
     this.#refusedBodies = metrics.counter({
       name: 'servers_request_memory_rejected_total',
-      help: 'request bodies refused for want of memory',
+      help: 'request bodies that were refused because the memory for bodies was used up',
       labelNames: ['reason'],
     });
     metrics.gauge({
       name: 'servers_request_memory_in_use_bytes',
-      help: 'memory of request bodies in work',
+      help: 'memory that request bodies use',
       collect() {
         this.set(bodies.usedBytes);
       },
     });
     metrics
-      .gauge({ name: 'servers_request_memory_limit_bytes', help: 'most memory that request bodies may take' })
+      .gauge({ name: 'servers_request_memory_limit_bytes', help: 'limit of the memory for request bodies' })
       .set(bodies.limitBytes);
   }
 
@@ -105,15 +106,18 @@ export class GatewayMetrics {
     child.elapsed.observe(this.#secondsSince(context.startedMs));
   }
 
+  /** Counts a SQL request. */
   sql(context: RequestContext): void {
     this.#sqlElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
   }
 
+  /** Counts a successful write. */
   ingested(protocol: string, context: RequestContext): void {
     const elapsed = this.#ingestElapsed.get(protocol);
     elapsed?.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
   }
 
+  /** Counts a failed write. */
   failed(protocol: string): void {
     this.#errors.inc({ protocol });
   }
@@ -122,7 +126,7 @@ export class GatewayMetrics {
     this.#refusedBodies.inc({ reason: 'memory' });
   }
 
-  /** Names of databases that were dropped would add up for ever. */
+  /** Returns the label value of a database; their number is limited, since dropped databases keep theirs. */
   #labelOf(database: string): string {
     if (this.#databases.has(database)) return database;
     if (this.#databases.size >= DATABASES_MAX) return 'other';

@@ -5,28 +5,29 @@ import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseDurationMs } from '#shared/time/duration';
 
-/** What answers a request; failures may be thrown. */
+/** Handles a request; errors may be thrown. */
 export type Handler = (context: RequestContext) => Promise<void> | void;
 
+/** The parts of a request that are known when it arrives. */
 export interface RequestOrigin {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** As it stands in the request: still percent-encoded. */
+  /** Percent-encoded, as in the request. */
   readonly path: string;
-  /** Behind the `?`, without it. */
+  /** The query string, without the `?`. */
   readonly search: string;
-  /** Headers that go with every answer of this path. */
+  /** Headers of every response for this path. */
   readonly commonHeaders: Readonly<Record<string, string>>;
 }
 
-/** Whoever works for a request ends a little before it, so that the client is told who did not answer. */
-const ANSWER_MS = 50;
-/** Both names of each header that is asked for: a name that is put together has to be looked up among all texts. */
+/** Calls to other processes end this much before the request, so that the client gets an error that names the cause. */
+const REPLY_MS = 50;
+/** Both names of each header that is read: joining them for every request would be slower. */
 const PRODUCT_HEADERS = new Map<string, readonly [string, string]>();
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
-/** One request on its way through the gateway. */
+/** One HTTP request in the gateway. */
 export class RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -35,9 +36,9 @@ export class RequestContext {
   readonly search: string;
   readonly commonHeaders: Readonly<Record<string, string>>;
   readonly startedMs: number;
-  /** Pattern of the route that took the request, for metrics. */
+  /** Pattern of the route, for metrics. */
   route = 'none';
-  /** Database that the request is about, once it is known to exist. */
+  /** Database of the request, for metrics, once it is known to exist. */
   database = 'unknown';
   readonly #clock: Clock;
   #query: URLSearchParams | undefined = undefined;
@@ -60,12 +61,12 @@ export class RequestContext {
     return this.#query;
   }
 
-  /** Whole milliseconds since the request came. */
+  /** Whole milliseconds since the request arrived. */
   get elapsedMs(): number {
     return Math.round(this.#clock.monotonicMs() - this.startedMs);
   }
 
-  /** A header under its own name or the one of the product that users move from. @param name without `x-almanac-`. */
+  /** Returns the header `x-almanac-NAME`, or `x-greptime-NAME` of clients of GreptimeDB. */
   productHeader(name: string): string | undefined {
     const { headers } = this.request;
     let names = PRODUCT_HEADERS.get(name);
@@ -73,37 +74,37 @@ export class RequestContext {
     return (headers[names[0]] ?? headers[names[1]]) as string | undefined;
   }
 
-  /** The time that the client gives the request. @returns undefined if it names none; 0 means no limit. */
-  askedTimeoutMs(): number | undefined {
+  /** Returns the timeout that the client requests; undefined if it names none, 0 for no limit. */
+  requestedTimeoutMs(): number | undefined {
     const text = this.productHeader('timeout');
     return text === undefined ? undefined : parseDurationMs(text);
   }
 
   /**
-   * What the work for this request has to keep to: ends when the client goes away or after `timeoutMs`; 0 means never.
-   * To be called once.
+   * Starts the call of this request, which ends when the client disconnects or after `timeoutMs`; 0 for no limit. Must
+   * be called once.
    */
   call(timeoutMs: number): Call {
     const abort = new AbortController();
     this.#abort = abort;
-    if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(tooLate(timeoutMs)));
-    const ownMs = Math.min(ANSWER_MS, timeoutMs / 10);
-    const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - ownMs : NO_DEADLINE_MS;
+    if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(timedOut(timeoutMs)));
+    const replyMs = Math.min(REPLY_MS, timeoutMs / 10);
+    const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - replyMs : NO_DEADLINE_MS;
     return { deadlineMs, signal: abort.signal, requestId: this.requestId };
   }
 
-  /** Ends the call with `error` when `ms` have passed, unless the timer is cancelled before. */
+  /** Ends the call with `error` after `ms`, unless the timer is cancelled. */
   endsIn(ms: number, error: () => AlmanacError): Timer {
     return this.#clock.after(ms, () => this.#abort?.abort(error()));
   }
 
-  /** Called once, when the answer is sent or the connection is gone. */
+  /** Must be called once, when the response is sent or the connection is closed. */
   closed(): void {
     this.#timer?.cancel();
     if (!this.response.writableFinished) this.#abort?.abort(new AlmanacError('cancelled', 'the client went away'));
   }
 }
 
-function tooLate(timeoutMs: number): AlmanacError {
+function timedOut(timeoutMs: number): AlmanacError {
   return new AlmanacError('deadline_exceeded', `request took longer than ${timeoutMs} ms`);
 }

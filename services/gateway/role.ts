@@ -17,11 +17,11 @@ import { Peers } from './cluster/peers.js';
 import { RemoteQueriers } from './cluster/remote-queriers.js';
 import { httpAddresses, NOT_READY, startGateway } from './index.js';
 
-/** Rest between two looks whether the nodes that a gateway needs are there. */
-const LOOK_MS = 50;
+/** Interval at which a starting gateway checks whether the nodes that it needs are ready. */
+const POLL_MS = 50;
 
-/** What a gateway has once it is part of a cluster. */
-interface Joined {
+/** The parts of a gateway that exist once it has joined its cluster. */
+interface ClusterParts {
   readonly node: ClusterNode;
   readonly queriers: RemoteQueriers;
   readonly peers: Peers;
@@ -29,19 +29,19 @@ interface Joined {
   readonly writer: RowWriter;
 }
 
-/** A gateway as a process of its own. The listeners open first, so that health is answered while it joins. */
+/** Starts a gateway process. The listeners open first, so that health is served while it joins the cluster. */
 export async function startGatewayRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
   const { config } = loaded;
   const stage = new Stage(['metadata']);
-  const late: { joined?: Joined } = {};
-  const running = (): Joined => {
-    if (late.joined === undefined) {
+  const deferred: { joined?: ClusterParts } = {};
+  const running = (): ClusterParts => {
+    if (deferred.joined === undefined) {
       throw new AlmanacError('region_not_ready', 'the gateway is starting', { retryAfterSeconds: 1 });
     }
-    return late.joined;
+    return deferred.joined;
   };
-  const nodeId = (): number => late.joined?.node.nodeId ?? 0;
+  const nodeId = (): number => deferred.joined?.node.nodeId ?? 0;
   const gateway = await startGateway({
     config,
     log,
@@ -52,20 +52,20 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     catalog: deferredCatalog(() => running().node.catalog),
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
     peers: {
-      list: (call) => late.joined?.peers.list(call) ?? Promise.resolve([]),
+      list: (call) => deferred.joined?.peers.list(call) ?? Promise.resolve([]),
       find: (id) => running().peers.find(id),
     },
     readiness: () => stage.readiness(),
-    lackingRoles: () => (late.joined === undefined ? [] : lackingRoles(late.joined.node.catalog)),
-    // Of a full disk an ingester tells only those who write to it.
+    lackingRoles: () => (deferred.joined === undefined ? [] : lackingRoles(deferred.joined.node.catalog)),
+    // A full disk is reported only by the ingester that a write goes to.
     writeObstacle: () => (stage.state === 'starting' ? NOT_READY : undefined),
   });
   const server = await openNodeServer(options, { role: 'gateway', stage, nodeId, services: {} });
   const { signal } = new AbortController();
   const start = { role: 'gateway', stage, slot: '', dataFolder: undefined, signal } as const;
   const node = await joinCluster(options, server, start);
-  const { queriers, peers, ingesters } = (late.joined = join(options, node));
-  await othersAreThere(node.catalog, stage);
+  const { queriers, peers, ingesters } = (deferred.joined = join(options, node));
+  await waitForNodes(node.catalog, stage);
   await node.ready();
   return {
     addresses: [serverAddress(config, server), ...httpAddresses(gateway, config)],
@@ -85,7 +85,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
   };
 }
 
-function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
+function join({ loaded, metrics }: RoleOptions, node: ClusterNode): ClusterParts {
   const { config } = loaded;
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics, catalog };
@@ -114,18 +114,18 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): Joined {
   return { node, queriers, peers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
 }
 
-/** Roles without which writes or queries are not possible. */
+/** Returns the roles that writes or queries need and that no ready node has. */
 function lackingRoles(catalog: CatalogCache): string[] {
   const ready = new Set(catalog.nodes().flatMap(({ role, state }) => (state === 'ready' ? [role] : [])));
   return ['ingester', 'querier'].filter((role) => !ready.has(role));
 }
 
-/** A gateway is of use once somebody takes rows and somebody answers questions. */
-async function othersAreThere(catalog: CatalogCache, stage: Stage): Promise<void> {
+/** Resolves when an ingester and a querier are ready. */
+async function waitForNodes(catalog: CatalogCache, stage: Stage): Promise<void> {
   for (;;) {
     const lacking = lackingRoles(catalog);
     if (lacking.length === 0) return;
     stage.waiting = lacking;
-    await systemClock.sleep(LOOK_MS);
+    await systemClock.sleep(POLL_MS);
   }
 }

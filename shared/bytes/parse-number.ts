@@ -7,7 +7,7 @@ export const SIGNED = 1;
 /** An integer with the suffix `u`. */
 export const UNSIGNED = 2;
 /** A decimal number without a suffix. */
-export const FLOAT = 3;
+export const FLOAT_NUMBER = 3;
 
 /** Powers of ten that a double holds exactly. */
 const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
@@ -61,7 +61,7 @@ export class NumberScanner {
       const size = scale === 0 ? this.#mantissa : this.#mantissa / EXACT_POWERS[scale];
       this.value = isNegative ? -size : size;
     }
-    return FLOAT;
+    return FLOAT_NUMBER;
   }
 
   /** Adds digits to the mantissa and returns the offset after them. */

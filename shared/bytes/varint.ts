@@ -1,14 +1,18 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Bytes that `value` takes as an unsigned LEB128 varint; `value` is below 2^32. */
+/** Returns the bytes that an integer takes as a varint (LEB128); a negative one takes ten. */
 export function varintLength(value: number): number {
+  if (value < 0) return 10;
   if (value < 0x80) return 1;
   if (value < 0x4000) return 2;
   if (value < 0x200000) return 3;
-  return value < 0x10000000 ? 4 : 5;
+  if (value < 0x10000000) return 4;
+  let length = 5;
+  for (let rest = Math.floor(value / 2 ** 35); rest > 0; rest = Math.floor(rest / 0x80)) length++;
+  return length;
 }
 
-/** Writes `value` at `at` and returns the position behind it. */
+/** Writes `value`, which is below 2^32, as a varint at `at`. Returns the position after it. */
 export function writeVarint(target: Uint8Array, at: number, value: number): number {
   let rest = value;
   let position = at;
@@ -20,7 +24,7 @@ export function writeVarint(target: Uint8Array, at: number, value: number): numb
   return position;
 }
 
-/** Reads bytes front to back. Every read is bounds-checked. @throws `invalid_arguments` behind the end. */
+/** Reads Almanac's own binary layouts front to back. @throws `invalid_arguments` for a read past the end. */
 export class ByteReader {
   readonly bytes: Uint8Array;
   at: number;
@@ -53,7 +57,7 @@ export class ByteReader {
     return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
   }
 
-  /** The next `length` bytes, as a view. */
+  /** Returns a view of the next `length` bytes. */
   slice(length: number): Uint8Array {
     this.#need(length);
     const view = this.bytes.subarray(this.at, this.at + length);

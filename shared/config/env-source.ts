@@ -1,24 +1,32 @@
 import type { Environment } from './env.js';
 import { suggestion } from './nearest.js';
 import { ROLES, type Role } from './role.js';
-import { ENTRIES, type Entry } from './schema.js';
+import type { ConfigSchema, Entry } from './schema.js';
 import { emptyReading, type ReadText, type SourceReading } from './source.js';
 
 const PREFIX = 'ALMANAC_';
+
+interface EnvironmentSource {
+  readonly environment: Environment;
+  readonly role: Role;
+  readonly readText: ReadText;
+}
 
 interface Target {
   readonly entry: Entry;
   readonly role: Role | undefined;
 }
 
-/** All recognised names: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
-const TARGETS: ReadonlyMap<string, Target> = new Map([
-  // Names for one role come first, so that a name for all roles wins where both are spelled alike.
-  ...ROLES.flatMap((role) =>
-    ENTRIES.map((entry): [string, Target] => [`${PREFIX}${upper(role)}__${levels(entry)}`, { entry, role }]),
-  ),
-  ...ENTRIES.map((entry): [string, Target] => [environmentName(entry), { entry, role: undefined }]),
-]);
+/** Returns all recognised names: `ALMANAC_HTTP__ADDR`, `ALMANAC_INGESTER__WAL__DIR`, `ALMANAC__NAMING`. */
+function targetsOf({ entries }: ConfigSchema): ReadonlyMap<string, Target> {
+  return new Map([
+    // Names for one role come first, so that a name for all roles wins where both are spelled alike.
+    ...ROLES.flatMap((role) =>
+      entries.map((entry): [string, Target] => [`${PREFIX}${upper(role)}__${levels(entry)}`, { entry, role }]),
+    ),
+    ...entries.map((entry): [string, Target] => [environmentName(entry), { entry, role: undefined }]),
+  ]);
+}
 
 /** Returns the environment variable that sets a key for all roles. */
 export function environmentName(entry: Entry): string {
@@ -30,14 +38,18 @@ export function environmentName(entry: Entry): string {
  *
  * Names without `__` are ignored: an orchestrator may inject `ALMANAC_PORT` for a service of that name.
  */
-export function readEnvironmentSource(environment: Environment, role: Role, readText: ReadText): SourceReading {
+export function readEnvironmentSource(
+  schema: ConfigSchema,
+  { environment, role, readText }: EnvironmentSource,
+): SourceReading {
+  const targets = targetsOf(schema);
   const reading = emptyReading();
   for (const [name, value] of Object.entries(environment).sort()) {
     if (value === undefined || !name.startsWith(PREFIX) || !name.includes('__')) continue;
-    const direct = TARGETS.get(name);
-    const target = direct ?? secretTarget(name);
+    const direct = targets.get(name);
+    const target = direct ?? secretTarget(name, targets);
     if (target === undefined) {
-      reading.problems.push(`environment ${name}: unknown key${suggestion(name, [...TARGETS.keys()])}`);
+      reading.problems.push(`environment ${name}: unknown key${suggestion(name, [...targets.keys()])}`);
       continue;
     }
     if (target.role !== undefined && target.role !== role) continue;
@@ -58,9 +70,9 @@ export function readSecret(path: string, readText: ReadText): string | undefined
   return readText(path)?.replace(/\r?\n$/, '');
 }
 
-function secretTarget(name: string): Target | undefined {
+function secretTarget(name: string, targets: ReadonlyMap<string, Target>): Target | undefined {
   if (!name.endsWith('_FILE')) return undefined;
-  const target = TARGETS.get(name.slice(0, -'_FILE'.length));
+  const target = targets.get(name.slice(0, -'_FILE'.length));
   return target?.entry.key.isText === true ? target : undefined;
 }
 

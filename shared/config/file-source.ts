@@ -2,7 +2,7 @@ import { parse } from 'toml';
 
 import type { RawValue } from './key.js';
 import { suggestion } from './nearest.js';
-import { ENTRIES, SCHEMA } from './schema.js';
+import type { ConfigSchema } from './schema.js';
 import { emptyReading, type SourceReading } from './source.js';
 
 /** Sections of other products' files that Almanac ignores with a warning instead of refusing them. */
@@ -28,7 +28,7 @@ const FOREIGN_SECTIONS: ReadonlySet<string> = new Set([
 type Table = Readonly<Record<string, unknown>>;
 
 /** Reads a TOML file against the schema; problems are collected, not thrown. */
-export function readFileSource(text: string, file: string): SourceReading {
+export function readFileSource(text: string, file: string, schema: ConfigSchema): SourceReading {
   const reading = emptyReading();
   const root = parseToml(text, file, reading);
   if (root === undefined) return reading;
@@ -36,25 +36,24 @@ export function readFileSource(text: string, file: string): SourceReading {
   const positions = findPositions(text);
   const place = (path: string): string =>
     `${file}:${positions.get(path) ?? positions.get(path.split('.')[0]) ?? '1:1'}`;
+  const assign = (path: string, value: unknown): void => {
+    const entry = schema.entries.find((candidate) => candidate.path === path);
+    if (entry === undefined) {
+      const names = [...schema.entries.map((known) => known.path), ...schema.sections.filter((name) => name !== 'top')];
+      reading.problems.push(`${place(path)}: unknown key "${path}"${suggestion(path, names)}`);
+    } else if (isRawValue(value)) {
+      reading.assignments.push({ path, raw: value, origin: { kind: 'file', place: place(path), isSecret: false } });
+    } else reading.problems.push(`${place(path)}: ${path} has a value of a wrong type; allowed: ${entry.key.allowed}`);
+  };
   for (const [name, value] of Object.entries(root)) {
     if (FOREIGN_SECTIONS.has(name)) {
       reading.warnings.push(`${place(name)}: "${name}" has no meaning here and is ignored`);
-    } else if (name !== 'top' && name in SCHEMA) {
+    } else if (name !== 'top' && schema.sections.includes(name)) {
       if (!isTable(value)) reading.problems.push(`${place(name)}: "${name}" is a section, write [${name}]`);
-      else for (const [key, inner] of Object.entries(value)) assign(`${name}.${key}`, inner, place, reading);
-    } else assign(name, value, place, reading);
+      else for (const [key, inner] of Object.entries(value)) assign(`${name}.${key}`, inner);
+    } else assign(name, value);
   }
   return reading;
-}
-
-function assign(path: string, value: unknown, place: (path: string) => string, reading: SourceReading): void {
-  const entry = ENTRIES.find((candidate) => candidate.path === path);
-  if (entry === undefined) {
-    const names = [...ENTRIES.map((known) => known.path), ...Object.keys(SCHEMA).filter((name) => name !== 'top')];
-    reading.problems.push(`${place(path)}: unknown key "${path}"${suggestion(path, names)}`);
-  } else if (isRawValue(value)) {
-    reading.assignments.push({ path, raw: value, origin: { kind: 'file', place: place(path), isSecret: false } });
-  } else reading.problems.push(`${place(path)}: ${path} has a value of a wrong type; allowed: ${entry.key.allowed}`);
 }
 
 function parseToml(text: string, file: string, reading: SourceReading): Table | undefined {

@@ -33,7 +33,7 @@ export interface Key<T, Unit extends string = ''> {
   /** Parses and validates a value. @throws `invalid_arguments` if it is not allowed. */
   readonly parse: (raw: RawValue, machine: Machine) => T;
   /** Prints the value as TOML; only called for keys that are set. */
-  readonly print: (value: NonNullable<T>) => string;
+  print(value: NonNullable<T>): string;
 }
 
 /** One default per role. */

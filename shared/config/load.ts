@@ -5,7 +5,7 @@ import type { Environment } from './env.js';
 import { readFileSource } from './file-source.js';
 import { quote, type Machine } from './key.js';
 import type { Role } from './role.js';
-import { ENTRIES, type Config, type Entry } from './schema.js';
+import type { Config, ConfigSchema, Entry } from './schema.js';
 import {
   DEFAULT_ORIGIN,
   emptyReading,
@@ -30,6 +30,7 @@ export interface FlagValue {
 
 /** Everything that configuration is read from. */
 export interface ConfigSources {
+  readonly schema: ConfigSchema;
   readonly role: Role;
   readonly flags: readonly FlagValue[];
   /** The file of `--config-file`. */
@@ -41,6 +42,7 @@ export interface ConfigSources {
 
 /** The checked configuration and where each value came from. */
 export interface LoadedConfig {
+  readonly schema: ConfigSchema;
   readonly config: Config;
   /** By path of the key; every key has an entry. */
   readonly origins: ReadonlyMap<string, Origin>;
@@ -56,17 +58,14 @@ export interface LoadedConfig {
  * @throws `invalid_arguments` with every problem of every source, one per line.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const { schema } = sources;
   const { file, reading: fileReading } = readConfigFile(sources);
-  const readings = [
-    fileReading,
-    readEnvironmentSource(sources.environment, sources.role, sources.readText),
-    readFlags(sources.flags),
-  ];
+  const readings = [fileReading, readEnvironmentSource(schema, sources), readFlags(sources.flags)];
   const problems = readings.flatMap((reading) => reading.problems);
   const winners = withStrictMode(strongest(readings.flatMap((reading) => reading.assignments)));
   const origins = new Map<string, Origin>();
   const sections: Record<string, Record<string, unknown>> = {};
-  for (const entry of ENTRIES) {
+  for (const entry of schema.entries) {
     const { value, origin } = settle(entry, winners.get(entry.path), sources, problems);
     origins.set(entry.path, origin);
     sections[entry.section] ??= {};
@@ -77,7 +76,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const config = { ...top, ...others } as unknown as Config;
   if (problems.length === 0) problems.push(...contradictions(config));
   if (problems.length > 0) throw new AlmanacError('invalid_arguments', problems.join('\n'));
-  return { config, origins, file, warnings: readings.flatMap((reading) => reading.warnings) };
+  return { schema, config, origins, file, warnings: readings.flatMap((reading) => reading.warnings) };
 }
 
 /** Reads the first existing file; a file that the user named must exist. */
@@ -85,7 +84,7 @@ function readConfigFile(sources: ConfigSources): { file: string | undefined; rea
   const named = sources.configFile ?? sources.environment['ALMANAC_CONFIG_FILE'];
   for (const file of named === undefined ? FILE_PLACES : [named]) {
     const text = sources.readText(file);
-    if (text !== undefined) return { file, reading: readFileSource(text, file) };
+    if (text !== undefined) return { file, reading: readFileSource(text, file, sources.schema) };
   }
   const reading = emptyReading();
   if (named !== undefined) reading.problems.push(`there is no configuration file "${named}"`);

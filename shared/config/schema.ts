@@ -21,7 +21,8 @@ import {
 } from './key.js';
 
 /**
- * Every configuration key, in printing order. The section `top` holds the keys above the first `[section]` of a file.
+ * Every configuration key but those of protocols, in the order in which they are printed. The section `top` has the
+ * keys above the first `[section]` of a file.
  */
 export const SCHEMA = {
   top: {
@@ -184,24 +185,6 @@ export const SCHEMA = {
       doc: 'How long to report "not ready" and still accept requests before the listeners close; 5s suits Kubernetes.',
     }),
   },
-  influxdb: {
-    enable: flag({ default: true, doc: 'Accept line protocol.' }),
-    default_merge_mode: oneOf(['last_non_null', 'last_row'], {
-      default: 'last_non_null',
-      doc: 'How tables created by line protocol merge rows with equal tags and time.',
-    }),
-  },
-  prom_store: {
-    enable: flag({ default: true, doc: 'Accept Prometheus remote write.' }),
-    prom_validation_mode: oneOf(['strict', 'lossy'], {
-      default: 'strict',
-      doc: 'What to do with label names and values that are not valid UTF-8. strict: refuse the series; lossy: replace the invalid bytes by U+FFFD.',
-    }),
-    name_validation: oneOf(['utf8', 'legacy'], {
-      default: 'utf8',
-      doc: 'Allowed label names. utf8: any non-empty name; legacy: letters, digits and `_`, as before Prometheus 3.',
-    }),
-  },
   query: {
     timeout: duration({ default: '60s', min: '1ms', doc: 'Default timeout of a query.' }),
     max_timeout: duration({ default: '10m', min: '1ms', doc: 'Longest timeout that a query may request.' }),
@@ -280,12 +263,19 @@ export const SCHEMA = {
   },
 } as const;
 
-type Schema = typeof SCHEMA;
-/** Name of a configuration section; `top` for keys outside any section. */
-export type SectionName = keyof Schema;
+type BaseSections = typeof SCHEMA;
 
 /** A key of any type, for code that treats all keys alike. */
 export type AnyKey = Key<RawValue | undefined, string>;
+
+/** The keys of one section, by name. */
+export type SectionKeys = Readonly<Record<string, AnyKey>>;
+
+/** A section that a part of the program, such as a protocol, adds to the schema. */
+export interface ConfigSection<K extends SectionKeys = SectionKeys> {
+  readonly name: string;
+  readonly keys: K;
+}
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
@@ -293,14 +283,18 @@ type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
 type WithUnit<Name extends string, Unit extends string> = Name extends `${string}${Unit}` ? Name : `${Name}${Unit}`;
 type PropertyName<Name, K> = K extends Key<infer _T, infer Unit> ? WithUnit<Camel<Name & string>, Unit> : never;
 type Value<K> = K extends Key<infer T, infer _Unit> ? T : never;
-type Section<S> = { readonly [Name in keyof S as PropertyName<Name, S[Name]>]: Value<S[Name]> };
+
+/** The values of a section: `body_limit`, a size, becomes `bodyLimitBytes`. */
+export type SectionValues<S> = { readonly [Name in keyof S as PropertyName<Name, S[Name]>]: Value<S[Name]> };
 
 /** The whole configuration, typed by the schema: `config.http.bodyLimitBytes`, `config.naming`. */
-export type Config = Section<Schema['top']> & { readonly [Name in Exclude<SectionName, 'top'>]: Section<Schema[Name]> };
+export type Config = SectionValues<BaseSections['top']> & {
+  readonly [Name in Exclude<keyof BaseSections, 'top'>]: SectionValues<BaseSections[Name]>;
+};
 
 /** One key and its location in the schema. */
 export interface Entry {
-  readonly section: SectionName;
+  readonly section: string;
   readonly name: string;
   /** `http.addr`; for a top-level key just its name. */
   readonly path: string;
@@ -309,17 +303,34 @@ export interface Entry {
   readonly key: AnyKey;
 }
 
-/** All keys in the order of the schema. */
-export const ENTRIES: readonly Entry[] = Object.entries(SCHEMA).flatMap(([section, keys]) =>
-  // Each key only prints what it parsed itself, which the type of a list of all keys cannot express.
-  Object.entries(keys as unknown as Readonly<Record<string, AnyKey>>).map(([name, key]) => ({
-    section: section as SectionName,
+/** All keys that a configuration may have. */
+export interface ConfigSchema {
+  /** In the order in which they are printed; the first is `top`. */
+  readonly sections: readonly string[];
+  readonly entries: readonly Entry[];
+}
+
+/** Joins the keys of `SCHEMA` and those of further sections. */
+export function composeSchema(added: readonly ConfigSection[]): ConfigSchema {
+  const base = Object.entries(SCHEMA).map(([name, keys]): ConfigSection => ({ name, keys }));
+  const all = [...base, ...added];
+  return { sections: all.map(({ name }) => name), entries: all.flatMap(entriesOf) };
+}
+
+/** Returns the values of a section that was added to the schema. */
+export function sectionValues<K extends SectionKeys>(config: Config, section: ConfigSection<K>): SectionValues<K> {
+  return (config as unknown as Readonly<Record<string, SectionValues<K>>>)[section.name];
+}
+
+function entriesOf({ name: section, keys }: ConfigSection): Entry[] {
+  return Object.entries(keys).map(([name, key]) => ({
+    section,
     name,
     path: section === 'top' ? name : `${section}.${name}`,
     property: propertyName(name, key.unit),
     key,
-  })),
-);
+  }));
+}
 
 function propertyName(name: string, unit: string): string {
   const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -4,9 +4,11 @@
  * Does two things that general libraries do not combine: exactly the shapes of the generated interfaces (bigint, defaults
  * filled in, plain objects), and one copy of a payload, into a buffer of the right length.
  */
+import { varintLength } from '#shared/bytes/varint';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import { ByteReader, malformed } from './byte-reader.js';
-import { ByteWriter, uint32Size } from './byte-writer.js';
+import { BYTES, WireReader } from '#shared/protobuf/wire-reader';
+import { WireWriter } from '#shared/protobuf/wire-writer';
 import { lengthSize, type Scalar } from './scalars.js';
 
 /** One field of a message. */
@@ -34,10 +36,11 @@ export class MessageType {
   /** Encodes a value of the generated interface. */
   encode(value: object): Buffer {
     const sizes: number[] = [];
-    const out = new ByteWriter(measure(this, value as Values, sizes));
+    const length = measure(this, value as Values, sizes);
+    const out = new WireWriter(length);
     writeMessage(out, this, value as Values, sizes.values());
-    invariant(out.pos === out.bytes.length, `message ${this.name} differs from its measured length`);
-    return out.bytes;
+    invariant(out.length === length, `message ${this.name} differs from its measured length`);
+    return out.take();
   }
 
   /**
@@ -46,8 +49,7 @@ export class MessageType {
    * @throws `unexpected` if the bytes are malformed.
    */
   decode(bytes: Buffer): object {
-    const from = new ByteReader(bytes);
-    return readMessage(from, this, from.length);
+    return readMessage(new WireReader(bytes, malformed), this, bytes.length);
   }
 }
 
@@ -59,7 +61,7 @@ function measure(type: MessageType, values: Values, sizes: number[]): number {
   for (const field of type.fields) {
     const value = values[field.name];
     if (value === undefined) continue;
-    const tag = uint32Size(field.number << 3);
+    const tag = varintLength(field.number << 3);
     if (field.shape === 'single') size += isLeftOut(field, value) ? 0 : tag + valueSize(field, value, sizes);
     else if (field.shape === 'map') size += mapSize(field, value as Values, tag, sizes);
     else size += listSize(field, value as readonly unknown[], tag, sizes);
@@ -103,16 +105,16 @@ function mapSize(field: MessageField, map: Values, tag: number, sizes: number[])
 }
 
 function isPacked(type: Scalar | MessageType): type is Scalar {
-  return !(type instanceof MessageType) && type.wire !== 2;
+  return !(type instanceof MessageType) && type.wire !== BYTES;
 }
 
 function wireOf(type: Scalar | MessageType): number {
-  return type instanceof MessageType ? 2 : type.wire;
+  return type instanceof MessageType ? BYTES : type.wire;
 }
 
 type Sizes = Iterator<number, undefined>;
 
-function writeMessage(out: ByteWriter, type: MessageType, values: Values, sizes: Sizes): void {
+function writeMessage(out: WireWriter, type: MessageType, values: Values, sizes: Sizes): void {
   for (const field of type.fields) {
     const value = values[field.name];
     if (value === undefined) continue;
@@ -120,10 +122,10 @@ function writeMessage(out: ByteWriter, type: MessageType, values: Values, sizes:
       if (!isLeftOut(field, value)) writeTagged(out, field.number, field.value, value, sizes);
     } else if (field.shape === 'map') {
       for (const [key, item] of Object.entries(value as Values)) {
-        out.uint32((field.number << 3) | 2);
-        out.uint32(sizes.next().value ?? 0);
-        out.uint32((1 << 3) | 2);
-        out.string(key);
+        out.varint((field.number << 3) | 2);
+        out.varint(sizes.next().value ?? 0);
+        out.varint((1 << 3) | 2);
+        out.lengthAndText(key);
         writeTagged(out, 2, field.value, item, sizes);
       }
     } else writeList(out, field, value as readonly unknown[], sizes);
@@ -131,7 +133,7 @@ function writeMessage(out: ByteWriter, type: MessageType, values: Values, sizes:
 }
 
 function writeList(
-  out: ByteWriter,
+  out: WireWriter,
   { number, value: type }: MessageField,
   list: readonly unknown[],
   sizes: Sizes,
@@ -141,36 +143,36 @@ function writeList(
     for (const item of list) writeTagged(out, number, type, item, sizes);
     return;
   }
-  out.uint32((number << 3) | 2);
-  out.uint32(sizes.next().value ?? 0);
+  out.varint((number << 3) | 2);
+  out.varint(sizes.next().value ?? 0);
   for (const item of list) type.write(out, item);
 }
 
-function writeTagged(out: ByteWriter, number: number, type: Scalar | MessageType, value: unknown, sizes: Sizes): void {
-  out.uint32((number << 3) | wireOf(type));
+function writeTagged(out: WireWriter, number: number, type: Scalar | MessageType, value: unknown, sizes: Sizes): void {
+  out.varint((number << 3) | wireOf(type));
   if (type instanceof MessageType) {
-    out.uint32(sizes.next().value ?? 0);
+    out.varint(sizes.next().value ?? 0);
     writeMessage(out, type, value as Values, sizes);
   } else type.write(out, value);
 }
 
 // --- decode ----------------------------------------------------------------------------------------------------------
 
-function readMessage(from: ByteReader, type: MessageType, end: number): Values {
+function readMessage(from: WireReader, type: MessageType, end: number): Values {
   from.beginMessage();
   const values = defaults(type);
-  while (from.pos < end) {
-    const tag = from.uint32();
+  while (from.at < end) {
+    const tag = from.varint(from.at, from.bytes.length);
     const wire = tag & 7;
     const field = fieldOf(type, tag >>> 3);
     // A newer peer may send fields that this release does not know.
-    if (field === undefined || !isExpected(field, wire)) from.skip(wire);
+    if (field === undefined || !isExpected(field, wire)) skip(from, tag);
     else if (field.shape === 'map') readEntry(from, field, values[field.name] as Values);
     else if (field.shape === 'list') readItems(from, field, wire, values[field.name] as unknown[]);
     else values[field.name] = readValue(from, field.value);
   }
   // Also catches a message that ended inside a number, whose missing bytes were read from what follows.
-  if (from.pos !== end) throw malformed();
+  if (from.at !== end) throw malformed();
   return values;
 }
 
@@ -191,35 +193,48 @@ function fieldOf(type: MessageType, number: number): MessageField | undefined {
 }
 
 function isExpected({ shape, value }: MessageField, wire: number): boolean {
-  return wire === (shape === 'map' ? 2 : wireOf(value)) || (shape === 'list' && wire === 2 && isPacked(value));
+  return wire === (shape === 'map' ? BYTES : wireOf(value)) || (shape === 'list' && wire === BYTES && isPacked(value));
 }
 
-function readValue(from: ByteReader, type: Scalar | MessageType): unknown {
-  return type instanceof MessageType ? readMessage(from, type, from.end()) : type.read(from);
+function readValue(from: WireReader, type: Scalar | MessageType): unknown {
+  return type instanceof MessageType ? readMessage(from, type, lengthEnd(from)) : type.read(from);
 }
 
 /** Reads one item, or several in packed encoding. */
-function readItems(from: ByteReader, { value: type }: MessageField, wire: number, list: unknown[]): void {
-  if (!isPacked(type) || wire !== 2) {
+function readItems(from: WireReader, { value: type }: MessageField, wire: number, list: unknown[]): void {
+  if (!isPacked(type) || wire !== BYTES) {
     list.push(readValue(from, type));
     return;
   }
-  const end = from.end();
-  while (from.pos < end) list.push(type.read(from));
-  if (from.pos !== end) throw malformed();
+  const end = lengthEnd(from);
+  while (from.at < end) list.push(type.read(from));
+  if (from.at !== end) throw malformed();
 }
 
-function readEntry(from: ByteReader, field: MessageField, map: Values): void {
-  const end = from.end();
+function readEntry(from: WireReader, field: MessageField, map: Values): void {
+  const end = lengthEnd(from);
   let key = '';
   let value: unknown = field.value instanceof MessageType ? defaults(field.value) : field.value.zero;
-  while (from.pos < end) {
-    const tag = from.uint32();
-    if (tag === ((1 << 3) | 2)) key = from.string();
+  while (from.at < end) {
+    const tag = from.varint(from.at, from.bytes.length);
+    if (tag === ((1 << 3) | 2)) key = from.text(from.at, from.bytes.length);
     else if (tag === ((2 << 3) | wireOf(field.value))) value = readValue(from, field.value);
-    else from.skip(tag & 7);
+    else skip(from, tag);
   }
-  if (from.pos !== end) throw malformed();
+  if (from.at !== end) throw malformed();
   // Defined rather than assigned: the key may be `__proto__`.
   Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/** Reads a length at the cursor, and returns where the content ends. */
+function lengthEnd(from: WireReader): number {
+  return from.lengthEnd(from.at, from.bytes.length);
+}
+
+function skip(from: WireReader, tag: number): void {
+  from.at = from.skip(tag, from.at, from.bytes.length);
+}
+
+function malformed(): AlmanacError {
+  return new AlmanacError('unexpected', 'the message is malformed');
 }

@@ -1,111 +1,146 @@
-import { int64AsNumberSize, int64Size, uint32Size, type ByteWriter } from './byte-writer.js';
-import type { ByteReader } from './byte-reader.js';
+import { varintLength } from '#shared/bytes/varint';
+import { FIXED64, VARINT, BYTES, type WireReader } from '#shared/protobuf/wire-reader';
+import { bigVarintLength, type WireWriter } from '#shared/protobuf/wire-writer';
 
-/** How values of one protobuf type cross. */
+/** How values of one protobuf type are encoded. */
 export interface Scalar {
-  readonly wire: 0 | 1 | 2;
-  /** What a field has that is not on the wire. */
+  readonly wire: typeof VARINT | typeof FIXED64 | typeof BYTES;
+  /** Value of a field that is not on the wire. */
   readonly zero: unknown;
   readonly isZero: (value: unknown) => boolean;
   readonly size: (value: unknown) => number;
-  readonly write: (out: ByteWriter, value: unknown) => void;
-  readonly read: (from: ByteReader) => unknown;
+  readonly write: (out: WireWriter, value: unknown) => void;
+  /** Reads a value at `from.at`. */
+  readonly read: (from: WireReader) => unknown;
 }
 
 interface ScalarOf<T> {
-  readonly wire: 0 | 1 | 2;
+  readonly wire: Scalar['wire'];
   readonly zero: T;
   readonly isZero?: (value: T) => boolean;
   readonly size: (value: T) => number;
-  readonly write: (out: ByteWriter, value: T) => void;
-  readonly read: (from: ByteReader) => T;
+  readonly write: (out: WireWriter, value: T) => void;
+  readonly read: (from: WireReader) => T;
 }
 
-/** The contracts give each field values of its type, so that the entries need not look at them again. */
+/** From this length on, bytes may stay a view of their message. */
+const VIEW_BYTES_MIN = 4096;
+
+/** The contracts give each field values of its type, so the entries do not check them again. */
 function scalar<T>(entry: ScalarOf<T>): Scalar {
   return { isZero: (value: T) => value === entry.zero, ...entry } as unknown as Scalar;
 }
 
-const INT32 = scalar<number>({
-  wire: 0,
-  zero: 0,
-  size: (value) => (value < 0 ? 10 : uint32Size(value)),
-  write: (out, value) => out.int32(value),
-  read: (from) => from.int32(),
-});
+const INT32 = integer((from) => from.varint(from.at, from.bytes.length) | 0);
 
 /** By the name of the type; 64-bit integers that are numbers in TypeScript have a name of their own. */
 export const SCALARS: ReadonlyMap<string, Scalar> = new Map([
-  [
-    'uint32',
-    scalar<number>({
-      wire: 0,
-      zero: 0,
-      size: uint32Size,
-      write: (out, value) => out.uint32(value),
-      read: (from) => from.uint32(),
-    }),
-  ],
+  ['uint32', integer((from) => from.varint(from.at, from.bytes.length))],
   ['int32', INT32],
   ['enum', INT32],
   [
     'bool',
     scalar<boolean>({
-      wire: 0,
+      wire: VARINT,
       zero: false,
       size: () => 1,
-      write: (out, value) => out.uint32(value ? 1 : 0),
-      read: (from) => from.bool(),
+      write: (out, value) => out.byte(value ? 1 : 0),
+      read: (from) => {
+        readVarint64(from);
+        return (from.low | from.high) !== 0;
+      },
     }),
   ],
-  ['int64', int64((from) => from.int64())],
-  ['uint64', int64((from) => from.uint64())],
-  ['int64 as number', int64AsNumber((from) => from.int64AsNumber())],
-  ['uint64 as number', int64AsNumber((from) => from.uint64AsNumber())],
+  ['int64', bigInteger((unsigned) => BigInt.asIntN(64, unsigned))],
+  ['uint64', bigInteger((unsigned) => unsigned)],
+  [
+    'int64 as number',
+    integer((from) => {
+      readVarint64(from);
+      return from.signed;
+    }),
+  ],
+  [
+    'uint64 as number',
+    integer((from) => {
+      readVarint64(from);
+      return from.unsigned;
+    }),
+  ],
   [
     'double',
     scalar<number>({
-      wire: 1,
+      wire: FIXED64,
       zero: 0,
       isZero: (value) => Object.is(value, 0),
       size: () => 8,
       write: (out, value) => out.double(value),
-      read: (from) => from.double(),
+      read: (from) => from.double(from.at, from.bytes.length),
     }),
   ],
   [
     'string',
     scalar<string>({
-      wire: 2,
+      wire: BYTES,
       zero: '',
       size: (value) => lengthSize(Buffer.byteLength(value)),
-      write: (out, value) => out.string(value),
-      read: (from) => from.string(),
+      write: (out, value) => out.lengthAndText(value),
+      read: (from) => from.text(from.at, from.bytes.length),
     }),
   ],
   [
     'bytes',
     scalar<Uint8Array>({
-      wire: 2,
+      wire: BYTES,
       zero: new Uint8Array(0),
       isZero: (value) => value.length === 0,
       size: (value) => lengthSize(value.length),
-      write: (out, value) => out.copy(value),
-      read: (from) => from.bytes(),
+      write: (out, value) => out.lengthAndBytes(value),
+      read: readBytes,
     }),
   ],
 ]);
 
-/** Bytes of a length and of what has that length. */
+/** Returns the bytes of a length and of the content that it counts. */
 export function lengthSize(length: number): number {
-  return uint32Size(length) + length;
+  return varintLength(length) + length;
 }
 
-function int64(read: (from: ByteReader) => bigint): Scalar {
-  return scalar<bigint>({ wire: 0, zero: 0n, size: int64Size, write: (out, value) => out.int64(value), read });
+function integer(read: (from: WireReader) => number): Scalar {
+  return scalar<number>({
+    wire: VARINT,
+    zero: 0,
+    size: varintLength,
+    write: (out, value) => out.varint(value),
+    read,
+  });
 }
 
-function int64AsNumber(read: (from: ByteReader) => number): Scalar {
-  const write = (out: ByteWriter, value: number): void => out.int64AsNumber(value);
-  return scalar<number>({ wire: 0, zero: 0, size: int64AsNumberSize, write, read });
+function bigInteger(fromUnsigned: (value: bigint) => bigint): Scalar {
+  return scalar<bigint>({
+    wire: VARINT,
+    zero: 0n,
+    size: bigVarintLength,
+    write: (out, value) => out.bigVarint(value),
+    read: (from) => {
+      readVarint64(from);
+      return fromUnsigned(from.bigUnsigned);
+    },
+  });
+}
+
+function readVarint64(from: WireReader): void {
+  from.varint64(from.at, from.bytes.length);
+}
+
+/**
+ * Returns a view if the bytes are most of the message, else a copy, so that holding the ID of a batch does not hold
+ * its rows as well.
+ */
+function readBytes(from: WireReader): Uint8Array {
+  const { bytes } = from;
+  const end = from.lengthEnd(from.at, bytes.length);
+  const view = new Uint8Array(bytes.buffer, bytes.byteOffset + from.at, end - from.at);
+  from.at = end;
+  return view.length >= VIEW_BYTES_MIN && view.length * 2 >= bytes.length ? view : view.slice();
 }

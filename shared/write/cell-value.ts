@@ -3,22 +3,23 @@ import type { Column } from '#shared/contracts/gen/common';
 import { dataType, type DataType, type TimeUnit } from '#shared/schema/data-type';
 
 /**
- * One value in the form in which its column stores it: integers, dates (days since 1970) and times (counts of the
+ * One value in the representation of its column: integers, dates (days since 1970) and times (counts of the
  * column's unit) as number or bigint, decimals and JSON as text.
  */
 export type CellValue = null | boolean | number | bigint | string | Uint8Array;
 
-/** What is checked and looked up for each value of a column. */
+/** A column and its type, for checks of its values. */
 export interface CellColumn {
   readonly column: Column;
   readonly type: DataType;
 }
 
+/** Returns a column with its type. */
 export function cellColumn(column: Column): CellColumn {
   return { column, type: dataType(column.type) };
 }
 
-/** @throws `invalid_arguments` if the value is not one of the column's. */
+/** Checks a value. @throws `invalid_arguments` if it is not valid for the column. */
 export function checkCell({ column, type }: CellColumn, value: CellValue): void {
   if (value === null) {
     if (!column.nullable) throw nullRefused(column.name);
@@ -29,6 +30,7 @@ export function checkCell({ column, type }: CellColumn, value: CellValue): void 
   }
 }
 
+/** Makes the error for a null in a column that is not nullable. */
 export function nullRefused(name: string): AlmanacError {
   return new AlmanacError('invalid_arguments', `column ${name} is not null but input has null`);
 }
@@ -59,8 +61,8 @@ function isIntegerIn(type: DataType, value: CellValue): boolean {
 const encoder = new TextEncoder();
 
 /**
- * The text of a tag's value by which its series is known; one text a value, and the engine casts it back. Part of the
- * storage format.
+ * Returns the text of a tag value that identifies its series: one text per value, which the engine can cast back. Part
+ * of the storage format.
  */
 export function canonicalText({ column, type }: CellColumn, value: NonNullable<CellValue>): Uint8Array {
   if (value instanceof Uint8Array) return value;
@@ -92,7 +94,7 @@ function dateText(column: string, days: number): string {
   return date.toISOString().slice(0, 10);
 }
 
-/** `YYYY-MM-DD HH:MM:SS` with all digits of the unit behind the point. */
+/** `YYYY-MM-DD HH:MM:SS` with all digits of the unit after the point. */
 function timeText(column: string, time: bigint, unit: TimeUnit): string {
   const digits = FRACTION_DIGITS[unit];
   const perSecond = 10n ** BigInt(digits);

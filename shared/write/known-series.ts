@@ -1,10 +1,10 @@
 import type { RegionInfo } from '#shared/contracts/gen/common';
 
 /**
- * What a sender knows of one region's owner.
+ * The state of a sender for the owner of one region.
  *
- * A series whose `knownBy` is the present token needs no definition. The token is replaced when the region gets another
- * owner, or the owner starts anew: then every series counts as unknown, which costs at most one definition each.
+ * A series whose `knownBy` is the current token needs no definition. The token is replaced when the region gets another
+ * owner or the owner restarts: then every series counts as unknown, which costs at most one definition each.
  */
 export class RegionLink {
   #token: object = {};
@@ -16,7 +16,7 @@ export class RegionLink {
     this.#epoch = epoch;
   }
 
-  /** The owner that a batch is sent to now. */
+  /** Returns the token for the owner that a batch is sent to now. */
   tokenAt(epoch: number): object {
     if (epoch !== this.#epoch) {
       this.#epoch = epoch;
@@ -25,14 +25,14 @@ export class RegionLink {
     return this.#token;
   }
 
-  /** The owner that answered. */
+  /** Returns the token for the owner that replied. */
   tokenOf(incarnation: bigint): object {
     if (this.#incarnation === undefined) this.#incarnation = incarnation;
     else if (this.#incarnation !== incarnation) this.#replace(incarnation);
     return this.#token;
   }
 
-  /** Batch counters of a region are taken in order: its owner keeps the ids that it applied as ranges. */
+  /** Batch counters of a region increase: its owner stores the IDs that it applied as ranges. */
   nextCounter(): number {
     return ++this.#lastCounter;
   }
@@ -56,7 +56,7 @@ export class RegionLinks {
     return link;
   }
 
-  /** Region ids are never used again, so what is forgotten here may not be sent to any more. */
+  /** Drops regions that no longer exist; their IDs are never used again. */
   forget(regionIds: readonly number[]): void {
     for (const regionId of regionIds) this.#links.delete(regionId);
   }

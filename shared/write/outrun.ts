@@ -1,11 +1,12 @@
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Rows of one batch of deletions, at most: each is looked for among the rows that were written since. */
+/** Largest batch of deletions: each is searched among the rows that were written since. */
 export const DELETIONS_MAX = 50_000;
 
-/** Details of the refusal of deletions because of rows that were written since they were decided on. */
+/** Details of the error for deletions of rows that were written again since they were read. */
 export const OUTRUN = { outrun: 'true' };
 
+/** Whether deletions were refused for newer rows. */
 export function isOutrun({ details }: AlmanacError): boolean {
   return details['outrun'] === OUTRUN.outrun;
 }

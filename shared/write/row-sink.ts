@@ -11,29 +11,30 @@ import type { Metrics } from '#shared/telemetry/metrics';
 import { canonicalText, cellColumn, checkCell, nullRefused, type CellColumn, type CellValue } from './cell-value.js';
 import { isOutrun } from './outrun.js';
 import type { RegionSender } from './send.js';
-import { splitRows, type RegionPart } from './split.js';
 import { indexOf, type TableIndex } from './table-index.js';
+import { splitRows, type RegionRows } from './write-plan.js';
 import { WrittenRows } from './written-rows.js';
 
-/** A batch is sent when it has as many rows or bytes. */
+/** A batch is sent when it has this many rows or bytes. */
 const PACK_ROWS = 50_000;
 const PACK_BYTES = 8 * 1024 * 1024;
 
 /** Blocks of rows, of any size. */
 export type RowBlocks = Iterable<readonly CellValue[][]> | AsyncIterable<readonly CellValue[][]>;
 
-/** How a deletion went. */
+/** The outcome of a deletion. */
 export interface Deleted {
   readonly rowCount: number;
-  /** Whether some rows were not deleted because new ones came meanwhile. */
+  /** Whether some rows were not deleted because newer ones were written in the meantime. */
   readonly isOutrun: boolean;
 }
 
-/** Rows with typed cells in, durable rows out: what INSERT and DELETE stand on. */
+/** Writes and deletes rows of typed cells durably, for INSERT and DELETE. */
 export class RowSink {
   readonly #sender: RegionSender;
   readonly #rows: WrittenRows;
-  #turn = 0;
+  /** Distributes the batches of tables in append mode over their regions. */
+  #batchCounter = 0;
 
   constructor(sender: RegionSender, metrics: Metrics) {
     this.#sender = sender;
@@ -43,12 +44,12 @@ export class RowSink {
   /**
    * Writes rows into an existing table; columns that are not named are null.
    *
-   * Rows that are all there (an iterable) are checked to the last before the first is written. Rows that come in time
-   * are written as they come, so an error leaves those before it.
+   * All rows of an iterable are checked before the first is written. Rows of an async iterable are written as they come,
+   * so an error leaves the rows before it.
    *
    * @param columns columns of the cells of each row, in order.
-   * @returns how many rows were given.
-   * @throws `column_not_found`; `invalid_arguments` for a cell that its column does not take; those of `RowWriter`.
+   * @returns the number of rows.
+   * @throws `column_not_found`; `invalid_arguments` for a cell that its column does not accept; the errors of `RowWriter`.
    */
   async insert(table: Table, columns: readonly Column[], blocks: RowBlocks, call: Call): Promise<number> {
     const packer = new Packer(new Layout(indexOf(table), columns, false));
@@ -68,9 +69,9 @@ export class RowSink {
    * Deletes rows, as they come.
    *
    * @param columns columns of the cells of each row: the tags that the rows have, and the time index.
-   * @param asOf by region: the last row that was read to decide on what is deleted. A row that was written anew since
-   *   then is not deleted, nor are some others.
-   * @returns how many rows were deleted, and whether some were not because of new ones: these are to be read again.
+   * @param asOf by region: the last row that was read to decide what is deleted. A row that was written again since then
+   *   is not deleted, nor are some others.
+   * @returns the number of deleted rows, and whether some were not deleted because of newer ones and must be read again.
    * @throws as `insert`.
    */
   async delete(
@@ -102,7 +103,7 @@ export class RowSink {
     this.#rows.add(pack.layout.index.table.database, pack.builder.rowCount);
   }
 
-  /** @param outrun regions that were: nothing more is sent to them. @returns how many rows were deleted. */
+  /** @param outrun regions with newer rows, to which nothing more is sent. @returns the number of deleted rows. */
   async #sendDeletions(
     pack: Pack,
     asOf: ReadonlyMap<number, bigint>,
@@ -125,25 +126,25 @@ export class RowSink {
     return rowCount;
   }
 
-  #partsOf({ builder, layout }: Pack): RegionPart[] {
+  #partsOf({ builder, layout }: Pack): RegionRows[] {
     const { index } = layout;
     const batch = builder.finish((name) => (name === OP.name ? OP.id : (index.byName.get(name)?.id ?? 0)));
-    return splitRows({ index, batch, series: builder.series, knownBy: builder.knownBy }, this.#turn++);
+    return splitRows({ index, batch, series: builder.series, knownBy: builder.knownBy }, this.#batchCounter++);
   }
 }
 
-interface CellPlace extends CellColumn {
+interface PositionedColumn extends CellColumn {
   /** Position in a row; -1 if the statement does not name the column. */
   readonly position: number;
 }
 
-/** Where the columns of a table are in the rows of a statement. */
+/** Positions of the columns of a table in the rows of a statement. */
 class Layout {
   readonly index: TableIndex;
-  readonly places: readonly CellPlace[];
-  readonly tags: readonly CellPlace[];
-  readonly fields: readonly CellPlace[];
-  readonly time: CellPlace;
+  readonly columns: readonly PositionedColumn[];
+  readonly tags: readonly PositionedColumn[];
+  readonly fields: readonly PositionedColumn[];
+  readonly time: PositionedColumn;
   readonly isDeletion: boolean;
 
   constructor(index: TableIndex, columns: readonly Column[], isDeletion: boolean) {
@@ -153,17 +154,20 @@ class Layout {
     for (const name of names) {
       if (!index.byName.has(name)) throw new AlmanacError('column_not_found', `Column not found: ${name}`);
     }
-    const place = (column: Column): CellPlace => ({ ...cellColumn(column), position: names.indexOf(column.name) });
-    const all = index.table.columns.map(place);
+    const positioned = (column: Column): PositionedColumn => ({
+      ...cellColumn(column),
+      position: names.indexOf(column.name),
+    });
+    const all = index.table.columns.map(positioned);
     const isNeeded = ({ nullable, kind }: Column): boolean => kind === 'time' || (!nullable && !isDeletion);
     const missing = all.find(({ position, column }) => position < 0 && isNeeded(column));
     if (missing !== undefined) throw nullRefused(missing.column.name);
-    this.places = all.filter(({ position }) => position >= 0);
+    this.columns = all.filter(({ position }) => position >= 0);
     this.tags = tagsOf(index.table)
-      .map(place)
+      .map(positioned)
       .filter(({ position }) => position >= 0);
-    this.fields = this.places.filter(({ column }) => column.kind === 'field');
-    this.time = place(index.timeIndex);
+    this.fields = this.columns.filter(({ column }) => column.kind === 'field');
+    this.time = positioned(index.timeIndex);
   }
 
   typeOf = (name: string): string => this.index.byName.get(name)?.type ?? 'String';
@@ -221,8 +225,8 @@ class Pack {
   }
 
   add(row: readonly CellValue[]): void {
-    const { places, fields, time } = this.layout;
-    for (const place of places) checkCell(place, row[place.position]);
+    const { columns, fields, time } = this.layout;
+    for (const column of columns) checkCell(column, row[column.position]);
     const cell = row[time.position];
     if (typeof cell !== 'bigint' && typeof cell !== 'number') throw nullRefused(time.column.name);
     this.builder.startRow(this.#seriesOf(row));

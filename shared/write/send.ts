@@ -20,57 +20,60 @@ import {
 } from '#shared/rowbatch/definitions';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RegionLinks } from './known-series.js';
-import type { RegionPart } from './split.js';
 import type { TableIndex } from './table-index.js';
-import { SERIES_PER_LOOK, type WriteCatalog } from './tables.js';
+import type { RegionRows } from './write-plan.js';
+import type { WriteCatalog } from './writer-types.js';
 
-/** Rest before the second attempt; doubled at each one after it. */
+/** Delay before the second attempt; doubles with each further one. */
 const RETRY_MS = 10;
 const RETRY_MS_MAX = 1_000;
-/** What a request has besides its batch and its definitions, at most. */
+/** Largest size of a request without its batch and its definitions. */
 const HEADER_BYTES_MAX = 256;
-/** What a definition has besides its tags, and a tag besides its value, at most. */
+/** Largest size of a definition without its tags, and of a tag without its value. */
 const DEFINITION_BYTES = 12;
 const TAG_BYTES_MAX = 10;
-/** Rows from which on a batch is worked on in several turns of the event loop. */
+/** New series between two readings of the clock; each takes 2 to 20 us. */
+export const SERIES_PER_LOOK = 64;
+/** From this size on, the steps for a batch yield to the event loop in between. */
 export const LARGE_ROWS = 20_000;
 
+/** Dependencies of a `RegionSender`. */
 export interface SenderOptions {
   readonly catalog: WriteCatalog;
   readonly ingesters: Ingesters;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
-  /** Bound of one request; none if not given. */
+  /** Largest request; default: no limit. */
   readonly messageBytesMax?: number | undefined;
 }
 
-/** How parts are sent. */
+/** Options of one `send`. */
 export interface SendOptions {
-  /** The client's name for the request; without one, each batch gets an id of its own. */
+  /** The client's name for the request; without one, each batch gets a unique ID. */
   readonly idempotencyKey?: string | undefined;
-  /** Of deletions, by region: the last row that was read to decide on them. A part that rows have outrun is refused. */
+  /** For deletions, by region: the last row that was read. The owner refuses deletions of rows that are newer. */
   readonly asOf?: ReadonlyMap<number, bigint>;
 }
 
-/** A batch as it is sent. */
+/** An encoded batch. */
 interface Encoded {
-  readonly part: RegionPart;
+  readonly part: RegionRows;
   readonly bytes: Uint8Array;
 }
 
-/** One batch on its way to one region. */
+/** The delivery of one batch to one region. */
 interface Delivery {
-  readonly part: RegionPart;
+  readonly part: RegionRows;
   readonly batchId: Uint8Array;
   readonly bytes: Uint8Array;
-  /** Zero: none. */
+  /** Zero for writes. */
   readonly asOf: bigint;
-  /** Positions of series whose definitions go with it. */
+  /** Positions of the series whose definitions are sent. */
   readonly defined: Set<number>;
-  /** The region as it was at the last attempt. */
+  /** The region at the last attempt. */
   region: RegionInfo;
-  /** Epoch of the first attempt that ended without an answer, so that its rows may be kept. */
+  /** Epoch of the first attempt that got no reply, so that its rows may be stored. */
   uncertainEpoch: number | undefined;
 }
 
@@ -95,31 +98,31 @@ export class RegionSender {
   }
 
   /**
-   * Sends the parts of a request at once; resolves when it is known for each whether its region keeps the rows.
+   * Sends the parts of a request at once; resolves when the outcome of each is known.
    *
-   * An owner that is not ready or does not answer is tried again within the call's deadline, under the same batch id.
-   * A part fails with `region_not_found` or `table_not_found` if its table is gone: nothing of it is kept. With all
-   * other errors that have `retry` its outcome is unknown.
+   * An owner that is not ready or does not reply is tried again within the deadline of the call, with the same batch ID.
+   * A part fails with `region_not_found` or `table_not_found` if its table is gone: none of its rows are stored. After
+   * all other errors with `retry`, its outcome is unknown.
    *
-   * @throws `invalid_arguments` if a part is more than a message may have: then none was sent.
+   * @throws `invalid_arguments` if a part is larger than a message may be; then no part was sent.
    */
   async send(
-    parts: readonly RegionPart[],
+    parts: readonly RegionRows[],
     call: Call,
     options: SendOptions = {},
   ): Promise<PromiseSettledResult<void>[]> {
     const encoded: Encoded[] = [];
     for (const part of parts) {
-      await this.#turn(part);
+      await this.#yieldIfLarge(part);
       const bytes = encodeBorrowedBatch(part.batch);
-      await this.#turn(part);
+      await this.#yieldIfLarge(part);
       this.#checkSize(part, bytes);
       encoded.push({ part, bytes });
     }
     return Promise.allSettled(encoded.map((it) => this.#send(it, call, options)));
   }
 
-  #checkSize({ index, batch, series }: RegionPart, bytes: Uint8Array): void {
+  #checkSize({ index, batch, series }: RegionRows, bytes: Uint8Array): void {
     const { messageBytesMax } = this.#options;
     if (messageBytesMax === undefined) return;
     const total = bytes.length + definitionBytesMax(series) + HEADER_BYTES_MAX;
@@ -156,13 +159,13 @@ export class RegionSender {
         if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
         if (failure.code === 'external') delivery.uncertainEpoch ??= delivery.region.epoch;
         this.#retries.inc({ cause: failure.code });
-        await this.#rest(attempt, failure, call);
+        await this.#delay(attempt, failure, call);
         this.#refresh(delivery, failure);
       }
     }
   }
 
-  /** One attempt; once more if the owner lacks definitions. */
+  /** Makes one attempt, and another one if the owner lacks definitions. */
   async #deliver(delivery: Delivery, call: Call): Promise<void> {
     const { part, defined, region } = delivery;
     const link = this.#links.link(region);
@@ -173,24 +176,24 @@ export class RegionSender {
     const owner = this.#options.ingesters.ownerOf(region);
     for (;;) {
       const request = writeRequest(delivery, await this.#definitions(part, defined));
-      await this.#turn(part);
+      await this.#yieldIfLarge(part);
       const response = await owner.write(request, call);
-      const answered = link.tokenOf(response.incarnation);
+      const current = link.tokenOf(response.incarnation);
       if (response.unknownSeries.length === 0) {
-        if (part.knownBy === answered) return;
-        // Most are known: a test is cheaper than a write to an old object.
-        for (const series of part.series) if (series.knownBy !== answered) series.knownBy = answered;
+        if (part.knownBy === current) return;
+        // Most are known: a comparison is cheaper than a write to an old object.
+        for (const series of part.series) if (series.knownBy !== current) series.knownBy = current;
         return;
       }
       this.#retries.inc({ cause: 'unknown_series' });
-      // The definitions that were sent were not taken over either, so they go along again.
+      // The definitions that were sent were not stored either, so they are sent again.
       const before = defined.size;
       for (const position of response.unknownSeries) defined.add(position);
       invariant(defined.size > before, `region ${region.regionId} does not take the definitions of its series`);
     }
   }
 
-  async #definitions({ index, series }: RegionPart, positions: ReadonlySet<number>): Promise<Uint8Array> {
+  async #definitions({ index, series }: RegionRows, positions: ReadonlySet<number>): Promise<Uint8Array> {
     if (positions.size === 0) return NO_DEFINITIONS;
     const slices = new Slices(this.#options.clock, { workPerLook: SERIES_PER_LOOK });
     const definitions: SeriesDefinition[] = [];
@@ -201,29 +204,29 @@ export class RegionSender {
     return encodeDefinitions(definitions);
   }
 
-  /** Lets others be served between the steps of a large batch, each of which takes tens of milliseconds. */
-  async #turn({ batch }: RegionPart): Promise<void> {
+  /** Yields between the steps for a large batch, each of which takes tens of milliseconds. */
+  async #yieldIfLarge({ batch }: RegionRows): Promise<void> {
     if (batch.rowCount >= LARGE_ROWS) await this.#options.clock.yield();
   }
 
-  async #rest(attempt: number, failure: AlmanacError, call: Call): Promise<void> {
+  async #delay(attempt: number, failure: AlmanacError, call: Call): Promise<void> {
     const { clock, random } = this.#options;
-    const restMs = Math.min(RETRY_MS * 2 ** attempt, RETRY_MS_MAX) * (0.5 + random.fraction());
-    if (clock.nowMs() + restMs >= call.deadlineMs) throw failure;
-    await clock.sleep(restMs, call.signal);
+    const delayMs = Math.min(RETRY_MS * 2 ** attempt, RETRY_MS_MAX) * (0.5 + random.fraction());
+    if (clock.nowMs() + delayMs >= call.deadlineMs) throw failure;
+    await clock.sleep(delayMs, call.signal);
     if (call.signal.aborted) throw callError(call.signal);
   }
 
-  /** Looks whether the region has another owner by now. */
+  /** Finds the present owner of the region. */
   #refresh(delivery: Delivery, failure: AlmanacError): void {
     const { name, tableId } = delivery.part.index.table;
-    // By number: a table that was renamed is still there, and may have taken the rows already.
+    // By ID: a table that was renamed still exists, and may have stored the rows already.
     const table = this.#options.catalog.knownById(tableId);
     const region = table?.regions.find((it) => it.regionId === delivery.region.regionId);
     if (region === undefined) {
       throw new AlmanacError('region_not_found', `region ${delivery.region.regionId} of table "${name}" is gone`);
     }
-    // An owner that does not know which batches an earlier one applied could apply this one again.
+    // An owner that does not know which batches an earlier owner applied could apply this one again.
     if (delivery.uncertainEpoch !== undefined && delivery.uncertainEpoch < region.idsSinceEpoch) throw failure;
     delivery.region = region;
   }
@@ -236,7 +239,7 @@ export class RegionSender {
   }
 }
 
-/** The same for the same key, table and region, and unlike any id with a counter. */
+/** Returns the batch ID for a key, table and region; it differs from all IDs with a counter. */
 function keyedBatchId(key: string, tableId: number, regionId: number): Uint8Array {
   const batchId = createHash('sha256').update(`${tableId}\0${regionId}\0${key}`).digest().subarray(0, 16);
   batchId[7] |= 0x80;
@@ -257,7 +260,7 @@ function writeRequest({ part, batchId, bytes, asOf, region }: Delivery, definiti
   };
 }
 
-/** How much the definitions of all series take, at most. */
+/** Returns the largest size of the definitions of all series. */
 function definitionBytesMax(series: readonly SeriesEntry[]): number {
   let bytes = 0;
   for (const { tags } of series) {

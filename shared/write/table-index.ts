@@ -2,11 +2,11 @@ import type { Column, RegionInfo, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 
-/** What writing looks up in a table. */
+/** Lookups in a table that writes need. */
 export interface TableIndex {
   readonly table: Table;
   readonly byName: ReadonlyMap<string, Column>;
-  /** By name in small letters: no two columns differ by letter case alone. */
+  /** By name in lower case: no two columns differ by letter case alone. */
   readonly byFoldedName: ReadonlyMap<string, Column>;
   readonly timeIndex: Column;
   readonly timeUnit: TimeUnit;
@@ -17,7 +17,7 @@ export interface TableIndex {
 
 const indexes = new WeakMap<Table, TableIndex>();
 
-/** The index of this form of a table; made once. */
+/** Returns the index of a schema version of a table; made once. */
 export function indexOf(table: Table): TableIndex {
   let index = indexes.get(table);
   if (index === undefined) {

@@ -1,5 +1,6 @@
 import { TIME_LIMITS, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
+/** Returns the reason to reject a time. */
 export function outsideRange(unit: TimeUnit): string {
   return `time outside range -${TIME_LIMITS[unit]} - ${TIME_LIMITS[unit]}`;
 }
@@ -23,7 +24,7 @@ export function convertTimes(times: BigInt64Array, from: TimeUnit, to: TimeUnit)
   return outside;
 }
 
-/** Rows whose time is out of range, ascending. Looks at words; only a time that is close to the limit is made a BigInt. */
+/** Returns the rows whose time is out of range, ascending. Reads words; only a time close to the limit becomes a BigInt. */
 export function rowsOutside(times: BigInt64Array, unit: TimeUnit): number[] {
   const limit = TIME_LIMITS[unit];
   const surely = Number(limit) * 0.999;

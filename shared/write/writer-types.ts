@@ -1,50 +1,74 @@
 import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { DroppedTable } from '#shared/discovery/table-map';
 import type { BatchSet } from '#shared/rowbatch/builder';
 
-/** How the tables of a request come to be. */
+/** Which tables a request writes to, and how missing ones are created. */
 export interface WriteOptions {
   readonly database: string;
-  /** Make missing tables; columns are added in any case. */
+  /** Create missing tables; missing columns are added in any case. */
   readonly create: boolean;
-  /** Time index of a table that is made here. */
+  /** Time index of a table that is created. */
   readonly timeIndex: { readonly name: string; readonly type: string };
-  /** Options of a table that is made here. */
+  /** Options of a table that is created. */
   readonly tableOptions: Readonly<Record<string, string>>;
-  /** Whether their `merge_mode` is none that the client asked for: what the database says goes before it. */
+  /** Whether `merge_mode` is a default that the client did not request: the option of the database takes precedence. */
   readonly isDefaultMergeMode?: boolean;
-  /** Unit of the times in the batches, as a native type; another unit of the table is converted to, rounding down. */
+  /** Unit of the times in the batches, as a native type; converted to the unit of the table, rounding down. */
   readonly timeType: string;
-  /** The client's name for this request: sent again under it, no row is applied twice. */
+  /** The client's name for the request: when it is sent again under this name, no row is applied twice. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** Rows that were left out because a column has another type or another use in the table. */
+/** A column of a row that has another type or another use in the table. */
 export interface ColumnConflict {
-  readonly table: string;
   readonly column: string;
-  /** Native type or `tag` of the batch, and what the table has. */
+  /** Native type of the value, or `tag`. */
   readonly given: string;
+  /** Native type of the column, or `tag`. */
   readonly existing: string;
-  readonly rowCount: number;
 }
 
+/** Rows of one table that were rejected for the same reason; all other rows of the request are written. */
+export interface RejectedRow {
+  readonly table: string;
+  readonly reason: string;
+  readonly rowCount: number;
+  /** Set if a column is the reason. */
+  readonly conflict?: ColumnConflict;
+}
+
+/** Returns rows that a column of the table rejected. */
+export function conflictingRows(table: string, conflict: ColumnConflict, rowCount: number): RejectedRow {
+  const { column, given, existing } = conflict;
+  return { table, reason: `column "${column}" has type ${existing}, not ${given}`, rowCount, conflict };
+}
+
+/** What a write did. */
 export interface WriteResult {
-  /** Rows that are kept. */
+  /** Rows that are durable. */
   readonly rowCount: number;
-  readonly conflicts: readonly ColumnConflict[];
-  /** Rows left out for a reason of their own: time outside of the column's range, a time index named as a field. */
-  readonly refused: readonly { readonly table: string; readonly reason: string; readonly rowCount: number }[];
+  /** Conflicts first, in order of the tables. */
+  readonly rejected: readonly RejectedRow[];
 }
 
-/** Batches in, durable rows out. */
+/** Writes batches of rows durably. */
 export interface RowWriter {
   /**
    * Writes all rows of a request; when it resolves they are acknowledged.
    *
-   * @param batches taken over: they must not be used afterwards.
-   * @throws `database_not_found`; `table_not_found` if a table is missing and may not be made; `invalid_arguments` for
-   *   names that cannot be, and nothing is stored; `region_busy`, `region_not_ready`, `storage_unavailable`,
+   * @param batches must not be used afterwards.
+   * @throws `database_not_found`; `table_not_found` if a table is missing and must not be created; `invalid_arguments`
+   *   for names that are not allowed, and nothing is stored; `region_busy`, `region_not_ready`, `storage_unavailable`,
    *   `deadline_exceeded`: the outcome is unknown, and sending the same again is safe for tables with versions.
    */
   write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult>;
+}
+
+/** The part of `CatalogCache` that writes need. */
+export interface WriteCatalog {
+  known(database: string, name: string): Table | undefined;
+  knownById(tableId: number): Table | undefined;
+  apply(table: Table): void;
+  onDropped(listener: (table: DroppedTable) => void): () => void;
 }

@@ -1,17 +1,21 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
-import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { Table } from '#shared/contracts/gen/common';
+import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
+import { invariant } from '#shared/errors/invariant';
+import type { BatchSet, SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
+import { isForeignTo } from '#shared/schema/metric-table';
 import type { Metrics } from '#shared/telemetry/metrics';
-import { prepareTable, type PreparedTable } from './prepare.js';
-import { LARGE_ROWS, type RegionSender } from './send.js';
-import { splitRows } from './split.js';
-import { resolveTables, type WriteCatalog } from './tables.js';
+import { LARGE_ROWS, SERIES_PER_LOOK, type RegionSender } from './send.js';
+import { indexOf, type TableIndex } from './table-index.js';
+import { planTable, splitRows, type ResolvedTable, type TablePlan } from './write-plan.js';
 import { WrittenRows } from './written-rows.js';
-import type { RowWriter, WriteOptions, WriteResult } from './writer-types.js';
+import type { RejectedRow, RowWriter, WriteCatalog, WriteOptions, WriteResult } from './writer-types.js';
 
+/** Dependencies of a `BatchWriter`. */
 export interface BatchWriterOptions {
   readonly catalog: WriteCatalog;
   readonly metadata: MetadataService;
@@ -20,19 +24,19 @@ export interface BatchWriterOptions {
   readonly metrics: Metrics;
 }
 
-/** A table whose rows were sent, and how that ended. */
+/** A table whose rows were sent, and the failures of its regions. */
 interface SentTable {
   readonly builder: TableBuilder;
-  readonly prepared: PreparedTable;
+  readonly plan: TablePlan;
   readonly failures: readonly AlmanacError[];
 }
 
-/** Finds or makes the tables of a request, leaves out what does not fit, and sends the rest to all regions at once. */
+/** Finds or creates the tables of a request, rejects rows that do not fit, and sends the others to all regions at once. */
 export class BatchWriter implements RowWriter {
   readonly #options: BatchWriterOptions;
   readonly #rows: WrittenRows;
-  /** Advances the region that tables without versions write to. */
-  #turn = 0;
+  /** Distributes the batches of tables in append mode over their regions. */
+  #batchCounter = 0;
 
   constructor(options: BatchWriterOptions) {
     this.#options = options;
@@ -44,7 +48,7 @@ export class BatchWriter implements RowWriter {
     let sent = await this.#attempt(builders, options, false, call);
     const gone = sent.filter(({ failures }) => failures.some(isGone));
     if (gone.length > 0) {
-      // The table was dropped, and maybe made again: what an old region kept is gone with it.
+      // The table was dropped, and perhaps created again: rows that an old region has stored are gone with it.
       const again = await this.#attempt(
         gone.map(({ builder }) => builder),
         options,
@@ -54,45 +58,168 @@ export class BatchWriter implements RowWriter {
       sent = [...sent.filter((it) => !gone.includes(it)), ...again];
     }
     const failures = sent.flatMap((it) => it.failures);
-    // A refusal that nothing can heal shows again when the client repeats what may be half written.
+    // A failure that may heal takes precedence: the client repeats the request, and sees the other failure then.
     const failure = failures.find((it) => it.retry) ?? failures[0];
     if (failure !== undefined) throw failure;
 
     let rowCount = 0;
-    for (const { prepared } of sent) rowCount += prepared.batch.rowCount;
+    for (const { plan } of sent) rowCount += plan.batch.rowCount;
     this.#rows.add(options.database, rowCount);
-    const conflicts = sent.flatMap(({ prepared }) => prepared.conflicts);
-    const refused = sent.flatMap(({ prepared }) => prepared.refused);
-    return { rowCount, conflicts, refused };
+    const rejected = sent.flatMap(({ plan }) => plan.rejected);
+    const isConflict = ({ conflict }: RejectedRow): boolean => conflict !== undefined;
+    return { rowCount, rejected: [...rejected.filter(isConflict), ...rejected.filter((row) => !isConflict(row))] };
   }
 
   async #attempt(
     builders: readonly TableBuilder[],
     options: WriteOptions,
-    isDoubted: boolean,
+    isOutdated: boolean,
     call: Call,
   ): Promise<SentTable[]> {
-    const resolved = await resolveTables(this.#options, builders, options, isDoubted, call);
-    // All tables are prepared before the first is sent, so that what throws here leaves nothing behind.
-    const prepared: PreparedTable[] = [];
+    const resolved = await resolveTables(this.#options, builders, options, isOutdated, call);
+    // All tables are planned before the first rows are sent, so that an error here leaves nothing behind.
+    const plans: TablePlan[] = [];
     for (const table of resolved) {
       if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.yield();
-      prepared.push(prepareTable(table, options.timeType));
+      plans.push(planTable(table, options.timeType));
     }
     const { idempotencyKey } = options;
-    // Rows that are sent again must come to the same region.
-    const turn = idempotencyKey === undefined ? this.#turn++ : crc32c(Buffer.from(idempotencyKey));
-    const parts = prepared.map((it) => splitRows(it, turn));
+    // Rows that are sent again must go to the same region.
+    const counter = idempotencyKey === undefined ? this.#batchCounter++ : crc32c(Buffer.from(idempotencyKey));
+    const parts = plans.map((plan) => splitRows(plan, counter));
     const outcomes = await this.#options.sender.send(parts.flat(), call, { idempotencyKey });
-    return prepared.map((it, i) => {
+    return plans.map((plan, i) => {
       const failures = outcomes.splice(0, parts[i].length).flatMap((outcome) => {
         return outcome.status === 'rejected' ? [AlmanacError.from(outcome.reason)] : [];
       });
-      return { builder: builders[i], prepared: it, failures };
+      return { builder: builders[i], plan, failures };
     });
   }
 }
 
 function isGone(error: AlmanacError): boolean {
   return error.code === 'table_not_found' || error.code === 'region_not_found';
+}
+
+/** Whether a table has the columns of a batch. `foreign`: it is a metric table, and the batch is not for one. */
+type Fit = 'fits' | 'conflicts' | 'missing' | 'foreign';
+
+/** A table that another process created may have another time index than requested: then a second round is needed. */
+const ROUNDS_MAX = 4;
+
+/**
+ * Finds the table of each batch, and creates all missing tables and columns by one call.
+ *
+ * For known tables and series this takes one lookup per field and one comparison per series.
+ *
+ * @param isOutdated whether to call metadata in any case, since a region reported that its table is gone.
+ * @throws `database_not_found`, `table_not_found`, `invalid_arguments`.
+ */
+async function resolveTables(
+  { catalog, metadata, clock }: BatchWriterOptions,
+  builders: readonly TableBuilder[],
+  options: WriteOptions,
+  isOutdated: boolean,
+  call: Call,
+): Promise<ResolvedTable[]> {
+  const found = builders.map((builder) => catalog.known(options.database, builder.table));
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const fits: Fit[] = [];
+    for (const [i, builder] of builders.entries()) {
+      const table = found[i];
+      if (table === undefined) fits.push('missing');
+      else fits.push(isForeignTo(table, options.tableOptions) ? 'foreign' : await fit(builder, indexOf(table), clock));
+    }
+    const incomplete = [...builders.keys()].filter((i) => {
+      return fits[i] === 'missing' || (isOutdated && round === 0 && fits[i] !== 'foreign');
+    });
+    if (incomplete.length === 0) return builders.map((builder, i) => resolved(builder, found[i], fits[i]));
+    const requests: EnsureTable[] = [];
+    for (const i of incomplete) {
+      // A table that is gone is created again, with all columns.
+      requests.push(await ensureTable(builders[i], isOutdated && round === 0 ? undefined : found[i], options, clock));
+    }
+    const response = await metadata.ensureTables(
+      { database: options.database, tables: requests, create: options.create },
+      call,
+    );
+    for (const [k, i] of incomplete.entries()) {
+      found[i] = response.tables[k];
+      catalog.apply(response.tables[k]);
+    }
+  }
+  invariant(false, 'metadata does not add the columns that a write asks for');
+}
+
+function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): ResolvedTable {
+  invariant(table !== undefined, 'table that was resolved is missing');
+  const refusal = fits === 'foreign' ? `table "${table.name}" holds the metrics of Prometheus remote write` : undefined;
+  return { builder, index: indexOf(table), fits: fits === 'fits', refusal };
+}
+
+async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Promise<Fit> {
+  let found: Fit = 'fits';
+  for (const field of builder.fields) {
+    if (field.setCount === 0) continue;
+    const column = index.byName.get(field.name);
+    if (column === undefined && !index.byFoldedName.has(field.name.toLowerCase())) return 'missing';
+    if (column?.kind !== 'field' || column.type !== field.type.name) found = 'conflicts';
+  }
+  const { tableId } = index.table;
+  if (builder.columnsIn === tableId) return found;
+  const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
+  for (const series of builder.series) {
+    if (series.columnsIn === tableId) continue;
+    if (slices.isOver(1)) await slices.yield();
+    const tags = fitTags(series, index);
+    if (tags === 'missing') return 'missing';
+    if (tags === 'conflicts') found = 'conflicts';
+    else series.columnsIn = tableId;
+  }
+  return found;
+}
+
+function fitTags(series: SeriesEntry, index: TableIndex): Fit {
+  let found: Fit = 'fits';
+  for (const { name } of series.tags) {
+    const column = index.byName.get(name);
+    if (column === undefined && !index.byFoldedName.has(name.toLowerCase())) return 'missing';
+    if (column?.kind !== 'tag' || column.type !== 'String') found = 'conflicts';
+  }
+  return found;
+}
+
+/** Requests all columns of a batch: tags, then fields, each in order of first appearance, then the time index. */
+async function ensureTable(
+  builder: TableBuilder,
+  known: Table | undefined,
+  options: WriteOptions,
+  clock: Clock,
+): Promise<EnsureTable> {
+  const timeName = known === undefined ? options.timeIndex.name : indexOf(known).timeIndex.name;
+  const columns = new Map<string, ColumnSpec>();
+  const folded = new Set([timeName.toLowerCase()]);
+  const add = (name: string, type: string, kind: string): void => {
+    // Rows with the name of the time index, or one that differs from another by letter case alone, are rejected later.
+    if (name === timeName || columns.has(name)) return;
+    const lowerCase = name.toLowerCase();
+    const other = known === undefined ? undefined : indexOf(known).byFoldedName.get(lowerCase);
+    if (folded.has(lowerCase) || (other !== undefined && other.name !== name)) return;
+    folded.add(lowerCase);
+    columns.set(name, columnSpec(name, type, kind));
+  };
+  const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
+  for (const series of builder.series) {
+    if (series.columnsIn === known?.tableId) continue;
+    if (slices.isOver(1)) await slices.yield();
+    for (const tag of series.tags) add(tag.name, 'String', 'tag');
+  }
+  for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');
+  columns.set(timeName, columnSpec(timeName, options.timeIndex.type, 'time'));
+  const { tableOptions, isDefaultMergeMode } = options;
+  return { name: builder.table, columns: [...columns.values()], options: tableOptions, isDefaultMergeMode };
+}
+
+function columnSpec(name: string, type: string, kind: string): ColumnSpec {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
 }

@@ -1,6 +1,6 @@
 import type { Metrics } from '#shared/telemetry/metrics';
 
-/** Counts acknowledged rows, for all who write. */
+/** Counts acknowledged rows of all kinds of writes. */
 export class WrittenRows {
   readonly #counter;
   readonly #deleted;
@@ -8,12 +8,12 @@ export class WrittenRows {
   constructor(metrics: Metrics) {
     this.#counter = metrics.counter({
       name: 'writer_rows_total',
-      help: 'rows that were acknowledged, by database',
+      help: 'acknowledged rows by database',
       labelNames: ['database'],
     });
     this.#deleted = metrics.counter({
       name: 'writer_deleted_rows_total',
-      help: 'rows that were deleted one by one, by database',
+      help: 'rows deleted one by one by database',
       labelNames: ['database'],
     });
   }

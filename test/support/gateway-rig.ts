@@ -1,6 +1,9 @@
 import { startGateway, type Readiness, type RunningGateway } from '#services/gateway/index';
+import type { Protocol } from '#services/gateway/protocols/protocol';
+import { PROTOCOLS } from '#services/gateway/protocols/registry';
 import { systemClock, type Clock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
+import { composeSchema } from '#shared/config/schema';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
 import type {
@@ -18,7 +21,13 @@ import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import { Metrics } from '#shared/telemetry/metrics';
-import type { ColumnConflict, RowWriter, WriteOptions, WriteResult } from '#shared/write/writer-types';
+import {
+  conflictingRows,
+  type RejectedRow,
+  type RowWriter,
+  type WriteOptions,
+  type WriteResult,
+} from '#shared/write/writer-types';
 import { rowsOf, type PlainRow } from '#test/support/batch-rows';
 import { KeptLog } from '#test/support/quiet-log';
 
@@ -40,14 +49,14 @@ export class MemoryTables implements RowWriter, Catalog {
     this.writes.push(options);
     await Promise.race([this.gate, ended(call)]);
     if (this.failure !== undefined) throw this.failure;
-    const conflicts: ColumnConflict[] = [];
+    const rejected: RejectedRow[] = [];
     const kept = rowsOf(batches).filter((row) => {
       const conflict = this.#conflict(row);
-      if (conflict !== undefined) conflicts.push(conflict);
+      if (conflict !== undefined) rejected.push(conflict);
       return conflict === undefined;
     });
     this.rows.push(...kept);
-    return { rowCount: kept.length, conflicts, refused: [] };
+    return { rowCount: kept.length, rejected };
   }
 
   database(name: string): Promise<Database> {
@@ -77,12 +86,12 @@ export class MemoryTables implements RowWriter, Catalog {
     return Promise.resolve();
   }
 
-  #conflict({ table, fields }: PlainRow): ColumnConflict | undefined {
+  #conflict({ table, fields }: PlainRow): RejectedRow | undefined {
     const types = this.#types.get(table) ?? new Map<string, string>();
     this.#types.set(table, types);
     for (const [column, [given]] of Object.entries(fields)) {
       const existing = types.get(column) ?? given;
-      if (existing !== given) return { table, column, given, existing, rowCount: 1 };
+      if (existing !== given) return conflictingRows(table, { column, given, existing }, 1);
     }
     for (const [column, [given]] of Object.entries(fields)) types.set(column, given);
     return undefined;
@@ -227,8 +236,10 @@ export async function startGatewayRig(
   environment: Readonly<Record<string, string>> = {},
   realQuerier?: QuerierService,
   clock: Clock = systemClock,
+  protocols: readonly Protocol[] = PROTOCOLS,
 ): Promise<GatewayRig> {
   const { config } = loadConfig({
+    schema: composeSchema(protocols.map((protocol) => protocol.config)),
     role: 'standalone',
     flags: [],
     configFile: undefined,
@@ -251,6 +262,7 @@ export async function startGatewayRig(
   };
   const gateway = await startGateway({
     config,
+    protocols,
     log,
     metrics,
     clock,

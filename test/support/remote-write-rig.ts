@@ -1,9 +1,9 @@
-import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
 import { DecoderV1 } from '#services/gateway/protocols/remotewrite/decode-v1';
 import { DecoderV2 } from '#services/gateway/protocols/remotewrite/decode-v2';
-import { labelRules, type LabelRules } from '#services/gateway/protocols/remotewrite/labels';
-import { MetricRows } from '#services/gateway/protocols/remotewrite/rows';
-import { SeriesCache } from '#services/gateway/protocols/remotewrite/series-cache';
+import { labelRules, type LabelRules } from '#services/gateway/protocols/common/metric-labels';
+import { MetricRows } from '#services/gateway/protocols/common/metric-rows';
+import { RemoteWriteCache } from '#services/gateway/protocols/remotewrite/remote-write-cache';
 import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import type { NativeHistogram } from '#shared/histogram/native-histogram';
 import { BatchSet } from '#shared/rowbatch/builder';
@@ -45,21 +45,17 @@ export interface Decoded {
 
 /** Decoders as a gateway has them, with a cache that stays from request to request. */
 export class RemoteWriteRig {
-  readonly cache: SeriesCache;
+  readonly cache: RemoteWriteCache;
   readonly #rules: LabelRules;
   /** Bytes of a slice. */
   sliceBytes = 1_000;
 
   constructor(
-    options: {
-      readonly memoryBytes?: number;
-      readonly promValidationMode?: string;
-      readonly nameValidation?: string;
-    } = {},
+    options: { readonly memoryBytes?: number; readonly isLossy?: boolean; readonly isLegacy?: boolean } = {},
   ) {
-    const { memoryBytes = 10_000_000, promValidationMode = 'strict', nameValidation = 'utf8' } = options;
-    this.#rules = labelRules({ promValidationMode, nameValidation }, NAMES);
-    this.cache = new SeriesCache(new SeriesMemory(memoryBytes), this.#rules);
+    const { memoryBytes = 10_000_000, isLossy = false, isLegacy = false } = options;
+    this.#rules = labelRules({ isLossy, isLegacy }, NAMES);
+    this.cache = new RemoteWriteCache(new CacheMemory(memoryBytes), this.#rules);
   }
 
   /** Decodes a body and, unless `isKept` is false, has its metadata kept. */
@@ -76,9 +72,9 @@ export class RemoteWriteRig {
     while (!decoder.decode(this.sliceBytes)) continue;
     if (isKept) decoder.metadataKept();
     const all = [...rowsOf('public', batches)];
-    for (const { batches: further, write } of rows.further()) all.push(...rowsOf(write.database, further));
-    const { texts, lineCount } = decoder.rejections;
-    return { rows: all, reasons: texts, rejectedCount: lineCount };
+    for (const { batches: further, write } of rows.additionalWrites()) all.push(...rowsOf(write.database, further));
+    const { texts, malformedCount } = decoder.rejected;
+    return { rows: all, reasons: texts, rejectedCount: malformedCount };
   }
 }
 

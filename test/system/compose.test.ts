@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { loadConfig, type LoadedConfig } from '#shared/config/load';
 import { ROLES, type Role } from '#shared/config/role';
 import {
@@ -22,6 +23,7 @@ const CLUSTER: readonly ClusterRole[] = ['metadata', 'ingester', 'querier', 'gat
 /** The configuration that a container of a role would have, on a machine of 4 GiB. */
 function load(role: Role, environment: Readonly<Record<string, string>>): LoadedConfig {
   return loadConfig({
+    schema: CONFIG_SCHEMA,
     role,
     flags: [],
     configFile: undefined,

@@ -2,8 +2,8 @@ import { dirname, join, normalize } from 'node:path';
 
 import { expect } from 'chai';
 
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { ERROR_CODES } from '#shared/errors/codes';
-import { ENTRIES } from '#shared/config/schema';
 
 import { readText, repositoryFiles } from './tree.js';
 
@@ -102,7 +102,7 @@ describe('tables in the source', () => {
     const readers = sources.filter(([path]) => path !== 'shared/config/schema.ts').map(([, text]) => text);
     const isRead = (property: string, path: string): boolean =>
       readers.some((text) => new RegExp(`\\b${property}\\b`).test(text) || text.includes(`'${path}'`));
-    const unread = ENTRIES.filter(({ property, path }) => !isRead(property, path));
+    const unread = CONFIG_SCHEMA.entries.filter(({ property, path }) => !isRead(property, path));
     expect(unread.map(({ path }) => path)).to.deep.equal([]);
   });
 });

@@ -3,6 +3,7 @@ import { Option } from 'commander';
 import { printConfig, printDefaults } from '#shared/config/print';
 import { ROLES, type Role } from '#shared/config/role';
 
+import { CONFIG_SCHEMA } from '../config-schema.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { EXIT, type CliCommand } from '../command.js';
 
@@ -51,7 +52,7 @@ export const configCommand: CliCommand = {
       .description('print a file with every key commented out and described')
       .addOption(roleOption())
       .action(({ role }: { readonly role: Role }) => {
-        stdout.write(printDefaults(role));
+        stdout.write(printDefaults(CONFIG_SCHEMA, role));
         finish(EXIT.done);
       });
   },

@@ -1,13 +1,12 @@
-import { sendText } from '../answer.js';
-import { askNode } from '../cluster/ask-node.js';
-import type { AdminEndpoint } from './endpoint.js';
+import { send, textReply } from '../reply.js';
+import { callNode, type AdminEndpoint } from './endpoint.js';
 
-/** The effective configuration as TOML, secrets masked. */
-export const config: AdminEndpoint = {
+/** Returns the effective configuration as TOML, with masked secrets. */
+export const configEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/config',
   handler: (deps) => async (context) => {
-    const { toml } = await askNode(context, deps, (admin, call) => admin.config({}, call));
-    sendText(context, 200, toml);
+    const { toml } = await callNode(context, deps, (admin, call) => admin.config({}, call));
+    send(context, textReply(200, toml));
   },
 };

@@ -1,42 +1,33 @@
 import type { Call } from '#shared/contracts/call';
 import type { AdminService } from '#shared/contracts/gen/admin';
+import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Peer } from '../cluster/peers.js';
-import type { Handler } from '../request-context.js';
+import { METADATA_ID, type Peer } from '../cluster/peers.js';
+import type { ReadyGate } from '../ready-gate.js';
+import type { Handler, RequestContext } from '../request-context.js';
 
-/** Whether the node can do its work, and if not, what it waits for. */
-export interface Readiness {
-  /** Stays true while the node drains: it still does its work. */
-  readonly ready: boolean;
-  /** Whether the node is about to end. */
-  readonly isDraining?: boolean;
-  /** In words: `wal replay`. */
-  readonly waiting: readonly string[];
-  /** Share of the start that is done, 0 to 1. */
-  readonly progress: number;
-}
-
-/** What a process tells about itself. */
+/** What a process reports about itself. */
 export type NodeAdmin = Pick<AdminService, 'status' | 'metrics' | 'config'>;
 
 /** The processes of a cluster. */
 export interface PeerDirectory {
-  /** All of them, this one among them once it is known. */
+  /** Returns all processes, among them this one once it is registered. */
   list(call: Call): Promise<readonly Peer[]>;
   find(nodeId: number): Peer | undefined;
 }
 
+/** Dependencies of the administration. */
 export interface AdminDeps {
   /** This process. */
   readonly admin: NodeAdmin;
-  /** Undefined where one process is everything. */
+  /** Undefined in a standalone process. */
   readonly peers: PeerDirectory | undefined;
-  readonly readiness: () => Readiness;
-  /** Roles that writes and queries need and nobody who is ready has. */
+  readonly gate: ReadyGate;
+  /** Roles that writes and queries need and that no ready process has. */
   readonly lackingRoles: () => readonly string[];
-  readonly isDraining: () => boolean;
   readonly newCall: (requestId: string, timeoutMs: number) => Call;
   readonly nowMs: () => number;
+  /** Undefined if the dashboard is turned off. */
   readonly dashboardUrl: string | undefined;
   readonly version: string;
 }
@@ -46,4 +37,44 @@ export interface AdminEndpoint {
   readonly methods: readonly ('GET' | 'POST')[];
   readonly path: string;
   readonly handler: (deps: AdminDeps) => Handler;
+}
+
+/** Longest time for the reply of the process that a request names. */
+const REPLY_MS_MAX = 5_000;
+
+/**
+ * Calls the process that `?node=` names, or this one by default.
+ *
+ * @throws `invalid_arguments` if there is no such node; `external` if it does not reply.
+ */
+export async function callNode<T>(
+  context: RequestContext,
+  deps: AdminDeps,
+  run: (admin: NodeAdmin, call: Call) => Promise<T>,
+): Promise<T> {
+  const call = deps.newCall(context.requestId, REPLY_MS_MAX);
+  const named = context.query.get('node');
+  const own = await deps.admin.status({}, call);
+  if (named === null || (named === String(own.nodeId) && own.nodeId !== 0)) return run(deps.admin, call);
+  const nodeId = named === 'metadata' ? METADATA_ID : nodeIdOf(named);
+  // A standalone process is its own metadata service.
+  if (deps.peers === undefined && nodeId === METADATA_ID) return run(deps.admin, call);
+  const peer = deps.peers?.find(nodeId);
+  if (peer?.admin === undefined) throw new AlmanacError('invalid_arguments', `there is no node ${named}, see /status`);
+  try {
+    return await run(peer.admin, call);
+  } catch (thrown) {
+    const error = AlmanacError.from(thrown);
+    if (error.code !== 'external' && error.code !== 'deadline_exceeded') throw error;
+    const name = nodeId === METADATA_ID ? 'metadata' : `node ${nodeId} (${peer.info.role})`;
+    throw new AlmanacError('external', `${name} at ${peer.info.addr} does not answer`, {
+      cause: error,
+      retryAfterSeconds: 1,
+    });
+  }
+}
+
+function nodeIdOf(text: string): number {
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+  throw new AlmanacError('invalid_arguments', `node "${text.slice(0, 60)}" is neither a number nor "metadata"`);
 }

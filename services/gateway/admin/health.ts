@@ -1,21 +1,22 @@
-import { send, sendText } from '../answer.js';
+import { send, textReply } from '../reply.js';
 import type { RequestContext } from '../request-context.js';
 import type { AdminEndpoint } from './endpoint.js';
 
-/** The process runs and answers; nothing more. */
-export const health: AdminEndpoint = { methods: ['GET', 'POST'], path: '/health', handler: () => answer };
-export const healthUnderApi: AdminEndpoint = { methods: ['GET', 'POST'], path: '/v1/health', handler: () => answer };
-
-export const healthText: AdminEndpoint = {
+const healthText: AdminEndpoint = {
   methods: ['GET'],
   path: '/-/healthy',
-  handler: () => (context) => sendText(context, 200, 'Almanac is Healthy.\n'),
+  handler: () => (context) => send(context, textReply(200, 'Almanac is Healthy.\n')),
 };
 
-/** Where `promtool` asks. */
-export const healthTextForPrometheus: AdminEndpoint = { ...healthText, path: '/v1/prometheus/-/healthy' };
+/** Report that the process runs, and nothing else. The last one is the path of `promtool`. */
+export const healthEndpoints: readonly AdminEndpoint[] = [
+  { methods: ['GET', 'POST'], path: '/health', handler: () => replyHealthy },
+  { methods: ['GET', 'POST'], path: '/v1/health', handler: () => replyHealthy },
+  healthText,
+  { ...healthText, path: '/v1/prometheus/-/healthy' },
+];
 
-function answer(context: RequestContext): void {
+function replyHealthy(context: RequestContext): void {
   context.request.resume();
   send(context, { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' });
 }

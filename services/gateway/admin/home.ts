@@ -1,9 +1,9 @@
-import { send } from '../answer.js';
+import { send } from '../reply.js';
 import { htmlPage } from '../html-page.js';
 import type { AdminEndpoint } from './endpoint.js';
 
-/** A small page for people who open the address in a browser. */
-export const home: AdminEndpoint = {
+/** A page with links, for people who open the address in a browser. */
+export const homeEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/',
   handler: ({ version, dashboardUrl }) => {

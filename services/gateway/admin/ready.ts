@@ -1,29 +1,33 @@
-import { sendJson, sendText } from '../answer.js';
+import { jsonReply, send, textReply } from '../reply.js';
 import type { AdminDeps, AdminEndpoint } from './endpoint.js';
 
-/** Whether writes and queries are possible. While they are not, it says why and how far the start is. */
-export const ready: AdminEndpoint = {
-  methods: ['GET', 'POST'],
-  path: '/ready',
-  handler: (deps) => (context) => {
-    context.request.resume();
-    const problem = notReady(deps);
-    sendJson(context, problem === undefined ? 200 : 503, problem ?? {});
-  },
-};
-
-export const readyText: AdminEndpoint = {
+const readyText: AdminEndpoint = {
   methods: ['GET'],
   path: '/-/ready',
   handler: (deps) => (context) => {
     const problem = notReady(deps);
-    if (problem === undefined) sendText(context, 200, 'Almanac is Ready.\n');
-    else sendText(context, 503, `Almanac is not ready: ${problem.status}.\n`);
+    if (problem === undefined) send(context, textReply(200, 'Almanac is Ready.\n'));
+    else send(context, textReply(503, `Almanac is not ready: ${problem.status}.\n`));
   },
 };
 
-/** Where `promtool` asks. */
-export const readyTextForPrometheus: AdminEndpoint = { ...readyText, path: '/v1/prometheus/-/ready' };
+/**
+ * Report whether writes and queries are possible, and if not, why and how far the start is. The last one is the path of
+ * `promtool`.
+ */
+export const readyEndpoints: readonly AdminEndpoint[] = [
+  {
+    methods: ['GET', 'POST'],
+    path: '/ready',
+    handler: (deps) => (context) => {
+      context.request.resume();
+      const problem = notReady(deps);
+      send(context, jsonReply(problem === undefined ? 200 : 503, problem ?? {}));
+    },
+  },
+  readyText,
+  { ...readyText, path: '/v1/prometheus/-/ready' },
+];
 
 interface NotReady {
   readonly status: 'starting' | 'waiting' | 'draining';
@@ -31,12 +35,12 @@ interface NotReady {
   readonly progress: number;
 }
 
-function notReady({ readiness, isDraining, lackingRoles }: AdminDeps): NotReady | undefined {
-  if (isDraining()) return { status: 'draining', waiting: [], progress: 1 };
-  const state = readiness();
-  if (state.ready) {
-    const waiting = lackingRoles();
-    return waiting.length === 0 ? undefined : { status: 'waiting', waiting, progress: 1 };
+function notReady({ gate, lackingRoles }: AdminDeps): NotReady | undefined {
+  if (gate.isDraining) return { status: 'draining', waiting: [], progress: 1 };
+  const { ready, waiting, progress } = gate.readiness;
+  if (ready) {
+    const lacking = lackingRoles();
+    return lacking.length === 0 ? undefined : { status: 'waiting', waiting: lacking, progress: 1 };
   }
-  return { status: 'starting', waiting: state.waiting, progress: Math.round(state.progress * 1_000) / 1_000 };
+  return { status: 'starting', waiting, progress: Math.round(progress * 1_000) / 1_000 };
 }

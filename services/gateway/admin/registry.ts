@@ -1,21 +1,17 @@
-import { config } from './config.js';
+import { configEndpoint } from './config.js';
 import type { AdminEndpoint } from './endpoint.js';
-import { health, healthText, healthTextForPrometheus, healthUnderApi } from './health.js';
-import { home } from './home.js';
-import { metrics } from './metrics.js';
-import { ready, readyText, readyTextForPrometheus } from './ready.js';
-import { status } from './status.js';
+import { healthEndpoints } from './health.js';
+import { homeEndpoint } from './home.js';
+import { metricsEndpoint } from './metrics.js';
+import { readyEndpoints } from './ready.js';
+import { statusEndpoint } from './status.js';
 
+/** All paths of the administration. */
 export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
-  home,
-  health,
-  healthUnderApi,
-  healthText,
-  healthTextForPrometheus,
-  ready,
-  readyText,
-  readyTextForPrometheus,
-  status,
-  metrics,
-  config,
+  homeEndpoint,
+  ...healthEndpoints,
+  ...readyEndpoints,
+  statusEndpoint,
+  metricsEndpoint,
+  configEndpoint,
 ];

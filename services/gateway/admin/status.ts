@@ -1,21 +1,20 @@
 import type { StatusResponse } from '#shared/contracts/gen/admin';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { sendJson } from '../answer.js';
+import { jsonReply, send } from '../reply.js';
 import type { Peer } from '../cluster/peers.js';
-import { askNode } from '../cluster/ask-node.js';
-import type { AdminDeps, AdminEndpoint } from './endpoint.js';
+import { callNode, type AdminDeps, type AdminEndpoint } from './endpoint.js';
 
-/** How long the nodes of a cluster, all asked at once, may take to answer. */
+/** Longest time for the replies of all nodes of a cluster, which are called at once. */
 const PEERS_MS_MAX = 1_000;
 
-/** What runs here, since when, and in which state; of a cluster, all its processes. */
-export const status: AdminEndpoint = {
+/** Reports version, start and state of this process, and of all processes of a cluster. */
+export const statusEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/status',
   handler: (deps) => async (context) => {
-    const node = await askNode(context, deps, (admin, call) => admin.status({}, call));
-    const answer = {
+    const node = await callNode(context, deps, (admin, call) => admin.status({}, call));
+    const own = {
       commit: node.commit,
       branch: node.branch,
       node_version: node.nodeVersion,
@@ -27,12 +26,12 @@ export const status: AdminEndpoint = {
       ...timesOf(node, deps.nowMs()),
       ...startOf(node),
     };
-    if (context.query.has('node')) sendJson(context, 200, answer);
-    else sendJson(context, 200, { ...answer, cluster: await cluster(node, deps, context.requestId) });
+    const isOne = context.query.has('node');
+    send(context, jsonReply(200, isOne ? own : { ...own, cluster: await cluster(node, deps, context.requestId) }));
   },
 };
 
-/** One process in the list of all. Members that only the process itself knows are missing if it does not answer. */
+/** One process of a cluster. Members that only the process itself knows are missing if it does not reply. */
 interface ClusterEntry {
   readonly role: string;
   readonly node_id: number;
@@ -55,11 +54,11 @@ async function cluster(own: StatusResponse, deps: AdminDeps, requestId: string):
     peers.map(async (peer) => entryOf(peer, await statusOf(peer, own, deps, requestId), deps.nowMs())),
   );
   if (entries.some((entry) => entry.node_id === own.nodeId && entry.role === own.role)) return entries;
-  // A process that is alone, or that its cluster does not know yet.
+  // A standalone process, or one that is not registered yet.
   return [...entries, { ...knownEntry(own, own.hostname), ...ownFacts(own, deps.nowMs()) }];
 }
 
-/** What the process says, or undefined if it does not answer in time. */
+/** Returns the status of a process; undefined if it does not reply in time. */
 async function statusOf(
   { info, admin }: Peer,
   own: StatusResponse,
@@ -76,28 +75,28 @@ async function statusOf(
   }
 }
 
-function entryOf({ info }: Peer, told: StatusResponse | undefined, nowMs: number): ClusterEntry {
+function entryOf({ info }: Peer, status: StatusResponse | undefined, nowMs: number): ClusterEntry {
   const regionCount = info.role === 'ingester' ? { region_count: info.regionCount } : {};
-  if (told === undefined) return { ...knownEntry(info, info.addr), reachable: false, ...regionCount };
-  // Whether a node has its place in the cluster is for the catalog to say; metadata is not in it.
-  const state = info.role === 'metadata' ? told.state : info.state;
-  const known = knownEntry({ ...info, version: told.version, state }, info.addr);
-  return { ...known, ...regionCount, ...ownFacts(told, nowMs) };
+  if (status === undefined) return { ...knownEntry(info, info.addr), reachable: false, ...regionCount };
+  // The catalog has the state of all nodes but the metadata service.
+  const state = info.role === 'metadata' ? status.state : info.state;
+  const known = knownEntry({ ...info, version: status.version, state }, info.addr);
+  return { ...known, ...regionCount, ...ownFacts(status, nowMs) };
 }
 
-interface Known {
+interface KnownNode {
   readonly role: string;
   readonly nodeId: number;
   readonly version: string;
   readonly state: string;
 }
 
-function knownEntry({ role, nodeId, version, state }: Known, addr: string): ClusterEntry {
+function knownEntry({ role, nodeId, version, state }: KnownNode, addr: string): ClusterEntry {
   return { role, node_id: nodeId, addr, version, state, reachable: true };
 }
 
-function ownFacts(told: StatusResponse, nowMs: number) {
-  return { hostname: told.hostname, ...timesOf(told, nowMs), ...startOf(told) };
+function ownFacts(status: StatusResponse, nowMs: number) {
+  return { hostname: status.hostname, ...timesOf(status, nowMs), ...startOf(status) };
 }
 
 function timesOf({ startedMs }: StatusResponse, nowMs: number) {

@@ -4,33 +4,34 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { MetadataService, NodeInfo } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** The number under which metadata, which has none, is asked for. */
+/** Node ID that stands for the metadata service, which has none. */
 export const METADATA_ID = 0;
 
 /** Another process of the cluster. */
 export interface Peer {
   readonly info: NodeInfo;
-  /** Connected at its first call; undefined if another process has its address now. */
+  /** Connects at the first call; undefined if another process has the address now. */
   readonly admin: AdminService | undefined;
 }
 
-/** Another process behind a connection. */
+/** A connection to another process. */
 export interface ConnectedAdmin {
   readonly service: AdminService;
   close(): void;
 }
 
+/** Dependencies of `Peers`. */
 export interface PeersOptions {
-  /** All nodes of the cluster, as the catalog knows them. */
+  /** Returns all nodes of the cluster in the catalog. */
   readonly nodes: () => readonly NodeInfo[];
-  /** All tables, as the catalog knows them. */
+  /** Returns all tables in the catalog. */
   readonly tables: () => readonly Pick<Table, 'regions'>[];
   readonly metadata: Pick<MetadataService, 'listNodes'>;
   readonly metadataAddr: string;
   readonly connect: (addr: string) => ConnectedAdmin;
 }
 
-/** The processes of a cluster, to be asked about themselves. */
+/** Connections to the processes of a cluster, for their status, metrics and configuration. */
 export class Peers {
   readonly #options: PeersOptions;
   readonly #connections = new Map<string, ConnectedAdmin>();
@@ -39,16 +40,16 @@ export class Peers {
     this.#options = options;
   }
 
-  /** Metadata and all nodes, by number. Without metadata it is what the catalog remembers of them. */
+  /** Returns the metadata service and all nodes by ID; from the catalog if the metadata service cannot be reached. */
   async list(call: Call): Promise<readonly Peer[]> {
     const infos = await this.#infos(call);
-    this.#forgetAllBut(new Set(infos.map(({ addr }) => addr)));
+    this.#closeAllBut(new Set(infos.map(({ addr }) => addr)));
     const owners = addressOwners(infos);
     const peers = infos.filter(({ addr }) => addr !== '').map((info) => this.#peer(info, owners));
     return peers.sort((a, b) => a.info.nodeId - b.info.nodeId);
   }
 
-  /** The process with this number, if the catalog knows one and where it is. */
+  /** Returns the process with this node ID, if the catalog has its address. */
   find(nodeId: number): Peer | undefined {
     const infos = [this.#metadataInfo(), ...this.#options.nodes()];
     const info = infos.find((candidate) => candidate.nodeId === nodeId && candidate.addr !== '');
@@ -56,10 +57,10 @@ export class Peers {
   }
 
   close(): void {
-    this.#forgetAllBut(new Set());
+    this.#closeAllBut(new Set());
   }
 
-  /** Counts of regions are metadata's: those of the catalog are as old as a node's last change of state. */
+  /** Counts of regions come from the metadata service: in the catalog they date from the last state change of a node. */
   async #infos(call: Call): Promise<NodeInfo[]> {
     const { metadata, nodes } = this.#options;
     try {
@@ -72,7 +73,7 @@ export class Peers {
     }
   }
 
-  /** Who owned what when metadata was last heard of. */
+  /** Counts regions by owner in the catalog. */
   #regionCounts(): ReadonlyMap<number, number> {
     const counts = new Map<number, number>();
     for (const { regions } of this.#options.tables()) {
@@ -82,8 +83,8 @@ export class Peers {
   }
 
   #metadataInfo(): NodeInfo {
-    const nothing = { version: '', registeredMs: 0, state: 'unknown', slot: '', regionCount: 0 };
-    return { nodeId: METADATA_ID, role: 'metadata', addr: this.#options.metadataAddr, ...nothing };
+    const unknown = { version: '', registeredMs: 0, state: 'unknown', slot: '', regionCount: 0 };
+    return { nodeId: METADATA_ID, role: 'metadata', addr: this.#options.metadataAddr, ...unknown };
   }
 
   #peer(info: NodeInfo, owners: ReadonlyMap<string, NodeInfo>): Peer {
@@ -96,7 +97,7 @@ export class Peers {
     return { info, admin: connection.service };
   }
 
-  #forgetAllBut(present: ReadonlySet<string>): void {
+  #closeAllBut(present: ReadonlySet<string>): void {
     for (const [addr, connection] of this.#connections) {
       if (present.has(addr)) continue;
       this.#connections.delete(addr);
@@ -105,11 +106,11 @@ export class Peers {
   }
 }
 
-/** Whose an address is now, of all that ever had it: an address is used again, a number is not. */
+/** Returns the present owner of each address: addresses are reused, node IDs are not. */
 function addressOwners(infos: readonly NodeInfo[]): ReadonlyMap<string, NodeInfo> {
   const owners = new Map<string, NodeInfo>();
   for (const info of infos) {
-    // A standalone process that had the folder before has no address.
+    // A standalone process that used the same data folder earlier has no address.
     if (info.addr === '') continue;
     const other = owners.get(info.addr);
     if (other === undefined || isLater(info, other)) owners.set(info.addr, info);

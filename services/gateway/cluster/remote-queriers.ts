@@ -14,65 +14,67 @@ import type {
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { RefusedError } from '#shared/grpc/status';
 
-/** A querier behind a connection. */
+/** A connection to a querier. */
 export interface ConnectedQuerier {
   readonly service: QuerierService;
   close(): void;
 }
 
+/** Dependencies of `RemoteQueriers`. */
 export interface RemoteQueriersOptions {
-  /** All nodes of the cluster, as they are known now. */
+  /** Returns all nodes of the cluster in the catalog. */
   readonly nodes: () => readonly NodeInfo[];
   readonly connect: (addr: string) => ConnectedQuerier;
 }
 
-interface Link extends ConnectedQuerier {
+interface QuerierLink extends ConnectedQuerier {
   readonly addr: string;
   runningCount: number;
 }
 
-/** So many queriers may break off with a question: it may be the question that ends them. */
+/** Queriers that may crash during one query before it fails: the query may be the cause. */
 const BROKEN_MAX = 3;
 
-/** Statements that may run twice: what they answer is all they do. */
+/** Statements without side effects, which may run twice. */
 const READS =
   /^(?:\s|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/|\()*(?:SELECT|WITH|SHOW|DESC|DESCRIBE|EXPLAIN|VALUES|TABLE|TQL)\b/i;
 
 /**
- * Queriers in processes of their own as if they were one: each request goes to the one with the fewest at work. A read
- * whose querier cannot be reached, or breaks off before its first byte, goes to another.
+ * Presents the queriers of a cluster as one: each request goes to the querier with the fewest running. A read whose querier
+ * cannot be reached, or breaks off before the first byte, goes to another one.
  */
 export class RemoteQueriers implements QuerierService {
   readonly #options: RemoteQueriersOptions;
-  readonly #links = new Map<string, Link>();
-  #turn = 0;
+  readonly #links = new Map<string, QuerierLink>();
+  /** Distributes requests over queriers that are equally busy. */
+  #requestCounter = 0;
 
   constructor(options: RemoteQueriersOptions) {
     this.#options = options;
   }
 
   sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
-    return this.#ask((querier) => querier.sql(request, call), isRead(request.sql));
+    return this.#call((querier) => querier.sql(request, call), isRead(request.sql));
   }
 
   promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
-    return this.#ask((querier) => querier.promQuery(request, call));
+    return this.#call((querier) => querier.promQuery(request, call));
   }
 
   promTable(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
-    return this.#ask((querier) => querier.promTable(request, call));
+    return this.#call((querier) => querier.promTable(request, call));
   }
 
   promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText> {
-    return this.#ask((querier) => querier.promSeries(request, call));
+    return this.#call((querier) => querier.promSeries(request, call));
   }
 
   promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText> {
-    return this.#ask((querier) => querier.promParse(request, call));
+    return this.#call((querier) => querier.promParse(request, call));
   }
 
   promRead(request: PromReadRequest, call: Call): AsyncIterable<PromReadPart> {
-    return this.#ask((querier) => querier.promRead(request, call));
+    return this.#call((querier) => querier.promRead(request, call));
   }
 
   close(): void {
@@ -80,8 +82,8 @@ export class RemoteQueriers implements QuerierService {
     this.#links.clear();
   }
 
-  /** @param mayRepeat whether asking twice changes no more than asking once. */
-  async *#ask<T>(ask: (querier: QuerierService) => AsyncIterable<T>, mayRepeat = true): AsyncIterable<T> {
+  /** @param mayRepeat whether the request may run twice. */
+  async *#call<T>(run: (querier: QuerierService) => AsyncIterable<T>, mayRepeat = true): AsyncIterable<T> {
     const tried = new Set<string>();
     let failure: AlmanacError | undefined;
     let brokenCount = 0;
@@ -89,17 +91,17 @@ export class RemoteQueriers implements QuerierService {
       const link = this.#pick(tried);
       if (link === undefined) throw failure ?? noQuerier();
       tried.add(link.addr);
-      let isBegun = false;
+      let hasBegun = false;
       link.runningCount++;
       try {
-        for await (const event of ask(link.service)) {
-          isBegun = true;
+        for await (const event of run(link.service)) {
+          hasBegun = true;
           yield event;
         }
         return;
       } catch (error) {
         failure = AlmanacError.from(error);
-        if (isBegun || failure.code !== 'external' || !mayRepeat) throw failure;
+        if (hasBegun || failure.code !== 'external' || !mayRepeat) throw failure;
         if (!(failure instanceof RefusedError) && ++brokenCount === BROKEN_MAX) throw failure;
       } finally {
         link.runningCount--;
@@ -107,19 +109,19 @@ export class RemoteQueriers implements QuerierService {
     }
   }
 
-  /** The idlest querier that was not tried; those that are known to be away come last. */
-  #pick(tried: ReadonlySet<string>): Link | undefined {
+  /** Returns the least busy ready querier that was not tried; a draining one if there is none. */
+  #pick(tried: ReadonlySet<string>): QuerierLink | undefined {
     const queriers = this.#options.nodes().filter(({ role, addr }) => role === 'querier' && addr !== '');
-    this.#forgetAllBut(new Set(queriers.map(({ addr }) => addr)));
+    this.#closeAllBut(new Set(queriers.map(({ addr }) => addr)));
     const ready = queriers.filter(({ addr, state }) => state === 'ready' && !tried.has(addr));
     const others = queriers.filter(({ addr, state }) => state === 'draining' && !tried.has(addr));
     const links = (ready.length > 0 ? ready : others).map(({ addr }) => this.#link(addr));
     const fewest = Math.min(...links.map(({ runningCount }) => runningCount));
     const idlest = links.filter(({ runningCount }) => runningCount === fewest);
-    return idlest.length === 0 ? undefined : idlest[this.#turn++ % idlest.length];
+    return idlest.length === 0 ? undefined : idlest[this.#requestCounter++ % idlest.length];
   }
 
-  #link(addr: string): Link {
+  #link(addr: string): QuerierLink {
     let link = this.#links.get(addr);
     if (link === undefined) {
       const connected = this.#options.connect(addr);
@@ -129,7 +131,7 @@ export class RemoteQueriers implements QuerierService {
     return link;
   }
 
-  #forgetAllBut(present: ReadonlySet<string>): void {
+  #closeAllBut(present: ReadonlySet<string>): void {
     for (const [addr, link] of this.#links) {
       if (present.has(addr) || link.runningCount > 0) continue;
       this.#links.delete(addr);
@@ -138,7 +140,7 @@ export class RemoteQueriers implements QuerierService {
   }
 }
 
-/** Whether the text is one statement that only reads; a semicolon inside of a text only costs the second try. */
+/** Whether the SQL is one statement that only reads; a semicolon inside a text merely prevents the second attempt. */
 function isRead(sql: string): boolean {
   return READS.test(sql) && !sql.trimEnd().replace(/;$/, '').includes(';');
 }

@@ -4,17 +4,19 @@ import type { RequestHandler } from 'http-proxy-middleware';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { send } from '../answer.js';
+import { send } from '../reply.js';
 import { htmlPage } from '../html-page.js';
 import type { Handler, RequestContext } from '../request-context.js';
 
+/** Settings of the dashboard. */
 export interface DashboardDeps {
   readonly isEnabled: boolean;
-  /** Base URL of a dashboard that is served elsewhere. */
+  /** Base URL of a dashboard on another server; undefined for the built-in page. */
   readonly upstream: string | undefined;
   readonly version: string;
 }
 
+/** A path of the dashboard. */
 export interface DashboardRoute {
   readonly methods: readonly ('GET' | 'POST')[];
   readonly path: string;
@@ -24,7 +26,7 @@ export interface DashboardRoute {
 const MOUNT = '/dashboard';
 const UPSTREAM_TIMEOUT_MS = 30_000;
 
-/** `/dashboard` and what is below it; nothing if it is turned off. */
+/** Returns the routes for `/dashboard` and all paths below it; none if the dashboard is turned off. */
 export function dashboardRoutes({ isEnabled, upstream, version }: DashboardDeps): readonly DashboardRoute[] {
   if (!isEnabled) return [];
   const methods = ['GET', 'POST'] as const;
@@ -35,12 +37,12 @@ export function dashboardRoutes({ isEnabled, upstream, version }: DashboardDeps)
   ];
 }
 
-/** The router takes both spellings for one: only the one without a slash at its end is sent on. */
+/** Redirects `/dashboard` to `/dashboard/`; the router does not distinguish them. */
 function mountHandler(serve: Handler): Handler {
   return (context) => {
     if (context.path !== MOUNT) return serve(context);
     context.request.resume();
-    // Relative, so that it also works behind a path prefix.
+    // Relative, so that it also works below a path prefix of a proxy.
     const location = `dashboard/${context.search === '' ? '' : `?${context.search}`}`;
     return send(context, { status: 308, headers: { location } });
   };
@@ -58,7 +60,7 @@ function pageHandler(version: string): Handler {
   };
 }
 
-/** Hands requests on, without the mount and without credentials for Almanac. */
+/** Forwards requests, without the mount path and without credentials for Almanac. */
 function proxyHandler(upstream: string): Handler {
   let loading: Promise<RequestHandler> | undefined;
   return async (context: RequestContext) => {
@@ -71,7 +73,7 @@ function proxyHandler(upstream: string): Handler {
   };
 }
 
-/** The library is loaded only where it is needed: it would take a twentieth of every start. */
+/** Loads the library on demand: it would take a twentieth of every start. */
 async function loadProxy(upstream: string): Promise<RequestHandler> {
   const { createProxyMiddleware } = await import('http-proxy-middleware');
   return createProxyMiddleware({
@@ -83,13 +85,13 @@ async function loadProxy(upstream: string): Promise<RequestHandler> {
         outgoing.removeHeader('authorization');
         for (const name of ['x-almanac-auth', 'x-greptime-auth']) outgoing.removeHeader(name);
       },
-      error: (_error, _request, response) => answerBadGateway(response),
+      error: (_error, _request, response) => replyBadGateway(response),
     },
   });
 }
 
-/** The answer may be a bare socket, where there is nothing to say. */
-function answerBadGateway(response: unknown): void {
+/** Replies 502. @param response may be a bare socket, which gets no reply. */
+function replyBadGateway(response: unknown): void {
   if (!isResponse(response)) return;
   if (response.headersSent) response.destroy();
   else response.writeHead(502, { 'content-type': 'text/plain' }).end('the dashboard cannot be reached\n');

@@ -6,47 +6,52 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
 import type { BodyEncoding } from '../protocols/protocol.js';
+import { bodyTooLarge } from './block-codecs.js';
 import type { BufferPool } from './buffer-pool.js';
-import { bodyEncoding, decompress, decompressedBytesMax, type AcceptedEncodings } from './decompress.js';
-import { bodyTooLarge } from './too-large.js';
+import { bodyEncoding, decompressBody, decompressedBytesMax, type AcceptedEncodings } from './decompress.js';
 
-/** How long a body waits for others to be done with. */
+/** Longest time that a body waits for memory of others. */
 const MEMORY_WAIT_MS = 10_000;
-/** What is set aside for a body of announced length at once; for a longer one all of it, once so much has come. */
+/** Largest announced length for which the whole buffer is allocated at once. */
 const ANNOUNCED_BYTES_MAX = 8 * 1024 * 1024;
-const EARNEST_BYTES = 1024 * 1024;
+/** Bytes that must have come before the whole buffer of a longer body is allocated. */
+const RECEIVED_BYTES_MIN = 1024 * 1024;
 
-/** A whole body. `release` gives its memory back; nobody may look at `bytes` afterwards. */
-export interface Body {
+/** A whole body, decompressed. After `release`, `bytes` must not be used. */
+export interface RequestBody {
   readonly bytes: Buffer;
   release(): void;
 }
 
-interface Packed {
+interface ReceivedBody {
   readonly bytes: Buffer;
   readonly encoding: BodyEncoding | undefined;
-  /** The most that it becomes; 0 if it is plain. */
+  /** Largest decompressed length; 0 if the body is plain. */
   readonly plainBytesMax: number;
 }
 
-/** A body as it was sent. Either `unpack` or `release` ends its use. */
-export interface PackedBody extends Packed {
-  /** Takes the memory of the plain body, if there is enough, for who unpacks a copy; gives back what returns it. */
-  charge(): (() => void) | undefined;
+/** A body as it was sent. Either `decompress` or `release` ends its use. */
+export interface EncodedBody extends ReceivedBody {
+  /**
+   * Reserves memory for another decompressed copy. Returns the release function, or undefined if there is not enough.
+   */
+  reservePlain(): (() => void) | undefined;
   /** @throws as `BodyReader.read` does. */
-  unpack(): Promise<Body>;
+  decompress(): Promise<RequestBody>;
   release(): void;
 }
 
+/** Options of a `BodyReader`. */
 export interface BodyReaderOptions {
-  /** Before and after decompression; 0 means none. */
+  /** Largest body before and after decompression; 0 for no limit. */
   readonly limitBytes: number;
   readonly budget: MemoryBudget;
   readonly buffers: BufferPool;
+  /** Called for each body that is refused for want of memory. */
   readonly onRefused: () => void;
 }
 
-/** Receives bodies within a limit for each and a budget for all. Counts what really comes, not what headers say. */
+/** Receives bodies within a limit for each and a budget for all; counts the bytes that come, not what headers say. */
 export class BodyReader {
   readonly #limitBytes: number;
   readonly #budget: MemoryBudget;
@@ -67,12 +72,12 @@ export class BodyReader {
    * @throws `invalid_arguments` (400 or 413), `unsupported` (415), `region_busy` if there is no memory for it, and the
    *   error of the call when that ends.
    */
-  async read(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<Body> {
-    return (await this.receive(request, accepted, call)).unpack();
+  async read(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<RequestBody> {
+    return (await this.receive(request, accepted, call)).decompress();
   }
 
   /** Receives the body as it is sent. @throws as `read` does. */
-  async receive(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<PackedBody> {
+  async receive(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<EncodedBody> {
     const encoding = bodyEncoding(request.headers['content-encoding'], accepted);
     const limits = { limitBytes: this.#limitBytes, budget: this.#budget, buffers: this.#buffers };
     const receipt = new Receipt(request, limits, call);
@@ -82,8 +87,9 @@ export class BodyReader {
       bytes,
       encoding,
       plainBytesMax,
-      charge: () => this.#charge(plainBytesMax),
-      unpack: () => this.#orRelease(receipt, () => this.#unpacked({ bytes, encoding, plainBytesMax }, receipt, call)),
+      reservePlain: () => this.#reserve(plainBytesMax),
+      decompress: () =>
+        this.#orRelease(receipt, () => this.#decompress({ bytes, encoding, plainBytesMax }, receipt, call)),
       release: () => receipt.release(),
     };
   }
@@ -98,24 +104,25 @@ export class BodyReader {
     }
   }
 
-  #charge(byteCount: number): (() => void) | undefined {
+  #reserve(byteCount: number): (() => void) | undefined {
     const { usedBytes, limitBytes, waitingCount } = this.#budget;
     if (waitingCount > 0 || usedBytes + byteCount > limitBytes) return undefined;
     this.#budget.charge(byteCount);
     return () => this.#budget.release(byteCount);
   }
 
-  async #unpacked({ bytes, encoding, plainBytesMax: mostBytes }: Packed, receipt: Receipt, call: Call): Promise<Body> {
+  async #decompress(body: ReceivedBody, receipt: Receipt, call: Call): Promise<RequestBody> {
+    const { bytes, encoding, plainBytesMax } = body;
     if (encoding === undefined) return { bytes, release: () => receipt.release() };
     const budget = this.#budget;
-    await budget.admit(mostBytes, call.signal, MEMORY_WAIT_MS);
+    await budget.admit(plainBytesMax, call.signal, MEMORY_WAIT_MS);
     try {
-      const plain = await decompress(bytes, encoding, this.#limitBytes);
-      // What is kept from now on is taken before the rest is given back, so that nobody gets in between.
+      const plain = await decompressBody(bytes, encoding, this.#limitBytes);
+      // Reserved before the rest is released, so that no other body gets the memory in between.
       budget.charge(plain.length);
       return { bytes: plain, release: () => free(plain, budget) };
     } finally {
-      budget.release(mostBytes);
+      budget.release(plainBytesMax);
       receipt.release();
     }
   }
@@ -128,7 +135,7 @@ function free(plain: Buffer, budget: MemoryBudget): void {
 
 const EMPTY = Buffer.alloc(0);
 
-/** The receipt of one body. */
+/** Receives one body. */
 class Receipt {
   readonly done: Promise<Buffer>;
   readonly #request: IncomingMessage;
@@ -136,7 +143,7 @@ class Receipt {
   readonly #budget: MemoryBudget;
   readonly #buffers: BufferPool;
   readonly #call: Call;
-  /** Length that the client announced. */
+  /** Length that the client announced, 0 if unknown. */
   readonly #declaredBytes: number;
   #bytes: Buffer = EMPTY;
   /** Whether `#bytes` came from the pool. */
@@ -188,7 +195,7 @@ class Receipt {
   readonly #onData = (chunk: Buffer): void => {
     const length = this.#length + chunk.length;
     if (length > this.#limitBytes) return this.#fail(bodyTooLarge(this.#limitBytes));
-    // The common small request comes in one piece and is not copied.
+    // Most small bodies come in one chunk, which is not copied.
     if (this.#length === 0 && chunk.length === this.#declaredBytes) this.#bytes = chunk;
     else this.#copy(chunk, length);
     this.#length = length;
@@ -202,7 +209,7 @@ class Receipt {
   };
 
   readonly #onEnd = (): void => {
-    // With a pause under way, the end comes after it.
+    // The stream does not end while it is paused.
     if (this.#finish()) this.#resolve(this.#bytes.subarray(0, this.#length));
   };
 
@@ -214,9 +221,9 @@ class Receipt {
 
   #copy(chunk: Buffer, length: number): void {
     if (length > this.#bytes.length) {
-      // Growing step by step would hold the event loop for 20 ms when 32 MiB are copied.
-      const isEarnest = this.#length >= EARNEST_BYTES || this.#declaredBytes <= ANNOUNCED_BYTES_MAX;
-      const announced = isEarnest ? this.#declaredBytes : EARNEST_BYTES;
+      // Growing step by step would block the event loop for 20 ms when 32 MiB are copied.
+      const isTrusted = this.#length >= RECEIVED_BYTES_MIN || this.#declaredBytes <= ANNOUNCED_BYTES_MAX;
+      const announced = isTrusted ? this.#declaredBytes : RECEIVED_BYTES_MIN;
       const grown = this.#buffers.take(Math.max(length, announced, this.#bytes.length * 2));
       this.#bytes.copy(grown, 0, 0, this.#length);
       if (this.#isPooled) this.#buffers.give(this.#bytes);
@@ -241,7 +248,7 @@ class Receipt {
   #fail(error: AlmanacError): void {
     if (!this.#finish()) return;
     this.release();
-    // The rest of the body is read and dropped, so that the client gets to read the answer.
+    // The rest of the body is read and dropped, so that the client sees the response.
     this.#request.resume();
     this.#reject(error);
   }

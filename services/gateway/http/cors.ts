@@ -20,13 +20,13 @@ const PREFLIGHT = {
 };
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
-/** What browsers are told about calls from other origins. */
+/** Headers that allow browsers to call from other origins. */
 export class Cors {
   readonly #isEnabled: boolean;
   readonly #origins: ReadonlySet<string>;
   readonly #forAny: Readonly<Record<string, string>>;
   readonly #forOthers: Readonly<Record<string, string>>;
-  /** For programs, which send no origin and do not care what pages may read. */
+  /** Headers for programs, which send no origin and ignore the list of exposed headers. */
   readonly #forNone: Readonly<Record<string, string>>;
 
   constructor({ enableCors, corsAllowedOrigins }: Config['http']) {
@@ -38,7 +38,7 @@ export class Cors {
       corsAllowedOrigins.length === 0 ? { vary: VARY, 'access-control-allow-origin': '*' } : { vary: VARY };
   }
 
-  /** Headers of every answer for `path`; administration is not for pages of other origins. */
+  /** Returns the headers of every response for `path`; pages of other origins get none for administration. */
   headers(path: string, origin: string | undefined): Readonly<Record<string, string>> {
     if (!this.#isEnabled || !isOpen(path)) return NO_HEADERS;
     if (origin === undefined) return this.#forNone;
@@ -47,7 +47,7 @@ export class Cors {
     return { ...this.#forOthers, 'access-control-allow-origin': origin };
   }
 
-  /** Further headers for a browser that asks first; undefined if it gets no answer to that. */
+  /** Returns further headers for a preflight request; undefined if it is not answered. */
   preflight(path: string): Readonly<Record<string, string>> | undefined {
     return this.#isEnabled && isOpen(path) ? PREFLIGHT : undefined;
   }

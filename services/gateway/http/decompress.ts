@@ -4,36 +4,34 @@ import * as zlib from 'node:zlib';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { BodyEncoding } from '../protocols/protocol.js';
-import { bodyTooLarge } from './too-large.js';
-import { snappyBytes, uncompressSnappy } from './snappy.js';
-import { uncompressZstd, zstdBytes } from './zstd.js';
+import { bodyTooLarge, decompressSnappy, decompressZstd, snappyBytes, zstdBytes } from './block-codecs.js';
 
 /** No deflate stream grows by more than this factor. */
 const DEFLATE_RATIO_MAX = 1_032;
-/** Up to here decompressing at once is cheaper than handing it to a thread; it makes 8 MiB at most, in 8 ms. */
+/** Up to this size, decompressing at once is cheaper than in a thread; the result is 8 MiB at most, after 8 ms. */
 const AT_ONCE_BYTES_MAX = 8 * 1024;
 
-/** Bytes that a thread makes before the event loop takes them over. */
-const PIECE_BYTES = 256 * 1024;
+/** Bytes that a thread decompresses before the event loop receives them. */
+const CHUNK_BYTES = 256 * 1024;
 
-interface Method {
+interface ZlibMethod {
   readonly atOnce: (bytes: Uint8Array, options: zlib.ZlibOptions) => Buffer;
   readonly stream: (options: zlib.ZlibOptions) => Transform;
 }
 
-const GZIP: Method = { atOnce: zlib.gunzipSync, stream: zlib.createGunzip };
-const ZLIB: Method = { atOnce: zlib.inflateSync, stream: zlib.createInflate };
-const RAW: Method = { atOnce: zlib.inflateRawSync, stream: zlib.createInflateRaw };
-const BROTLI: Method = { atOnce: zlib.brotliDecompressSync, stream: zlib.createBrotliDecompress };
+const GZIP: ZlibMethod = { atOnce: zlib.gunzipSync, stream: zlib.createGunzip };
+const ZLIB: ZlibMethod = { atOnce: zlib.inflateSync, stream: zlib.createInflate };
+const RAW: ZlibMethod = { atOnce: zlib.inflateRawSync, stream: zlib.createInflateRaw };
+const BROTLI: ZlibMethod = { atOnce: zlib.brotliDecompressSync, stream: zlib.createBrotliDecompress };
 
-/** What a route takes. */
+/** Content encodings of the bodies of a route. */
 export interface AcceptedEncodings {
   readonly encodings: readonly BodyEncoding[];
-  /** The encoding of bodies whose header names none; without it they are plain. */
+  /** Encoding of bodies whose header names none; without it they are plain. */
   readonly impliedEncoding?: BodyEncoding;
 }
 
-/** The encoding that a header names. @throws `unsupported` with status 415 if the route does not take it. */
+/** Returns the encoding that a header names. @throws `unsupported` with status 415 if the route does not accept it. */
 export function bodyEncoding(
   header: string | undefined,
   { encodings, impliedEncoding }: AcceptedEncodings,
@@ -47,11 +45,11 @@ export function bodyEncoding(
   throw new AlmanacError('unsupported', text, { http: 415 });
 }
 
-/** The most bytes that the compressed ones can become, limited to `limitBytes`. */
+/** Returns the largest decompressed length of the bytes, at most `limitBytes`. */
 export function decompressedBytesMax(encoding: BodyEncoding, bytes: Buffer, limitBytes: number): number {
   if (encoding === 'br') return limitBytes;
   if (encoding === 'snappy' || encoding === 'zstd') {
-    // One may be named and the other meant.
+    // Some senders name the wrong one of the two, see `decompressBlock`.
     const most = Math.max(snappyBytes(bytes) ?? 0, zstdBytes(bytes) ?? 0);
     return Math.min(limitBytes, most);
   }
@@ -59,19 +57,19 @@ export function decompressedBytesMax(encoding: BodyEncoding, bytes: Buffer, limi
 }
 
 /**
- * Undoes one content encoding.
+ * Decompresses a body.
  *
- * @param limitBytes of the result.
- * @throws `invalid_arguments` if the bytes are damaged, with status 413 if they become too many.
+ * @param limitBytes largest length of the result.
+ * @throws `invalid_arguments` if the bytes are damaged, with status 413 if the result is too large.
  */
-export async function decompress(bytes: Buffer, encoding: BodyEncoding, limitBytes: number): Promise<Buffer> {
+export async function decompressBody(bytes: Buffer, encoding: BodyEncoding, limitBytes: number): Promise<Buffer> {
   if (encoding === 'snappy' || encoding === 'zstd') return decompressBlock(bytes, encoding, limitBytes);
   const { atOnce, stream } = methodOf(bytes, encoding);
   try {
     const isSmall = bytes.length <= AT_ONCE_BYTES_MAX && encoding !== 'br';
     if (isSmall) return atOnce(bytes, { maxOutputLength: limitBytes });
-    return await inPieces(
-      stream({ chunkSize: PIECE_BYTES }),
+    return await inChunks(
+      stream({ chunkSize: CHUNK_BYTES }),
       bytes,
       expectedBytes(bytes, encoding, limitBytes),
       limitBytes,
@@ -84,37 +82,37 @@ export async function decompress(bytes: Buffer, encoding: BodyEncoding, limitByt
 }
 
 /**
- * Decompresses in a thread and gathers the pieces as they come: joining 60 MB of them at the end, as zlib's own
- * functions do, holds the event loop for 60 ms and takes the memory twice.
+ * Decompresses in a thread and joins the chunks as they come: joining 60 MB of them at the end, as zlib's own functions
+ * do, blocks the event loop for 60 ms and takes the memory twice.
  */
-async function inPieces(stream: Transform, bytes: Buffer, firstBytes: number, limitBytes: number): Promise<Buffer> {
+async function inChunks(stream: Transform, bytes: Buffer, firstBytes: number, limitBytes: number): Promise<Buffer> {
   let gathered = Buffer.allocUnsafe(firstBytes);
   let length = 0;
   stream.end(bytes);
-  for await (const piece of stream as AsyncIterable<Buffer>) {
-    const needed = length + piece.length;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const needed = length + chunk.length;
     if (needed > limitBytes) throw bodyTooLarge(limitBytes);
     if (needed > gathered.length) {
       const grown = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(needed, gathered.length * 2)));
       gathered.copy(grown, 0, 0, length);
       gathered = grown;
     }
-    piece.copy(gathered, length);
+    chunk.copy(gathered, length);
     length = needed;
   }
   return gathered.subarray(0, length);
 }
 
-/** What the stream says that it becomes, where it can be true; it is only a guess. */
+/** Returns the length that the stream claims, limited to what is possible; it is only a guess. */
 function expectedBytes(bytes: Buffer, encoding: BodyEncoding, limitBytes: number): number {
-  const told = encoding === 'gzip' ? bytes.readUInt32LE(bytes.length - 4) : bytes.length * 4;
-  return Math.min(told, decompressedBytesMax(encoding, bytes, limitBytes));
+  const claimed = encoding === 'gzip' ? bytes.readUInt32LE(bytes.length - 4) : bytes.length * 4;
+  return Math.min(claimed, decompressedBytesMax(encoding, bytes, limitBytes));
 }
 
-/** Senders that were told of both encodings are known to name the wrong one: then the other is tried. */
+/** Decompresses a block. Some senders that support both encodings name the wrong one: then the other is tried. */
 async function decompressBlock(bytes: Buffer, encoding: 'snappy' | 'zstd', limitBytes: number): Promise<Buffer> {
   const [named, other] =
-    encoding === 'snappy' ? [uncompressSnappy, uncompressZstd] : [uncompressZstd, uncompressSnappy];
+    encoding === 'snappy' ? [decompressSnappy, decompressZstd] : [decompressZstd, decompressSnappy];
   try {
     return await named(bytes, limitBytes);
   } catch (error) {
@@ -125,7 +123,7 @@ async function decompressBlock(bytes: Buffer, encoding: 'snappy' | 'zstd', limit
   }
 }
 
-function methodOf(bytes: Buffer, encoding: BodyEncoding): Method {
+function methodOf(bytes: Buffer, encoding: BodyEncoding): ZlibMethod {
   if (encoding === 'gzip') return GZIP;
   if (encoding === 'br') return BROTLI;
   // Clients disagree on whether "deflate" has a zlib header.

@@ -7,25 +7,28 @@ import type { BuilderPool } from '#shared/rowbatch/builder-pool';
 import { fieldsOf } from '#shared/schema/table-schema';
 import type { RowWriter } from '#shared/write/writer-types';
 
-import { send } from '../answer.js';
 import type { GatewayMetrics } from '../metrics.js';
 import type {
+  AdditionalOutcome,
+  AdditionalWrite,
   DecodeInput,
   Decoding,
   FieldTypes,
-  FurtherOutcome,
-  FurtherWrite,
   IngestRoute,
   PreparedIngest,
 } from '../protocols/protocol.js';
+import type { ReadyGate } from '../ready-gate.js';
+import { send } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
-import type { BodyReader, PackedBody } from './body.js';
+import type { RequestLog } from '../request-log.js';
+import type { BodyReader, EncodedBody } from './body.js';
 
 /** Decoding that many bytes takes 0.05 ms, and up to 20 ms while the code is not compiled yet. */
 const SLICE_BYTES = 32 * 1024;
-/** Other requests get their turn after so long. */
-const TURN_MS = 8;
+/** Time after which decoding yields to other requests. */
+const YIELD_MS = 8;
 
+/** Dependencies of the routes that take rows. */
 export interface IngestDeps {
   readonly bodies: BodyReader;
   readonly catalog: Catalog;
@@ -33,17 +36,16 @@ export interface IngestDeps {
   readonly pool: BuilderPool;
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
+  readonly log: RequestLog;
+  readonly gate: ReadyGate;
+  /** Longest time for a request; 0 for no limit. */
   readonly timeoutMs: number;
-  /** Waits a little for a server that starts. @throws if data cannot be had yet. */
-  readonly checkReady: (call: Call) => Promise<void>;
-  /** Logs what is not the client's fault. */
-  readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
 }
 
 /**
- * The path of every ingest request: options, body, decode, write, reply.
+ * Handles every write request: options, body, decode, write, reply.
  *
- * The whole body is decoded before the first row is written, so a refused body leaves nothing behind. Protocols differ
+ * The whole body is decoded before the first row is written, so a rejected body leaves nothing behind. Protocols differ
  * only in the members of their route.
  */
 export function ingestHandler(protocol: string, route: IngestRoute, deps: IngestDeps): Handler {
@@ -54,71 +56,72 @@ export function ingestHandler(protocol: string, route: IngestRoute, deps: Ingest
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       deps.metrics.failed(protocol);
-      deps.onFailure(context, error);
-      send(context, route.reply.failure(error));
-      // A body that nobody reads would hold the connection.
+      deps.log.failure(context, error);
+      send(context, route.replies.failure(error));
+      // A body that is not read would block the connection.
       context.request.resume();
     }
   };
 }
 
 async function handle(context: RequestContext, route: IngestRoute, deps: IngestDeps): Promise<void> {
-  const known = route.answer?.(context);
-  if (known !== undefined) {
-    send(context, known);
+  const probed = route.probe?.(context);
+  if (probed !== undefined) {
+    send(context, probed);
     context.request.resume();
     return;
   }
   const call = context.call(timeoutMs(context, deps));
-  await deps.checkReady(call);
+  await deps.gate.check(call);
   const prepared = route.prepare(context);
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
-  const packed = await deps.bodies.receive(context.request, route, call);
-  const { batches, decoding, release } = await decodePacked(packed, prepared, deps, call);
+  const body = await deps.bodies.receive(context.request, route, call);
+  const { batches, decoding, release } = await decodeBody(body, prepared, deps, call);
   try {
-    const { rejections } = decoding;
-    const reply = prepared.reply ?? route.reply;
-    if (rejections.lineCount > 0 && !route.partialSuccess) return send(context, reply.rejected(rejections));
+    const { replies } = prepared;
+    const { rejected } = decoding;
+    if (rejected.malformedCount > 0 && !route.partialSuccess) return send(context, replies.rejected(rejected));
     const write = { ...prepared.write, idempotencyKey: idempotencyKey(context) };
     const written = await deps.writer.write(batches, write, call);
     batches.release();
-    const further = await writeFurther(decoding.further?.() ?? [], write.idempotencyKey, deps, call);
-    send(context, reply.success({ rejected: rejections, written, further }));
+    const additional = await writeAdditional(decoding.additionalWrites?.() ?? [], write.idempotencyKey, deps, call);
+    send(context, replies.success({ rejected, written, additional }));
   } finally {
     release();
   }
 }
 
-/** The client's wish, as far as it is allowed. @throws `invalid_arguments` if it is no duration. */
+/** Returns the timeout that the client requests, within the limit. @throws `invalid_arguments` if it is no duration. */
 function timeoutMs(context: RequestContext, deps: IngestDeps): number {
-  const askedMs = context.askedTimeoutMs() ?? 0;
-  if (askedMs === 0) return deps.timeoutMs;
-  return deps.timeoutMs === 0 ? askedMs : Math.min(askedMs, deps.timeoutMs);
+  const requestedMs = context.requestedTimeoutMs() ?? 0;
+  if (requestedMs === 0) return deps.timeoutMs;
+  return deps.timeoutMs === 0 ? requestedMs : Math.min(requestedMs, deps.timeoutMs);
 }
 
-/** @throws the first failure that sending the request again may heal. */
-async function writeFurther(
-  writes: readonly FurtherWrite[],
+/** @throws the first failure that may heal when the request is sent again. */
+async function writeAdditional(
+  writes: readonly AdditionalWrite[],
   idempotencyKey: string | undefined,
   { catalog, writer }: IngestDeps,
   call: Call,
-): Promise<FurtherOutcome[]> {
+): Promise<AdditionalOutcome[]> {
   const outcomes = await Promise.all(
-    writes.map(async ({ kind, batches, write }): Promise<FurtherOutcome> => {
+    writes.map(async ({ kind, isOptional, batches, write }): Promise<AdditionalOutcome> => {
       const { rowCount } = batches;
       try {
         await catalog.database(write.database, call);
         const written = await writer.write(batches, { ...write, idempotencyKey }, call);
-        return { kind, rowCount, written, failure: undefined };
+        return { kind, isOptional, rowCount, written, failure: undefined };
       } catch (thrown) {
-        return { kind, rowCount, written: undefined, failure: AlmanacError.from(thrown) };
+        return { kind, isOptional, rowCount, written: undefined, failure: AlmanacError.from(thrown) };
       }
     }),
   );
-  const again = outcomes.find(({ kind, failure }) => kind !== 'metadata' && failure !== undefined && mayHeal(failure));
-  if (again?.failure !== undefined) throw again.failure;
+  for (const { isOptional, failure } of outcomes) {
+    if (!isOptional && failure !== undefined && mayHeal(failure)) throw failure;
+  }
   return outcomes;
 }
 
@@ -128,7 +131,7 @@ function mayHeal({ retry, httpStatus }: AlmanacError): boolean {
 
 const KEY_LENGTH_MAX = 255;
 
-/** The client's name for the request. @throws `invalid_arguments` if it is empty or too long. */
+/** Returns the client's name for the request. @throws `invalid_arguments` if it is empty or too long. */
 function idempotencyKey({ request }: RequestContext): string | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
@@ -137,60 +140,62 @@ function idempotencyKey({ request }: RequestContext): string | undefined {
   throw new AlmanacError('invalid_arguments', `Idempotency-Key must have 1 to ${KEY_LENGTH_MAX} characters`);
 }
 
-interface Decoded {
+interface DecodedBody {
   readonly batches: BatchSet;
   readonly decoding: Decoding;
 }
 
-/** @returns with `release`, which gives the memory of the body back. */
-async function decodePacked(
-  packed: PackedBody,
+/** @returns the rows, and `release` for the memory of the body. */
+async function decodeBody(
+  body: EncodedBody,
   prepared: PreparedIngest,
   deps: IngestDeps,
   call: Call,
-): Promise<Decoded & { readonly release: () => void }> {
-  const aside = await decodeAside(packed, prepared, deps, call);
-  if (aside !== undefined) return { ...aside, release: () => packed.release() };
-  const body = await packed.unpack();
+): Promise<DecodedBody & { readonly release: () => void }> {
+  const matched = await decodeInWorker(body, prepared, deps, call);
+  if (matched !== undefined) return { ...matched, release: () => body.release() };
+  const plain = await body.decompress();
   try {
-    return { ...(await decodeBody(body.bytes, prepared, deps, call)), release: () => body.release() };
+    return { ...(await decodeHere(plain.bytes, prepared, deps, call)), release: () => plain.release() };
   } catch (error) {
-    body.release();
+    plain.release();
     throw error;
   }
 }
 
-/** Lets another thread decode the body, where the protocol has one and it can. */
-async function decodeAside(
-  packed: PackedBody,
+/** Decodes the body in a worker thread, if the protocol has one and it can. */
+async function decodeInWorker(
+  body: EncodedBody,
   prepared: PreparedIngest,
   { pool, clock }: IngestDeps,
   call: Call,
-): Promise<Decoded | undefined> {
-  const { bytes, encoding, plainBytesMax } = packed;
+): Promise<DecodedBody | undefined> {
+  const { bytes, encoding, plainBytesMax } = body;
   const batches = new BatchSet(pool);
-  const input = { packed: bytes, encoding, plainBytesMax, nowNs: clock.nowNs(), batches };
-  const giveBack = packed.charge();
+  const releasePlain = body.reservePlain();
   try {
-    const asked = giveBack === undefined ? undefined : prepared.decodeAside(input);
-    const decoding = asked === undefined ? undefined : await unlessAborted(call, asked);
+    const started =
+      releasePlain === undefined
+        ? undefined
+        : prepared.decodeInWorker({ bytes, encoding, plainBytesMax, nowNs: clock.nowNs(), batches });
+    const decoding = started === undefined ? undefined : await unlessAborted(call, started);
     if (decoding === undefined) return undefined;
     await decodeInSlices(decoding, clock, call);
     return { batches, decoding };
   } catch (error) {
-    packed.release();
+    body.release();
     throw error;
   } finally {
-    giveBack?.();
+    releasePlain?.();
   }
 }
 
-async function decodeBody(bytes: Buffer, prepared: PreparedIngest, deps: IngestDeps, call: Call): Promise<Decoded> {
+async function decodeHere(bytes: Buffer, prepared: PreparedIngest, deps: IngestDeps, call: Call): Promise<DecodedBody> {
   const nowNs = deps.clock.nowNs();
   const first = await decodeAll({ bytes, nowNs, fieldTypes: undefined }, prepared, deps, call);
-  const { conflicts } = first.decoding.rejections;
+  const { conflicts } = first.decoding.rejected;
   if (conflicts.length === 0) return first;
-  // Values of a field disagree: the table decides which type it has, and only for a new field the first value.
+  // Values of a field have different types: the table decides which is right, the first value only for a new field.
   const tables = new Set(conflicts.map(({ table }) => table));
   const fieldTypes = await existingTypes(tables, prepared.write.database, deps.catalog, call);
   if (fieldTypes.size === 0) return first;
@@ -203,7 +208,7 @@ async function decodeAll(
   prepared: PreparedIngest,
   { pool, clock }: IngestDeps,
   call: Call,
-): Promise<Decoded> {
+): Promise<DecodedBody> {
   const batches = new BatchSet(pool);
   const decoding = prepared.decode({ ...input, batches });
   await decodeInSlices(decoding, clock, call);
@@ -211,12 +216,12 @@ async function decodeAll(
 }
 
 async function decodeInSlices(decoding: Decoding, clock: Clock, { signal }: Call): Promise<void> {
-  let turnMs = clock.monotonicMs();
+  let yieldedMs = clock.monotonicMs();
   while (!decoding.decode(SLICE_BYTES)) {
-    if (clock.monotonicMs() - turnMs < TURN_MS) continue;
+    if (clock.monotonicMs() - yieldedMs < YIELD_MS) continue;
     await clock.yield();
     signal.throwIfAborted();
-    turnMs = clock.monotonicMs();
+    yieldedMs = clock.monotonicMs();
   }
 }
 

@@ -3,101 +3,77 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { Logger } from '#shared/telemetry/log';
 
-import { send, sendError } from '../answer.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { RequestContext } from '../request-context.js';
-import { logAccess } from './access-log.js';
+import type { ReadyGate } from '../ready-gate.js';
+import { errorReply, send } from '../reply.js';
+import { RequestContext, type Handler } from '../request-context.js';
+import type { RequestLog } from '../request-log.js';
 import type { Cors } from './cors.js';
-import { answerNotFound } from './fallback.js';
-import { isDevious, isPublicPath, parseTarget } from './target.js';
+import { replyNotFound } from './fallback.js';
+import { isAmbiguousPath, isPublicPath, parseTarget } from './target.js';
 
-/** Which listener a request came by. */
+/** The listener that a request came by. */
 export type ListenerKind = 'main' | 'public';
 
-/** Finds what answers a request; the path is read, the context made. */
-export type Dispatch = (context: RequestContext) => void;
-
-export interface LifecycleOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: GatewayMetrics;
-  readonly cors: Cors;
-  readonly dispatch: Dispatch;
-  readonly requestsMax: number;
-  /** Whether the process is about to end, before `drain` is called. */
-  readonly isEnding: () => boolean;
+/** Finds the handler of a request and passes it to `run`. */
+export interface RequestRouter {
+  route(context: RequestContext, run: (handler: Handler) => void): void;
 }
 
-/** Header lines of a request; more get 431. Node.js cuts the list one above. */
+/** Dependencies of `RequestLifecycle`. */
+export interface LifecycleOptions {
+  readonly clock: Clock;
+  readonly log: RequestLog;
+  readonly metrics: GatewayMetrics;
+  readonly cors: Cors;
+  readonly router: RequestRouter;
+  /** Largest number of requests at once; more get 503. */
+  readonly requestsMax: number;
+  readonly gate: ReadyGate;
+}
+
+/** Header lines of a request; more get 431. Node.js cuts the list at one more. */
 export const HEADERS_MAX = 100;
 
-/** The order of steps that every request takes before and after its route. */
-export class Lifecycle {
+/** The steps of every request before and after its route. */
+export class RequestLifecycle {
   readonly #options: LifecycleOptions;
   #openCount = 0;
-  #isDraining = false;
   #onIdle: (() => void) | undefined = undefined;
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
   }
 
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
-  /** From now on every answer ends its connection. Resolves when the last request at hand is answered. */
+  /** Makes every response close its connection from now on. Resolves when no request is open. */
   drain(): Promise<void> {
-    this.#isDraining = true;
+    this.#options.gate.drain();
     if (this.#openCount === 0) return Promise.resolve();
     return new Promise((resolve) => (this.#onIdle = resolve));
   }
 
   handle(request: IncomingMessage, response: ServerResponse, listener: ListenerKind): void {
-    const { clock, cors } = this.#options;
+    const { clock, cors, gate } = this.#options;
     const target = parseTarget(request.url ?? '');
     const path = target?.path ?? '';
     const commonHeaders = cors.headers(path, request.headers.origin);
-    const requestId = askedRequestId(request) ?? randomUUID();
+    const requestId = requestIdOf(request) ?? randomUUID();
     const origin = { request, response, requestId, path, search: target?.search ?? '', commonHeaders };
     const context = new RequestContext(origin, clock);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
-    // Behind a wish for another protocol, which nobody grants, the parser would not find the next request.
-    const isLast = this.#isDraining || this.#options.isEnding();
-    if (isLast || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    // Almanac never accepts `Upgrade`, and after an upgrade request Node's parser cannot find the next request.
+    if (gate.isDraining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     try {
       this.#route(context, listener);
     } catch (error) {
-      this.fail(context, error);
+      this.#fail(context, error);
     }
   }
 
-  /** Answers a request whose route threw. */
-  fail(context: RequestContext, thrown: unknown): void {
-    const error = AlmanacError.from(thrown);
-    this.logFailure(context, error);
-    // A half-sent answer cannot be taken back: the client sees that it is cut off.
-    if (context.response.headersSent) context.response.destroy();
-    else sendError(context, error);
-    context.request.resume();
-  }
-
-  /** Logs a failure once, if it is not the client's. */
-  logFailure(context: RequestContext, error: AlmanacError): void {
-    const { code, message } = error;
-    if (error.httpStatus < 500 || code === 'cancelled') return;
-    const fields = { requestId: context.requestId, route: context.route, code, reason: message };
-    const { log } = this.#options;
-    if (code === 'internal' || code === 'unknown') {
-      log.error({ ...fields, error: error.cause ?? error }, 'request failed');
-    } else log.warn(fields, 'request failed');
-  }
-
   #route(context: RequestContext, listener: ListenerKind): void {
-    const { requestsMax, dispatch, cors } = this.#options;
+    const { requestsMax, router, cors } = this.#options;
     const { request, path } = context;
     if (listener === 'public' && !isPublicPath(path)) {
       request.resume();
@@ -107,16 +83,33 @@ export class Lifecycle {
       request.resume();
       return send(context, { status: 400 });
     }
-    // A dashboard that is served elsewhere must not be left by its paths.
-    if (path.startsWith('/dashboard') && isDevious(path)) return notFound(context);
+    // No path below a dashboard on another server may lead out of it.
+    if (path.startsWith('/dashboard') && isAmbiguousPath(path)) return replyNotFound(context);
     if (request.rawHeaders.length > 2 * HEADERS_MAX) {
       request.resume();
       return send(context, { status: 431 });
     }
     const preflight = request.method === 'OPTIONS' ? cors.preflight(path) : undefined;
     if (preflight !== undefined) return send(context, { status: 200, headers: preflight });
-    if (this.#openCount > requestsMax && !isProbe(path)) throw tooMany(requestsMax);
-    dispatch(context);
+    if (this.#openCount > requestsMax && !isProbe(path)) throw tooManyRequests(requestsMax);
+    router.route(context, (handler) => void this.#run(context, handler));
+  }
+
+  async #run(context: RequestContext, handler: Handler): Promise<void> {
+    try {
+      await handler(context);
+    } catch (error) {
+      this.#fail(context, error);
+    }
+  }
+
+  #fail(context: RequestContext, thrown: unknown): void {
+    const error = AlmanacError.from(thrown);
+    this.#options.log.failure(context, error);
+    // The rest of a response that has begun cannot be replaced: the client sees that it is cut off.
+    if (context.response.headersSent) context.response.destroy();
+    else send(context, errorReply(context, error));
+    context.request.resume();
   }
 
   #closed(context: RequestContext): void {
@@ -124,44 +117,26 @@ export class Lifecycle {
     context.closed();
     const code = context.response.headersSent ? context.response.statusCode : 499;
     this.#options.metrics.request(context, code);
-    logAccess(this.#options.log, context, code);
+    this.#options.log.access(context, code);
     if (this.#openCount === 0) this.#onIdle?.();
   }
 }
 
-/** Ids that clients and proxies make; anything else could make log lines unreadable. */
+/** IDs that clients and proxies make; other texts could make log lines unreadable. */
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 
-/** The id under which the client knows the request, if it may stand in a log. */
-function askedRequestId({ headers }: IncomingMessage): string | undefined {
-  const asked = headers['x-request-id'];
-  return typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : undefined;
+/** Returns the ID that the client gave the request, if it may appear in a log. */
+function requestIdOf({ headers }: IncomingMessage): string | undefined {
+  const id = headers['x-request-id'];
+  return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined;
 }
 
-/** Runs a route's handler and answers for it if it fails. */
-export async function runHandler(
-  lifecycle: Lifecycle,
-  context: RequestContext,
-  handler: (context: RequestContext) => Promise<void> | void,
-): Promise<void> {
-  try {
-    await handler(context);
-  } catch (error) {
-    lifecycle.fail(context, error);
-  }
-}
-
-export function notFound(context: RequestContext): void {
-  context.request.resume();
-  answerNotFound(context);
-}
-
-/** A server that is full is not ill. */
+/** Whether the path is served even under overload: a busy server is healthy. */
 function isProbe(path: string): boolean {
   return path === '/health' || path === '/ready' || path === '/metrics';
 }
 
-function tooMany(requestsMax: number): AlmanacError {
+function tooManyRequests(requestsMax: number): AlmanacError {
   const text = `too many requests at once: the limit is ${requestsMax}`;
   return new AlmanacError('region_busy', text, { retryAfterSeconds: 1 });
 }

@@ -3,28 +3,32 @@ import type { AddressInfo } from 'node:net';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { HEADERS_MAX, type Lifecycle, type ListenerKind } from './lifecycle.js';
+import { HEADERS_MAX, type RequestLifecycle, type ListenerKind } from './lifecycle.js';
 
 const HEADER_BYTES_MAX = 64 * 1024;
-/** Longer than the pause between the batches of usual agents, so that they find their connection open. */
+/** Longer than the pause between the batches of common agents, so that they can reuse their connection. */
 const KEEP_ALIVE_MS = 75_000;
 const HEADERS_TIMEOUT_MS = 15_000;
-/** For a whole request: a body of 64 MiB over 2 Mbit/s. */
+/** Longest time for a whole request: a body of 64 MiB over 2 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
 /** One open listener. */
 export interface Listener {
   readonly url: string;
-  /** Takes no new connections; closes those that wait for nothing. */
+  /** Accepts no new connections, and closes idle ones. */
   close(): Promise<void>;
-  /** Closes connections that wait for nothing; after `close`, those that were busy then. */
+  /** Closes idle connections; after `close`, those that were busy then. */
   closeIdle(): void;
-  /** Ends what is still open. */
+  /** Closes all connections. */
   destroy(): void;
 }
 
-/** @param address `host:port`, port 0 for a free one. @throws `unexpected` if it cannot be listened on. */
-export async function openListener(address: string, kind: ListenerKind, lifecycle: Lifecycle): Promise<Listener> {
+/** Opens a listener. @param address `host:port`, port 0 for a free one. @throws `illegal_state` if that is not possible. */
+export async function openListener(
+  address: string,
+  kind: ListenerKind,
+  lifecycle: RequestLifecycle,
+): Promise<Listener> {
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -51,7 +55,7 @@ function listen(server: Server, address: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       const reason = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
-      const text = `cannot listen on ${address}: ${reason}; another address can be set by --http-addr or http.addr`;
+      const text = `cannot listen on ${address}: ${reason}; set another address by --http-addr or http.addr`;
       reject(new AlmanacError('illegal_state', text, { cause: error }));
     };
     server.once('error', onError);
@@ -62,7 +66,7 @@ function listen(server: Server, address: string): Promise<void> {
   });
 }
 
-/** Resolves at once when there is nothing to wait for; idle connections are closed by Node.js itself. */
+/** Resolves when the last busy connection is closed; Node.js closes idle ones at once. */
 function closeGently(server: Server): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve();

@@ -1,114 +1,117 @@
-/**
- * Every path of the gateway.
- *
- * Routes that take rows and queries are matched by their exact path before Express is asked: for a request of 100 lines
- * Express and its router would cost as much as decoding, for an instant query a fifth of all. All others, and all ways
- * in which a path can be nearly right, are Express's.
- */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import express from 'express';
 
+import { AlmanacError } from '#shared/errors/almanac-error';
+
 import { ADMIN_ENDPOINTS } from '../admin/registry.js';
 import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
-import { send } from '../answer.js';
-import { protocols } from '../protocols/registry.js';
-import type { GatewayState } from '../protocols/protocol.js';
-import type { PromEndpoint } from '../query/prometheus-api/endpoint.js';
+import type { GatewayState, OpenProtocol } from '../protocols/protocol.js';
+import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
-import { promHandler, type PromDeps } from '../query/prometheus.js';
+import { promHandler } from '../query/prometheus.js';
 import { promqlHandler } from '../query/promql.js';
+import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
-import { sqlHandler, type SqlDeps } from '../query/sql.js';
+import { sqlHandler } from '../query/sql.js';
+import { send } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
-import { answerMethodNotAllowed } from './fallback.js';
+import { replyMethodNotAllowed, replyNotFound } from './fallback.js';
 import { ingestHandler, type IngestDeps } from './ingest-handler.js';
-import { notFound, runHandler, type Dispatch, type Lifecycle } from './lifecycle.js';
-import type { Config } from '#shared/config/schema';
+import type { RequestRouter } from './lifecycle.js';
 
-export type Method = 'GET' | 'POST';
+/** HTTP methods of routes; `GET` includes `HEAD`. */
+export type HttpMethod = 'GET' | 'POST';
 
+/** A path, and the handler of its requests. */
 export interface Route {
-  readonly methods: readonly Method[];
+  readonly methods: readonly HttpMethod[];
+  /** In the syntax of Express. */
   readonly path: string;
   readonly handler: Handler;
-  /** Matched in front of Express. */
+  /** Whether the exact path is looked up before Express is called. */
   readonly isHot?: boolean;
 }
 
+/** Dependencies of all routes. */
 export interface RouteDeps {
-  readonly config: Config;
-  readonly cacheBytes: number;
+  readonly protocols: readonly OpenProtocol[];
+  readonly state: () => GatewayState;
   readonly ingest: IngestDeps;
-  readonly sql: SqlDeps;
-  readonly prom: PromDeps;
+  readonly query: QueryDeps;
+  readonly prom: PromEndpointDeps;
   readonly remoteRead: RemoteReadDeps;
   readonly admin: AdminDeps;
   readonly dashboard: DashboardDeps;
-  readonly state: () => GatewayState;
 }
 
-/** All routes, the same for both listeners; the public one lets only some paths come this far. */
+/** Base of the URLs that clients of Prometheus call. */
+const PROMETHEUS = '/v1/prometheus';
+
+/** Returns all routes, which both listeners have; the public one rejects most paths earlier. */
 export function allRoutes(deps: RouteDeps): readonly Route[] {
   return [
-    ...protocolRoutes(deps),
-    { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.sql), isHot: true },
-    { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.prom) },
-    ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps.prom)),
+    ...deps.protocols.flatMap((protocol) => protocolRoutes(protocol, deps)),
+    { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
+    { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
+    ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
-      return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead) };
+      return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead, deps.query) };
     }),
     ...ADMIN_ENDPOINTS.map(({ methods, path, handler }) => ({ methods, path, handler: handler(deps.admin) })),
     ...dashboardRoutes(deps.dashboard),
   ];
 }
 
-/** Where the base URL of Prometheus's clients leads. */
-const PROMETHEUS = '/v1/prometheus';
-
-function promRoute(endpoint: PromEndpoint, deps: PromDeps): Route {
+function promRoute(endpoint: PromEndpoint, { prom, query }: RouteDeps): Route {
   const { methods, path } = endpoint;
-  // An exact path: a dashboard asks for a dozen small queries at once.
+  // Dashboards send a dozen small queries at once, all to exact paths.
   const isHot = !path.includes(':');
-  return { methods, path: `${PROMETHEUS}/api/v1${path}`, handler: promHandler(endpoint, deps), isHot };
+  return { methods, path: `${PROMETHEUS}/api/v1${path}`, handler: promHandler(endpoint, prom, query), isHot };
 }
 
-function protocolRoutes({ config, cacheBytes, ingest, state }: RouteDeps): Route[] {
-  return protocols(config, cacheBytes, ingest.clock).flatMap(({ name, prefixes, routes }) =>
-    prefixes.flatMap((prefix) =>
-      routes.map((route): Route => {
-        const path = prefix + route.path;
-        if (route.kind === 'ingest') {
-          return { methods: ['POST'], path, handler: ingestHandler(name, route, ingest), isHot: true };
-        }
-        return { methods: [route.method], path, handler: (context) => send(context, route.answer(context, state())) };
-      }),
-    ),
+function protocolRoutes({ name, prefixes, routes }: OpenProtocol, { ingest, state }: RouteDeps): Route[] {
+  return prefixes.flatMap((prefix) =>
+    routes.map((route): Route => {
+      const path = prefix + route.path;
+      if (route.kind === 'ingest') {
+        return { methods: ['POST'], path, handler: ingestHandler(name, route, ingest), isHot: true };
+      }
+      return { methods: [route.method], path, handler: (context) => send(context, route.reply(context, state())) };
+    }),
   );
 }
 
-/** Finds the route of a request. */
-export function dispatcher(routes: readonly Route[], lifecycle: () => Lifecycle): Dispatch {
-  const hot = new Map<string, Route>();
-  for (const route of routes) {
-    if (route.isHot === true) for (const method of route.methods) hot.set(`${method} ${route.path}`, route);
+/**
+ * Finds the handler of a request.
+ *
+ * Hot routes are looked up by their exact path: for a write of 100 lines Express and its router would take as long as
+ * decoding, for an instant query a fifth of the time. Express has all other paths, and all variants of a path.
+ */
+export class Router implements RequestRouter {
+  readonly #hot = new Map<string, Route>();
+  readonly #express: RequestRouter['route'];
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      if (route.isHot === true) for (const method of route.methods) this.#hot.set(`${method} ${route.path}`, route);
+    }
+    this.#express = expressRouter(routes);
   }
-  const fallback = expressApp(routes, lifecycle);
-  return (context) => {
-    const route = hot.get(`${context.request.method} ${context.path}`);
-    if (route === undefined) return fallback(context);
+
+  route(context: RequestContext, run: (handler: Handler) => void): void {
+    const route = this.#hot.get(`${context.request.method} ${context.path}`);
+    if (route === undefined) return this.#express(context, run);
     context.route = route.path;
-    void runHandler(lifecycle(), context, route.handler);
-  };
+    run(route.handler);
+  }
 }
 
-function expressApp(routes: readonly Route[], lifecycle: () => Lifecycle): Dispatch {
-  const contexts = new WeakMap<ServerResponse, RequestContext>();
-  const take = (response: ServerResponse, handler: Handler): void => {
-    const context = contexts.get(response);
-    if (context !== undefined) void runHandler(lifecycle(), context, handler);
-  };
+type Run = (handler: Handler) => void;
+
+function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
+  const runs = new WeakMap<ServerResponse, Run>();
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -121,7 +124,7 @@ function expressApp(routes: readonly Route[], lifecycle: () => Lifecycle): Dispa
     for (const method of methods) {
       known.add(method);
       app[method === 'GET' ? 'get' : 'post'](path, (_request, response) =>
-        take(response, (context) => {
+        runs.get(response)?.((context) => {
           context.route = path;
           return handler(context);
         }),
@@ -131,25 +134,28 @@ function expressApp(routes: readonly Route[], lifecycle: () => Lifecycle): Dispa
   for (const [path, methods] of methodsOf) {
     const allowed = [...methods, ...(methods.has('GET') ? ['HEAD'] : [])].join(', ');
     app.all(path, (_request, response) =>
-      take(response, (context) => {
+      runs.get(response)?.((context) => {
         context.route = path;
-        context.request.resume();
-        answerMethodNotAllowed(context, allowed);
+        replyMethodNotAllowed(context, allowed);
       }),
     );
   }
-  app.use((_request, response) => take(response, notFound));
+  app.use((_request, response) => runs.get(response)?.(replyNotFound));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: unknown) =>
-    // Express cannot read the path: broken percent-encoding.
-    take(response, isClientError(error) ? notFound : (context) => lifecycle().fail(context, error)),
+    // Express fails for a path with broken percent-encoding.
+    runs.get(response)?.(isClientError(error) ? replyNotFound : () => fail(error)),
   );
-  return (context) => {
+  return (context, run) => {
     const { request, response } = context;
-    // What was checked is what the router sees, whatever form the request had.
+    // The router must see the path that was checked, whatever form of target the request has.
     request.url = context.search === '' ? context.path : `${context.path}?${context.search}`;
-    contexts.set(response, context);
+    runs.set(response, run);
     app(request, response);
   };
+}
+
+function fail(error: unknown): never {
+  throw AlmanacError.from(error);
 }
 
 function isClientError(error: unknown): boolean {

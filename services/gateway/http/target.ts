@@ -1,15 +1,15 @@
-/** Where a request goes, as every later step sees it. */
-export interface Target {
-  /** Begins with one slash; percent-encoding as the client wrote it. */
+/** The path and query of a request, as every later step sees them. */
+export interface RequestTarget {
+  /** Starts with a slash; percent-encoded as the client wrote it. */
   readonly path: string;
-  /** Behind the first `?`, without it. */
+  /** The part after the first `?`. */
   readonly search: string;
 }
 
 const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
-/** More layers of percent-encoding than anybody peels off. */
+/** Layers of percent-encoding that a later reader might decode. */
 const DECODE_ROUNDS = 3;
-/** A path of these characters and without a dot segment means what it says. */
+/** A path of these characters has only one meaning. */
 const PLAIN_PATH = /^[A-Za-z0-9/_-]*$/;
 
 /**
@@ -17,7 +17,7 @@ const PLAIN_PATH = /^[A-Za-z0-9/_-]*$/;
  *
  * @returns undefined for any other form.
  */
-export function parseTarget(url: string): Target | undefined {
+export function parseTarget(url: string): RequestTarget | undefined {
   const origin = url.startsWith('/') ? url : fromAbsolute(url);
   if (origin === undefined) return undefined;
   const query = origin.indexOf('?');
@@ -26,10 +26,10 @@ export function parseTarget(url: string): Target | undefined {
 }
 
 /**
- * Whether some reader of the path could take it for another one: it has backslashes, control characters, broken
- * percent-encoding, or segments that are dots once they are decoded.
+ * Whether a later reader could take the path for another one: it has backslashes, control characters, broken
+ * percent-encoding, or segments that decode to dots.
  */
-export function isDevious(path: string): boolean {
+export function isAmbiguousPath(path: string): boolean {
   if (PLAIN_PATH.test(path)) return false;
   let decoded = path;
   for (let round = 0; round < DECODE_ROUNDS; round++) {
@@ -43,10 +43,10 @@ export function isDevious(path: string): boolean {
   return true;
 }
 
-/** Whether the public listener serves the path: `/v1`, `/dashboard` and what is below, by whole segments. */
+/** Whether the public listener serves the path: `/v1`, `/dashboard` and all paths below these. */
 export function isPublicPath(path: string): boolean {
   const isBelow = (folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
-  return (isBelow('/v1') || isBelow('/dashboard')) && !isDevious(path);
+  return (isBelow('/v1') || isBelow('/dashboard')) && !isAmbiguousPath(path);
 }
 
 function fromAbsolute(url: string): string | undefined {
@@ -60,7 +60,7 @@ function decodedOnce(path: string): string | undefined {
   try {
     return decodeURIComponent(path);
   } catch {
-    // Not UTF-8, or not two digits: nothing that is served has such a path.
+    // Not UTF-8, or not two hexadecimal digits: no route has such a path.
     return undefined;
   }
 }

@@ -1,166 +1,210 @@
+import type { Clock } from '#shared/clock/clock';
+import type { Key } from '#shared/config/key';
+import {
+  sectionValues,
+  type Config,
+  type ConfigSection,
+  type SectionKeys,
+  type SectionValues,
+} from '#shared/config/schema';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
-import type { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Answer } from '../answer.js';
+import type { HttpReply } from '../reply.js';
 import type { RequestContext } from '../request-context.js';
+import type { CacheMemory } from './common/cache-memory.js';
+import type { RejectedRows } from './common/rejected-rows.js';
 
-/** What a request body may be packed in, besides nothing. */
+/** Encoding of a compressed request body. */
 export type BodyEncoding = 'gzip' | 'deflate' | 'br' | 'snappy' | 'zstd';
 
-/** A protocol: its routes under each of its prefixes. */
-export interface Protocol {
+/** Keys of a protocol's section: `enable` is required. */
+export type ProtocolKeys = SectionKeys & { readonly enable: Key<boolean> };
+
+/** An entry of the registry: everything that the rest of the program knows of a protocol. */
+export interface Protocol<K extends ProtocolKeys = ProtocolKeys> {
+  /** Value of the label `protocol` in metrics. */
   readonly name: string;
+  /** Section of the configuration that turns the protocol on and sets it up. */
+  readonly config: ConfigSection<K>;
+  /** Histogram of the duration of its writes. */
+  readonly elapsedMetric: { readonly name: string; readonly help: string };
+  /** Loads the code of the protocol, which a process that does not enable it never does. */
+  open(settings: SectionValues<K>, deps: ProtocolDeps): Promise<ProtocolRoutes>;
+}
+
+/** What protocols are made of besides their settings. */
+export interface ProtocolDeps {
+  readonly config: Config;
+  /** Memory for what protocols remember of their clients. */
+  readonly memory: CacheMemory;
+  readonly clock: Clock;
+}
+
+/** The routes of a protocol; each is served below each of the prefixes. */
+export interface ProtocolRoutes {
   readonly prefixes: readonly string[];
   readonly routes: readonly ProtocolRoute[];
 }
 
+/** An open protocol. */
+export interface OpenProtocol extends ProtocolRoutes {
+  readonly name: string;
+}
+
+/** Defines a protocol, and infers the types of its settings from its keys. */
+export function defineProtocol<const K extends ProtocolKeys>(protocol: Protocol<K>): Protocol {
+  return protocol as unknown as Protocol;
+}
+
+/** Opens the protocols that the configuration enables. */
+export function openProtocols(protocols: readonly Protocol[], deps: ProtocolDeps): Promise<OpenProtocol[]> {
+  const enabled = protocols.filter(({ config }) => sectionValues<ProtocolKeys>(deps.config, config).enable);
+  return Promise.all(
+    enabled.map(async (protocol) => {
+      const routes = await protocol.open(sectionValues(deps.config, protocol.config), deps);
+      return { name: protocol.name, ...routes };
+    }),
+  );
+}
+
+/** A route of a protocol. */
 export type ProtocolRoute = IngestRoute | PlainRoute;
 
-/** A route that answers without a body or the data. */
+/** A route that needs neither a body nor stored data. */
 export interface PlainRoute {
   readonly kind: 'plain';
   readonly method: 'GET';
   readonly path: string;
-  readonly answer: (context: RequestContext, state: GatewayState) => Answer;
+  readonly reply: (context: RequestContext, state: GatewayState) => HttpReply;
 }
 
+/** State of the gateway that protocols report to their clients. */
 export interface GatewayState {
   /** Why writes are not possible; undefined if they are. */
   readonly writeObstacle: string | undefined;
 }
 
+/** Options of one request. */
 export interface IngestOptions {
-  /** Where the rows go, and how tables come to be. */
   readonly write: WriteOptions;
-  /** Instead of the route's own, for answers that tell more of the request. */
-  readonly reply?: IngestReply;
-}
-
-/** Rows that one column's type kept out. */
-export interface DecodeConflict {
-  readonly table: string;
-  readonly field: string;
-  readonly given: string;
-  readonly existing: string;
-  readonly rowCount: number;
+  /** Used instead of the replies of the route, where a reply depends on the request. */
+  readonly replies?: IngestReplies;
 }
 
 /** Types of existing fields, by table and name. */
 export type FieldTypes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** What a protocol did not take from a body. */
-export interface Rejected {
-  /** Lines or items that are malformed; `texts` may hold fewer. */
-  readonly lineCount: number;
-  readonly texts: readonly string[];
-  readonly conflicts: readonly DecodeConflict[];
-}
-
-/** A body on its way to rows. */
+/** The decoding of one request body to rows. */
 export interface Decoding {
-  readonly rejections: Rejected;
-  /** Decodes about that many bytes. @returns whether the body is done. */
+  readonly rejected: RejectedRows;
+  /** Decodes about `budgetBytes` of the body. @returns whether the body is done. */
   decode(budgetBytes: number): boolean;
-  /** Rows that go elsewhere than `WriteOptions` of the request say; asked for once, when the body is done. */
-  further?(): readonly FurtherWrite[];
+  /** Returns the rows that `WriteOptions` of the request do not hold for. Called once, when the body is done. */
+  additionalWrites?(): readonly AdditionalWrite[];
 }
 
 /** Rows of a request for another database, or for tables of another kind. */
-export interface FurtherWrite {
-  /** `metadata` is written if that is possible; the request does not fail without. */
-  readonly kind: 'rows' | 'exemplars' | 'metadata';
+export interface AdditionalWrite {
+  /** Name of the kind of rows, for the replies of the protocol. */
+  readonly kind: string;
+  /** Whether the request succeeds without them. */
+  readonly isOptional: boolean;
   readonly batches: BatchSet;
   readonly write: WriteOptions;
 }
 
-/** How a further write ended; a failure that sending again may heal fails the request. */
-export interface FurtherOutcome {
-  readonly kind: FurtherWrite['kind'];
+/** The outcome of an additional write; a failure that may heal when it is sent again fails the request. */
+export interface AdditionalOutcome extends Pick<AdditionalWrite, 'kind' | 'isOptional'> {
   readonly written: WriteResult | undefined;
   readonly failure: AlmanacError | undefined;
-  /** Rows that were to be written. */
+  /** Number of rows that were to be written. */
   readonly rowCount: number;
 }
 
+/** Input of a decoder. */
 export interface DecodeInput {
   readonly bytes: Buffer;
   readonly nowNs: bigint;
   readonly batches: BatchSet;
-  /** Given when the same body is decoded again because its own first values disagreed. */
+  /** Set when a body is decoded again because values of a field had different types. */
   readonly fieldTypes: FieldTypes | undefined;
 }
 
-/** A body as it came, to be decoded in another thread. */
-export interface PackedInput extends Omit<DecodeInput, 'bytes' | 'fieldTypes'> {
-  readonly packed: Buffer;
+/** Input of a decoder in a worker thread: the body as it was sent. */
+export interface EncodedInput extends Omit<DecodeInput, 'fieldTypes'> {
   readonly encoding: BodyEncoding | undefined;
-  /** The most that it can become. */
+  /** Largest size of the decompressed body. */
   readonly plainBytesMax: number;
 }
 
+/** The outcome of a write request. */
 export interface IngestOutcome {
-  readonly rejected: Rejected;
+  readonly rejected: RejectedRows;
   readonly written: WriteResult;
-  readonly further: readonly FurtherOutcome[];
+  readonly additional: readonly AdditionalOutcome[];
 }
 
-/** A route that takes rows. Protocols differ only in these members. */
+/** How a protocol replies to write requests. */
+export interface IngestReplies {
+  success(outcome: IngestOutcome): HttpReply;
+  /** Replies to a body of which no row was written, because some were malformed. */
+  rejected(rejected: RejectedRows): HttpReply;
+  failure(error: AlmanacError): HttpReply;
+}
+
+/** Members of a route that takes rows, with the request options of the protocol. */
 export interface IngestParts<O extends IngestOptions> {
   readonly path: string;
   readonly encodings: readonly BodyEncoding[];
-  /** The encoding of bodies whose header names none; without it they are plain. */
+  /** Encoding of bodies whose header names none; without it they are plain. */
   readonly impliedEncoding?: BodyEncoding;
-  /** Whether good lines are written when others are malformed. */
+  /** Whether well-formed rows are written when others are malformed. */
   readonly partialSuccess: boolean;
-  /** @throws `AlmanacError` for parameters that cannot be. */
+  /** Reads the options of a request. @throws `AlmanacError` for parameters that are not allowed. */
   readonly options: (context: RequestContext) => O;
-  /** The answer to requests that only ask what the route can; undefined for all others. */
-  readonly answer?: (context: RequestContext) => Answer | undefined;
+  /** Replies to requests that only probe what the route supports; undefined for all others. */
+  readonly probe?: (context: RequestContext) => HttpReply | undefined;
   readonly decode: (input: DecodeInput, options: O) => Decoding;
-  /** Has a body decoded in another thread, if that is worth it; undefined: it is to be decoded here. */
-  readonly decodeAside?: (input: PackedInput, options: O) => Promise<Decoding | undefined> | undefined;
-  readonly reply: IngestReply;
+  /** Decodes a body in a worker thread if that is worthwhile; undefined if it is to be decoded here. */
+  readonly decodeInWorker?: (input: EncodedInput, options: O) => Promise<Decoding | undefined> | undefined;
+  readonly replies: IngestReplies;
 }
 
-/** A route whose options are its own affair. */
-export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decode' | 'decodeAside'> {
+/** A route that takes rows, without the type of its options. */
+export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decode' | 'decodeInWorker'> {
   readonly kind: 'ingest';
-  /** Reads the options of one request. @throws `AlmanacError` for parameters that cannot be. */
+  /** Reads the options of one request. @throws `AlmanacError` for parameters that are not allowed. */
   readonly prepare: (context: RequestContext) => PreparedIngest;
 }
 
+/** A write request whose options are read. */
 export interface PreparedIngest {
   readonly write: WriteOptions;
   readonly decode: (input: DecodeInput) => Decoding;
-  readonly decodeAside: (input: PackedInput) => Promise<Decoding | undefined> | undefined;
-  readonly reply: IngestReply | undefined;
+  readonly decodeInWorker: (input: EncodedInput) => Promise<Decoding | undefined> | undefined;
+  readonly replies: IngestReplies;
 }
 
-export function ingest<O extends IngestOptions>({
+/** Defines a route that takes rows. */
+export function ingestRoute<O extends IngestOptions>({
   options,
   decode,
-  decodeAside,
-  ...parts
+  decodeInWorker,
+  ...route
 }: IngestParts<O>): IngestRoute {
   return {
-    ...parts,
+    ...route,
     kind: 'ingest',
     prepare(context) {
       const prepared = options(context);
       return {
         write: prepared.write,
         decode: (input) => decode(input, prepared),
-        decodeAside: (input) => decodeAside?.(input, prepared),
-        reply: prepared.reply,
+        decodeInWorker: (input) => decodeInWorker?.(input, prepared),
+        replies: prepared.replies ?? route.replies,
       };
     },
   };
-}
-
-export interface IngestReply {
-  success(outcome: IngestOutcome): Answer;
-  /** No row was written, because some were malformed. */
-  rejected(rejected: Rejected): Answer;
-  failure(error: AlmanacError): Answer;
 }

@@ -6,25 +6,25 @@ const DISPOSITION = /^content-disposition:\s*form-data\s*;(.*)$/im;
 const NAME = /(?:^|;)\s*name="([^"]*)"/i;
 
 /**
- * The fields of a form with their texts. The bodies here are small and in memory already.
+ * Returns the fields of a form with their texts. Bodies of query routes are small and in memory already.
  *
- * @throws `invalid_arguments` if the body is not such a form, or not all of it.
+ * @throws `invalid_arguments` if the body is not a complete form.
  * @see https://www.rfc-editor.org/rfc/rfc7578
  */
 export function multipartFields(contentType: string, body: Buffer): [name: string, text: string][] {
   const [, quoted, plain = quoted] = BOUNDARY.exec(contentType) ?? [];
   if (plain === undefined) throw malformed();
   const delimiter = `${LINE_END}--${plain}`;
-  // The first delimiter may stand at the very beginning.
+  // The first delimiter may be at the start of the body, without a line break.
   const text = Buffer.concat([Buffer.from(LINE_END), body]);
   const fields: [string, string][] = [];
   let at = text.indexOf(delimiter);
   while (at >= 0) {
-    const behind = at + delimiter.length;
-    if (text.toString('latin1', behind, behind + 2) === '--') return fields;
-    const next = text.indexOf(delimiter, behind);
-    const head = text.indexOf(LINE_END, behind);
-    const headEnd = text.indexOf(LINE_END + LINE_END, behind);
+    const headerFrom = at + delimiter.length;
+    if (text.toString('latin1', headerFrom, headerFrom + 2) === '--') return fields;
+    const next = text.indexOf(delimiter, headerFrom);
+    const head = text.indexOf(LINE_END, headerFrom);
+    const headEnd = text.indexOf(LINE_END + LINE_END, headerFrom);
     if (next < 0 || head < 0 || headEnd < 0 || headEnd > next) break;
     const name = fieldName(text.toString('utf8', head, headEnd));
     if (name !== undefined) fields.push([name, text.toString('utf8', headEnd + 2 * LINE_END.length, next)]);
@@ -33,7 +33,7 @@ export function multipartFields(contentType: string, body: Buffer): [name: strin
   throw malformed();
 }
 
-/** @returns undefined for a part that is no field. */
+/** Returns the name of a field; undefined for another part. */
 function fieldName(head: string): string | undefined {
   return NAME.exec(DISPOSITION.exec(head)?.[1] ?? '')?.[1];
 }

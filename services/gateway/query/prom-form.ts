@@ -1,6 +1,9 @@
+import type { IncomingMessage } from 'node:http';
+
+import type { RequestContext } from '../request-context.js';
 import { multipartFields } from './multipart.js';
 
-/** Parameters of a request from its body and its URL; in Prometheus's API the body wins. */
+/** Parameters of a request from its body and its URL; in Prometheus's API the body takes precedence. */
 export class PromForm {
   readonly #first: URLSearchParams;
   readonly #second: URLSearchParams;
@@ -10,37 +13,44 @@ export class PromForm {
     this.#second = url;
   }
 
-  /** The same where the URL wins. */
+  /** Returns the same parameters with precedence of the URL. */
   withUrlFirst(): PromForm {
     return new PromForm(this.#second, this.#first);
   }
 
-  /** The value that counts; empty if there is none. */
+  /** Returns the value of a parameter; empty if there is none. */
   value(name: string): string {
     return this.#first.get(name) ?? this.#second.get(name) ?? '';
   }
 
-  /** All values, those that win first. */
+  /** Returns all values of a parameter, those with precedence first. */
   values(name: string): string[] {
     return [...this.#first.getAll(name), ...this.#second.getAll(name)];
   }
 }
 
-const URL_ENCODED = 'application/x-www-form-urlencoded';
+/** Media type of forms in the encoding of URLs. */
+export const URL_ENCODED = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
-/** Whether a body of this type has parameters; others are not looked at. */
-export function isForm(contentType: string | undefined): boolean {
-  const type = typeOf(contentType);
+/** Whether the body of a request has parameters; other bodies are ignored. */
+export function isForm({ headers }: IncomingMessage): boolean {
+  const type = mediaTypeOf(headers['content-type']);
   return type === URL_ENCODED || type === MULTIPART;
 }
 
-/** The parameters in a body. @throws `invalid_arguments` if it is not what its type says. */
-export function bodyParameters(contentType: string | undefined, body: Buffer): URLSearchParams {
-  if (typeOf(contentType) === URL_ENCODED) return new URLSearchParams(body.toString());
-  return new URLSearchParams(multipartFields(contentType ?? '', body));
+/** Reads the parameters of a request. @throws `invalid_arguments` if the body does not match its type. */
+export function formOf({ request, query }: RequestContext, body: Buffer | undefined): PromForm {
+  return new PromForm(bodyParameters(request.headers['content-type'], body), query);
 }
 
-function typeOf(contentType = ''): string {
+/** Returns the media type of a `Content-Type` header, in lower case. */
+export function mediaTypeOf(contentType = ''): string {
   return contentType.split(';')[0].trim().toLowerCase();
+}
+
+function bodyParameters(contentType: string | undefined, body: Buffer | undefined): URLSearchParams {
+  if (body === undefined) return new URLSearchParams();
+  if (mediaTypeOf(contentType) === URL_ENCODED) return new URLSearchParams(body.toString());
+  return new URLSearchParams(multipartFields(contentType ?? '', body));
 }

@@ -6,35 +6,35 @@ import type { ErrorCode } from '#shared/errors/codes';
 import type { PromForm } from './prom-form.js';
 import { MAX_TIME_MS, MIN_TIME_MS, parseDuration, parseLimit, parseTime } from './prom-times.js';
 
-/** Most steps of a range query. */
+/** Largest number of steps of a range query. */
 const STEPS_MAX = 11_000;
 
-/** The smallest step is a millisecond: no two samples of a series are closer. */
+/** The smallest step: samples of a series are at least a millisecond apart. */
 const STEP_MS_MIN = 1;
 
-/** Reads a parameter; what is wrong with it is said under its name. @throws `invalid_arguments`. */
+/** Reads a parameter, and adds its name to errors. @throws `invalid_arguments`. */
 export function named<T>(parameter: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw underName(parameter, error);
+    throw withName(parameter, error);
   }
 }
 
-/** Passes an answer on; if the parameter turns out to be wrong, that is said under its name. @param codes that say so. */
-export async function* namedAnswer(
+/** Passes a result on, and adds the name of the parameter to errors. @param codes of errors that the parameter causes. */
+export async function* namedResult(
   parameter: string,
-  pieces: AsyncIterable<PromText>,
+  texts: AsyncIterable<PromText>,
   codes: readonly ErrorCode[] = ['invalid_syntax'],
 ): AsyncIterable<PromText> {
   try {
-    yield* pieces;
+    yield* texts;
   } catch (error) {
-    throw error instanceof AlmanacError && codes.includes(error.code) ? underName(parameter, error) : error;
+    throw error instanceof AlmanacError && codes.includes(error.code) ? withName(parameter, error) : error;
   }
 }
 
-/** A time; one that is wrong is said to be that twice, as Prometheus does. */
+/** Reads a time; the error has the name of the parameter twice, as in Prometheus. @throws `invalid_arguments`. */
 export function timeParameter(form: PromForm, name: string, absent: number): number {
   const text = form.value(name);
   if (text === '') return absent;
@@ -47,39 +47,40 @@ export function timeParameter(form: PromForm, name: string, absent: number): num
   });
 }
 
+/** Reads the parameter `limit`; 0 if absent. @throws `invalid_arguments`. */
 export function limitParameter(form: PromForm): number {
   return named('limit', () => parseLimit(form.value('limit')));
 }
 
-/** The window of a question about series: all time unless it is named. */
+/** Reads the time range of a request for series; all time by default. @throws `invalid_arguments`. */
 export function windowParameters(form: PromForm): Pick<PromSeriesRequest, 'fromMs' | 'toMs'> {
   return { fromMs: timeParameter(form, 'start', MIN_TIME_MS), toMs: timeParameter(form, 'end', MAX_TIME_MS) };
 }
 
-/** What a range query asks for. @throws `invalid_arguments`. */
+/** Reads the times of a range query. @throws `invalid_arguments`. */
 export function rangeParameters(form: PromForm): Pick<PromQueryRequest, 'startMs' | 'endMs' | 'stepMs'> {
   const startMs = named('start', () => parseTime(form.value('start')));
   const endMs = named('end', () => parseTime(form.value('end')));
-  if (endMs < startMs) throw underName('end', invalid('end timestamp must not be before start time'));
+  if (endMs < startMs) throw withName('end', invalid('end timestamp must not be before start time'));
   const stepMs = named('step', () => parseDuration(form.value('step')));
   if (stepMs <= 0) {
     const text = 'zero or negative query resolution step widths are not accepted. Try a positive integer';
-    throw underName('step', invalid(text));
+    throw withName('step', invalid(text));
   }
   if (Math.floor((endMs - startMs) / stepMs) > STEPS_MAX) {
-    const most = STEPS_MAX.toLocaleString('en-US');
-    const cure = 'Try decreasing the query resolution (?step=XX)';
-    throw invalid(`exceeded maximum resolution of ${most} points per timeseries. ${cure}`);
+    const stepsMax = STEPS_MAX.toLocaleString('en-US');
+    const remedy = 'Try decreasing the query resolution (?step=XX)';
+    throw invalid(`exceeded maximum resolution of ${stepsMax} points per timeseries. ${remedy}`);
   }
   return { startMs, endMs, stepMs: Math.max(Math.floor(stepMs), STEP_MS_MIN) };
 }
 
-/** What all queries may say besides. @throws `invalid_arguments`. */
+/** Reads the optional parameters of all queries. @throws `invalid_arguments`. */
 export function queryOptions(form: PromForm): Pick<PromQueryRequest, 'lookbackMs' | 'stats'> {
   return { lookbackMs: lookbackOf(form), stats: form.value('stats') };
 }
 
-/** The call, for as long as the request gives it. @throws `invalid_arguments`. */
+/** Returns the call with the timeout of the request. @throws `invalid_arguments`. */
 export function withTimeout(call: Call, form: PromForm, nowMs: number): Call {
   const text = form.value('timeout');
   if (text === '') return call;
@@ -88,8 +89,8 @@ export function withTimeout(call: Call, form: PromForm, nowMs: number): Call {
 }
 
 function lookbackOf(form: PromForm): number {
-  const ours = form.value('lookback_delta');
-  const text = ours === '' ? form.value('lookback') : ours;
+  const delta = form.value('lookback_delta');
+  const text = delta === '' ? form.value('lookback') : delta;
   if (text === '') return 0;
   try {
     return Math.max(0, Math.floor(parseDuration(text)));
@@ -98,7 +99,7 @@ function lookbackOf(form: PromForm): number {
   }
 }
 
-function underName(parameter: string, thrown: unknown): AlmanacError {
+function withName(parameter: string, thrown: unknown): AlmanacError {
   const { code, details } = AlmanacError.from(thrown);
   return new AlmanacError(code, `invalid parameter ${JSON.stringify(parameter)}: ${messageOf(thrown)}`, {
     cause: thrown,

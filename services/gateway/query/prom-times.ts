@@ -1,16 +1,17 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /**
- * Times, durations and limits in the forms of Prometheus's HTTP API.
+ * Parses times, durations and limits of Prometheus's HTTP API.
  *
  * @see https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview
  */
 
-/** Before and after all times that there are, milliseconds. */
+/** Before all times, in milliseconds. */
 export const MIN_TIME_MS = Number.MIN_SAFE_INTEGER;
+/** After all times, in milliseconds. */
 export const MAX_TIME_MS = Number.MAX_SAFE_INTEGER;
 
-/** Prometheus's own words for these two. */
+/** The same two in Prometheus. */
 const MIN_TIME_TEXT = '-292273086-05-16T16:47:06Z';
 const MAX_TIME_TEXT = '292277025-08-18T07:12:54.999999999Z';
 
@@ -24,8 +25,8 @@ const INT64_MAX = 2 ** 63;
 const DURATION_MS_MAX = 9_223_372_036_854;
 
 /**
- * A time in milliseconds: seconds with a fraction, or RFC 3339. The earliest and the latest that are told apart stand
- * for all beyond them, up to what 64 bits hold: clients name these when they mean all time.
+ * Parses a time, in seconds with a fraction or as RFC 3339, to milliseconds. Times beyond the earliest and the latest,
+ * up to the range of 64 bits, become those two: clients use them for all time.
  *
  * @throws `invalid_arguments`.
  */
@@ -38,7 +39,7 @@ export function parseTime(text: string): number {
   throw invalid(`cannot parse ${JSON.stringify(text)} to a valid timestamp`);
 }
 
-/** A duration in milliseconds, with a fraction: seconds, or units as in `1h30m`. @throws `invalid_arguments`. */
+/** Parses a duration, in seconds or with units as in `1h30m`, to milliseconds. @throws `invalid_arguments`. */
 export function parseDuration(text: string): number {
   if (FLOAT.test(text)) {
     const ms = Number(text) * 1000;
@@ -51,7 +52,7 @@ export function parseDuration(text: string): number {
   throw invalid(`cannot parse ${JSON.stringify(text)} to a valid duration`);
 }
 
-/** A whole number that is not negative; 0 if absent. @throws `invalid_arguments`. */
+/** Parses a whole number that is not negative; 0 if it is empty. @throws `invalid_arguments`. */
 export function parseLimit(text: string): number {
   if (text === '') return 0;
   const shown = `strconv.Atoi: parsing ${JSON.stringify(text)}`;
@@ -59,12 +60,12 @@ export function parseLimit(text: string): number {
   const limit = Number(text);
   if (Math.abs(limit) > 2 ** 63 - 1) throw invalid(`${shown}: value out of range`);
   if (limit < 0) throw invalid('limit must be non-negative');
-  // More than that is more than there can be.
+  // No result has more series than this.
   return Math.min(limit, 2 ** 32 - 1);
 }
 
-/** A duration as Prometheus prints it: `1h30m`. */
-export function durationText(durationMs: number): string {
+/** Returns a duration as Prometheus prints it: `1h30m`. */
+export function promDurationText(durationMs: number): string {
   let rest = durationMs;
   let text = '';
   for (const [unit, length] of [

@@ -1,52 +1,39 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { resultFormatNamed } from '#shared/formats/registry';
 
-import { inBothNames } from '../answer.js';
 import { databaseOfQuery } from '../protocols/common/database.js';
-import type { Handler, RequestContext } from '../request-context.js';
-import { jsonEnvelope } from './json-envelope.js';
-import type { PromForm } from './prom-form.js';
+import type { Handler } from '../request-context.js';
+import { formOf, isForm, type PromForm } from './prom-form.js';
 import { limitParameter, queryOptions, rangeParameters, withTimeout } from './prom-parameters.js';
-import { formOf, promTimeoutMs, type PromDeps } from './prometheus.js';
-import { answerQueryFailure } from './sql.js';
-import { formatOf } from './sql-parameters.js';
-import { streamAnswer } from './stream-answer.js';
+import { promTimeoutMs } from './prometheus.js';
+import { queryRoute, type QueryDeps } from './query-route.js';
+import { resultReply } from './result-body.js';
+import { sqlFailure } from './sql.js';
 
-/** `GET|POST /v1/promql`: a range query whose answer is a table. */
-export function promqlHandler(deps: PromDeps): Handler {
-  return async (context) => {
-    try {
-      await handle(context, deps);
-    } catch (thrown) {
-      answerQueryFailure(context, thrown, deps);
-    }
-  };
-}
-
-async function handle(context: RequestContext, deps: PromDeps): Promise<void> {
-  const { config, querier } = deps;
-  const call = context.call(promTimeoutMs(context, config.promql.timeoutMs));
-  await deps.checkReady(call);
-  const form = (await formOf(context, deps, call)).withUrlFirst();
-  for (const name of ['query', 'start', 'end', 'step']) need(form, name);
-  formatOf(form.value('format'));
-  const database = databaseOfQuery(context, form.value('db'));
-  const limit = limitParameter(form);
-  const times = rangeParameters(form);
-  const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
-  const events = querier.promTable(request, withTimeout(call, form, deps.nowMs()));
-  await streamAnswer(context, call, {
-    chunks: jsonEnvelope(events, () => context.elapsedMs),
-    headers: () => {
-      context.database = database;
-      return {
-        'content-type': 'application/json',
-        ...inBothNames('format', 'greptimedb_v1'),
-        ...inBothNames('execution-time', String(context.elapsedMs)),
-        'x-almanac-query-id': context.requestId,
-      };
+/** `GET|POST /v1/promql`: runs a range query whose result is a table. */
+export function promqlHandler(deps: QueryDeps): Handler {
+  const { querier, nowMs } = deps;
+  return queryRoute(
+    {
+      timeoutMs: promTimeoutMs,
+      hasBody: isForm,
+      parameters: (context, body) => formOf(context, body).withUrlFirst(),
+      run(form, call, context) {
+        for (const name of ['query', 'start', 'end', 'step']) need(form, name);
+        // Rows of PromQL have the default format only; another supported one is accepted and ignored.
+        resultFormatNamed(form.value('format'));
+        const database = databaseOfQuery(context, form.value('db'));
+        const limit = limitParameter(form);
+        const times = rangeParameters(form);
+        const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
+        const events = querier.promTable(request, withTimeout(call, form, nowMs()));
+        return resultReply(events, resultFormatNamed(''), { database, context });
+      },
+      isTimed: true,
+      failure: sqlFailure,
     },
-    bytesMax: config.http.maxResultBytes,
-  });
+    deps,
+  );
 }
 
 function need(form: PromForm, name: string): void {

@@ -1,117 +1,137 @@
-import type { Call } from '#shared/contracts/call';
 import type { Config } from '#shared/config/schema';
-import type { QuerierService } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ResultFormat } from '#shared/formats/format';
+import { resultFormatNamed } from '#shared/formats/registry';
 
-import { inBothNames, sendError } from '../answer.js';
-import type { GatewayMetrics } from '../metrics.js';
 import { databaseOfQuery } from '../protocols/common/database.js';
-import type { BodyEncoding } from '../protocols/protocol.js';
+import { errorReply, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
-import { jsonEnvelope } from './json-envelope.js';
-import { sqlParameters } from './sql-parameters.js';
-import { streamAnswer } from './stream-answer.js';
+import { mediaTypeOf, URL_ENCODED } from './prom-form.js';
+import { queryRoute, type QueryDeps } from './query-route.js';
+import { resultReply } from './result-body.js';
 
-export interface SqlDeps {
-  readonly config: Config;
-  readonly querier: QuerierService;
-  readonly readBody: (context: RequestContext, call: Call) => Promise<{ readonly bytes: Buffer; release(): void }>;
-  readonly metrics: GatewayMetrics;
-  /** Waits a little for a server that starts. @throws if data cannot be had yet. */
-  readonly checkReady: (call: Call) => Promise<void>;
-  /** Logs what is not the client's fault. */
-  readonly onFailure: (context: RequestContext, error: AlmanacError) => void;
-}
-
-/** What the body of a query may be packed in. */
-export const QUERY_ENCODINGS: readonly BodyEncoding[] = ['gzip', 'deflate', 'br', 'zstd'];
-
-/** `GET|POST /v1/sql`: parameters, statements, rows as they come. */
-export function sqlHandler(deps: SqlDeps): Handler {
-  return async (context) => {
-    try {
-      await handle(context, deps);
-    } catch (thrown) {
-      answerQueryFailure(context, thrown, deps);
-    } finally {
-      deps.metrics.sql(context);
-    }
-  };
-}
-
-/** Ends a request for rows that failed. */
-export function answerQueryFailure(
-  context: RequestContext,
-  thrown: unknown,
-  { onFailure }: Pick<SqlDeps, 'onFailure'>,
-): void {
-  const failure = AlmanacError.from(thrown);
-  // Logged as what it is: as the client's 408 it would not be.
-  onFailure(context, failure);
-  const error = asQueryError(failure);
-  context.request.resume();
-  // A half-sent answer cannot be taken back: the client sees that it is cut off.
-  if (context.response.headersSent) context.response.destroy();
-  else answerFailure(context, error);
-}
-
-async function handle(context: RequestContext, deps: SqlDeps): Promise<void> {
-  const { config, querier } = deps;
-  const call = context.call(timeoutMs(context, config));
-  await deps.checkReady(call);
-  const { sql, database, format, limit, timezone } = await parameters(context, deps, call);
-  const session = databaseOfQuery(context, database);
-  const zone = timezone ?? config.defaultTimezone;
-  const request = { sql, database: session, timezone: zone, format, limit, user: '' };
-  await streamAnswer(context, call, {
-    chunks: jsonEnvelope(querier.sql(request, call), () => context.elapsedMs),
-    headers: () => {
-      context.database = session;
-      return {
-        'content-type': 'application/json',
-        ...inBothNames('format', 'greptimedb_v1'),
-        ...inBothNames('execution-time', String(context.elapsedMs)),
-        'x-almanac-query-id': context.requestId,
-      };
+/** `GET|POST /v1/sql`: runs statements and streams their rows. */
+export function sqlHandler(deps: QueryDeps): Handler {
+  const { config, querier, metrics } = deps;
+  return queryRoute(
+    {
+      timeoutMs: sqlTimeoutMs,
+      hasBody: () => true,
+      parameters: sqlParameters,
+      run({ sql, database, format, limit, timezone = config.defaultTimezone }, call, context) {
+        const request = { sql, database, timezone, format: format.names[0], limit, user: '' };
+        return resultReply(querier.sql(request, call), format, { database, context });
+      },
+      isTimed: true,
+      failure: sqlFailure,
+      onDone: (context) => metrics.sql(context),
     },
-    bytesMax: config.http.maxResultBytes,
-  });
+    deps,
+  );
 }
 
-async function parameters(
-  context: RequestContext,
-  deps: SqlDeps,
-  call: Call,
-): Promise<ReturnType<typeof sqlParameters>> {
-  if (context.request.method !== 'POST') {
-    context.request.resume();
-    return sqlParameters(context, undefined);
-  }
-  const body = await deps.readBody(context, call);
-  try {
-    return sqlParameters(context, body.bytes);
-  } finally {
-    body.release();
-  }
+/** Makes the error reply of queries for rows: a timeout is 408 there, and overload 429. */
+export function sqlFailure(context: RequestContext, error: AlmanacError): HttpReply {
+  const index = error.details['statement_index'];
+  const status = { deadline_exceeded: 408, region_busy: 429 }[error.code as string] ?? error.httpStatus;
+  return errorReply(context, error, status, index === undefined ? undefined : { statement_index: Number(index) });
 }
 
-/** The client's wish, as far as it is allowed; else the shorter of the limits for requests and for queries. */
-function timeoutMs(context: RequestContext, { http, query }: Config): number {
-  const asked = context.askedTimeoutMs();
-  if (asked !== undefined) return asked === 0 ? query.maxTimeoutMs : Math.min(asked, query.maxTimeoutMs);
+/** Returns the timeout that the client requests, within the limit, else the shorter one of requests and of queries. */
+function sqlTimeoutMs(context: RequestContext, { http, query }: Config): number {
+  const requested = context.requestedTimeoutMs();
+  if (requested !== undefined) return requested === 0 ? query.maxTimeoutMs : Math.min(requested, query.maxTimeoutMs);
   return http.timeoutMs === 0 ? query.timeoutMs : Math.min(http.timeoutMs, query.timeoutMs);
 }
 
-/** Statuses that differ on query routes: a client that waits too long, and one that comes when all is busy. */
-function asQueryError(error: AlmanacError): AlmanacError {
-  const http = { deadline_exceeded: 408, region_busy: 429 }[error.code as string];
-  if (http === undefined) return error;
-  const { code, message, details, cause } = error;
-  return new AlmanacError(code, message, { details, cause, http, retryAfterSeconds: error.retryAfterSeconds ?? 1 });
+interface SqlParameters {
+  readonly sql: string;
+  readonly database: string;
+  readonly format: ResultFormat;
+  readonly limit: number | undefined;
+  readonly timezone: string | undefined;
 }
 
-function answerFailure(context: RequestContext, error: AlmanacError): void {
-  const index = error.details['statement_index'];
-  context.response.setHeader('x-almanac-query-id', context.requestId);
-  sendError(context, error, index === undefined ? undefined : { statement_index: Number(index) });
+const SQL_TEXTS = new Set(['text/plain', 'application/sql']);
+const NAMES = new Set(['sql', 'db', 'format', 'limit', 'timezone', 'epoch', 'compression']);
+
+type Values = ReadonlyMap<string, string>;
+
+const NO_VALUES: Values = new Map();
+
+/** Reads the parameters; the URL takes precedence over the body. */
+function sqlParameters(context: RequestContext, body: Buffer | undefined): SqlParameters {
+  const inUrl = uniqueValues(context.query);
+  const inBody = body === undefined ? NO_VALUES : bodyValues(context.request.headers['content-type'], body);
+  const value = (name: string): string | undefined => inUrl.get(name) ?? inBody.get(name);
+  const sql = value('sql');
+  if (sql === undefined) throw invalid('sql parameter is required.');
+  return {
+    sql,
+    format: resultFormatNamed(value('format') ?? ''),
+    limit: limitOf(value('limit')),
+    timezone: context.productHeader('timezone') ?? value('timezone'),
+    database: databaseOfQuery(context, value('db')),
+  };
+}
+
+function bodyValues(contentType: string | undefined, body: Buffer): Values {
+  const type = mediaTypeOf(contentType);
+  const text = body.toString();
+  if (type === URL_ENCODED) return uniqueValues(new URLSearchParams(text));
+  if (type === '') return /^\s*$/.test(text) ? NO_VALUES : untypedValues(text);
+  if (SQL_TEXTS.has(type)) return new Map([['sql', text]]);
+  if (type === 'application/json') return jsonValues(text);
+  const supported = [URL_ENCODED, ...SQL_TEXTS, 'application/json'].join(', ');
+  throw new AlmanacError('unsupported', `content type "${type}" is not supported: use ${supported}`, { http: 415 });
+}
+
+/** Reads a body without a type: a form if it looks like one, else SQL. */
+function untypedValues(text: string): Values {
+  return /(^|&)sql=/.test(text) ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', text]]);
+}
+
+function jsonValues(text: string): Values {
+  const parsed = parseBody(text);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw invalid('body must be a JSON object with the member "sql"');
+  }
+  const values = new Map<string, string>();
+  for (const [name, value] of Object.entries(parsed as Readonly<Record<string, unknown>>)) {
+    if (!NAMES.has(name) || value === null) continue;
+    if (typeof value !== 'string' && typeof value !== 'number') throw invalid(`member "${name}" must be a text`);
+    values.set(name, String(value));
+  }
+  return values;
+}
+
+function parseBody(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AlmanacError('invalid_arguments', 'body is not valid JSON', { cause: error });
+  }
+}
+
+function uniqueValues(parameters: URLSearchParams): Values {
+  const values = new Map<string, string>();
+  for (const [name, value] of parameters) {
+    if (!NAMES.has(name)) continue;
+    if (values.has(name)) throw invalid(`parameter "${name}" is given twice`);
+    values.set(name, value);
+  }
+  return values;
+}
+
+function limitOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  const limit = Number(text);
+  if (!/^[0-9]+$/.test(text) || !Number.isSafeInteger(limit)) {
+    throw invalid(`limit must be a whole number that is not negative, not "${text}"`);
+  }
+  return limit;
+}
+
+function invalid(text: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', text);
 }

@@ -1,10 +1,10 @@
 import { crc32c } from '#shared/bytes/crc32c';
+import { WireWriter } from '#shared/protobuf/wire-writer';
 
 import type { StoredSeries } from '../samples/sample-source.js';
 import type { Chunk } from './chunk.js';
 import { chunksOf } from './chunks.js';
 import { writeLabels } from './time-series.js';
-import { WireWriter } from './wire-writer.js';
 
 /** Bytes of chunks after which a series goes on in another frame, as in Prometheus. */
 const FRAME_BYTES = 1024 * 1024;

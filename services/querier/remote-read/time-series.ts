@@ -1,11 +1,12 @@
 import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import { STALE_HIGH, STALE_LOW, type BucketSpan, type NativeHistogram } from '#shared/histogram/native-histogram';
+import { varintLength } from '#shared/bytes/varint';
+import { WireWriter } from '#shared/protobuf/wire-writer';
 
 import type { Labels } from '../series/labels.js';
 import type { SampleSlice } from '../samples/sample-slice.js';
 import type { StoredSeries } from '../samples/sample-source.js';
 import { wordsOf } from './chunks.js';
-import { varintBytes, WireWriter } from './wire-writer.js';
 
 /** Tags of fields that are messages, texts or packed numbers have 2 in their lowest bits, of doubles 1. */
 const SERIES = 0x0a;
@@ -43,7 +44,7 @@ export class TimeSeriesWriter {
       const bytes = piece.histograms?.[i];
       if (bytes === undefined) {
         floats[i] = 1;
-        length += SAMPLE_HEAD_BYTES + VALUE_BYTES + varintBytes(times[i]);
+        length += SAMPLE_HEAD_BYTES + VALUE_BYTES + varintLength(times[i]);
       } else {
         writeHistogram(decodeHistogram(bytes), times[i], this.#histograms);
       }
@@ -73,7 +74,7 @@ function* writeSamples({ times, values }: SampleSlice, floats: Uint8Array, out: 
   for (let i = 0; i < times.length; i++) {
     if (floats[i] === 0) continue;
     out.byte(SAMPLE);
-    out.byte(VALUE_BYTES + 1 + varintBytes(times[i]));
+    out.byte(VALUE_BYTES + 1 + varintLength(times[i]));
     out.byte(SAMPLE_VALUE);
     out.words(words[2 * i], words[2 * i + 1]);
     out.byte(SAMPLE_TIME);

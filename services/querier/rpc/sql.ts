@@ -10,7 +10,7 @@ import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
-import { formatNamed } from '../formats/registry.js';
+import { resultFormatNamed } from '#shared/formats/registry';
 import type { QuerierMetrics } from '../metrics.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
@@ -118,7 +118,7 @@ class SqlRunner {
       session: { database, zone: parseZone(request.timezone) },
       call,
       slot: UNCOUNTED_SLOT,
-      format: formatNamed(request.format),
+      format: resultFormatNamed(request.format),
       limit: request.limit,
       nowNs: this.#deps.clock.nowNs(),
     };

@@ -8,10 +8,10 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { Zone } from '#shared/time/zone';
+import type { ResultFormat } from '#shared/formats/format';
 import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
-import type { Format } from '../formats/format.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
@@ -76,7 +76,7 @@ export interface StatementContext {
   readonly call: Call;
   /** The query's admission slot; released while waiting for other processes. */
   readonly slot: AdmissionSlot;
-  readonly format: Format;
+  readonly format: ResultFormat;
   /** Number of rows after which a result is cut. */
   readonly limit: number | undefined;
   /** One reading of the clock for the whole statement. */

@@ -73,7 +73,7 @@ export class GatewayNode {
       const types = await typesOf(running.joined, table.name, rows, call);
       return running.writer.write(batchOf(running, table, rows, types), options, call);
     };
-    return (await this.life.during(write())).conflicts.length === 0;
+    return (await this.life.during(write())).rejected.every(({ conflict }) => conflict === undefined);
   }
 
   async #start(life: Life): Promise<void> {

@@ -1,16 +1,16 @@
 import type { RequestContext } from '../../request-context.js';
 
 const DEFAULT_DATABASE = 'public';
-/** Catalogs that a name may be qualified with. */
+/** Catalogs that may precede the name of a database. */
 const CATALOGS = new Set(['almanac', 'greptime']);
 
-/** The database that a write goes to: the header's, else the first query parameter that has a value. */
+/** Returns the database of a write: from the header, else from the first query parameter with a value. */
 export function databaseOfWrite(context: RequestContext, parameters: readonly string[]): string {
   const named = context.productHeader('db-name') ?? firstValue(context.query, parameters);
   return named === undefined || named === '' ? DEFAULT_DATABASE : withoutCatalog(named);
 }
 
-/** The database that a query is about: parameters win over the header. */
+/** Returns the database of a query: from the parameter, else from the header. */
 export function databaseOfQuery(context: RequestContext, parameter: string | undefined): string {
   const named = parameter === undefined || parameter === '' ? context.productHeader('db-name') : parameter;
   return named === undefined || named === '' ? DEFAULT_DATABASE : withoutCatalog(named);
@@ -24,7 +24,7 @@ function firstValue(query: URLSearchParams, parameters: readonly string[]): stri
   return undefined;
 }
 
-/** `almanac-public` is `public`, but `my-db` is a database of that name. */
+/** Removes a catalog: `almanac-public` becomes `public`, but `my-db` is a database of that name. */
 function withoutCatalog(name: string): string {
   const dash = name.indexOf('-');
   return dash > 0 && CATALOGS.has(name.slice(0, dash)) && dash + 1 < name.length ? name.slice(dash + 1) : name;

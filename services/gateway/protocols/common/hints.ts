@@ -3,21 +3,21 @@ import { canonicalTtl } from '#shared/schema/ttl';
 
 import type { RequestContext } from '../../request-context.js';
 
-/** What a client asks for about tables that its write makes. */
+/** Hints of a client about tables that its write creates. */
 export interface Hints {
   readonly autoCreateTable: boolean | undefined;
-  /** Options of the table, by name. */
+  /** Table options by name. */
   readonly tableOptions: Readonly<Record<string, string>>;
-  /** The table that metrics go to. */
+  /** Physical table for metrics. */
   readonly physicalTable?: string | undefined;
 }
 
-/** Hints that are table options; others are known and ignored, or unknown and ignored. */
+/** Hints that are table options; all others are ignored. */
 const OPTION_HINTS = ['ttl', 'append_mode', 'merge_mode'] as const;
 const NO_HINTS: Hints = { autoCreateTable: undefined, tableOptions: {} };
 const SINGLE_HINTS = ['auto_create_table', 'physical_table', ...OPTION_HINTS];
 
-/** @throws `invalid_arguments` for a hint whose value cannot be. */
+/** Reads the hints of a request. @throws `invalid_arguments` for a value that is not valid. */
 export function hintsOf(context: RequestContext): Hints {
   const given = givenHints(context);
   if (given.size === 0) return NO_HINTS;

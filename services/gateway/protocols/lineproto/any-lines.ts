@@ -3,49 +3,54 @@ import { hash32 } from '#shared/bytes/hash64';
 import type { TableBuilder } from '#shared/rowbatch/builder';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
-import type { Body } from './body.js';
+import { RejectedRows } from '../common/rejected-rows.js';
 import { columnNameProblem, findKeyEnd, keyNameProblem, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
 import { isBlank, isComment, LineBounds, skipBlank } from './line.js';
-import { Rejections } from './rejections.js';
-import type { FieldSlot, KnownKey, KnownTable } from './series-cache.js';
+import type { LineBody } from './request-rows.js';
+import type { FieldSlot, KnownKey, KnownTable } from './line-cache.js';
 import { FieldValue, valueProblem } from './value.js';
 
+/** Bytes of a line that its rejection shows. */
+const LINE_BYTES_MAX = 256;
 /** Bytes of a series key, and of a field name added to it. */
 const KEY_BYTES_MAX = 65_535;
-/** Stands for a key that needs no parsing. */
+/** Placeholder for a key that needs no parsing. */
 const KNOWN: ParsedKey = { table: '', tags: [], isIrregular: false };
-/** A point that is kept out by a type is counted on its own. */
+/** Points that are rejected for the type of a value are counted separately. */
 const CONFLICT = 'field type conflict';
 
-/** Reads lines of any kind, and says why one is no point; what it learns on the way is what `KnownLines` reads by. */
+/** Reads lines of any kind, reports why one is not a point, and caches what `KnownLines` reads by. */
 export class AnyLines {
-  readonly rejections = new Rejections();
-  readonly #body: Body;
+  readonly rejected = new RejectedRows();
+  readonly #body: LineBody;
   readonly #value = new FieldValue();
   readonly #line = new LineBounds();
 
-  constructor(body: Body) {
+  constructor(body: LineBody) {
     this.#body = body;
   }
 
-  /** Appends the row of the line at `from`, or notes why there is none. @returns where the next line begins. */
+  /** Appends the row of the line at `from`, or the reason why there is none. @returns the start of the next line. */
   read(from: number): number {
     const { bytes } = this.#body;
     const line = this.#line;
     const start = skipBlank(bytes, from);
     if (start === bytes.length) return start;
     if (isComment(bytes[start])) {
-      line.findOfComment(bytes, start);
+      line.findComment(bytes, start);
       return line.next;
     }
     line.find(bytes, start);
     if (line.end <= start) return line.next;
     const reason = this.#readPoint(start, line.end);
-    if (reason !== '' && reason !== CONFLICT) this.rejections.addLine(bytes, start, line.end, reason);
+    if (reason !== '' && reason !== CONFLICT) {
+      const { end } = line;
+      this.rejected.addMalformed(() => `unable to parse '${lineText(bytes, start, end)}': ${reason}`);
+    }
     return Math.min(line.next, bytes.length);
   }
 
-  /** Appends the row in `[start, end)` and returns '', or leaves no trace and returns the reason. */
+  /** Appends the row in `[start, end)` and returns an empty text, or appends nothing and returns the reason. */
   #readPoint(start: number, end: number): string {
     const { bytes } = this.#body;
     if (bytes[start] === COMMA) return 'missing measurement';
@@ -119,23 +124,23 @@ export class AnyLines {
     const field = this.#body.rows.columnFor(builder, name, value.type);
     if (field === undefined) return `measurement has more than ${COLUMNS_MAX} fields`;
     if (field.type !== value.type) {
-      this.rejections.addConflict(known.table.name, name, value.type.name, field.type.name);
+      this.rejected.addConflict(known.table.name, { column: name, given: value.type.name, existing: field.type.name });
       return CONFLICT;
     }
     value.store(field, builder.rowCount, bytes);
     return '';
   }
 
-  /** Remembers the name `[from, to)` as the one that came behind `before`. */
+  /** Remembers the name `[from, to)` as the one that followed `before`. */
   #noteSlot(table: KnownTable, before: FieldSlot | undefined, from: number, to: number): FieldSlot | undefined {
     const { bytes } = this.#body;
-    // What may not begin the fields of a line must not be found there by comparison.
+    // A name that may not begin the fields of a line must not be found there by comparison.
     if (isBlank(bytes[from]) || bytes.subarray(from, to).includes(BACKSLASH)) return before;
     const raw = bytes.toString('latin1', from, to);
     const name = bytes.toString('utf8', from, to - 1);
     const slot = table.slot(raw) ?? this.#body.cache.addSlot(table, name, bytes.subarray(from, to));
     if (slot === undefined) return before;
-    slot.owner = undefined; // the builder may have made a new column for the name
+    slot.owner = undefined; // the builder may have a new column for the name
     if (before === undefined) table.first = slot;
     else before.next = slot;
     return slot;
@@ -160,7 +165,7 @@ export class AnyLines {
   }
 }
 
-/** Where the `=` of a field stands; `end` if a comma or a space comes before it. */
+/** Returns the position of the `=` of a field; `end` if a comma or a space precedes it. */
 function findEquals(bytes: Buffer, from: number, end: number): number {
   for (let at = from; at < end; at++) {
     const byte = bytes[at];
@@ -169,6 +174,15 @@ function findEquals(bytes: Buffer, from: number, end: number): number {
     return byte === EQUALS ? at : end;
   }
   return end;
+}
+
+/** Returns the start of a line for a message. */
+function lineText(bytes: Buffer, from: number, to: number): string {
+  if (to - from <= LINE_BYTES_MAX) return bytes.toString('utf8', from, to);
+  let end = from + LINE_BYTES_MAX;
+  // Characters are not split: the later bytes of one are 10xxxxxx.
+  while (end > from && (bytes[end] & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', from, end);
 }
 
 function tooLong(length: number): string {

@@ -1,13 +1,13 @@
 /**
- * Line protocol to columns (grammar: docs/protocols/lineproto.md).
+ * Decodes line protocol to columns (grammar: docs/protocols/lineproto.md).
  *
  *     cpu,host=a,region=eu usage=12i,idle=80.5 1700000000000000000
  *     |------ key ------| |----- fields ----| |--- timestamp ---|
  *
  * Most lines repeat what was sent before: the same series, the same field names in the same order. So a line is first
- * read by comparison: its key with the key that came behind the last one in an earlier request, each field name with
- * the one that came behind the last one in the line before. Only what does not compare equal is looked up by hash, and
- * a line that holds anything new, rare or malformed goes to the second, complete reader, which alone knows reasons.
+ * read by comparison: its key with the key that followed the last one in an earlier request, each field name with the
+ * one that followed the last one in the previous line. Only what does not compare equal is looked up by hash. A line
+ * with anything new, rare or malformed goes to the second, complete reader, which also finds the reason of a rejection.
  */
 import { isUtf8 } from 'node:buffer';
 
@@ -15,28 +15,29 @@ import { LF } from '#shared/bytes/ascii';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 
-import type { FieldTypes } from '../protocol.js';
+import type { RejectedRows } from '../common/rejected-rows.js';
+import type { Decoding, FieldTypes } from '../protocol.js';
 import { AnyLines } from './any-lines.js';
 import { KeyOrder } from './key-order.js';
 import { KnownLines } from './known-lines.js';
 import { RecentTimes } from './recent-times.js';
-import type { Rejections } from './rejections.js';
 import { RequestRows } from './request-rows.js';
-import type { SeriesCache } from './series-cache.js';
+import type { LineCache } from './line-cache.js';
 import { NanosecondTime, type Precision } from './timestamp.js';
 
-export interface DecodeOptions {
+/** Options of a `LineDecoder`. */
+export interface LineDecodeOptions {
   readonly precision: Precision;
-  /** Time of lines that name none. */
+  /** Time of lines without a timestamp. */
   readonly nowNs: bigint;
-  /** Types that fields have whatever the first value in the request is. */
+  /** Types of fields, which the first value in the request decides otherwise. */
   readonly fieldTypes?: FieldTypes | undefined;
 }
 
-/** Decodes one body, in slices. */
-export class LineDecoder {
+/** Decodes one body. */
+export class LineDecoder implements Decoding {
   readonly #bytes: Buffer;
-  readonly #cache: SeriesCache;
+  readonly #cache: LineCache;
   readonly #batches: BatchSet;
   readonly #order: KeyOrder;
   readonly #rows: RequestRows;
@@ -45,8 +46,8 @@ export class LineDecoder {
   #at = 0;
   #checkedTo = 0;
 
-  /** @param bytes must not change until the last slice is decoded. */
-  constructor(bytes: Buffer, options: DecodeOptions, cache: SeriesCache, batches: BatchSet) {
+  /** @param bytes must not change until the body is decoded. */
+  constructor(bytes: Buffer, options: LineDecodeOptions, cache: LineCache, batches: BatchSet) {
     const now = new NanosecondTime();
     now.setNow(options.nowNs, options.precision);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -63,16 +64,15 @@ export class LineDecoder {
     this.#any = new AnyLines(body);
   }
 
-  /** Lines that are no points, and why. */
-  get rejections(): Rejections {
-    return this.#any.rejections;
+  get rejected(): RejectedRows {
+    return this.#any.rejected;
   }
 
   /**
    * Decodes lines of about `budgetBytes`.
    *
-   * @returns whether that was the last slice.
-   * @throws `invalid_arguments` if the bytes are not UTF-8 or spread over too many tables, columns or gaps.
+   * @returns whether the body is done.
+   * @throws `invalid_arguments` if the bytes are not UTF-8, or there are too many tables, columns or gaps.
    */
   decode(budgetBytes: number): boolean {
     const stop = this.#checkText(this.#at + budgetBytes);
@@ -85,13 +85,13 @@ export class LineDecoder {
     this.#at = at;
     this.#rows.checkSize();
     if (at < this.#bytes.length) return false;
-    this.#checkText(this.#bytes.length); // the last line may have begun in the checked part and ended behind it
+    this.#checkText(this.#bytes.length); // the last line may end after the part that is checked
     this.#order.keep();
     this.#cache.forgetBuilders(this.#batches.tables.keys());
     return true;
   }
 
-  /** Checks that the bytes up to the first line break from `from` on are UTF-8; returns where they end. */
+  /** Checks that the bytes up to the first line break after `from` are UTF-8; returns where they end. */
   #checkText(from: number): number {
     const bytes = this.#bytes;
     const lineBreak = from >= bytes.length ? -1 : bytes.indexOf(LF, from);

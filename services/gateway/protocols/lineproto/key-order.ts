@@ -1,40 +1,40 @@
-import type { KnownKey, SeriesCache } from './series-cache.js';
+import type { KnownKey, LineCache } from './line-cache.js';
 
-/** After so many other keys in a row, the one that was expected is given up. */
+/** Number of other keys in a row after which the expected key is given up. */
 const STRAYS_MAX = 8;
 
 /**
- * Guesses which key comes next, from the one that came behind the last one before.
+ * Guesses which key comes next: the one that followed the last key in an earlier request.
  *
- * A key that comes in between, as late rows do, must not spoil the guesses for those around it: the one that was
- * expected is then expected still, and an order is learned anew only when that one does not come soon.
+ * A key in between, as of a late row, must not spoil the guesses for those around it: the expected key stays expected,
+ * and a new order is learned only if that key does not come soon.
  */
 export class KeyOrder {
-  /** What came behind the last key before. */
+  /** The key that followed the last key earlier. */
   guess: KnownKey | undefined;
-  /** What was expected when strays began to come, and its place is still open. */
+  /** The key that was expected when the first stray came, and that has not come yet. */
   waiting: KnownKey | undefined = undefined;
   #previous: KnownKey | undefined = undefined;
-  /** The key that `waiting` was to follow, and the one that followed instead. */
+  /** The key that `waiting` should have followed, and the one that followed instead. */
   #origin: KnownKey | undefined = undefined;
   #firstStray: KnownKey | undefined = undefined;
   #strays = 0;
-  readonly #cache: SeriesCache;
+  readonly #cache: LineCache;
   #epoch: number;
 
-  /** Begins with what came first in the last request. */
-  constructor(cache: SeriesCache) {
+  /** Starts with the guess of the cache. */
+  constructor(cache: LineCache) {
     this.#cache = cache;
     this.#epoch = cache.epoch;
     this.guess = cache.guess;
   }
 
-  /** What comes if the guess is left out this time. */
+  /** The key that comes if the guess is left out this time. */
   get afterGuess(): KnownKey | undefined {
     return this.guess?.next;
   }
 
-  /** Takes note that `known` came. */
+  /** Notes that `known` came. */
   follow(known: KnownKey): void {
     if (known === this.waiting) this.waiting = undefined;
     else if (known !== this.guess && known !== this.afterGuess) this.#stray(known);
@@ -43,12 +43,12 @@ export class KeyOrder {
     this.guess = known.next;
   }
 
-  /** What to begin the next request with. */
+  /** Makes the guess for the next request. */
   keep(): void {
     if (this.#epoch === this.#cache.epoch) this.#cache.guess = this.waiting ?? this.guess;
   }
 
-  /** A chain of guesses would keep keys in memory that the cache has let go. */
+  /** A chain of guesses would keep keys in memory that the cache has dropped. */
   refresh(): void {
     if (this.#epoch === this.#cache.epoch) return;
     this.#epoch = this.#cache.epoch;
@@ -73,7 +73,7 @@ export class KeyOrder {
     if (this.waiting !== undefined && ++this.#strays > STRAYS_MAX) this.#giveUp();
   }
 
-  /** Those that came instead are the order now. */
+  /** Takes the keys that came instead as the new order. */
   #giveUp(): void {
     if (this.#origin !== undefined) this.#origin.next = this.#firstStray;
     this.waiting = undefined;

@@ -9,13 +9,13 @@ const LINE_BREAKS = LF * LOW_BITS;
 
 /** Finds the end of a key and hashes it in one pass, four bytes at a time. */
 export class KeyScan {
-  /** Where the space stands that ends the key. */
+  /** Position of the space that ends the key. */
   end = 0;
   /** `hash32` of the key. */
   hash = 0;
 
   /**
-   * Scans the key at `from`; a line break stands before `limit`.
+   * Scans the key at `from`; there is a line break before `limit`.
    *
    * @returns whether it is a key without escapes.
    */
@@ -39,7 +39,7 @@ export class KeyScan {
   }
 }
 
-/** Not zero if one of the four bytes is zero (H. S. Warren, Hacker's Delight, 6-1). */
+/** Returns a number that is not zero if one of the four bytes is zero (H. S. Warren, Hacker's Delight, 6-1). */
 function zeroBytes(word: number): number {
   return (word - LOW_BITS) & ~word & HIGH_BITS;
 }

@@ -8,18 +8,18 @@ export interface ParsedKey {
   readonly table: string;
   readonly tags: readonly Tag[];
   /**
-   * Whether it has a run of backslashes or a line break. Where such a key ends depends on the whole line, so that it
-   * must not be recognised by its own bytes alone.
+   * Whether it has a run of backslashes or a line break. Where such a key ends depends on the whole line, so it must
+   * not be recognised by its own bytes alone.
    */
   readonly isIrregular: boolean;
 }
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** What a backslash takes its meaning from, before which it goes away. */
+/** Characters that a backslash escapes. */
 const MEASUREMENT_SPECIALS = new Set([COMMA, SPACE, EQUALS, QUOTE]);
 const TAG_SPECIALS = new Set([COMMA, SPACE, EQUALS]);
 
-/** Where the key that starts at `from` ends: at the first space that no backslash stands before, or at `to`. */
+/** Returns where the key that starts at `from` ends: at the first space without a backslash before it, or at `to`. */
 export function findKeyEnd(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from + 1; at < to; at++) {
     if (bytes[at] === SPACE && bytes[at - 1] !== BACKSLASH) return at;
@@ -48,7 +48,7 @@ export function parseKey(bytes: Buffer, from: number, to: number): ParsedKey | s
   return { table, tags, isIrregular: isIrregular(bytes, from, to) };
 }
 
-/** Why no table can have this name or these columns; empty if one can. */
+/** Returns why the names are not allowed for a table and its columns; empty if they are. */
 export function keyNameProblem({ table, tags }: ParsedKey): string {
   if (Buffer.byteLength(table) > NAME_BYTES_MAX) return `measurement name is longer than ${NAME_BYTES_MAX} bytes`;
   if (CONTROL.test(table)) return 'measurement name has control characters';
@@ -59,13 +59,13 @@ export function keyNameProblem({ table, tags }: ParsedKey): string {
   return '';
 }
 
-/** Why no column can have the name; empty if one can. */
+/** Returns why the name is not allowed for a column; empty if it is. */
 export function columnNameProblem(kind: 'tag' | 'field', name: string): string {
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `${kind} name is longer than ${NAME_BYTES_MAX} bytes`;
   return isReservedColumn(name) ? `${kind} name "${name}" is reserved` : '';
 }
 
-/** The bytes `[from, to)` without the backslashes that stand before one of `specials`; a view if there are none. */
+/** Returns the bytes `[from, to)` without the backslashes that escape one of `specials`; a view if there are none. */
 export function withoutBackslashes(bytes: Buffer, from: number, to: number, specials: ReadonlySet<number>): Buffer {
   const part = bytes.subarray(from, to);
   if (!part.includes(BACKSLASH)) return part;
@@ -78,11 +78,12 @@ export function withoutBackslashes(bytes: Buffer, from: number, to: number, spec
   return out.subarray(0, length);
 }
 
+/** Returns a field name without its escapes. */
 export function unescapeFieldName(bytes: Buffer, from: number, to: number): string {
   return withoutBackslashes(bytes, from, to, TAG_SPECIALS).toString();
 }
 
-/** Where `wanted` stands without a backslash before it, from `from` on; `to` if it does not. */
+/** Returns the first position of `wanted` without a backslash before it, from `from` on; `to` if there is none. */
 function findUnescaped(bytes: Buffer, from: number, to: number, wanted: number): number {
   for (let at = from; at < to; at++) if (bytes[at] === wanted && bytes[at - 1] !== BACKSLASH) return at;
   return to;

@@ -4,12 +4,11 @@ import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import type { DataType } from '#shared/schema/data-type';
 import { NAME_BYTES_MAX } from '#shared/schema/names';
 
-import type { Body } from './body.js';
 import type { KeyOrder } from './key-order.js';
 import { KeyScan } from './key-scan.js';
 import type { RecentTimes } from './recent-times.js';
-import type { RequestRows } from './request-rows.js';
-import type { FieldSlot, KnownKey, KnownTable, SeriesCache } from './series-cache.js';
+import type { LineBody, RequestRows } from './request-rows.js';
+import type { FieldSlot, KnownKey, KnownTable, LineCache } from './line-cache.js';
 import type { NanosecondTime } from './timestamp.js';
 import { FieldValue, INT64 } from './value.js';
 
@@ -17,18 +16,17 @@ import { FieldValue, INT64 } from './value.js';
 const EXACT_DIGITS = 15;
 
 /**
- * Reads lines that repeat what is known: a key with the one that came behind the last one in an earlier request, each
- * field name with the one that came behind the last one in the line before. Of a line that holds anything new, rare or
- * malformed it knows no more than that.
+ * Reads lines that repeat earlier ones: a key that follows the last one as in an earlier request, field names that
+ * follow each other as in the previous line.
  *
- * Its methods return 0 and undefined when the other reader must look.
+ * Its methods return 0 or undefined for a line with anything new, rare or malformed, which `AnyLines` must read.
  */
 export class KnownLines {
   readonly #bytes: Buffer;
   readonly #view: DataView;
-  /** Behind the last line break: up to here nobody needs to ask for the end of the bytes. */
+  /** Position after the last line break: lines before it are read without checks for the end of the body. */
   readonly #end: number;
-  readonly #cache: SeriesCache;
+  readonly #cache: LineCache;
   readonly #order: KeyOrder;
   readonly #rows: RequestRows;
   readonly #times: RecentTimes;
@@ -36,7 +34,7 @@ export class KnownLines {
   readonly #value = new FieldValue();
   readonly #scan = new KeyScan();
 
-  constructor({ bytes, view, cache, order, rows, times, now }: Body) {
+  constructor({ bytes, view, cache, order, rows, times, now }: LineBody) {
     this.#bytes = bytes;
     this.#view = view;
     this.#end = bytes.lastIndexOf(LF) + 1;
@@ -47,7 +45,7 @@ export class KnownLines {
     this.#now = now;
   }
 
-  /** Appends the row of the line at `at`, or leaves no trace. @returns where the next line begins. */
+  /** Appends the row of the line at `at`, or nothing. @returns the start of the next line. */
   read(at: number): number {
     if (at >= this.#end) return 0;
     const known = this.#keyAt(at);
@@ -78,7 +76,7 @@ export class KnownLines {
     return end < this.#end && this.#bytes[end] === SPACE && key.equals(this.#view, at);
   }
 
-  /** A key with escapes is left to the other reader. */
+  /** Looks a key up by hash; keys with escapes are left to `AnyLines`. */
   #findKey(at: number): KnownKey | undefined {
     const scan = this.#scan;
     if (!scan.scan(this.#view, at, this.#end)) return undefined;
@@ -120,7 +118,7 @@ export class KnownLines {
     return slot;
   }
 
-  /** Integers of few digits are read here; they are nearly all there is in the largest loads. */
+  /** Reads a value; integers of few digits are read inline, since nearly all values of the largest loads are such. */
   #readValue(slot: FieldSlot, builder: TableBuilder, row: number, at: number): number {
     const bytes = this.#bytes;
     const isNegative = bytes[at] === MINUS;
@@ -155,7 +153,7 @@ export class KnownLines {
     return field;
   }
 
-  /** Reads the timestamp at `at`, if there is one, and the line break. */
+  /** Reads the timestamp at `from`, if there is one, and the line break. */
   #readEnd(builder: TableBuilder, from: number): number {
     const bytes = this.#bytes;
     let at = from;
@@ -174,7 +172,7 @@ export class KnownLines {
     return at + 1;
   }
 
-  /** Where the timestamp at `at` ends, which is the latest one then. */
+  /** Reads the timestamp at `at` into `times.latest`. @returns where it ends. */
   #readTime(at: number): number {
     const times = this.#times;
     if (times.find(at, this.#end)) return at + times.latest.length;

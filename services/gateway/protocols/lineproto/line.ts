@@ -1,16 +1,16 @@
 import { BACKSLASH, COMMA, CR, EQUALS, HASH, LF, NUL, QUOTE, SPACE, TAB } from '#shared/bytes/ascii';
 
-/** Where a line ends, and where the next one begins. */
+/** The end of a line, and the start of the next one. */
 export class LineBounds {
-  /** Behind the last byte that belongs to the line: line breaks are left out. */
+  /** Position after the last byte of the line, without its line break. */
   end = 0;
   next = 0;
 
   /**
-   * Finds the end of the line that begins at `from`, which is neither white space nor a comment.
+   * Finds the end of the line that starts at `from`, which is neither white space nor a comment.
    *
-   * It ends at a line break outside of a quoted value. A quote opens only directly after `=` in the field part, when
-   * there were more `=` than commas in it, and a backslash takes the meaning from any byte behind it.
+   * It ends at a line break outside of a quoted value. A quote opens only directly after `=` in the field part, if that
+   * has more `=` than commas so far. A backslash escapes any byte.
    */
   find(bytes: Buffer, from: number): void {
     const to = bytes.length;
@@ -31,7 +31,7 @@ export class LineBounds {
   }
 
   /** Finds the end of a comment: the next line break. */
-  findOfComment(bytes: Buffer, from: number): void {
+  findComment(bytes: Buffer, from: number): void {
     const at = bytes.indexOf(LF, from);
     this.#set(bytes, from, at === -1 ? bytes.length : at);
   }
@@ -42,22 +42,24 @@ export class LineBounds {
   }
 }
 
-/** The first byte from `at` on that is no white space. */
+/** Returns the position of the first byte from `at` on that is not white space. */
 export function skipBlank(bytes: Buffer, at: number): number {
   let position = at;
   while (position < bytes.length && isBlank(bytes[position])) position++;
   return position;
 }
 
+/** Whether the byte is white space inside of a line. */
 export function isBlank(byte: number): boolean {
   return byte === SPACE || byte === TAB || byte === NUL;
 }
 
+/** Whether the byte begins a comment. */
 export function isComment(byte: number): boolean {
   return byte === HASH;
 }
 
-/** Where the quote stands that closes a text, or the end of the bytes. */
+/** Returns the position of the quote that closes a text, or the end of the bytes. */
 function closingQuote(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;

@@ -9,17 +9,26 @@ import { hintsOf } from '../common/hints.js';
 import type { IngestOptions } from '../protocol.js';
 import { precisionOf, type Precision } from './timestamp.js';
 
+/** Options of one line protocol request. */
 export interface LineprotoOptions extends IngestOptions {
   readonly precision: Precision;
 }
 
-/** Where each version of the write route looks for the database. */
+/** Query parameters that name the database, by version of the route. */
 const DATABASE_PARAMETERS = { v1: ['db'], v2: ['bucket', 'db'] } as const;
 
 const TIME_TYPE = 'TimestampNanosecond';
 
-/** The options of a write. @throws `invalid_arguments` for an unknown precision or a malformed hint. */
-export function lineprotoOptions(version: 'v1' | 'v2', config: Config): (context: RequestContext) => LineprotoOptions {
+/**
+ * Returns a reader of the options of a write. @param mergeMode of tables that are created, unless a hint names one.
+ *
+ * @throws `invalid_arguments` for an unknown precision or a malformed hint.
+ */
+export function lineprotoOptions(
+  version: 'v1' | 'v2',
+  config: Config,
+  mergeMode: string,
+): (context: RequestContext) => LineprotoOptions {
   const prefix = config.defaultColumnPrefix === '' ? config.naming : config.defaultColumnPrefix;
   const timeIndex = { name: `${prefix}_timestamp`, type: TIME_TYPE };
   return (context) => {
@@ -31,7 +40,7 @@ export function lineprotoOptions(version: 'v1' | 'v2', config: Config): (context
       database: databaseOfWrite(context, DATABASE_PARAMETERS[version]),
       create: config.autoCreateTable && hints.autoCreateTable !== false,
       timeIndex,
-      ...tableOptions(hints.tableOptions, config.influxdb.defaultMergeMode),
+      ...tableOptions(hints.tableOptions, mergeMode),
       timeType: TIME_TYPE,
     };
     return { precision, write };
@@ -42,7 +51,7 @@ function tableOptions(
   hints: Readonly<Record<string, string>>,
   mergeMode: string,
 ): Pick<WriteOptions, 'tableOptions' | 'isDefaultMergeMode'> {
-  // Tables that keep every row have no versions to merge.
+  // Tables in append mode have no versions to merge.
   if (hints['append_mode'] === 'true') return { tableOptions: hints };
   return { tableOptions: { merge_mode: mergeMode, ...hints }, isDefaultMergeMode: !saysVersions(hints) };
 }

@@ -1,13 +1,13 @@
-import type { Answer } from '../../answer.js';
+import type { HttpReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
 import type { GatewayState } from '../protocol.js';
 
-/** The server of the original product that clients are told they speak with: the last of its first line. */
+/** Version of InfluxDB that clients are told: the last release of 1.x. */
 const VERSION = '1.8.10';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** `GET /ping`: clients ask for the version in its headers. */
-export function ping(context: RequestContext): Answer {
+/** `GET /ping`: clients read the version from its headers. */
+export function ping(context: RequestContext): HttpReply {
   const headers = {
     'x-influxdb-version': VERSION,
     'x-influxdb-build': 'OSS',
@@ -19,8 +19,8 @@ export function ping(context: RequestContext): Answer {
   return { status: 200, headers: { ...headers, ...JSON_TYPE }, body: `{"version":"${VERSION}"}` };
 }
 
-/** `GET /health` in the original product's form. */
-export function health(_context: RequestContext, { writeObstacle }: GatewayState): Answer {
+/** `GET /health`, with the members of InfluxDB's reply. */
+export function influxHealth(_context: RequestContext, { writeObstacle }: GatewayState): HttpReply {
   const canWrite = writeObstacle === undefined;
   const message = writeObstacle ?? 'ready for queries and writes';
   const status = canWrite ? 'pass' : 'fail';

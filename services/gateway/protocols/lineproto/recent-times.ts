@@ -2,24 +2,24 @@ import { DIGIT_0 } from '#shared/bytes/ascii';
 
 import { NanosecondTime, type Precision } from './timestamp.js';
 
-/** In one body rows of now stand beside some that come late: few times, in turns. */
+/** Different timestamps that alternate in one body: current ones and those of late rows. */
 const TIMES_MAX = 4;
 
-/** A timestamp, and where in the body it was read first. */
+/** A timestamp, and its position in the body. */
 export class RecentTime extends NanosecondTime {
   from = 0;
-  /** Zero if it is none. */
+  /** Zero if there is none. */
   length = 0;
 }
 
-/** The timestamps of a body that were read last: one that comes again is found by comparing its bytes. */
+/** The last timestamps of a body: one that repeats is found by comparing its bytes. */
 export class RecentTimes {
-  /** The one that was found or read last. */
+  /** The timestamp that was found or read last. */
   latest: RecentTime;
   readonly #bytes: Uint8Array;
   readonly #precision: Precision;
   readonly #times: readonly RecentTime[] = Array.from({ length: TIMES_MAX }, () => new RecentTime());
-  /** The place of the one that gives way next. */
+  /** Index of the timestamp that is replaced next. */
   #oldest = 0;
 
   constructor(bytes: Uint8Array, precision: Precision) {
@@ -28,7 +28,7 @@ export class RecentTimes {
     this.latest = this.#times[0];
   }
 
-  /** Finds the timestamp at `at`, whose digits all stand before `limit`; it is `latest` then. */
+  /** Finds the timestamp at `at`, whose digits end before `limit`, and makes it `latest`. */
   find(at: number, limit: number): boolean {
     if (this.#isAt(this.latest, at, limit)) return true;
     for (const time of this.#times) {
@@ -39,7 +39,7 @@ export class RecentTimes {
     return false;
   }
 
-  /** Reads the timestamp `[from, to)` into `latest`. @returns the reason why it is none, empty if it is one. */
+  /** Reads the timestamp `[from, to)` into `latest`. @returns the reason if it is not valid, else an empty text. */
   read(from: number, to: number): string {
     const time = this.#times[this.#oldest];
     this.#oldest = (this.#oldest + 1) % TIMES_MAX;
@@ -50,7 +50,7 @@ export class RecentTimes {
     return reason;
   }
 
-  /** From the end, where timestamps differ. */
+  /** Compares from the end, where timestamps differ most. */
   #isAt({ from, length }: RecentTime, at: number, limit: number): boolean {
     const bytes = this.#bytes;
     const end = at + length;

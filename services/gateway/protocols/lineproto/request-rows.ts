@@ -5,15 +5,30 @@ import type { DataType } from '#shared/schema/data-type';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
 import type { FieldTypes } from '../protocol.js';
-import type { KnownTable } from './series-cache.js';
+import type { KeyOrder } from './key-order.js';
+import type { KnownTable, LineCache } from './line-cache.js';
+import type { RecentTimes } from './recent-times.js';
+import type { NanosecondTime } from './timestamp.js';
+
+/** A body that both line readers work on. */
+export interface LineBody {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+  readonly cache: LineCache;
+  readonly order: KeyOrder;
+  readonly rows: RequestRows;
+  readonly times: RecentTimes;
+  /** Time of lines without a timestamp. */
+  readonly now: NanosecondTime;
+}
 
 const TABLES_MAX = 10_000;
 /** Columns of all tables of a request. */
 const FIELDS_MAX = 65_536;
-/** A body of the default limit has at most so many values; more are gaps. */
+/** Values that a body of the default size limit can have at most; more are gaps. */
 const CELLS_MAX = 16 * 1024 * 1024;
 
-/** Where the rows of a request go: builders of tables and columns, no more of them than a request may have. */
+/** Builders of the tables and columns of a request, within the limits of a request. */
 export class RequestRows {
   readonly #batches: BatchSet;
   readonly #fieldTypes: FieldTypes | undefined;
@@ -21,7 +36,7 @@ export class RequestRows {
   #table: KnownTable | undefined = undefined;
   #builder: TableBuilder | undefined = undefined;
 
-  /** @param fieldTypes types that fields have whatever the first value in the request is. */
+  /** @param fieldTypes types of fields, which the first value in the request decides otherwise. */
   constructor(batches: BatchSet, fieldTypes: FieldTypes | undefined) {
     this.#batches = batches;
     this.#fieldTypes = fieldTypes;
@@ -40,19 +55,19 @@ export class RequestRows {
   }
 
   /**
-   * The column of a name, which may have another type; `undefined` if the table has too many.
+   * Returns the column of a name, which may have another type; undefined if the table has too many.
    *
    * @throws `invalid_arguments` if the request has too many.
    */
   columnFor(builder: TableBuilder, name: string, type: DataType): FieldBuilder | undefined {
-    const wanted = this.#fieldTypes?.get(builder.table)?.get(name) ?? type.name;
+    const typeName = this.#fieldTypes?.get(builder.table)?.get(name) ?? type.name;
     if (builder.fieldNamed(name) === undefined) {
       if (builder.fields.length >= COLUMNS_MAX) return undefined;
       if (++this.#fieldCount > FIELDS_MAX) {
         throw new AlmanacError('invalid_arguments', `request writes to more than ${FIELDS_MAX} columns`);
       }
     }
-    return builder.field(name, wanted);
+    return builder.field(name, typeName);
   }
 
   /** @throws `invalid_arguments` if rows have too many gaps. */

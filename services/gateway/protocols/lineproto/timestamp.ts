@@ -14,7 +14,7 @@ const PRECISIONS: Readonly<Record<string, Precision>> = {
   h: 'h',
 };
 
-/** The unit that a client's word means; `undefined` if it means none. */
+/** Returns the unit for a client's word; undefined if there is none. */
 export function precisionOf(word: string): Precision | undefined {
   return Object.hasOwn(PRECISIONS, word) ? PRECISIONS[word] : undefined;
 }
@@ -23,7 +23,7 @@ const OUT_OF_RANGE = 'time outside range -9223372036854775806 - 9223372036854775
 const BAD = 'bad timestamp';
 const BILLION = 1_000_000_000;
 const TWO_32 = 4_294_967_296;
-/** The largest time is this many seconds and so many nanoseconds. */
+/** The largest time: this many seconds and nanoseconds. */
 const SECONDS_MAX = 9_223_372_036;
 const REST_NS_MAX = 854_775_806;
 /** More significant digits than the largest timestamp has. */
@@ -37,7 +37,7 @@ export class NanosecondTime {
   /**
    * Reads the whole of `bytes[from, to)` as an integer in units of `precision`.
    *
-   * @returns the reason in the words of the protocol if it is malformed or out of range; empty if it is neither.
+   * @returns the reason in the words of the protocol if it is malformed or out of range, else an empty text.
    */
   parse(bytes: Uint8Array, from: number, to: number, precision: Precision): string {
     const isNegative = bytes[from] === MINUS;
@@ -87,10 +87,10 @@ export class NanosecondTime {
     }
   }
 
-  /** Sets +-(seconds x 10^9 + restNs). Products are cut so that none is beyond 2^53. */
+  /** Sets +-(seconds x 10^9 + restNs). Products are split so that none exceeds 2^53. */
   #set(seconds: number, restNs: number, isNegative: boolean): string {
     if (seconds > SECONDS_MAX || (seconds === SECONDS_MAX && restNs > REST_NS_MAX)) return OUT_OF_RANGE;
-    // Rests by subtraction, which is exact here and takes a tenth of the time of `%` on doubles.
+    // Remainders by subtraction, which is exact here and takes a tenth of the time of `%` on doubles.
     const upperSeconds = Math.floor(seconds / 65_536);
     const upper = upperSeconds * BILLION;
     const lower = (seconds - upperSeconds * 65_536) * BILLION + restNs;

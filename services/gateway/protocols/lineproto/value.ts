@@ -12,10 +12,11 @@ import {
   UPPER_E,
   LOWER_E,
 } from '#shared/bytes/ascii';
-import { FLOAT, NO_NUMBER, NumberScanner, SIGNED } from '#shared/bytes/parse-number';
+import { FLOAT_NUMBER, NO_NUMBER, NumberScanner, SIGNED } from '#shared/bytes/parse-number';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { dataType, type DataType } from '#shared/schema/data-type';
 
+/** Type of integers, the most frequent values. */
 export const INT64 = dataType('Int64');
 const UINT64 = dataType('UInt64');
 const FLOAT64 = dataType('Float64');
@@ -40,11 +41,11 @@ const BOOLEANS: Readonly<Record<string, number>> = {
 };
 const BOOLEAN_BYTES_MAX = 5;
 
-/** One field value of a line, read and then stored; made once and used again. */
+/** One field value of a line, read and then stored; reused for all lines. */
 export class FieldValue {
-  /** Type of the value that was read last. */
+  /** Type of the last value. */
   type: DataType = INT64;
-  /** Behind the value. */
+  /** Position after the value. */
   end = 0;
   readonly #number = new NumberScanner();
   #isWide = false;
@@ -53,9 +54,9 @@ export class FieldValue {
   #hasBackslash = false;
 
   /**
-   * Reads the value that starts at `bytes[at]`.
+   * Reads the value that starts at `bytes[at]`. The caller checks what follows it.
    *
-   * @returns false if there is none that ends before `to`. What stands behind it is the caller's to check.
+   * @returns false if no value ends before `to`.
    */
   read(bytes: Buffer, at: number, to: number): boolean {
     const first = bytes[at];
@@ -83,7 +84,7 @@ export class FieldValue {
     if (kind === NO_NUMBER) return false;
     this.end = number.end;
     this.#isWide = false;
-    if (kind === FLOAT) {
+    if (kind === FLOAT_NUMBER) {
       this.type = FLOAT64;
       return Number.isFinite(number.value);
     }
@@ -128,14 +129,14 @@ export class FieldValue {
   }
 }
 
-/** Why `bytes[at, to)` does not begin with a value that ends at a comma, a space or `to`. */
+/** Returns why `bytes[at, to)` does not begin with a value that ends at a comma, a space or `to`. */
 export function valueProblem(bytes: Buffer, at: number, to: number): string {
   let end = at;
   while (end < to && bytes[end] !== COMMA && bytes[end] !== SPACE) end++;
   const first = bytes[at];
   if (first === QUOTE) return isClosed(bytes, at + 1, to) ? 'invalid field format' : 'unbalanced quotes';
   if ((first ^ DIGIT_0) <= 9 || first === MINUS || first === DOT) return numberProblem(bytes, at, end);
-  // NaN is the one word that the protocol's own server takes for a number.
+  // NaN is the only word that InfluxDB takes for a number.
   return (first | 0x20) === 0x6e ? 'invalid number' : 'invalid boolean';
 }
 
@@ -146,7 +147,7 @@ function numberProblem(bytes: Buffer, from: number, to: number): string {
   return looksScientific(bytes, from, to) ? 'invalid float' : 'invalid number';
 }
 
-/** Only digits, at most one point, an `e` that is not first, and signs only in front and behind an `e`. */
+/** Whether there are only digits, at most one point, an `e` that is not first, and signs only first or after an `e`. */
 function looksScientific(bytes: Buffer, from: number, to: number): boolean {
   let points = 0;
   let exponents = 0;
@@ -170,7 +171,7 @@ function isClosed(bytes: Buffer, from: number, to: number): boolean {
   return false;
 }
 
-/** A quoted text without the backslashes that stand before a quote or a backslash. */
+/** Returns a quoted text without the backslashes that escape a quote or a backslash. */
 function plainText(bytes: Buffer, from: number, to: number): Buffer {
   const out = Buffer.allocUnsafe(to - from);
   let length = 0;

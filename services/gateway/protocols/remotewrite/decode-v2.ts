@@ -1,19 +1,20 @@
 /**
- * Remote write 2.0 to columns (messages: docs/protocols/prometheus-remote-write.md).
+ * Decodes remote write 2.0 to columns (messages: docs/protocols/prometheus-remote-write.md).
  *
- * Labels are numbers of texts in a table of the request. A text is looked up when it is used for the first time; from
+ * Labels refer to texts in a symbol table of the request. A text is looked up when it is used for the first time; from
  * then on it is an object, and a series that was sent before is recognised by comparing references.
  */
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { BYTES, VARINT, WireReader } from '#shared/protobuf/wire-reader';
+import { WireWriter } from '#shared/protobuf/wire-writer';
 import { METRIC_NAME } from '#shared/schema/metric-table';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
+import type { MetricRows } from '../common/metric-rows.js';
 import { MESSAGE_V1, MESSAGE_V2, SeriesDecoder, typeWord, type DecoderOptions } from './decoder.js';
-import { JSON_BYTES_MAX, labelsJson, START_CHARACTERS } from './labels.js';
-import type { MetricRows } from './rows.js';
-import type { KnownSymbol, SymbolSeries } from './series-cache.js';
-import { LABEL_TAG, SAMPLE_TAG } from './tags.js';
-import { BYTES, VARINT, WireScanner } from './wire.js';
+import { JSON_BYTES_MAX, wireLabelsJson, START_CHARACTERS } from './labels.js';
+import type { KnownSymbol, SeriesOfSymbols } from './remote-write-cache.js';
+import { LABEL_TAG, SAMPLE_TAG } from './sample.js';
 
 const SYMBOL_TAG = 0x22;
 const SERIES_TAG = 0x2a;
@@ -21,27 +22,28 @@ const REFS_FIELD = 1;
 const PACKED_REFS_TAG = 0x0a;
 const METADATA_TAG = 0x2a;
 const METADATA_FIELDS = { type: 1, help: 3, unit: 4 } as const;
-/** References whose texts a message may show. */
+/** References whose texts a reply may show. */
 const SHOWN_REFS = 128;
 const SYMBOLS_MAX = 1024 * 1024;
 const REFS_MAX = 2 * COLUMNS_MAX;
-/** Labels of one series, and of all series of a request that are not known: a text may stand in many of them. */
+/** Labels of one series, and of all new series of a request: each may repeat the longest texts. */
 const SERIES_BYTES_MAX = 1024 * 1024;
 const LABEL_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Decodes one body of version 2, in slices. */
+/** Decodes one body of version 2: first the symbol table, then the series. */
 export class DecoderV2 extends SeriesDecoder {
-  /** Where the texts of the table begin and end, in turn. */
-  readonly #places: number[] = [];
+  /** Positions of the texts of the symbol table: start and end, alternating. */
+  readonly #ranges: number[] = [];
   #symbols: (KnownSymbol | undefined)[] = [];
   #lastSymbol: KnownSymbol | undefined = undefined;
   #hasAllSymbols = false;
-  /** Labels that were parsed so far. */
+  /** Bytes of the labels that were parsed so far. */
   #parsedBytes = 0;
-  /** The symbols of the series at hand. */
+  /** The symbols of the current series. */
   readonly #refs: KnownSymbol[] = [];
-  #guess: SymbolSeries | undefined;
-  #previous: SymbolSeries | undefined = undefined;
+  readonly #labelWriter = new WireWriter();
+  #guess: SeriesOfSymbols | undefined;
+  #previous: SeriesOfSymbols | undefined = undefined;
   #epoch: number;
 
   constructor(bytes: Buffer, rows: MetricRows, options: DecoderOptions) {
@@ -52,9 +54,9 @@ export class DecoderV2 extends SeriesDecoder {
 
   decode(budgetBytes: number): boolean {
     const { cache } = this.options;
-    const { length } = this.scanner.bytes;
+    const { length } = this.reader.bytes;
     const stop = Math.min(this.at + budgetBytes, length);
-    this.#forgetOldGuesses();
+    this.#dropOldGuesses();
     while (this.at < stop) {
       this.at = this.#hasAllSymbols ? this.#decodeField(this.at, length) : this.#findSymbol(this.at, length);
     }
@@ -66,21 +68,21 @@ export class DecoderV2 extends SeriesDecoder {
     return true;
   }
 
-  /** The table may stand behind series that use it, so that it is read first. */
+  /** Reads a field of the symbol table, which may follow the series that use it. */
   #findSymbol(from: number, length: number): number {
-    const { scanner } = this;
-    const tag = scanner.varint(from, length);
-    const next = scanner.skip(tag, scanner.at, length);
+    const { reader } = this;
+    const tag = reader.varint(from, length);
+    const next = reader.skip(tag, reader.at, length);
     if (tag !== SYMBOL_TAG) {
       if (tag === SERIES_TAG) this.hasKnownField = true;
       return next;
     }
     this.hasKnownField = true;
-    if (this.#places.length === 0 && next > scanner.at) {
+    if (this.#ranges.length === 0 && next > reader.at) {
       throw new AlmanacError('invalid_arguments', 'the first symbol must be the empty text');
     }
-    this.#places.push(scanner.at, next);
-    if (this.#places.length > 2 * SYMBOLS_MAX) {
+    this.#ranges.push(reader.at, next);
+    if (this.#ranges.length > 2 * SYMBOLS_MAX) {
       throw new AlmanacError('invalid_arguments', `request has more than ${SYMBOLS_MAX} symbols`, { http: 413 });
     }
     return next;
@@ -89,25 +91,25 @@ export class DecoderV2 extends SeriesDecoder {
   #beginSeries(): boolean {
     this.#hasAllSymbols = true;
     this.at = 0;
-    this.#symbols = new Array<KnownSymbol | undefined>(this.#places.length / 2).fill(undefined);
-    return this.scanner.bytes.length === 0;
+    this.#symbols = new Array<KnownSymbol | undefined>(this.#ranges.length / 2).fill(undefined);
+    return this.reader.bytes.length === 0;
   }
 
   #decodeField(from: number, length: number): number {
-    const { scanner } = this;
-    const tag = scanner.varint(from, length);
-    const next = scanner.skip(tag, scanner.at, length);
-    if (tag === SERIES_TAG) this.#decodeSeries(scanner.at, next);
+    const { reader } = this;
+    const tag = reader.varint(from, length);
+    const next = reader.skip(tag, reader.at, length);
+    if (tag === SERIES_TAG) this.#decodeSeries(reader.at, next);
     return next;
   }
 
   #decodeSeries(from: number, end: number): void {
     const guess = this.#guess;
-    const { bytes } = this.scanner;
+    const { bytes } = this.reader;
     const refsLength = bytes[from + 1];
     const at = from + 2 + refsLength;
     const sampleEnd = at + 2 + bytes[at + 1];
-    // Labels, one sample and perhaps metadata, each shorter than 128 bytes.
+    // Labels, one sample and optional metadata, each shorter than 128 bytes.
     if (guess !== undefined && bytes[from] === PACKED_REFS_TAG && refsLength < 0x80 && bytes[at] === SAMPLE_TAG) {
       const hasMetadata = sampleEnd + 2 <= end && bytes[sampleEnd] === METADATA_TAG;
       const isWhole = hasMetadata ? sampleEnd + 2 + bytes[sampleEnd + 1] === end : sampleEnd === end;
@@ -123,14 +125,14 @@ export class DecoderV2 extends SeriesDecoder {
   }
 
   /** Whether `[from, to)` refers to the symbols of the series that is expected. */
-  #isGuess({ symbols }: SymbolSeries, from: number, to: number): boolean {
-    const { bytes } = this.scanner;
+  #isGuess({ symbols }: SeriesOfSymbols, from: number, to: number): boolean {
+    const { bytes } = this.reader;
     let at = from;
     for (let i = 0; i < symbols.length; i++) {
       let ref = bytes[at++];
       if (ref >= 0x80) {
         const more = bytes[at++];
-        // Numbers of three and more bytes are left to the other reader.
+        // References of three and more bytes are left to the complete decoder.
         if (more >= 0x80) return false;
         ref = (ref & 0x7f) | (more << 7);
       }
@@ -140,37 +142,37 @@ export class DecoderV2 extends SeriesDecoder {
   }
 
   #decodeAnySeries(from: number, end: number): void {
-    const { scanner, parts } = this;
+    const { reader, parts } = this;
     parts.clear();
     const refs: number[] = [];
     this.collectParts(from, end, (start, stop) => this.#readRefs(refs, start, stop));
     if (parts.samples.length + parts.histograms.length + parts.exemplars.length === 0) return;
     const known = this.#seriesOf(refs);
-    this.#forgetOldGuesses();
+    this.#dropOldGuesses();
     const reason = typeof known === 'string' ? known : this.addParts(known.series);
-    if (reason !== '') return this.#refuseRefs(reason, refs);
+    if (reason !== '') return this.#rejectRefs(reason, refs);
     if (typeof known === 'string') return;
     for (let i = 0; i < parts.metadata.length; i += 2) {
       this.#decodeMetadata(known, parts.metadata[i], parts.metadata[i + 1]);
     }
     this.#follow(known);
-    scanner.at = end;
+    reader.at = end;
   }
 
-  /** Adds the numbers of the field `[start, end)`, packed or single. */
+  /** Adds the references of the field `[start, end)`, packed or single. */
   #readRefs(refs: number[], start: number, end: number): void {
-    const { scanner } = this;
-    const after = scanner.at;
-    const tag = scanner.varint(start, end);
+    const { reader } = this;
+    const after = reader.at;
+    const tag = reader.varint(start, end);
     const isPacked = (tag & 7) === BYTES;
-    if (isPacked) scanner.lengthEnd(scanner.at, end);
+    if (isPacked) reader.lengthEnd(reader.at, end);
     if (isPacked || (tag & 7) === VARINT) {
-      while (scanner.at < end && refs.length <= REFS_MAX) refs.push(scanner.varint(scanner.at, end));
+      while (reader.at < end && refs.length <= REFS_MAX) refs.push(reader.varint(reader.at, end));
     }
-    scanner.at = after;
+    reader.at = after;
   }
 
-  #seriesOf(refs: readonly number[]): SymbolSeries | string {
+  #seriesOf(refs: readonly number[]): SeriesOfSymbols | string {
     if (refs.length > REFS_MAX) return `more than ${COLUMNS_MAX} labels`;
     if (refs.length % 2 !== 0) return 'odd number of label references';
     const symbols = this.#refs;
@@ -190,19 +192,19 @@ export class DecoderV2 extends SeriesDecoder {
       throw new AlmanacError('invalid_arguments', `labels have more than ${LABEL_BYTES_MAX} bytes`, { http: 413 });
     }
     const labels = this.#labelBytes(refs);
-    const series = cache.series(new WireScanner(labels), 0, labels.length, defaultTable);
+    const series = cache.series(new WireReader(labels), 0, labels.length, defaultTable);
     return typeof series === 'string' ? series : cache.addBySymbols([...symbols], series);
   }
 
-  /** Bytes of the texts. */
+  /** Returns the bytes of all texts together. */
   #labelLength(refs: readonly number[]): number {
     return refs.reduce((sum, ref) => sum + (this.#symbolOf(ref)?.length ?? 0), 0);
   }
 
-  /** Of very many labels, or long ones, the message has the metric and the first. */
-  #refuseRefs(reason: string, refs: readonly number[]): void {
+  /** Rejects a series; of very many or long labels, the reply shows the metric and the first labels. */
+  #rejectRefs(reason: string, refs: readonly number[]): void {
     if (refs.length <= REFS_MAX && this.#labelLength(refs) <= JSON_BYTES_MAX) {
-      return this.refuse(reason, this.#labelBytes(refs));
+      return this.reject(reason, () => this.#labelBytes(refs));
     }
     const isMetric = (ref: number, i: number): boolean => {
       const { length, bytes } = this.#symbolOf(ref) ?? { length: 0, bytes: undefined };
@@ -211,24 +213,25 @@ export class DecoderV2 extends SeriesDecoder {
     const at = refs.findIndex(isMetric);
     const metric = at < 0 ? [] : refs.slice(at, at + 2);
     const others = refs.slice(0, SHOWN_REFS).filter((_, i) => at < 0 || (i !== at && i !== at + 1));
-    this.refuse(reason, this.#labelBytes([...metric, ...others], START_CHARACTERS), false);
+    this.reject(reason, () => this.#labelBytes([...metric, ...others], START_CHARACTERS), false);
   }
 
   /**
-   * The labels as version 1 writes them; references that lead nowhere are left out.
+   * Returns the labels in the encoding of version 1; invalid references are left out.
    *
-   * @param most bytes of each text that are wanted.
+   * @param bytesMax length at which each text is cut.
    */
-  #labelBytes(refs: readonly number[], most = Infinity): Buffer {
-    const pieces: Uint8Array[] = [];
+  #labelBytes(refs: readonly number[], bytesMax = Infinity): Buffer {
+    const out = this.#labelWriter;
     for (let i = 0; i + 1 < refs.length; i += 2) {
       const [name, value] = [this.#symbolOf(refs[i]), this.#symbolOf(refs[i + 1])];
       if (name === undefined || value === undefined) continue;
-      const [nameBytes, valueBytes] = [name, value].map(({ bytes }) => bytes.subarray(0, most));
-      const label = [...field(LABEL_TAG, nameBytes), ...field(LABEL_VALUE_TAG, valueBytes)];
-      pieces.push(...field(LABEL_TAG, Buffer.concat(label)));
+      out.message(LABEL_TAG, () => {
+        out.bytes(LABEL_NAME_TAG, name.bytes.subarray(0, bytesMax));
+        out.bytes(LABEL_VALUE_TAG, value.bytes.subarray(0, bytesMax));
+      });
     }
-    return Buffer.concat(pieces);
+    return out.take();
   }
 
   #symbolOf(ref: number): KnownSymbol | undefined {
@@ -237,13 +240,13 @@ export class DecoderV2 extends SeriesDecoder {
 
   #resolve(ref: number): KnownSymbol | undefined {
     if (ref >= this.#symbols.length) return undefined;
-    const { scanner } = this;
+    const { reader } = this;
     const { cache } = this.options;
-    const [from, to] = [this.#places[2 * ref], this.#places[2 * ref + 1]];
+    const [from, to] = [this.#ranges[2 * ref], this.#ranges[2 * ref + 1]];
     const last = this.#lastSymbol;
     const guess = last === undefined ? cache.firstSymbol : last.next;
-    const isGuess = guess?.length === to - from && guess.equals(scanner.view, from);
-    const symbol = isGuess ? guess : cache.symbol(scanner, from, to);
+    const isGuess = guess?.length === to - from && guess.equals(reader.view, from);
+    const symbol = isGuess ? guess : cache.symbol(reader, from, to);
     if (last === undefined) cache.firstSymbol = symbol;
     else if (last.next !== symbol) last.next = symbol;
     this.#lastSymbol = symbol;
@@ -252,30 +255,30 @@ export class DecoderV2 extends SeriesDecoder {
   }
 
   protected exemplarLabels(from: number, end: number): string | undefined {
-    const { scanner } = this;
+    const { reader } = this;
     const refs: number[] = [];
     for (let at = from; at < end;) {
       const start = at;
-      const tag = scanner.varint(at, end);
-      at = scanner.skip(tag, scanner.at, end);
+      const tag = reader.varint(at, end);
+      at = reader.skip(tag, reader.at, end);
       if (tag >>> 3 === REFS_FIELD) this.#readRefs(refs, start, at);
     }
     if (refs.length % 2 !== 0 || refs.some((ref) => ref >= this.#symbols.length)) return undefined;
     if (refs.length > REFS_MAX || this.#labelLength(refs) > JSON_BYTES_MAX) return undefined;
     const labels = this.#labelBytes(refs);
-    return labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
+    return wireLabelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
   }
 
-  #decodeMetadata(known: SymbolSeries, from: number, end: number): void {
-    const { scanner } = this;
+  #decodeMetadata(known: SeriesOfSymbols, from: number, end: number): void {
+    const { reader } = this;
     let [type, helpRef, unitRef] = [0, 0, 0];
     for (let at = from; at < end;) {
-      const tag = scanner.varint(at, end);
-      at = scanner.skip(tag, scanner.at, end);
+      const tag = reader.varint(at, end);
+      at = reader.skip(tag, reader.at, end);
       if ((tag & 7) !== VARINT) continue;
-      if (tag >>> 3 === METADATA_FIELDS.type) type = scanner.low;
-      else if (tag >>> 3 === METADATA_FIELDS.help) helpRef = scanner.low >>> 0;
-      else if (tag >>> 3 === METADATA_FIELDS.unit) unitRef = scanner.low >>> 0;
+      if (tag >>> 3 === METADATA_FIELDS.type) type = reader.low;
+      else if (tag >>> 3 === METADATA_FIELDS.help) helpRef = reader.low >>> 0;
+      else if (tag >>> 3 === METADATA_FIELDS.unit) unitRef = reader.low >>> 0;
     }
     if (type === 0 && helpRef === 0 && unitRef === 0) return;
     const [help, unit] = [this.#symbolOf(helpRef), this.#symbolOf(unitRef)];
@@ -294,15 +297,15 @@ export class DecoderV2 extends SeriesDecoder {
     );
   }
 
-  #follow(known: SymbolSeries): void {
+  #follow(known: SeriesOfSymbols): void {
     const previous = this.#previous;
     if (previous !== undefined && previous.next !== known) previous.next = known;
     this.#previous = known;
     this.#guess = known.next;
   }
 
-  /** What is known by objects that the cache has let go is of no use any more. */
-  #forgetOldGuesses(): void {
+  /** Objects that the cache has dropped would never equal those that it returns now. */
+  #dropOldGuesses(): void {
     if (this.#epoch === this.options.cache.epoch) return;
     this.#epoch = this.options.cache.epoch;
     this.#guess = undefined;
@@ -312,16 +315,8 @@ export class DecoderV2 extends SeriesDecoder {
   }
 }
 
+const LABEL_NAME_TAG = 0x0a;
 const LABEL_VALUE_TAG = 0x12;
-
-/** A field of bytes: tag, length and value. */
-function field(tag: number, value: Uint8Array): Uint8Array[] {
-  const head = [tag];
-  let length = value.length;
-  for (; length >= 0x80; length >>>= 7) head.push((length & 0x7f) | 0x80);
-  head.push(length);
-  return [Uint8Array.from(head), value];
-}
 
 const PARTS: Readonly<Record<string, RegExp>> = {
   histogram: /_(?:bucket|count|sum)$/,
@@ -329,7 +324,7 @@ const PARTS: Readonly<Record<string, RegExp>> = {
   summary: /_(?:count|sum)$/,
 };
 
-/** The family that a metric is a part of: metadata stands at each of its series. */
+/** Returns the family of a metric, since each series of a family has the metadata. */
 function familyOf(metric: string, type: string): string {
   const parts = PARTS[type];
   return parts === undefined ? metric : metric.replace(parts, '');

@@ -1,40 +1,47 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { BYTES, WireReader } from '#shared/protobuf/wire-reader';
 
-import type { Decoding } from '../protocol.js';
-import { readHistogram, type HistogramSample } from './histogram.js';
-import { labelsJson, labelsStart, type LabelRules } from './labels.js';
-import { Rejections } from './rejections.js';
-import type { MetricMetadata, MetricRows } from './rows.js';
+import type { LabelRules } from '../common/metric-labels.js';
+import type { HistogramSample, MetricFamily, MetricRows } from '../common/metric-rows.js';
+import type { KnownSeries } from '../common/metric-series.js';
+import { RejectedRows } from '../common/rejected-rows.js';
+import type { AdditionalWrite, Decoding } from '../protocol.js';
+import { readWireHistogram } from './histogram.js';
+import { wireLabelsJson, labelsStart } from './labels.js';
+import type { RemoteWriteCache } from './remote-write-cache.js';
 import { SampleReader } from './sample.js';
-import type { KnownSeries, SeriesCache } from './series-cache.js';
-import { BYTES, WireScanner } from './wire.js';
 
-/** Samples of a request; a body of the default limit has no more unless it is made to have them. */
+/** Samples of a request. Bodies of the default size limit have fewer unless they are made to exceed it. */
 const ROWS_MAX = 4 * 1024 * 1024;
-/** Families of metrics that are told of in one request. */
+/** Metric families of a request whose metadata is stored. */
 const METADATA_MAX = 100_000;
-/** Texts of metadata become tags. */
+/** Longest metadata, whose texts become tags. */
 const METADATA_CHARACTERS_MAX = 16 * 1024;
+/** Characters of a reason, and of labels, in a reply. */
+const SHOWN_CHARACTERS_MAX = 256;
 /** The messages of both versions, as a content type names them. */
 export const MESSAGE_V1 = 'prometheus.WriteRequest (remote write 1.0)';
+/** The message of remote write 2.0. */
 export const MESSAGE_V2 = 'io.prometheus.write.v2.Request (remote write 2.0)';
 
 const TYPE_WORDS = ['unknown', 'counter', 'gauge', 'histogram', 'gaugehistogram', 'summary', 'info', 'stateset'];
 
+/** Options of the decoders of both versions. */
 export interface DecoderOptions {
-  readonly cache: SeriesCache;
+  readonly cache: RemoteWriteCache;
   readonly rules: LabelRules;
+  /** Physical table of series whose labels name none. */
   readonly defaultTable: string;
 }
 
-/** Fields of a series besides its labels and its samples, which are the same in both versions. */
+/** Numbers of the fields of a series that differ between the versions. */
 interface SeriesFields {
   readonly exemplars: number;
   readonly histograms: number;
   readonly metadata: number | undefined;
 }
 
-/** Where the messages of one series begin and end, in turn. */
+/** Positions of the messages of one series: start and end, alternating. */
 class SeriesParts {
   readonly samples: number[] = [];
   readonly histograms: number[] = [];
@@ -54,48 +61,48 @@ class SeriesParts {
   }
 }
 
-/** What the decoders of both versions have in common: all of a series but its labels. */
+/** Decodes what both versions have in common: everything of a series but its labels. */
 export abstract class SeriesDecoder implements Decoding {
-  readonly rejections = new Rejections();
+  readonly rejected = new RejectedRows();
   readonly rows: MetricRows;
-  protected readonly scanner: WireScanner;
+  protected readonly reader: WireReader;
   protected readonly options: DecoderOptions;
   protected readonly sample: SampleReader;
   protected readonly parts = new SeriesParts();
   protected at = 0;
-  /** Whether the body has a field of its message. */
+  /** Whether the body has any field of its message. */
   protected hasKnownField = false;
   readonly #fields: SeriesFields;
-  /** Metadata of this request, and the key under which it is remembered once it is kept. */
+  /** Callbacks for metadata of this request that is not stored yet, by its key in the cache. */
   readonly #metadata = new Map<string, (() => void)[]>();
 
-  /** @param bytes must not change until the last slice is decoded. */
+  /** @param bytes must not change until the body is decoded. */
   constructor(bytes: Buffer, rows: MetricRows, options: DecoderOptions, fields: SeriesFields) {
     this.rows = rows;
     this.options = options;
-    this.scanner = new WireScanner(bytes);
-    this.sample = new SampleReader(this.scanner);
+    this.reader = new WireReader(bytes);
+    this.sample = new SampleReader(this.reader);
     this.#fields = fields;
   }
 
   /** @throws `invalid_arguments` if the body is malformed or has too many samples. */
   abstract decode(budgetBytes: number): boolean;
 
-  further(): ReturnType<MetricRows['further']> {
-    return this.rows.further();
+  additionalWrites(): readonly AdditionalWrite[] {
+    return this.rows.additionalWrites();
   }
 
-  /** Remembers that the metadata of this request is kept. */
+  /** Remembers that the metadata of this request is stored. */
   metadataKept(): void {
-    for (const [key, all] of this.#metadata) {
+    for (const [key, callbacks] of this.#metadata) {
       this.options.cache.addMetadata(key);
-      for (const remember of all) remember();
+      for (const remember of callbacks) remember();
     }
   }
 
-  /** @throws `invalid_arguments` if none of the fields of the body are those of the message, which is another then. */
+  /** @throws `invalid_arguments` if the body has fields, but none of the message: then it is another message. */
   protected checkMessage(message: string, other: string): void {
-    if (this.hasKnownField || this.scanner.bytes.length === 0) return;
+    if (this.hasKnownField || this.reader.bytes.length === 0) return;
     const text = `the body is no ${message}: it has none of its fields; a sender of ${other} says so in its Content-Type`;
     throw new AlmanacError('invalid_arguments', text);
   }
@@ -104,32 +111,32 @@ export abstract class SeriesDecoder implements Decoding {
     if (this.rows.rowCount > ROWS_MAX) throw tooManySamples();
   }
 
-  /** Notes where the messages behind the labels are. Fields that are no bytes, and `labelField`, are left out. */
+  /** Collects the positions of the messages of a series, but for its labels, in `parts`. */
   protected collectParts(from: number, end: number, onLabels: (start: number, end: number) => void): void {
-    const { scanner, parts } = this;
+    const { reader, parts } = this;
     const { histograms, exemplars, metadata } = this.#fields;
     for (let at = from; at < end;) {
       const start = at;
-      const tag = scanner.varint(at, end);
-      at = scanner.skip(tag, scanner.at, end);
+      const tag = reader.varint(at, end);
+      at = reader.skip(tag, reader.at, end);
       const field = tag >>> 3;
       if (field === LABELS_FIELD) onLabels(start, at);
       if ((tag & 7) !== BYTES) continue;
-      if (field === SAMPLES_FIELD) parts.samples.push(scanner.at, at);
-      else if (field === histograms) parts.histograms.push(scanner.at, at);
-      else if (field === exemplars) parts.exemplars.push(scanner.at, at);
-      else if (field === metadata) parts.metadata.push(scanner.at, at);
+      if (field === SAMPLES_FIELD) parts.samples.push(reader.at, at);
+      else if (field === histograms) parts.histograms.push(reader.at, at);
+      else if (field === exemplars) parts.exemplars.push(reader.at, at);
+      else if (field === metadata) parts.metadata.push(reader.at, at);
       if (parts.length > 2 * ROWS_MAX) throw tooManySamples();
     }
     if (this.rows.rowCount + parts.length / 2 > ROWS_MAX) throw tooManySamples();
   }
 
-  /** Appends what `parts` holds; returns the reason if the series is refused as a whole. */
+  /** Appends the rows of `parts`; returns the reason if the whole series is rejected. */
   protected addParts(series: KnownSeries): string {
-    const { parts, scanner, sample, rows } = this;
+    const { parts, reader, sample, rows } = this;
     const histograms: HistogramSample[] = [];
     for (let i = 0; i < parts.histograms.length; i += 2) {
-      const read = readHistogram(scanner, parts.histograms[i], parts.histograms[i + 1]);
+      const read = readWireHistogram(reader, parts.histograms[i], parts.histograms[i + 1]);
       if (typeof read === 'string') return read;
       histograms.push(read);
     }
@@ -142,44 +149,51 @@ export abstract class SeriesDecoder implements Decoding {
     return '';
   }
 
-  /** The labels of an exemplar as JSON; undefined if they cannot be. */
+  /** Returns the labels of an exemplar as JSON; undefined if they are not allowed. */
   protected abstract exemplarLabels(from: number, end: number): string | undefined;
 
-  /** @param remember is called once the metadata is kept. */
-  protected addMetadata(metadata: MetricMetadata, series: KnownSeries | undefined, remember: () => void): void {
+  /** @param remember is called once the metadata is stored. */
+  protected addMetadata(metadata: MetricFamily, series: KnownSeries | undefined, remember: () => void): void {
     const { metric, type, unit, help } = metadata;
     if (metric === '' || metric.length + unit.length + help.length > METADATA_CHARACTERS_MAX) return;
     const { cache } = this.options;
     const key = [series?.target.database ?? '', metric, type, unit, help].join('\n');
     if (cache.hasMetadata(key)) return remember();
-    const waiting = this.#metadata.get(key);
-    if (waiting !== undefined) return void waiting.push(remember);
+    const callbacks = this.#metadata.get(key);
+    if (callbacks !== undefined) return void callbacks.push(remember);
     if (this.#metadata.size >= METADATA_MAX) return;
     this.#metadata.set(key, [remember]);
     this.rows.addMetadata(metadata, series?.target);
   }
 
   /** @param isWhole whether these are all labels of the series. */
-  protected refuse(reason: string, labels: Buffer, isWhole = true): void {
-    this.rejections.add(reason, this.rejections.hasRoom ? this.#shown(labels, isWhole) : '');
+  protected reject(reason: string, labels: () => Buffer, isWhole = true): void {
+    this.rejected.addMalformed(() => {
+      const shown = this.#shown(labels(), isWhole);
+      const series = shown.length > SHOWN_CHARACTERS_MAX ? `${shown.slice(0, SHOWN_CHARACTERS_MAX)}..` : shown;
+      return `${reason.slice(0, SHOWN_CHARACTERS_MAX)}: series ${series}`;
+    });
   }
 
-  #addExemplars(series: KnownSeries, places: readonly number[]): void {
+  /** @param positions start and end of each exemplar, alternating. */
+  #addExemplars(series: KnownSeries, positions: readonly number[]): void {
     const { labels } = series;
-    const own = labelsJson(new WireScanner(labels), 0, labels.length, this.options.rules);
+    const own = wireLabelsJson(new WireReader(labels), 0, labels.length, this.options.rules);
     if (own === undefined) return;
-    for (let i = 0; i < places.length; i += 2) {
-      this.sample.readExemplar(places[i], places[i + 1]);
-      const exemplar = this.exemplarLabels(places[i], places[i + 1]);
+    for (let i = 0; i < positions.length; i += 2) {
+      this.sample.readExemplar(positions[i], positions[i + 1]);
+      const exemplar = this.exemplarLabels(positions[i], positions[i + 1]);
       if (exemplar !== undefined) this.rows.addExemplar(series, this.sample, { series: own, exemplar });
     }
   }
 
-  /** Labels for a message, whatever is wrong with them. */
+  /** Returns labels for a message, valid or not. */
   #shown(labels: Buffer, isWhole: boolean): string {
-    const scanner = new WireScanner(labels);
-    const whole = isWhole ? labelsJson(scanner, 0, labels.length, { ...this.options.rules, isLossy: true }) : undefined;
-    return whole ?? labelsStart(scanner, 0, labels.length);
+    const reader = new WireReader(labels);
+    const whole = isWhole
+      ? wireLabelsJson(reader, 0, labels.length, { ...this.options.rules, isLossy: true })
+      : undefined;
+    return whole ?? labelsStart(reader, 0, labels.length);
   }
 }
 
@@ -191,6 +205,7 @@ function tooManySamples(): AlmanacError {
   return new AlmanacError('invalid_arguments', text, { http: 413 });
 }
 
+/** Returns the name of a metric type. */
 export function typeWord(type: number): string {
   return TYPE_WORDS[type] ?? TYPE_WORDS[0];
 }

@@ -7,17 +7,11 @@ import {
   type NativeHistogram,
   type ResetHint,
 } from '#shared/histogram/native-histogram';
+import { BYTES, FIXED64, VARINT, type WireReader } from '#shared/protobuf/wire-reader';
 
-import { BYTES, malformed, type WireScanner } from './wire.js';
+import type { HistogramSample } from '../common/metric-rows.js';
 
-/** A histogram of either version, and when it is of. */
-export interface HistogramSample {
-  readonly histogram: NativeHistogram;
-  readonly timeLow: number;
-  readonly timeHigh: number;
-}
-
-/** Field numbers. */
+/** Field numbers of a histogram, the same in both versions. */
 const COUNT_INT = 1;
 const COUNT_FLOAT = 2;
 const SUM = 3;
@@ -38,10 +32,10 @@ const START_TIME = 17;
 const SPAN_OFFSET = 1;
 const SPAN_LENGTH = 2;
 
-/** Buckets, spans and bounds: senders have hundreds. */
+/** Buckets, spans and bounds of a histogram; senders have hundreds. */
 const ITEMS_MAX = 65_536;
 
-/** The message as it stands there, before the rules about it. */
+/** The fields of the message, not checked yet. */
 class RawHistogram {
   countInt: number | undefined = undefined;
   countFloat: number | undefined = undefined;
@@ -55,7 +49,7 @@ class RawHistogram {
   startMs = 0;
   timeLow = 0;
   timeHigh = 0;
-  /** Spans, buckets and bounds so far; those above `ITEMS_MAX` are only counted. */
+  /** Number of spans, buckets and bounds; those above `ITEMS_MAX` are only counted. */
   itemCount = 0;
   readonly customValues: number[] = [];
   readonly positiveSpans: BucketSpan[] = [];
@@ -67,17 +61,17 @@ class RawHistogram {
 }
 
 /**
- * Reads the histogram in `[from, end)`; a text is the reason to refuse it.
+ * Reads the histogram in `[from, end)`; a text is the reason to reject it.
  *
  * @throws `invalid_arguments` if the message is malformed.
  */
-export function readHistogram(scanner: WireScanner, from: number, end: number): HistogramSample | string {
+export function readWireHistogram(reader: WireReader, from: number, end: number): HistogramSample | string {
   const raw = new RawHistogram();
   for (let at = from; at < end;) {
-    const tag = scanner.varint(at, end);
-    const start = scanner.at;
-    at = scanner.skip(tag, start, end);
-    readField(raw, scanner, tag, { start, end: at });
+    const tag = reader.varint(at, end);
+    const start = reader.at;
+    at = reader.skip(tag, start, end);
+    readField(raw, reader, tag, { start, end: at });
   }
   if (raw.itemCount > ITEMS_MAX) return `histogram has more than ${ITEMS_MAX} spans, buckets and bounds`;
   const { timeLow, timeHigh, startMs } = raw;
@@ -110,27 +104,27 @@ interface Range {
   readonly end: number;
 }
 
-function readField(raw: RawHistogram, scanner: WireScanner, tag: number, range: Range): void {
+function readField(raw: RawHistogram, reader: WireReader, tag: number, range: Range): void {
   const field = tag >>> 3;
   const isPacked = (tag & 7) === BYTES;
-  // A packed field was skipped last, so `at` is where its bytes begin.
-  const from = isPacked ? scanner.at : range.start;
+  // `skip` has left the start of a packed field in `at`.
+  const from = isPacked ? reader.at : range.start;
   if (field === NEGATIVE_SPANS || field === POSITIVE_SPANS) {
     if (!isPacked || ++raw.itemCount > ITEMS_MAX) return;
     const spans = field === NEGATIVE_SPANS ? raw.negativeSpans : raw.positiveSpans;
-    spans.push(readSpan(scanner, from, range.end));
+    spans.push(readSpan(reader, from, range.end));
     return;
   }
   const list = listOf(raw, field);
   if (list !== undefined) {
     const areDeltas = field === NEGATIVE_DELTAS || field === POSITIVE_DELTAS;
-    if ((tag & 7) !== BYTES && (tag & 7) !== (areDeltas ? 0 : 1)) return;
+    if ((tag & 7) !== BYTES && (tag & 7) !== (areDeltas ? VARINT : FIXED64)) return;
     const before = list.length;
-    readNumbers(list, scanner, areDeltas, { start: from, end: range.end });
+    readNumbers(list, reader, areDeltas, { start: from, end: range.end });
     raw.itemCount += list.length - before;
     return;
   }
-  if (!isPacked) readNumber(raw, scanner, tag, range);
+  if (!isPacked) readNumber(raw, reader, tag, range);
 }
 
 function listOf(raw: RawHistogram, field: number): number[] | undefined {
@@ -150,29 +144,29 @@ function listOf(raw: RawHistogram, field: number): number[] | undefined {
   }
 }
 
-/** Repeated numbers, packed or one by one; of very many only some. */
-function readNumbers(list: number[], scanner: WireScanner, areDeltas: boolean, range: Range): void {
-  for (let at = range.start; at < range.end && list.length <= ITEMS_MAX; at = scanner.at) {
+/** Reads repeated numbers, packed or single, up to `ITEMS_MAX`. */
+function readNumbers(list: number[], reader: WireReader, areDeltas: boolean, range: Range): void {
+  for (let at = range.start; at < range.end && list.length <= ITEMS_MAX; at = reader.at) {
     if (areDeltas) {
-      scanner.varint64(at, range.end);
-      list.push(scanner.zigzag);
+      reader.varint64(at, range.end);
+      list.push(reader.zigzag);
     } else {
-      list.push(scanner.double(at, range.end));
+      list.push(reader.double(at, range.end));
     }
   }
 }
 
-function readNumber(raw: RawHistogram, scanner: WireScanner, tag: number, { start, end }: Range): void {
-  const isDouble = (tag & 7) === 1;
-  if (isDouble) scanner.fixed64(start, end);
-  else if ((tag & 7) === 0) scanner.varint64(start, end);
+function readNumber(raw: RawHistogram, reader: WireReader, tag: number, { start, end }: Range): void {
+  const isDouble = (tag & 7) === FIXED64;
+  if (isDouble) reader.fixed64(start, end);
+  else if ((tag & 7) === VARINT) reader.varint64(start, end);
   else return;
-  if (isDouble) readDouble(raw, tag >>> 3, scanner, start, end);
-  else readInteger(raw, tag >>> 3, scanner);
+  if (isDouble) readDouble(raw, tag >>> 3, reader, start, end);
+  else readInteger(raw, tag >>> 3, reader);
 }
 
-function readDouble(raw: RawHistogram, field: number, scanner: WireScanner, start: number, end: number): void {
-  const value = scanner.double(start, end);
+function readDouble(raw: RawHistogram, field: number, reader: WireReader, start: number, end: number): void {
+  const value = reader.double(start, end);
   switch (field) {
     case COUNT_FLOAT:
       raw.countFloat = value;
@@ -180,7 +174,7 @@ function readDouble(raw: RawHistogram, field: number, scanner: WireScanner, star
       break;
     case SUM:
       raw.sum = value;
-      raw.isStale = scanner.low === STALE_LOW && scanner.high === STALE_HIGH;
+      raw.isStale = reader.low === STALE_LOW && reader.high === STALE_HIGH;
       break;
     case ZERO_THRESHOLD:
       raw.zeroThreshold = value;
@@ -192,44 +186,40 @@ function readDouble(raw: RawHistogram, field: number, scanner: WireScanner, star
   }
 }
 
-function readInteger(raw: RawHistogram, field: number, scanner: WireScanner): void {
+function readInteger(raw: RawHistogram, field: number, reader: WireReader): void {
   switch (field) {
     case COUNT_INT:
-      raw.countInt = scanner.unsigned;
+      raw.countInt = reader.unsigned;
       raw.countFloat = undefined;
       break;
     case ZERO_COUNT_INT:
-      raw.zeroInt = scanner.unsigned;
+      raw.zeroInt = reader.unsigned;
       raw.zeroFloat = undefined;
       break;
     case SCHEMA:
-      raw.schema = zigzag32(scanner.low);
+      raw.schema = zigzag32(reader.low);
       break;
     case RESET_HINT:
-      raw.resetHint = scanner.low;
+      raw.resetHint = reader.low;
       break;
     case TIME:
-      raw.timeLow = scanner.low;
-      raw.timeHigh = scanner.high;
+      raw.timeLow = reader.low;
+      raw.timeHigh = reader.high;
       break;
     case START_TIME:
-      raw.startMs = scanner.signed;
+      raw.startMs = reader.signed;
       break;
   }
 }
 
-function readSpan(scanner: WireScanner, from: number, end: number): BucketSpan {
+function readSpan(reader: WireReader, from: number, end: number): BucketSpan {
   let offset = 0;
   let length = 0;
-  for (let at = from; at < end;) {
-    const tag = scanner.varint(at, end);
-    const start = scanner.at;
-    at = scanner.skip(tag, start, end);
-    if ((tag & 7) !== 0) continue;
-    if (tag >>> 3 === SPAN_OFFSET) offset = zigzag32(scanner.low);
-    else if (tag >>> 3 === SPAN_LENGTH) length = scanner.low >>> 0;
-  }
-  if (from > end) throw malformed();
+  reader.eachField(from, end, (field, type) => {
+    if (type !== VARINT) return;
+    if (field === SPAN_OFFSET) offset = zigzag32(reader.low);
+    else if (field === SPAN_LENGTH) length = reader.low >>> 0;
+  });
   return { offset, length };
 }
 
@@ -241,7 +231,7 @@ function zigzag32(low: number): number {
   return (low >>> 1) ^ -(low & 1);
 }
 
-/** Whether counts of integers and of doubles are mixed. */
+/** Returns the problem if integer and floating-point counts are mixed. */
 function familyProblem(raw: RawHistogram, isFloat: boolean): string {
   const { positiveDeltas, negativeDeltas, positiveCounts, negativeCounts } = raw;
   const hasDeltas = positiveDeltas.length > 0 || negativeDeltas.length > 0;
@@ -255,7 +245,7 @@ function runningSums(deltas: readonly number[]): number[] {
   return deltas.map((delta) => (sum += delta));
 }
 
-/** Only that the series ends. */
+/** Returns the marker of a series that ends. */
 function staleOf({ startMs }: NativeHistogram): NativeHistogram {
   const none = { customValues: [], positiveSpans: [], negativeSpans: [], positiveBuckets: [], negativeBuckets: [] };
   const numbers = { schema: 0, zeroThreshold: 0, sum: Number.NaN, count: 0, zeroCount: 0, resetHint: 0 as const };

@@ -7,13 +7,14 @@ import type { RequestContext } from '../../request-context.js';
 import { databaseOfWrite } from '../common/database.js';
 import { hintsOf } from '../common/hints.js';
 import type { IngestOptions } from '../protocol.js';
-import { RemoteWriteReply } from './reply.js';
+import { RemoteWriteReplies } from './replies.js';
 
+/** Options of one remote write request. */
 export interface RemoteWriteOptions extends IngestOptions {
   readonly version: 1 | 2;
-  /** The physical metric table of series that name none. */
+  /** Physical table of series whose labels name none. */
   readonly defaultTable: string;
-  readonly reply: RemoteWriteReply;
+  readonly replies: RemoteWriteReplies;
 }
 
 const TIME_TYPE = 'TimestampMillisecond';
@@ -23,7 +24,7 @@ const VERSIONS: Readonly<Record<string, 1 | 2>> = {
   'io.prometheus.write.v2.request': 2,
 };
 
-/** The options of a write. @throws `unsupported` for other types of content, `invalid_arguments` for a bad hint. */
+/** Reads the options of a write. @throws `unsupported` for other content types, `invalid_arguments` for a bad hint. */
 export function remoteWriteOptions(
   config: Config,
   names: MetricNames,
@@ -45,7 +46,7 @@ export function remoteWriteOptions(
       timeType: TIME_TYPE,
     };
     const defaultTable = named === '' ? (hints.physicalTable ?? names.physicalTable) : named;
-    return { write, version: versionOf(context), defaultTable, reply: new RemoteWriteReply() };
+    return { write, version: versionOf(context), defaultTable, replies: new RemoteWriteReplies() };
   };
 }
 

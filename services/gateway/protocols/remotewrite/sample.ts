@@ -1,4 +1,13 @@
-import { type WireScanner } from './wire.js';
+import type { WireReader } from '#shared/protobuf/wire-reader';
+
+import type { MetricSample } from '../common/metric-rows.js';
+
+/** Tag byte of a series in a body. */
+export const SERIES_TAG = 0x0a;
+/** Tag byte of a label in a series. */
+export const LABEL_TAG = 0x0a;
+/** Tag byte of a sample in a series. */
+export const SAMPLE_TAG = 0x12;
 
 const VALUE_TAG = 0x09;
 const TIME_TAG = 0x10;
@@ -6,33 +15,22 @@ const START_TAG = 0x18;
 const EXEMPLAR_VALUE_TAG = 0x11;
 const EXEMPLAR_TIME_TAG = 0x18;
 
-/** Value and time as words. */
-export interface Sample {
-  readonly valueLow: number;
-  readonly valueHigh: number;
-  readonly timeLow: number;
-  readonly timeHigh: number;
-  /** Milliseconds since 1970; 0: none. */
-  readonly startMs: number;
-}
-
-/** Reads samples of either version, and value and time of exemplars. Its members are what was read last. */
-export class SampleReader implements Sample {
+/** Reads samples of both versions, and the value and time of exemplars. Its members are the sample that was read last. */
+export class SampleReader implements MetricSample {
   valueLow = 0;
   valueHigh = 0;
   timeLow = 0;
   timeHigh = 0;
-  /** Milliseconds since 1970; 0: none. */
   startMs = 0;
-  readonly #scanner: WireScanner;
+  readonly #reader: WireReader;
 
-  constructor(scanner: WireScanner) {
-    this.#scanner = scanner;
+  constructor(reader: WireReader) {
+    this.#reader = reader;
   }
 
   /** Reads the message in `[from, end)`. @throws `invalid_arguments` if it is malformed. */
   read(from: number, end: number): void {
-    const { bytes, view } = this.#scanner;
+    const { bytes, view } = this.#reader;
     let at = from;
     this.startMs = 0;
     if (at + 9 <= end && bytes[at] === VALUE_TAG) {
@@ -43,12 +41,12 @@ export class SampleReader implements Sample {
       this.valueLow = 0;
       this.valueHigh = 0;
     }
-    // Times of this century take six bytes.
+    // Times from 1971 to 2109 take six bytes.
     if (at + 7 === end && bytes[at] === TIME_TAG && this.#sixBytes(bytes, at + 1)) return;
     this.#readAny(from, end, VALUE_TAG, TIME_TAG);
   }
 
-  /** Reads value and time of an exemplar, whose labels are not looked at. */
+  /** Reads the value and the time of an exemplar, but not its labels. */
   readExemplar(from: number, end: number): void {
     this.#readAny(from, end, EXEMPLAR_VALUE_TAG, EXEMPLAR_TIME_TAG);
   }
@@ -69,28 +67,28 @@ export class SampleReader implements Sample {
   }
 
   #readAny(from: number, end: number, valueTag: number, timeTag: number): void {
-    const scanner = this.#scanner;
+    const reader = this.#reader;
     this.valueLow = this.valueHigh = this.timeLow = this.timeHigh = this.startMs = 0;
     let at = from;
     while (at < end) {
-      const tag = scanner.varint(at, end);
-      at = scanner.at;
+      const tag = reader.varint(at, end);
+      at = reader.at;
       if (tag === valueTag) {
-        scanner.fixed64(at, end);
-        this.valueLow = scanner.low;
-        this.valueHigh = scanner.high;
-        at = scanner.at;
+        reader.fixed64(at, end);
+        this.valueLow = reader.low;
+        this.valueHigh = reader.high;
+        at = reader.at;
       } else if (tag === timeTag) {
-        scanner.varint64(at, end);
-        this.timeLow = scanner.low;
-        this.timeHigh = scanner.high;
-        at = scanner.at;
+        reader.varint64(at, end);
+        this.timeLow = reader.low;
+        this.timeHigh = reader.high;
+        at = reader.at;
       } else if (tag === START_TAG) {
-        scanner.varint64(at, end);
-        this.startMs = scanner.signed;
-        at = scanner.at;
+        reader.varint64(at, end);
+        this.startMs = reader.signed;
+        at = reader.at;
       } else {
-        at = scanner.skip(tag, at, end);
+        at = reader.skip(tag, at, end);
       }
     }
   }

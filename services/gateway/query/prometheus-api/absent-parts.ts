@@ -2,7 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { PromEndpoint } from './endpoint.js';
 
-/** Answers about what Prometheus does besides storing: there are no rules, and nothing is scraped. */
+/** Empty results for what Prometheus does besides storing: Almanac has no rules and scrapes nothing. */
 const EMPTY: Readonly<Record<string, unknown>> = {
   '/alerts': { alerts: [] },
   '/alertmanagers': { activeAlertmanagers: [], droppedAlertmanagers: [] },
@@ -17,14 +17,14 @@ const empty = Object.entries(EMPTY).map(([path, data]): PromEndpoint => ({
   methods: ['GET'],
   path,
   needsNoData: true,
-  answer: () => ({ data }),
+  run: () => ({ data }),
 }));
 
 const rules: PromEndpoint = {
   methods: ['GET'],
   path: '/rules',
   needsNoData: true,
-  answer({ form }) {
+  run({ form }) {
     const type = form.value('type').toLowerCase();
     if (type === '' || type === 'alert' || type === 'record') return { data: { groups: [] } };
     const text = `invalid parameter "type": not supported value ${JSON.stringify(form.value('type'))}`;
@@ -37,10 +37,11 @@ const administration = ['/admin/tsdb/delete_series', '/admin/tsdb/clean_tombston
     methods: ['POST'],
     path,
     needsNoData: true,
-    answer() {
+    run() {
       throw new AlmanacError('unsupported', 'admin APIs disabled', { http: 503 });
     },
   }),
 );
 
+/** Endpoints of features that Almanac does not have. */
 export const absentParts: readonly PromEndpoint[] = [rules, ...empty, ...administration];

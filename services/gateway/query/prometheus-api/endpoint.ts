@@ -4,6 +4,7 @@ import type { PromText, QuerierService } from '#shared/contracts/gen/querier';
 import type { NodeAdmin } from '../../admin/endpoint.js';
 import type { PromForm } from '../prom-form.js';
 
+/** Dependencies of the endpoints. */
 export interface PromEndpointDeps {
   readonly config: Config;
   readonly querier: QuerierService;
@@ -15,21 +16,21 @@ export interface PromEndpointDeps {
 export interface PromRequest {
   readonly form: PromForm;
   readonly database: string;
-  /** Still percent-encoded. */
+  /** Percent-encoded, as in the request. */
   readonly path: string;
   readonly call: Call;
 }
 
-/** The whole text of an answer, in pieces, or the data of one that is made here. */
-export type PromReply = { readonly pieces: AsyncIterable<PromText> } | { readonly data: unknown };
+/** The whole text of a response, in chunks, or the member `data` of one. */
+export type PromResult = { readonly texts: AsyncIterable<PromText> } | { readonly data: unknown };
 
 /** One path of Prometheus's HTTP API. */
 export interface PromEndpoint {
   readonly methods: readonly ('GET' | 'POST')[];
   /** Below `/api/v1`. */
   readonly path: string;
-  /** Whether it can be answered while there is no data yet. */
+  /** Whether the endpoint works while the node starts. */
   readonly needsNoData?: boolean;
-  /** @throws what the client is told; `invalid_arguments`, `invalid_syntax` for parameters. */
-  readonly answer: (request: PromRequest, deps: PromEndpointDeps) => PromReply | Promise<PromReply>;
+  /** @throws `invalid_arguments`, `invalid_syntax` for parameters that are not valid. */
+  readonly run: (request: PromRequest, deps: PromEndpointDeps) => PromResult | Promise<PromResult>;
 }

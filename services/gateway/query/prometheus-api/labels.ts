@@ -3,31 +3,31 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { limitParameter, windowParameters } from '../prom-parameters.js';
 import type { PromEndpoint } from './endpoint.js';
 
-/** Names of labels. */
+/** Returns the names of labels. */
 export const labels: PromEndpoint = {
   methods: ['GET', 'POST'],
   path: '/labels',
-  answer({ form, database, call }, { querier }) {
+  run({ form, database, call }, { querier }) {
     const limit = limitParameter(form);
     const request = { kind: 'labels', database, name: '', limit, ...windowParameters(form) };
-    return { pieces: querier.promSeries({ ...request, matches: form.values('match[]') }, call) };
+    return { texts: querier.promSeries({ ...request, matches: form.values('match[]') }, call) };
   },
 };
 
-/** Values of one label. */
+/** Returns the values of one label. */
 export const labelValues: PromEndpoint = {
   methods: ['GET', 'POST'],
   path: '/label/:name/values',
-  answer({ form, database, path, call }, { querier }) {
+  run({ form, database, path, call }, { querier }) {
     const name = unescaped(nameIn(path));
     if (name === '') throw new AlmanacError('invalid_arguments', `invalid label name: ${JSON.stringify(name)}`);
     const limit = limitParameter(form);
     const request = { kind: 'label_values', database, name, limit, ...windowParameters(form) };
-    return { pieces: querier.promSeries({ ...request, matches: form.values('match[]') }, call) };
+    return { texts: querier.promSeries({ ...request, matches: form.values('match[]') }, call) };
   },
 };
 
-/** The name in a path that the router has taken for one of this kind, so that it can be decoded. */
+/** Returns the name in a path; the router has checked that it can be decoded. */
 function nameIn(path: string): string {
   return decodeURIComponent(/\/label\/([^/]*)\/values\/?$/.exec(path)?.[1] ?? '');
 }
@@ -35,7 +35,7 @@ function nameIn(path: string): string {
 const ESCAPED = /^U__(?:[^_]|__|_[0-9A-Fa-f]{1,6}_)*$/;
 const CODE_POINT_MAX = 0x10ffff;
 
-/** Names of other characters than letters, digits and `_` may be written with `_HEX_` for these, `__` for `_`. */
+/** Decodes a name in which `_HEX_` replaces other characters than letters and digits, and `__` replaces `_`. */
 function unescaped(name: string): string {
   if (!ESCAPED.test(name)) return name;
   let isValid = true;

@@ -1,16 +1,16 @@
-import { limitParameter, namedAnswer, queryOptions, timeParameter, withTimeout } from '../prom-parameters.js';
+import { limitParameter, namedResult, queryOptions, timeParameter, withTimeout } from '../prom-parameters.js';
 import type { PromEndpoint } from './endpoint.js';
 
-/** A query at one time. */
+/** Evaluates a query at one time. */
 export const query: PromEndpoint = {
   methods: ['GET', 'POST'],
   path: '/query',
-  answer({ form, database, call }, { querier, nowMs }) {
+  run({ form, database, call }, { querier, nowMs }) {
     const limit = limitParameter(form);
     const timeMs = timeParameter(form, 'time', nowMs());
     const timed = withTimeout(call, form, nowMs());
     const times = { startMs: timeMs, endMs: timeMs, stepMs: 0 };
     const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
-    return { pieces: namedAnswer('query', querier.promQuery(request, timed)) };
+    return { texts: namedResult('query', querier.promQuery(request, timed)) };
   },
 };

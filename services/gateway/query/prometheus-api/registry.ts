@@ -9,6 +9,7 @@ import { queryRange } from './query-range.js';
 import { series } from './series.js';
 import { statusParts } from './status.js';
 
+/** All paths of Prometheus's HTTP API. */
 export const PROM_ENDPOINTS: readonly PromEndpoint[] = [
   query,
   queryRange,

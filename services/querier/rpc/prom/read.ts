@@ -2,12 +2,12 @@ import type { Clock } from '#shared/clock/clock';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { PromMatcher, PromReadPart, PromReadRequest } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { WireWriter } from '#shared/protobuf/wire-writer';
 
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compileMatcher } from '../../series/matcher.js';
 import { FrameWriter } from '../../remote-read/frames.js';
 import { PART_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
-import { WireWriter } from '../../remote-read/wire-writer.js';
 import type { StoredSeries } from '../../samples/sample-source.js';
 import type { SessionDatabases } from './databases.js';
 

@@ -2,7 +2,7 @@ import type { PromQueryRequest, ResultColumn, SqlEvent } from '#shared/contracts
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import { formatNamed } from '../../formats/registry.js';
+import { resultFormatNamed } from '#shared/formats/registry';
 import { unwrapped, type Expr } from '../../promql/syntax/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';
@@ -52,7 +52,7 @@ export function* tableOf(
   let rows = 0;
   for (const block of blocks(samplesOf(request, result))) {
     const cells = columns.map(({ cellOf }) => block.map(cellOf));
-    const text = formatNamed('').encodeRows(columns, cells, block.length);
+    const text = resultFormatNamed('').encodeRows(columns, cells, block.length);
     rows += block.length;
     yield { ...EVENT, kind: 'text', text: Buffer.from(text), rows: block.length };
   }

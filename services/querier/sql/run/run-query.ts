@@ -8,7 +8,7 @@ import {
 } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { OutputColumn } from '../../formats/format.js';
+import type { OutputColumn } from '#shared/formats/format';
 import type { Snapshot } from '../../snapshot/binding.js';
 import { NewerSchema } from '../../snapshot/newer-schema.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';

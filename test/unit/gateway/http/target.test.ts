@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { isDevious, isPublicPath, parseTarget } from '#services/gateway/http/target';
+import { isAmbiguousPath, isPublicPath, parseTarget } from '#services/gateway/http/target';
 
 describe('parseTarget', () => {
   it('parts path and query', () => {
@@ -58,10 +58,10 @@ describe('isPublicPath', () => {
   });
 });
 
-describe('isDevious', () => {
+describe('isAmbiguousPath', () => {
   it('leaves usual paths alone', () => {
     for (const path of ['/a/b-c_d', '/a/b.c', '/a/...', '/a/b..c', '/a%20b', '/a%2Fb', '/%C3%A9']) {
-      expect(isDevious(path), path).to.equal(false);
+      expect(isAmbiguousPath(path), path).to.equal(false);
     }
   });
 });

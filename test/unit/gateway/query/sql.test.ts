@@ -88,7 +88,7 @@ describe('/v1/sql', () => {
       sql: 'rows',
       database: 'other',
       timezone: '+08:00',
-      format: 'almanac_v1',
+      format: 'greptimedb_v1',
       limit: 5,
       user: '',
     });

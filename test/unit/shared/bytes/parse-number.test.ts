@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { FLOAT, NO_NUMBER, NumberScanner, SIGNED, UNSIGNED } from '#shared/bytes/parse-number';
+import { FLOAT_NUMBER, NO_NUMBER, NumberScanner, SIGNED, UNSIGNED } from '#shared/bytes/parse-number';
 
 function scan(text: string): { kind: number; value: number; end: number; isExact: boolean } {
   const scanner = new NumberScanner();
@@ -15,7 +15,7 @@ describe('NumberScanner', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
         const result = scan(String(value));
-        expect(result.kind).to.equal(FLOAT);
+        expect(result.kind).to.equal(FLOAT_NUMBER);
         expect(result.value).to.equal(value);
       }),
     );

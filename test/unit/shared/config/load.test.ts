@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { loadConfig, type ConfigSources, type LoadedConfig } from '#shared/config/load';
 import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -9,6 +10,7 @@ const GIB = 1024 ** 3;
 /** Loads from given files and environment, on a machine of 8 GiB without a container. */
 function load(sources: Partial<ConfigSources> & { files?: Record<string, string> }): LoadedConfig {
   return loadConfig({
+    schema: CONFIG_SCHEMA,
     role: 'standalone',
     flags: [],
     configFile: undefined,
@@ -58,7 +60,8 @@ describe('loadConfig', () => {
   it('keeps http.is_strict_mode and prom_store.prom_validation_mode consistent', () => {
     const modes = (environment: Record<string, string>): readonly [boolean, string] => {
       const { config } = load({ environment });
-      return [config.http.isStrictMode, config.prom_store.promValidationMode];
+      const { prom_store } = config as unknown as Record<'prom_store', { readonly promValidationMode: string }>;
+      return [config.http.isStrictMode, prom_store.promValidationMode];
     };
     expect(modes({})).to.deep.equal([true, 'strict']);
     expect(modes({ ALMANAC_HTTP__IS_STRICT_MODE: 'false' })).to.deep.equal([false, 'lossy']);

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 
+import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { loadConfig, type LoadedConfig } from '#shared/config/load';
 import { printConfig, printDefaults } from '#shared/config/print';
-import { ENTRIES } from '#shared/config/schema';
 
 function load(files: Record<string, string>, environment: Record<string, string> = {}): LoadedConfig {
   return loadConfig({
+    schema: CONFIG_SCHEMA,
     role: 'standalone',
     flags: [],
     configFile: undefined,
@@ -48,16 +49,16 @@ describe('printConfig', () => {
 
 describe('printDefaults', () => {
   it('shows each key once, commented out', () => {
-    const printed = printDefaults('standalone');
+    const printed = printDefaults(CONFIG_SCHEMA, 'standalone');
     const keys = printed.split('\n').filter((line) => /^# [a-z_]+ = /.test(line));
-    expect(keys).to.have.length(ENTRIES.length);
+    expect(keys).to.have.length(CONFIG_SCHEMA.entries.length);
     expect(printed).to.contain('# bind_addr = "127.0.0.1:4001"\n');
-    expect(printDefaults('querier')).to.contain('# bind_addr = "127.0.0.1:4021"\n');
+    expect(printDefaults(CONFIG_SCHEMA, 'querier')).to.contain('# bind_addr = "127.0.0.1:4021"\n');
     expect(load({ './almanac.toml': printed }).config).to.deep.equal(load({}).config);
   });
 
   it('is a file that works when the comment signs of its keys are taken away', () => {
-    const active = printDefaults('standalone').replace(/^# ([a-z_]+ = (?!"")[^\n]*)$/gm, '$1');
+    const active = printDefaults(CONFIG_SCHEMA, 'standalone').replace(/^# ([a-z_]+ = (?!"")[^\n]*)$/gm, '$1');
     expect(load({ './almanac.toml': active }).config).to.deep.equal(load({}).config);
   });
 });

@@ -4,6 +4,7 @@ import { ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { decodeDefinitions } from '#shared/rowbatch/definitions';
+import { conflictingRows } from '#shared/write/writer-types';
 import { failure, failureCode } from '../../../support/failure.js';
 import { HurriedClock } from '../../../support/hurried-clock.js';
 import type { MemoryIngester } from '../../../support/memory-ingester.js';
@@ -62,7 +63,7 @@ describe('BatchWriter', () => {
       const batches = oneRow('cpu', { host: 'a', dc: 'x' }, { load: 1.5, n: 2n });
       add(batches, 'cpu', { rack: 'r', host: 'b' }, { text: 't' }, 2n);
       const result = await bench.writer.write(batches, OPTIONS, call);
-      expect(result).to.deep.equal({ rowCount: 2, conflicts: [], refused: [] });
+      expect(result).to.deep.equal({ rowCount: 2, rejected: [] });
       const made = await table('cpu');
       expect(made.columns.map((it) => [it.name, it.type, it.kind])).to.deep.equal([
         ['host', 'String', 'tag'],
@@ -133,8 +134,8 @@ describe('BatchWriter', () => {
       add(batches, 'other', {}, { v: 7n }, 5n);
       const result = await bench.writer.write(batches, OPTIONS, call);
       expect(result.rowCount).to.equal(2);
-      expect(result.conflicts).to.deep.equal([
-        { table: 'cpu', column: 'v', given: 'Int64', existing: 'Float64', rowCount: 2 },
+      expect(result.rejected).to.deep.equal([
+        conflictingRows('cpu', { column: 'v', given: 'Int64', existing: 'Float64' }, 2),
       ]);
       expect(kept('cpu').slice(1)).to.deep.equal([{ host: 'a', w: 2, time: 4n }]);
       expect(kept('other')).to.deep.equal([{ v: 7, time: 5n }]);
@@ -147,7 +148,7 @@ describe('BatchWriter', () => {
       await bench.writer.write(batches, OPTIONS, call);
       expect(decodeDefinitions(ingester.requests[1].definitions)).to.deep.equal([]);
       const nothing = await bench.writer.write(oneRow('cpu', { host: 'b' }, { v: 8n }), OPTIONS, call);
-      expect([nothing.rowCount, nothing.conflicts.length]).to.deep.equal([0, 1]);
+      expect([nothing.rowCount, nothing.rejected.length]).to.deep.equal([0, 1]);
       expect(ingester.requests).to.have.length(2);
     });
 
@@ -157,9 +158,9 @@ describe('BatchWriter', () => {
       add(batches, 'cpu', { v: 'x' }, { w: 1 });
       add(batches, 'cpu', { host: 'a' }, { w: 1 }, 9n);
       const result = await bench.writer.write(batches, OPTIONS, call);
-      expect(result.conflicts).to.deep.equal([
-        { table: 'cpu', column: 'v', given: 'tag', existing: 'Float64', rowCount: 1 },
-        { table: 'cpu', column: 'host', given: 'Float64', existing: 'tag', rowCount: 1 },
+      expect(result.rejected).to.deep.equal([
+        conflictingRows('cpu', { column: 'v', given: 'tag', existing: 'Float64' }, 1),
+        conflictingRows('cpu', { column: 'host', given: 'Float64', existing: 'tag' }, 1),
       ]);
       expect(kept('cpu').slice(1)).to.deep.equal([{ host: 'a', w: 1, time: 9n }]);
     });
@@ -168,8 +169,8 @@ describe('BatchWriter', () => {
       const batches = oneRow('cpu', {}, { x: 1 });
       add(batches, 'cpu', { x: 'a' }, { v: 1 });
       const result = await bench.writer.write(batches, OPTIONS, call);
-      expect(result.conflicts).to.deep.equal([
-        { table: 'cpu', column: 'x', given: 'Float64', existing: 'tag', rowCount: 1 },
+      expect(result.rejected).to.deep.equal([
+        conflictingRows('cpu', { column: 'x', given: 'Float64', existing: 'tag' }, 1),
       ]);
       expect(kept('cpu')).to.deep.equal([{ x: 'a', v: 1, time: 1n }]);
     });
@@ -185,8 +186,8 @@ describe('BatchWriter', () => {
         call,
       );
       const result = await bench.writer.write(oneRow('t', { id: '7' }, { v: 1 }), OPTIONS, call);
-      expect(result.conflicts).to.deep.equal([
-        { table: 't', column: 'id', given: 'tag', existing: 'Int64', rowCount: 1 },
+      expect(result.rejected).to.deep.equal([
+        conflictingRows('t', { column: 'id', given: 'tag', existing: 'Int64' }, 1),
       ]);
     });
 
@@ -198,7 +199,7 @@ describe('BatchWriter', () => {
         add(batches, 'cpu', {}, { v: 5 }, round);
         const result = await bench.writer.write(batches, OPTIONS, call);
         expect(result.rowCount).to.equal(1);
-        expect(result.refused).to.deep.equal([
+        expect(result.rejected).to.deep.equal([
           { table: 'cpu', reason, rowCount: 1 },
           { table: 'cpu', reason, rowCount: 1 },
         ]);
@@ -233,7 +234,7 @@ describe('BatchWriter', () => {
       add(batches, 't', {}, { v: 1 }, -9_223_372_037n);
       const result = await bench.writer.write(batches, { ...OPTIONS, timeType: 'TimestampSecond' }, call);
       const reason = 'time outside range -9223372036854775806 - 9223372036854775806';
-      expect(result).to.deep.equal({ rowCount: 1, conflicts: [], refused: [{ table: 't', reason, rowCount: 2 }] });
+      expect(result).to.deep.equal({ rowCount: 1, rejected: [{ table: 't', reason, rowCount: 2 }] });
       expect(ingester.rows.map((row) => row.time)).to.deep.equal([9_223_372_036_000_000_000n]);
     });
   });

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 
-import { LineDecoder, type DecodeOptions } from '#services/gateway/protocols/lineproto/decode';
-import type { Rejections } from '#services/gateway/protocols/lineproto/rejections';
-import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
-import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
+import { LineDecoder, type LineDecodeOptions } from '#services/gateway/protocols/lineproto/decode';
+import type { RejectedRows } from '#services/gateway/protocols/common/rejected-rows';
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
+import { LineCache } from '#services/gateway/protocols/lineproto/line-cache';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
+import { conflictingRows } from '#shared/write/writer-types';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 import { rowsOf, type PlainRow } from '#test/support/batch-rows';
 
@@ -14,27 +15,27 @@ const NOW_NS = 1_700_000_000_123_456_789n;
 
 interface Decoded {
   readonly rows: readonly PlainRow[];
-  readonly rejections: Rejections;
+  readonly rejected: RejectedRows;
 }
 
-function decode(text: string | Buffer, options: Partial<DecodeOptions> = {}, cache = newCache()): Decoded {
+function decode(text: string | Buffer, options: Partial<LineDecodeOptions> = {}, cache = newCache()): Decoded {
   const batches = new BatchSet(new BuilderPool(1_000_000));
   const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text);
   const decoder = new LineDecoder(bytes, { precision: 'ns', nowNs: NOW_NS, ...options }, cache, batches);
   while (!decoder.decode(1_000)) continue;
-  return { rows: rowsOf(batches), rejections: decoder.rejections };
+  return { rows: rowsOf(batches), rejected: decoder.rejected };
 }
 
-function newCache(): SeriesCache {
-  return new SeriesCache(new SeriesMemory(1_000_000));
+function newCache(): LineCache {
+  return new LineCache(new CacheMemory(1_000_000));
 }
 
 /** The only row, read twice: the second time its key and fields are known. */
 function onlyRow(line: string): PlainRow {
   const cache = newCache();
   decode(`${line}\n`, {}, cache);
-  const { rows, rejections } = decode(`${line}\n`, {}, cache);
-  expect(rejections.texts).to.deep.equal([]);
+  const { rows, rejected } = decode(`${line}\n`, {}, cache);
+  expect(rejected.texts).to.deep.equal([]);
   expect(rows).to.have.length(1);
   return rows[0];
 }
@@ -46,8 +47,8 @@ function field(line: string): unknown {
 /** Also behind a good line of the same series, so that both readers see it. */
 function rejects(line: string, reason: string): void {
   for (const text of [line, `${line}\n`, `m f=1 1\n${line}\n`]) {
-    const { rejections } = decode(text);
-    expect(rejections.texts, JSON.stringify(text)).to.deep.equal([`unable to parse '${line}': ${reason}`]);
+    const { rejected } = decode(text);
+    expect(rejected.texts, JSON.stringify(text)).to.deep.equal([`unable to parse '${line}': ${reason}`]);
   }
 }
 
@@ -83,9 +84,9 @@ describe('LineDecoder', () => {
     const key = 'a\\\\ b="';
     decode(`m f=1 1\n${key} f=1,g="2" 5\n`.repeat(2), {}, cache);
     const text = `m f=1 1\n${key} f=1 5\nm g="2" 6\n`;
-    const { rows, rejections } = decode(text, {}, cache);
+    const { rows, rejected } = decode(text, {}, cache);
     expect(rows).to.deep.equal(decode(text).rows);
-    expect(rejections.texts).to.have.length(1);
+    expect(rejected.texts).to.have.length(1);
   });
 
   it('reads all times that fit, to the nanosecond', () => {
@@ -96,7 +97,7 @@ describe('LineDecoder', () => {
         const digits = BigInt(random.below(1e9)) * 1_000_000_000n + BigInt(random.below(1e9));
         const time = (digits % 10n ** BigInt(1 + random.below(18))) * (i % 2 === 0 ? 1n : -1n);
         if (time * unit > 9_223_372_036_854_775_806n || time * unit < -9_223_372_036_854_775_806n) continue;
-        const [row] = decode(`m f=1 ${time}\n`, { precision: precision as DecodeOptions['precision'] }).rows;
+        const [row] = decode(`m f=1 ${time}\n`, { precision: precision as LineDecodeOptions['precision'] }).rows;
         expect(row.timeNs, `${time} ${precision}`).to.equal(time * unit);
       }
     }
@@ -154,13 +155,13 @@ describe('LineDecoder', () => {
   });
 
   it('skips blank lines and comments', () => {
-    const { rows, rejections } = decode('\n  \n\t\0\n# c, x="\n \tm f=1 1\n\r\n#');
+    const { rows, rejected } = decode('\n  \n\t\0\n# c, x="\n \tm f=1 1\n\r\n#');
     expect(rows).to.have.length(1);
-    expect(rejections.lineCount).to.equal(0);
+    expect(rejected.malformedCount).to.equal(0);
   });
 
   it('scales timestamps, and truncates the time of lines without one', () => {
-    const times = (precision: DecodeOptions['precision']): bigint[] =>
+    const times = (precision: LineDecodeOptions['precision']): bigint[] =>
       decode('m f=1 -1\nm f=1', { precision }).rows.map(({ timeNs }) => timeNs);
     expect(times('ns')).to.deep.equal([-1n, 1_700_000_000_123_456_789n]);
     expect(times('us')).to.deep.equal([-1_000n, 1_700_000_000_123_456_000n]);
@@ -222,7 +223,7 @@ describe('LineDecoder', () => {
     rejects('m f=', 'missing field value');
     rejects('m f=,g=1', 'missing field value');
     rejects('m f= 1', 'missing field value');
-    expect(decode('m f="a\nb').rejections.texts).to.deep.equal([`unable to parse 'm f="a\nb': unbalanced quotes`]);
+    expect(decode('m f="a\nb').rejected.texts).to.deep.equal([`unable to parse 'm f="a\nb': unbalanced quotes`]);
     rejects('m f="a"b', 'invalid field format');
     rejects('m f=oops', 'invalid boolean');
     rejects('m f=tru', 'invalid boolean');
@@ -254,36 +255,36 @@ describe('LineDecoder', () => {
   it('limits keys with a field name to 65,535 bytes', () => {
     const value = 'x'.repeat(65_535 - 'm,t='.length - 4 - 1);
     expect(onlyRow(`m,t=${value} f=1 1`).tags['t']).to.equal(value);
-    const { rejections } = decode(`m,t=${value}x f=1 1`);
-    expect(rejections.texts[0]).to.match(/: max key length exceeded: 65536 > 65535$/);
+    const { rejected } = decode(`m,t=${value}x f=1 1`);
+    expect(rejected.texts[0]).to.match(/: max key length exceeded: 65536 > 65535$/);
   });
 
   it('limits names to what a column or table can be called', () => {
     expect(onlyRow(`m ${'f'.repeat(255)}=1 1`).table).to.equal('m');
-    expect(decode(`m ${'f'.repeat(256)}=1`).rejections.texts[0]).to.match(/field name is longer than 255 bytes$/);
-    expect(decode(`m,${'t'.repeat(256)}=a f=1`).rejections.texts[0]).to.match(/tag name is longer than 255 bytes$/);
-    expect(decode(`${'m'.repeat(256)} f=1`).rejections.texts[0]).to.match(/measurement name is longer than 255 bytes$/);
-    expect(decode('m\u0001 f=1').rejections.texts[0]).to.match(/measurement name has control characters$/);
+    expect(decode(`m ${'f'.repeat(256)}=1`).rejected.texts[0]).to.match(/field name is longer than 255 bytes$/);
+    expect(decode(`m,${'t'.repeat(256)}=a f=1`).rejected.texts[0]).to.match(/tag name is longer than 255 bytes$/);
+    expect(decode(`${'m'.repeat(256)} f=1`).rejected.texts[0]).to.match(/measurement name is longer than 255 bytes$/);
+    expect(decode('m\u0001 f=1').rejected.texts[0]).to.match(/measurement name has control characters$/);
   });
 
   it('cuts lines in messages, between characters', () => {
-    const { rejections } = decode(`m f="${'é'.repeat(200)}`);
-    expect(rejections.texts[0]).to.equal(`unable to parse 'm f="${'é'.repeat(125)}': unbalanced quotes`);
+    const { rejected } = decode(`m f="${'é'.repeat(200)}`);
+    expect(rejected.texts[0]).to.equal(`unable to parse 'm f="${'é'.repeat(125)}': unbalanced quotes`);
   });
 
   it('keeps a bounded number of messages and counts all lines', () => {
-    const { rejections } = decode('m f=x\n'.repeat(100_000));
-    expect(rejections.lineCount).to.equal(100_000);
-    expect(rejections.texts.length).to.be.lessThan(400);
+    const { rejected } = decode('m f=x\n'.repeat(100_000));
+    expect(rejected.malformedCount).to.equal(100_000);
+    expect(rejected.texts.length).to.be.lessThan(400);
   });
 
   it('lets the first value decide the type of a new field, and counts the rest', () => {
-    const { rows, rejections } = decode('m f=1 1\nm f=2i 2\nm f="x" 3\nm f=4i 4\nm f=5 5\n');
+    const { rows, rejected } = decode('m f=1 1\nm f=2i 2\nm f="x" 3\nm f=4i 4\nm f=5 5\n');
     expect(rows.map(({ timeNs }) => timeNs)).to.deep.equal([1n, 5n]);
-    expect(rejections.lineCount).to.equal(0);
-    expect(rejections.conflicts).to.deep.equal([
-      { table: 'm', field: 'f', given: 'Int64', existing: 'Float64', rowCount: 2 },
-      { table: 'm', field: 'f', given: 'String', existing: 'Float64', rowCount: 1 },
+    expect(rejected.malformedCount).to.equal(0);
+    expect(rejected.conflicts).to.deep.equal([
+      conflictingRows('m', { column: 'f', given: 'Int64', existing: 'Float64' }, 2),
+      conflictingRows('m', { column: 'f', given: 'String', existing: 'Float64' }, 1),
     ]);
   });
 
@@ -318,6 +319,6 @@ describe('LineDecoder', () => {
     const gaps = failure(() => decode(`m ${fields(4_096)}\n${'m f1=1\n'.repeat(5_000)}`));
     expect(gaps.message).to.match(/rows x columns, the limit is 16777216/);
     expect(gaps.httpStatus).to.equal(413);
-    expect(decode(`m ${fields(4_097)}`).rejections.texts[0]).to.match(/: measurement has more than 4096 fields$/);
+    expect(decode(`m ${fields(4_097)}`).rejected.texts[0]).to.match(/: measurement has more than 4096 fields$/);
   });
 });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
-import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
+import { LineCache } from '#services/gateway/protocols/lineproto/line-cache';
 import type { Precision } from '#services/gateway/protocols/lineproto/timestamp';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
@@ -110,21 +110,21 @@ function cellText(cell: number | bigint | boolean | string): string {
 function decode(
   bytes: Buffer,
   precision: Precision,
-  cache: SeriesCache,
+  cache: LineCache,
   sliceBytes: number,
 ): { rows: string[]; rejected: readonly string[]; conflictCount: number } {
   const batches = new BatchSet(new BuilderPool(1_000_000));
   const decoder = new LineDecoder(bytes, { precision, nowNs: NOW_NS }, cache, batches);
   while (!decoder.decode(sliceBytes)) continue;
   const rows = sorted(rowsOf(batches));
-  const conflictCount = decoder.rejections.conflicts.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const conflictCount = decoder.rejected.conflicts.reduce((sum, { rowCount }) => sum + rowCount, 0);
   batches.release();
-  return { rows, rejected: decoder.rejections.texts, conflictCount };
+  return { rows, rejected: decoder.rejected.texts, conflictCount };
 }
 
 describe('line protocol against the plain reader', () => {
   it(`takes and refuses the same lines for the same reasons in ${RUNS} bodies`, () => {
-    const cache = new SeriesCache(new SeriesMemory(20_000)); // small: it is emptied many times during the run
+    const cache = new LineCache(new CacheMemory(20_000)); // small: it is emptied many times during the run
     const precision = pick<Precision>('ns', 'ns', 'us', 'ms', 's', 'm', 'h');
     const sliceBytes = pick(1, 17, 1_000_000);
     fc.assert(

@@ -51,12 +51,12 @@ describe('remote write 1.0, by itself', () => {
     const strict = new RemoteWriteRig().decode(1, body);
     expect(strict.rows).to.deep.equal([]);
     expect(strict.reasons[0]).to.match(/^value of label "a" is not valid UTF-8/);
-    const lossy = new RemoteWriteRig({ promValidationMode: 'lossy' }).decode(1, body);
+    const lossy = new RemoteWriteRig({ isLossy: true }).decode(1, body);
     expect(lossy.rows).to.deep.equal([row({ __name__: 'm', a: '\ufffd\ufffdUU' }, 1)]);
   });
 
   it('takes only names of before Prometheus 3 where it is told to', () => {
-    const rig = new RemoteWriteRig({ nameValidation: 'legacy' });
+    const rig = new RemoteWriteRig({ isLegacy: true });
     const { reasons } = rig.decode(
       1,
       bodyV1([

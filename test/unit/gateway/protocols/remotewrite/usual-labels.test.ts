@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 
-import { labelRules, parseSeries } from '#services/gateway/protocols/remotewrite/labels';
+import { labelRules } from '#services/gateway/protocols/common/metric-labels';
+import { parseSeries } from '#services/gateway/protocols/remotewrite/labels';
 import { UsualLabels } from '#services/gateway/protocols/remotewrite/usual-labels';
-import { WireScanner } from '#services/gateway/protocols/remotewrite/wire';
+import { WireReader } from '#shared/protobuf/wire-reader';
 import { metricNames } from '#shared/schema/metric-table';
 
 const names = metricNames({ naming: 'almanac', defaultColumnPrefix: '' });
-const rules = labelRules({ promValidationMode: 'strict', nameValidation: 'utf8' }, names);
+const rules = labelRules({ isLossy: false, isLegacy: false }, names);
 
 type Bytes = string | Buffer;
 
@@ -24,13 +25,13 @@ function labels(...pairs: readonly (readonly [Bytes, Bytes])[]): Buffer {
 }
 
 function parse(bytes: Buffer, usual = new UsualLabels(rules)): ReturnType<UsualLabels['parse']> {
-  return usual.parse(new WireScanner(bytes), 0, bytes.length);
+  return usual.parse(new WireReader(bytes), 0, bytes.length);
 }
 
 /** Checks that labels are read, and come out as they do the long way. */
 function reads(...pairs: readonly (readonly [Bytes, Bytes])[]): void {
   const bytes = labels(...pairs);
-  const long = parseSeries(new WireScanner(bytes), 0, bytes.length, rules);
+  const long = parseSeries(new WireReader(bytes), 0, bytes.length, rules);
   expect(parse(bytes)).to.deep.equal(long);
   expect(long).to.be.an('object');
 }
@@ -80,7 +81,7 @@ describe('UsualLabels', () => {
         // The caller has looked for fields with this tag, which are whole.
         if (!isFields(bytes)) continue;
         const short = outcome(() => parse(bytes));
-        const long = outcome(() => parseSeries(new WireScanner(bytes), 0, bytes.length, rules));
+        const long = outcome(() => parseSeries(new WireReader(bytes), 0, bytes.length, rules));
         if (short !== undefined) expect(short, `${byte} at ${at}`).to.deep.equal(long);
       }
     }

@@ -1,7 +1,7 @@
 /** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/lineproto/decode.js`. */
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
-import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
-import { SeriesCache } from '#services/gateway/protocols/lineproto/series-cache';
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
+import { LineCache } from '#services/gateway/protocols/lineproto/line-cache';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 
@@ -59,7 +59,7 @@ function makeBodies({ seriesCount, rowsPerBody, value }: Load, bodyCount: number
   });
 }
 
-function decodeAll(bodies: readonly Buffer[], cache: SeriesCache, pool: BuilderPool, withFinish: boolean): number {
+function decodeAll(bodies: readonly Buffer[], cache: LineCache, pool: BuilderPool, withFinish: boolean): number {
   let rows = 0;
   for (const body of bodies) {
     const batches = new BatchSet(pool);
@@ -76,7 +76,7 @@ for (const load of LOADS) {
   const totalRows = Math.max(100_000, load.seriesCount);
   const bodies = makeBodies(load, totalRows / load.rowsPerBody);
   const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
-  const cache = new SeriesCache(new SeriesMemory(64 * MEBIBYTE));
+  const cache = new LineCache(new CacheMemory(64 * MEBIBYTE));
   const pool = new BuilderPool(32 * MEBIBYTE);
   for (let round = 0; round < 3; round++) decodeAll(bodies, cache, pool, load.withFinish);
   const times = Array.from({ length: 7 }, () => {

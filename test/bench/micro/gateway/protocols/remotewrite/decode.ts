@@ -1,10 +1,10 @@
 /** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/remotewrite/decode.js [1.0|2.0]`. */
-import { SeriesMemory } from '#services/gateway/protocols/common/series-memory';
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
 import { DecoderV1 } from '#services/gateway/protocols/remotewrite/decode-v1';
 import { DecoderV2 } from '#services/gateway/protocols/remotewrite/decode-v2';
-import { labelRules } from '#services/gateway/protocols/remotewrite/labels';
-import { MetricRows } from '#services/gateway/protocols/remotewrite/rows';
-import { SeriesCache } from '#services/gateway/protocols/remotewrite/series-cache';
+import { labelRules } from '#services/gateway/protocols/common/metric-labels';
+import { MetricRows } from '#services/gateway/protocols/common/metric-rows';
+import { RemoteWriteCache } from '#services/gateway/protocols/remotewrite/remote-write-cache';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 import { metricNames } from '#shared/schema/metric-table';
@@ -17,7 +17,7 @@ const SLICE_BYTES = 32 * 1024;
 const START_MS = 1_700_000_000_000;
 
 const names = metricNames({ naming: 'almanac', defaultColumnPrefix: '' });
-const rules = labelRules({ promValidationMode: 'strict', nameValidation: 'utf8' }, names);
+const rules = labelRules({ isLossy: false, isLegacy: false }, names);
 const write = {
   database: 'public',
   create: true,
@@ -47,7 +47,7 @@ function seriesOf(body: number): Series[] {
 
 function measure(name: string, bodies: readonly Buffer[], version: 1 | 2, withFinish: boolean): void {
   if (!name.startsWith(process.argv[2] ?? '')) return;
-  const cache = new SeriesCache(new SeriesMemory(64 * MEBIBYTE), rules);
+  const cache = new RemoteWriteCache(new CacheMemory(64 * MEBIBYTE), rules);
   const pool = new BuilderPool(32 * MEBIBYTE);
   const options = { cache, rules, defaultTable: names.physicalTable };
   const decodeAll = (): number => {

@@ -1,0 +1,84 @@
+import { metricNames } from '#shared/schema/metric-table';
+
+import type { HttpReply } from '../../reply.js';
+import type { RequestContext } from '../../request-context.js';
+import { DatabaseCaches } from '../common/cache-memory.js';
+import { labelRules, type LabelRules } from '../common/metric-labels.js';
+import { MetricRows } from '../common/metric-rows.js';
+import {
+  ingestRoute,
+  type DecodeInput,
+  type Decoding,
+  type EncodedInput,
+  type ProtocolDeps,
+  type ProtocolRoutes,
+} from '../protocol.js';
+import { DecoderV1 } from './decode-v1.js';
+import { DecoderV2 } from './decode-v2.js';
+import { remoteWriteOptions, type RemoteWriteOptions } from './options.js';
+import { RemoteWriteCache } from './remote-write-cache.js';
+import { RemoteWriteReplies } from './replies.js';
+import { DecodeWorker } from './worker/decode-worker.js';
+import { MatchedRowsDecoding } from './worker/matched-rows.js';
+
+/** Opens the routes of remote write. */
+export function remoteWriteRoutes(
+  validation: Pick<LabelRules, 'isLossy' | 'isLegacy'>,
+  { config, memory, clock }: ProtocolDeps,
+): ProtocolRoutes {
+  const names = metricNames(config);
+  const rules = labelRules(validation, names);
+  const caches = new DatabaseCaches(memory, (it) => new RemoteWriteCache(it, rules));
+  const worker = new DecodeWorker(memory, clock);
+  const cacheOf = ({ write, defaultTable }: RemoteWriteOptions): RemoteWriteCache =>
+    caches.of(`${write.database}\n${defaultTable}`);
+  const rowsOf = ({ nowNs, batches }: EncodedInput | DecodeInput, options: RemoteWriteOptions): MetricRows => {
+    const { write, defaultTable } = options;
+    return new MetricRows({ names, write, defaultTable, nowMs: Number(nowNs / 1_000_000n) }, batches);
+  };
+
+  const decode = (input: DecodeInput, options: RemoteWriteOptions): Decoding => {
+    const { defaultTable, version, replies } = options;
+    const rows = rowsOf(input, options);
+    const Decoder = version === 1 ? DecoderV1 : DecoderV2;
+    const decoder = new Decoder(input.bytes, rows, { cache: cacheOf(options), rules, defaultTable });
+    replies.decoded = { rows, metadataKept: () => decoder.metadataKept() };
+    return decoder;
+  };
+
+  const decodeInWorker = (
+    input: EncodedInput,
+    options: RemoteWriteOptions,
+  ): Promise<Decoding | undefined> | undefined => {
+    const { bytes, encoding, plainBytesMax } = input;
+    const cache = cacheOf(options);
+    if (options.version !== 1 || encoding !== 'snappy' || !worker.isWorthwhile(cache, bytes, plainBytesMax)) return;
+    return worker.match(cache, bytes).then((matched) => {
+      if (matched === undefined) return undefined;
+      const rows = rowsOf(input, options);
+      options.replies.decoded = { rows, metadataKept: () => undefined };
+      return new MatchedRowsDecoding(cache.numbered, matched, rows);
+    });
+  };
+
+  const parts = {
+    encodings: ['snappy', 'zstd'],
+    impliedEncoding: 'snappy',
+    partialSuccess: true,
+    options: remoteWriteOptions(config, names),
+    decode,
+    decodeInWorker,
+    replies: new RemoteWriteReplies(),
+    probe: protocolVersion,
+  } as const;
+  return {
+    prefixes: ['/v1/prometheus'],
+    routes: [ingestRoute({ path: '/write', ...parts }), ingestRoute({ path: '/api/v1/write', ...parts })],
+  };
+}
+
+/** Replies to vmagent, which probes whether it may send zstd. */
+function protocolVersion({ query }: RequestContext): HttpReply | undefined {
+  if (!query.has('get_vm_proto_version')) return undefined;
+  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: '1' };
+}

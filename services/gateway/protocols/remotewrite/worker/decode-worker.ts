@@ -1,0 +1,154 @@
+import { Worker } from 'node:worker_threads';
+
+import type { Clock } from '#shared/clock/clock';
+import { LoopLoad } from '#shared/clock/loop-load';
+
+import type { CacheMemory, ClearableCache } from '../../common/cache-memory.js';
+import type { RemoteWriteCache } from '../remote-write-cache.js';
+import type { MatchedRows } from './label-book.js';
+import type { WorkerReply, WorkerRequest } from './messages.js';
+
+/** Smaller compressed bodies take less time to decode than to transfer. */
+const BODY_BYTES_MIN = 8 * 1024;
+/** A larger decompressed body would occupy the worker for too long. */
+const PLAIN_BYTES_MAX = 8 * 1024 * 1024;
+/** Bodies in the worker at once. With more, the worker is busier than the main thread. */
+const BODIES_MAX = 2;
+/** Largest number of bodies that skip the worker after it could not match one of the same cache. */
+const SKIPS_MAX = 64;
+/** Caches whose series the worker holds. */
+const CACHES_MAX = 16;
+/** Series that are sent to the worker at once. */
+const ADDED_SERIES_MAX = 5_000;
+/** Heap bytes of a series in the worker, besides its labels. */
+const SERIES_BYTES = 150;
+/** Time without a worker after its thread has died. */
+const RESTART_DELAY_MS = 60_000;
+
+/** The copy of a cache in the worker. */
+interface WorkerCopy {
+  readonly id: number;
+  readonly epoch: number;
+  /** Number of series in the copy. */
+  count: number;
+  /** Bodies that skip the worker since it could not match one, in total and still to come. */
+  skips: number;
+  skipsLeft: number;
+}
+
+/**
+ * Decodes bodies of remote write in a worker thread while the main thread is busy: those that consist of known series
+ * with one sample each. The main thread decodes all others, and reports all that are not valid.
+ */
+export class DecodeWorker implements ClearableCache {
+  readonly #clock: Clock;
+  readonly #load: LoopLoad;
+  readonly #copies = new Map<RemoteWriteCache, WorkerCopy>();
+  readonly #pending = new Map<number, (reply: WorkerReply | undefined) => void>();
+  #worker: Worker | undefined = undefined;
+  #lastId = 0;
+  #restartMs = 0;
+
+  constructor(memory: CacheMemory, clock: Clock, load = new LoopLoad(clock)) {
+    this.#clock = clock;
+    this.#load = load;
+    memory.add(this);
+  }
+
+  /** Whether the worker should get the body. @param plainBytes size of the decompressed body. */
+  isWorthwhile(cache: RemoteWriteCache, body: Buffer, plainBytes: number): boolean {
+    if (body.length < BODY_BYTES_MIN || plainBytes > PLAIN_BYTES_MAX || cache.numbered.length === 0) return false;
+    if (this.#pending.size >= BODIES_MAX || !this.#load.isBusy) return false;
+    const copy = this.#copies.get(cache);
+    if (copy === undefined || copy.skipsLeft === 0) return this.#clock.monotonicMs() >= this.#restartMs;
+    copy.skipsLeft--;
+    return false;
+  }
+
+  /** Returns the rows of a body, with the numbers of series in the cache; undefined if the main thread must decode it. */
+  async match(cache: RemoteWriteCache, body: Buffer): Promise<MatchedRows | undefined> {
+    const worker = (this.#worker ??= this.#start());
+    const copy = this.#update(cache, worker);
+    const id = ++this.#lastId;
+    const bytes = new Uint8Array(body);
+    const reply = await new Promise<WorkerReply | undefined>((resolve) => {
+      this.#pending.set(id, resolve);
+      post(worker, { kind: 'match', cache: copy.id, id, bytes }, [bytes.buffer]);
+    });
+    // The numbers hold only for the cache as it was when the body was sent.
+    if (reply?.words === undefined || cache.epoch !== copy.epoch) {
+      copy.skips = Math.min(SKIPS_MAX, 2 * copy.skips + 1);
+      copy.skipsLeft = copy.skips;
+      return undefined;
+    }
+    copy.skips = 0;
+    return { words: reply.words, rowCount: reply.rowCount };
+  }
+
+  clear(): void {
+    for (const cache of this.#copies.keys()) this.#drop(cache);
+  }
+
+  /** Ends the thread; the main thread decodes its bodies. */
+  async stop(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
+  /** Sends new series of the cache to the worker. */
+  #update(cache: RemoteWriteCache, worker: Worker): WorkerCopy {
+    let copy = this.#copies.get(cache);
+    if (copy?.epoch !== cache.epoch) {
+      this.#drop(cache);
+      for (const oldest of this.#copies.keys()) {
+        if (this.#copies.size < CACHES_MAX) break;
+        this.#drop(oldest);
+      }
+      copy = { id: ++this.#lastId, epoch: cache.epoch, count: 0, skips: 0, skipsLeft: 0 };
+      this.#copies.set(cache, copy);
+    }
+    const { numbered } = cache;
+    const to = Math.min(numbered.length, copy.count + ADDED_SERIES_MAX);
+    if (to === copy.count) return copy;
+    const series = numbered.slice(copy.count, to).map(({ labels }) => labels);
+    const labels = Buffer.concat(series);
+    const lengths = Uint32Array.from(series, ({ length }) => length);
+    post(worker, { kind: 'add', cache: copy.id, first: copy.count, lengths, labels });
+    copy.count = to;
+    cache.reserve(labels.length + SERIES_BYTES * series.length);
+    return copy;
+  }
+
+  #drop(cache: RemoteWriteCache): void {
+    const copy = this.#copies.get(cache);
+    if (copy === undefined) return;
+    this.#copies.delete(cache);
+    if (this.#worker !== undefined) post(this.#worker, { kind: 'drop', cache: copy.id });
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./worker-thread.js', import.meta.url));
+    worker.on('message', (reply: WorkerReply) => {
+      this.#pending.get(reply.id)?.(reply);
+      this.#pending.delete(reply.id);
+    });
+    // After an error the thread exits.
+    worker.on('error', () => undefined);
+    worker.on('exit', () => this.#ended());
+    // The thread must not keep the process alive. Called last, since adding a listener undoes it.
+    worker.unref();
+    return worker;
+  }
+
+  /** Lets the main thread decode the pending bodies, and all others until the restart. */
+  #ended(): void {
+    this.#worker = undefined;
+    this.#copies.clear();
+    this.#restartMs = this.#clock.monotonicMs() + RESTART_DELAY_MS;
+    for (const resolve of this.#pending.values()) resolve(undefined);
+    this.#pending.clear();
+  }
+}
+
+function post(worker: Worker, message: WorkerRequest, transferred: readonly ArrayBuffer[] = []): void {
+  worker.postMessage(message, transferred);
+}

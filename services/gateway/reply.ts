@@ -1,0 +1,139 @@
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+import type { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { RequestContext } from './request-context.js';
+
+/** Shorter bodies are not compressed. */
+export const COMPRESS_BYTES_MIN = 1024;
+/** Compressing more at once would block the event loop for too long. */
+const COMPRESS_AT_ONCE_BYTES_MAX = 256 * 1024;
+
+/** Content encodings of replies. */
+export type ReplyEncoding = 'br' | 'gzip';
+
+/** A whole HTTP response. */
+export interface HttpReply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+/** Sends a reply, compressed if the client accepts that and it is worthwhile. */
+export function send(context: RequestContext, { status, headers, body }: HttpReply): void {
+  const { response } = context;
+  if (response.headersSent || response.destroyed) return;
+  if (body === undefined) {
+    response.writeHead(status, { ...context.commonHeaders, ...headers, ...emptyLength(status) });
+    response.end();
+    return;
+  }
+  let bytes: Uint8Array = typeof body === 'string' ? Buffer.from(body) : body;
+  const all: Record<string, string | number> = { ...context.commonHeaders, ...headers };
+  if (bytes.length >= COMPRESS_BYTES_MIN) {
+    all['vary'] = withEncoding(context.commonHeaders['vary']);
+    const encoding = acceptedEncoding(context);
+    if (encoding !== undefined && bytes.length <= COMPRESS_AT_ONCE_BYTES_MAX) {
+      bytes = encoding === 'br' ? brotliCompressSync(bytes, { params: FAST_BROTLI }) : gzipSync(bytes, { level: 1 });
+      all['content-encoding'] = encoding;
+    }
+  }
+  all['content-length'] = bytes.length;
+  response.writeHead(status, all);
+  if (response.shouldKeepAlive || !isBodyComing(context)) response.end(bytes);
+  else endAfterBody(context, bytes);
+}
+
+/** Whether the client is still sending its body. */
+function isBodyComing({ request }: RequestContext): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
+  return !request.complete && (coding !== undefined || length !== '0');
+}
+
+/**
+ * Ends the response, and with it the connection, when the rest of the body has come and been dropped. A connection that
+ * is closed earlier is reset, and a client that is still sending does not see the response.
+ */
+function endAfterBody({ request, response }: RequestContext, bytes: Uint8Array): void {
+  response.write(bytes);
+  request.once('close', () => response.end());
+  request.resume();
+}
+
+/** Makes a reply with a JSON body. */
+export function jsonReply(status: number, value: unknown, headers?: HttpReply['headers']): HttpReply {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) };
+}
+
+/** Makes a reply with a text body. */
+export function textReply(status: number, text: string, headers?: HttpReply['headers']): HttpReply {
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers }, body: text };
+}
+
+/** Makes the error reply of all routes without error replies of their own. @param extra further members of the body. */
+export function errorReply(
+  context: RequestContext,
+  error: AlmanacError,
+  status = error.httpStatus,
+  extra?: Readonly<Record<string, unknown>>,
+): HttpReply {
+  const message = error.publicMessage;
+  const body = { code: error.number, error: message, execution_time_ms: context.elapsedMs, ...extra };
+  const text = `error: ${message}, execution_time_ms: ${context.elapsedMs}`;
+  return jsonReply(status, body, { ...errorHeaders(error, status), ...inBothNames('err-msg', visibleAscii(text)) });
+}
+
+/** Returns the headers of every reply that reports an error. */
+export function errorHeaders(error: AlmanacError, status = error.httpStatus): Record<string, string> {
+  const headers = {
+    ...inBothNames('err-code', String(error.number)),
+    ...inBothNames('err-retry-hint', error.retry ? 'retryable' : 'non_retryable'),
+  };
+  if (!isBusy(error.httpStatus) && !isBusy(status)) return headers;
+  return { ...headers, 'retry-after': String(error.retryAfterSeconds ?? 1) };
+}
+
+function isBusy(status: number): boolean {
+  return status === 429 || status === 503;
+}
+
+/** Returns a header under Almanac's own name, and under the one that clients of GreptimeDB read. */
+export function inBothNames(name: string, value: string): Record<string, string> {
+  return { [`x-greptime-${name}`]: value, [`x-almanac-${name}`]: value };
+}
+
+/** Options of fast brotli compression. */
+export const FAST_BROTLI: Readonly<Record<number, number>> = { [constants.BROTLI_PARAM_QUALITY]: 1 };
+
+/** Returns the preferred encoding of those that the client accepts. */
+export function acceptedEncoding({ request }: RequestContext): ReplyEncoding | undefined {
+  const accepted = request.headers['accept-encoding'];
+  if (accepted === undefined || accepted === '') return undefined;
+  const weights = new Map<string, number>();
+  for (const item of accepted.toLowerCase().split(',')) {
+    const [name, ...parameters] = item.split(';').map((part) => part.trim());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='));
+    weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)));
+  }
+  return (['br', 'gzip'] as const).find((name) => (weights.get(name) ?? weights.get('*') ?? 0) > 0);
+}
+
+/** Adds `accept-encoding` to a `vary` header. */
+export function withEncoding(vary: string | undefined): string {
+  return vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`;
+}
+
+/** Returns at most 1,024 bytes of a text as a header value, with bytes outside of visible ASCII as escapes. */
+export function visibleAscii(text: string): string {
+  let out = '';
+  for (const byte of Buffer.from(text).subarray(0, 1024)) {
+    if (byte === 0x0a) out += '\\n';
+    else if (byte < 0x20 || byte > 0x7e) out += `\\x${byte.toString(16).padStart(2, '0')}`;
+    else out += String.fromCharCode(byte);
+  }
+  return out;
+}
+
+function emptyLength(status: number): Record<string, number> {
+  return status === 204 || status === 304 ? {} : { 'content-length': 0 };
+}

@@ -1,0 +1,168 @@
+import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
+import { intervalText } from '#shared/duckdb/interval-text';
+
+import type { ResultFormat, OutputColumn } from './format.js';
+
+type Encoder = (cell: Cell) => string;
+
+/**
+ * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):
+ *
+ *     {"output":[{"records":{"schema":{"column_schemas":[..]},"rows":[..],"total_rows":1}},{"affectedrows":3}],
+ *      "execution_time_ms":7}
+ */
+export const jsonFormat: ResultFormat = {
+  names: ['greptimedb_v1', 'almanac_v1', 'json_v1'],
+  contentType: 'application/json',
+  separator: ',',
+
+  head(columns, index) {
+    const schemas = columns.map(({ name, type }) => ({ name, data_type: type }));
+    return `${before(index)}{"records":{"schema":{"column_schemas":${JSON.stringify(schemas)}},"rows":[`;
+  },
+
+  tail: (rowCount) => `],"total_rows":${rowCount}}}`,
+
+  affected: (rowCount, index) => `${before(index)}{"affectedrows":${rowCount}}`,
+
+  end: (resultCount, elapsedMs) => `${resultCount === 0 ? '{' : '],'}"execution_time_ms":${elapsedMs}}`,
+
+  encodeRows(columns, cells, rowCount) {
+    const encoders = columns.map((column) => encoderOf(column.type));
+    let out = '';
+    for (let row = 0; row < rowCount; row++) {
+      out += row === 0 ? '[' : ',[';
+      for (let i = 0; i < encoders.length; i++) {
+        const cell = cells[i][row];
+        if (i > 0) out += ',';
+        out += cell === null ? 'null' : encoders[i](cell);
+      }
+      out += ']';
+    }
+    return out;
+  },
+
+  rowSql(columns, names) {
+    const parts: string[] = [];
+    for (const [i, column] of columns.entries()) {
+      const sql = valueSql(column, names[i]);
+      if (sql === undefined) return undefined;
+      parts.push(`coalesce(${sql}, 'null')`);
+    }
+    return `concat('[', ${parts.join(`, ',', `)}, ']')`;
+  },
+};
+
+function before(index: number): string {
+  return index === 0 ? '{"output":[' : ',';
+}
+
+function encoderOf(type: ValueType): Encoder {
+  switch (type.kind) {
+    case 'text':
+      return (cell) => JSON.stringify(cell);
+    case 'decimal':
+      return (cell) => `"${plainText(cell)}"`;
+    case 'float64':
+      return (cell) => float64Text(cell as number);
+    case 'float32':
+      return (cell) => float32Text(cell as number);
+    case 'binary':
+      return (cell) => `[${(cell as Uint8Array).join(',')}]`;
+    case 'interval':
+      return (cell) => `"${intervalText(cell as IntervalCell)}"`;
+    case 'list':
+      return listEncoder(type);
+    case 'struct':
+      return structEncoder(type);
+    case 'map':
+      return mapEncoder(type);
+    default:
+      return plainText; // integers, booleans, and JSON texts as they stand
+  }
+}
+
+function plainText(cell: Cell): string {
+  return (cell as bigint).toString();
+}
+
+function nullable(type: ValueType | undefined): Encoder {
+  const encoder = type === undefined ? plainText : encoderOf(type);
+  return (cell) => (cell === null ? 'null' : encoder(cell));
+}
+
+function listEncoder(type: ValueType): Encoder {
+  const item = nullable(type.child);
+  return (cell) => `[${(cell as readonly Cell[]).map(item).join(',')}]`;
+}
+
+function structEncoder(type: ValueType): Encoder {
+  const fields = (type.fields ?? []).map((field) => ({
+    key: JSON.stringify(field.name),
+    encode: nullable(field.type),
+  }));
+  return (cell) => {
+    const { members } = cell as { readonly members: readonly Cell[] };
+    return `{${fields.map((field, i) => `${field.key}:${field.encode(members[i])}`).join(',')}}`;
+  };
+}
+
+function mapEncoder(type: ValueType): Encoder {
+  const key = nullable(type.fields?.[0].type);
+  const value = nullable(type.fields?.[1].type);
+  const quoted = (text: string): string => (text.startsWith('"') ? text : JSON.stringify(text));
+  return (cell) =>
+    `{${(cell as readonly (readonly Cell[])[]).map((pair) => `${quoted(key(pair[0]))}:${value(pair[1])}`).join(',')}}`;
+}
+
+/** Returns the shortest text that reads back equal, always with a point or an exponent. */
+function float64Text(value: number): string {
+  if (!Number.isFinite(value)) return 'null';
+  if (Object.is(value, -0)) return '-0.0';
+  return withPoint(String(value));
+}
+
+/** Returns the shortest text of a single-precision number: `1.99`, not `1.9900000095367432`. */
+function float32Text(value: number): string {
+  if (!Number.isFinite(value)) return 'null';
+  if (Object.is(value, -0)) return '-0.0';
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return withPoint(String(short));
+  }
+  return withPoint(String(Number(value.toPrecision(9))));
+}
+
+function withPoint(text: string): string {
+  return text.includes('.') || text.includes('e') ? text : `${text}.0`;
+}
+
+const TIME_SQL: Readonly<Record<string, (name: string) => string>> = {
+  Date: (name) => `(${name} - DATE '1970-01-01')`,
+  TimestampSecond: (name) => `epoch_us(${name}) // 1000000`,
+  TimestampMillisecond: (name) => `epoch_ms(${name})`,
+  TimestampMicrosecond: (name) => `epoch_us(${name})`,
+  TimestampNanosecond: (name) => `epoch_ns(${name})`,
+};
+
+/** Returns SQL for the JSON text of one value, NULL for null; undefined for types that only `encodeRows` writes. */
+function valueSql({ type }: OutputColumn, name: string): string | undefined {
+  switch (type.kind) {
+    case 'bool':
+      return `CAST(${name} AS VARCHAR)`;
+    case 'int':
+      if (type.name.startsWith('TimeM')) return undefined;
+      return `CAST(${TIME_SQL[type.name]?.(name) ?? name} AS VARCHAR)`;
+    case 'float32':
+    case 'float64':
+      return `CASE WHEN isfinite(${name}) THEN CAST(${name} AS VARCHAR) END`;
+    case 'text':
+      return `CAST(to_json(CAST(${name} AS VARCHAR)) AS VARCHAR)`;
+    case 'json':
+      return name;
+    case 'decimal':
+      return `'"' || CAST(${name} AS VARCHAR) || '"'`;
+    default:
+      return undefined;
+  }
+}

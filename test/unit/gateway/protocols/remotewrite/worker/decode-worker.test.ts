@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { compressSync } from 'snappy';
+
+import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
+import { DecodeWorker } from '#services/gateway/protocols/remotewrite/worker/decode-worker';
+import { systemClock } from '#shared/clock/clock';
+import type { LoopLoad } from '#shared/clock/loop-load';
+import { bodyV1, type Series } from '#test/support/remote-write-messages';
+import { RemoteWriteRig } from '#test/support/remote-write-rig';
+
+const BUSY = { isBusy: true } as LoopLoad;
+
+function seriesFrom(first: number): Series[] {
+  return Array.from({ length: 2_000 }, (_, i) => ({
+    labels: [
+      ['__name__', 'm'],
+      // Little of it can be compressed.
+      ['instance', `${(first + i) * 7919}-${Math.sin(first + i)}`],
+    ],
+    samples: [{ value: Math.cos(i), timestamp: 1_700_000_000_000 }],
+  }));
+}
+
+describe('the helper of remote write', () => {
+  const known = bodyV1(seriesFrom(0));
+  const packed = compressSync(known);
+
+  function rigWith(body: Buffer): RemoteWriteRig {
+    const rig = new RemoteWriteRig();
+    rig.decode(1, body);
+    return rig;
+  }
+
+  async function rowCount(helper: DecodeWorker, { cache }: RemoteWriteRig, body: Buffer): Promise<number | undefined> {
+    return (await helper.match(cache, body))?.rowCount;
+  }
+
+  it('is asked by a busy thread, about bodies of some size', () => {
+    const { cache } = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    expect(helper.isWorthwhile(cache, packed, known.length)).to.equal(true);
+    expect(helper.isWorthwhile(cache, packed.subarray(0, 100), 1_000)).to.equal(false);
+    expect(helper.isWorthwhile(cache, packed, 100_000_000)).to.equal(false);
+    expect(helper.isWorthwhile(new RemoteWriteRig().cache, packed, known.length)).to.equal(false);
+    const idle = new DecodeWorker(new CacheMemory(1e7), systemClock, { isBusy: false } as LoopLoad);
+    expect(idle.isWorthwhile(cache, packed, known.length)).to.equal(false);
+  });
+
+  it('reads bodies of known series, of several caches at once', async () => {
+    const [a, b] = [rigWith(known), rigWith(bodyV1(seriesFrom(9_000)))];
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    const other = compressSync(bodyV1(seriesFrom(9_000)));
+    const counts = await Promise.all([rowCount(helper, a, packed), rowCount(helper, b, other)]);
+    expect(counts).to.deep.equal([2_000, 2_000]);
+    expect(await rowCount(helper, b, packed)).to.equal(undefined);
+  });
+
+  it('learns series that came meanwhile, and counts what it takes', async () => {
+    const rig = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    expect(await rowCount(helper, rig, packed)).to.equal(2_000);
+    const more = bodyV1(seriesFrom(2_000));
+    expect(await rowCount(helper, rig, compressSync(more))).to.equal(undefined);
+    rig.decode(1, more);
+    expect(await rowCount(helper, rig, compressSync(more))).to.equal(2_000);
+  });
+
+  it('leaves bodies that are damaged, and is not asked for a while by who has such', async () => {
+    const rig = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    expect(await rowCount(helper, rig, Buffer.alloc(10_000, 0xff))).to.equal(undefined);
+    const asked = (): boolean => helper.isWorthwhile(rig.cache, packed, known.length);
+    expect([asked(), asked()]).to.deep.equal([false, true]);
+    expect(await rowCount(helper, rig, Buffer.alloc(10_000, 0xff))).to.equal(undefined);
+    expect([asked(), asked(), asked(), asked()]).to.deep.equal([false, false, false, true]);
+    expect(await rowCount(helper, rig, packed)).to.equal(2_000);
+    expect(asked()).to.equal(true);
+  });
+
+  it('has forgotten what a cache forgot', async () => {
+    const rig = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    const reading = helper.match(rig.cache, packed);
+    rig.cache.clear();
+    // The numbers of this answer mean nothing any more.
+    expect(await reading).to.equal(undefined);
+    const other = bodyV1(seriesFrom(5_000));
+    rig.decode(1, other);
+    expect(await rowCount(helper, rig, packed)).to.equal(undefined);
+    expect(await rowCount(helper, rig, compressSync(other))).to.equal(2_000);
+    helper.clear();
+    expect(await rowCount(helper, rig, compressSync(other))).to.equal(2_000);
+  });
+
+  it('that dies leaves its bodies to others, and is not asked for a minute', async () => {
+    const rig = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    expect(await rowCount(helper, rig, packed)).to.equal(2_000);
+    const reading = helper.match(rig.cache, packed);
+    await helper.stop();
+    // Whether it was read before the end or not, it is told.
+    expect((await reading)?.rowCount ?? 0).to.be.oneOf([0, 2_000]);
+    expect(helper.isWorthwhile(rig.cache, packed, known.length)).to.equal(false);
+  });
+});
