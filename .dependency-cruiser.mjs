@@ -45,6 +45,22 @@ const entries = (folder, shape) =>
     { path: `^services/${folder}/[^/]+\\.ts$`, pathNot: [`^services/${folder}/(${shape})\\.ts$`] },
   );
 
+/** PromQL from the inside out: a folder imports itself and the folders before it. */
+const PROMQL_LAYERS = ['common', 'syntax', 'histogram', 'runtime', 'functions|aggregations', 'eval'];
+const promqlLayers = PROMQL_LAYERS.map((names, level) =>
+  rule(
+    `promql-layer-${level}`,
+    { path: `^services/querier/promql/(${names})/` },
+    {
+      path: '^services/querier/promql/',
+      pathNot: [
+        '^services/querier/promql/$1/',
+        ...PROMQL_LAYERS.slice(0, level).map((lower) => `^services/querier/promql/(${lower})/`),
+      ],
+    },
+  ),
+);
+
 export default {
   forbidden: [
     rule('no-cycles', {}, { circular: true }),
@@ -77,7 +93,7 @@ export default {
     strangers('gateway/protocols', ['^services/gateway/protocols/common/']),
     entries('gateway/query/prometheus-api', 'endpoint'),
     entries('gateway/admin', 'endpoint'),
-    entries('querier/promql/functions', 'function'),
+    entries('querier/promql/functions', 'function|range-function|extended'),
     entries('querier/promql/aggregations', 'aggregation'),
     entries('querier/sql/statements', 'statement'),
     entries('cli/commands', 'command'),
@@ -104,8 +120,11 @@ export default {
     notTo('run-is-bottom', '^services/querier/run/', '^services/querier/(rpc|sql|promql|snapshot)/'),
     notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql)/'),
     notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/rpc/'),
-    notTo('promql-knows-no-sql', '^services/querier/promql/', '^services/querier/(rpc|sql)/'),
-    notTo('tql-is-the-bridge', '^services/querier/sql/(?!(?:statements/tql\\.ts$|tql/))', '^services/querier/promql/'),
+    ...promqlLayers,
+    notTo('promql-knows-no-sql', '^services/querier/promql/', '^services/querier/(rpc|sql|samples|snapshot)/'),
+    notTo('tql-is-the-bridge', '^services/querier/sql/(?!(?:statements/tql\\.ts$|tql/))', '^services/querier/promql/', [
+      '^services/querier/promql/engine\\.ts$',
+    ]),
 
     door('express', ['^services/gateway/']),
     door('http-proxy-middleware', ['^services/gateway/']),

@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
 import { Almanac, pollUntil, type HttpApi } from '#test/support/almanac';
-import { needPrograms, startNodeExporter, startPrometheus, type Served } from '#test/support/prometheus';
-import { compareAnswers, type PromResult } from '#test/support/prom-results';
+import { needPrograms, startNodeExporter, startPrometheus, type PeerProgram } from '#test/support/prometheus';
+import { comparePromData, type PromData } from '#test/support/prom-results';
 import { CHUNKS, framesOf, readBody, remoteRead, wholeSeries } from '#test/support/remote-read-messages';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
@@ -29,11 +29,11 @@ async function write(server: HttpApi, path: string, series: readonly Series[]): 
   expect(status, text).to.equal(204);
 }
 
-async function query(server: HttpApi, base: string, path: string, form: Record<string, string>): Promise<PromResult> {
+async function query(server: HttpApi, base: string, path: string, form: Record<string, string>): Promise<PromData> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const { status, text } = await server.post(`${base}/api/v1/${path}`, new URLSearchParams(form).toString(), headers);
   expect(status, text).to.equal(200);
-  return (JSON.parse(text) as { readonly data: PromResult }).data;
+  return (JSON.parse(text) as { readonly data: PromData }).data;
 }
 
 describe('a real Prometheus', function () {
@@ -42,7 +42,7 @@ describe('a real Prometheus', function () {
   let almanac: Almanac;
 
   const folder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
-  const started = async (server: Promise<Served>): Promise<Served> => {
+  const started = async (server: Promise<PeerProgram>): Promise<PeerProgram> => {
     const running = await server;
     cleanUps.push(() => running.kill());
     return running;
@@ -108,7 +108,7 @@ describe('a real Prometheus', function () {
       expect(own.result, text).to.not.have.length(0);
       for (const server of [scraping, reading]) {
         const theirs = await query(server, '', 'query_range', { query: text, ...range });
-        expect(compareAnswers(theirs, own), `${text} ${JSON.stringify(range)}`).to.equal('');
+        expect(comparePromData(theirs, own), `${text} ${JSON.stringify(range)}`).to.equal('');
       }
     }
   });
@@ -138,7 +138,7 @@ describe('a real Prometheus', function () {
         const own = await query(almanac, BASE, 'query_range', { query: text, ...range });
         expect(own.result, text).to.not.have.length(0);
         const theirs = await query(reading, '', 'query_range', { query: text, ...range });
-        expect(compareAnswers(theirs, own), text).to.equal('');
+        expect(comparePromData(theirs, own), text).to.equal('');
       }
       await almanac.sql("ADMIN flush_table('almanac_physical_table')");
     }

@@ -3,8 +3,8 @@ import { compressSync } from 'snappy';
 
 import { Almanac, type HttpApi } from '#test/support/almanac';
 import { COMPARED_QUERIES, COMPARED_START_MS, comparedBatches } from '#test/support/compared-queries';
-import { compareAnswers, type PromResult } from '#test/support/prom-results';
-import { needPrograms, startPrometheus, type Served } from '#test/support/prometheus';
+import { comparePromData, type PromData } from '#test/support/prom-results';
+import { needPrograms, startPrometheus, type PeerProgram } from '#test/support/prometheus';
 import { bodyV1 } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -23,7 +23,7 @@ describe('Prometheus and Almanac over the same samples', function () {
   this.timeout(180_000);
   const cleanUps: (() => unknown)[] = [];
   let almanac: Almanac;
-  let reference: Served;
+  let reference: PeerProgram;
 
   const folder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
 
@@ -56,15 +56,15 @@ describe('Prometheus and Almanac over the same samples', function () {
     expect(status, text).to.equal(204);
   }
 
-  async function ask(server: HttpApi, path: string, form: Record<string, string>): Promise<PromResult> {
+  async function ask(server: HttpApi, path: string, form: Record<string, string>): Promise<PromData> {
     const { status, text } = await server.post(path, new URLSearchParams(form).toString(), FORM);
     expect(status, text).to.equal(200);
-    return (JSON.parse(text) as { readonly data: PromResult }).data;
+    return (JSON.parse(text) as { readonly data: PromData }).data;
   }
 
   async function difference(path: string, form: Record<string, string>): Promise<string> {
     const theirs = await ask(reference, `/api/v1/${path}`, form);
-    return compareAnswers(theirs, await ask(almanac, `/v1/prometheus/api/v1/${path}`, form));
+    return comparePromData(theirs, await ask(almanac, `/v1/prometheus/api/v1/${path}`, form));
   }
 
   it('have a hundred queries to answer', () => {

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { Almanac } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
-/** `test/conformance`, seen from `dist`. */
+/** `test/conformance`, relative to `dist`. */
 const FOLDER = fileURLToPath(new URL('../../../test/conformance/', import.meta.url));
 
 interface Report {
@@ -31,7 +31,7 @@ describe("Prometheus's own PromQL scripts", function () {
     cleanUp();
   });
 
-  it('give as many right answers over HTTP as the floor says, which is all', async () => {
+  it('pass as many evaluations over HTTP as the floor requires', async () => {
     const { promqltest: floor } = JSON.parse(readFileSync(join(FOLDER, 'floor.json'), 'utf8')) as {
       promqltest: number;
     };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { encoded, PromRig, read, type PromAnswerRead } from '#test/support/prom-rig';
+import { encoded, PromRig, read, type PromResponse } from '#test/support/prom-rig';
 
 describe("Prometheus's HTTP API", () => {
   let rig: PromRig;
@@ -230,7 +230,7 @@ describe("Prometheus's HTTP API", () => {
   });
 
   it('answers /v1/promql with a table', async () => {
-    const ask = async (parameters: Record<string, string>): Promise<PromAnswerRead> =>
+    const ask = async (parameters: Record<string, string>): Promise<PromResponse> =>
       read(await fetch(`${rig.gateway.url}/v1/promql?${encoded(parameters)}`));
     const records = async (query: string): Promise<{ schema: { column_schemas: unknown[] }; rows: unknown[][] }> => {
       const { json } = await ask({ query, start: '0', end: '60', step: '1m' });

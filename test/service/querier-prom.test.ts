@@ -34,7 +34,7 @@ describe('PromQL between processes', () => {
   after(() => rig.close());
   afterEach(() => expect(samples.openCount).to.equal(0));
 
-  it('answers queries and questions about series', async () => {
+  it('answers queries and series requests', async () => {
     const { service } = remote;
     const metric = '{"__name__":"up","job":"ä"}';
     expect(await textOf(service.promQuery(QUERY, callFor(5_000)))).to.equal(
@@ -48,7 +48,7 @@ describe('PromQL between processes', () => {
     expect(kinds).to.deep.equal(['result']);
   });
 
-  it('carries samples as they are stored', async () => {
+  it('transfers stored samples', async () => {
     const { service } = remote;
     const matchers = [{ op: '=', name: '__name__', value: 'up' }];
     const queries = [0, 1].map((i) => ({ startMs: i * 60_000, endMs: 120_000, matchers }));
@@ -75,7 +75,7 @@ describe('PromQL between processes', () => {
     expect(refused.code).to.equal('invalid_syntax');
   });
 
-  it('carries errors with their words', async () => {
+  it('transfers error texts', async () => {
     const { service } = remote;
     const syntax = await failure(textOf(service.promQuery({ ...QUERY, query: 'sum(' }, callFor(5_000))));
     expect([syntax.code, syntax.message]).to.deep.equal([
@@ -85,14 +85,14 @@ describe('PromQL between processes', () => {
     expect(unknown.code).to.equal('invalid_arguments');
   });
 
-  it('ends with its call, and gives its place to the next', async () => {
+  it('ends with its call and releases its admission slot', async () => {
     const { service } = remote;
     samples.isStuck = true;
     const abort = new AbortController();
     const given = failure(textOf(service.promQuery(QUERY, callFor(5_000, abort.signal))));
     await samples.stuck.reached;
     samples.isStuck = false;
-    // However long the first one is at its samples, it has the only place.
+    // The first query holds the only slot while it reads samples.
     const waiting = failure(textOf(service.promQuery(QUERY, callFor(500))));
     expect((await waiting).code).to.equal('deadline_exceeded');
     abort.abort();
@@ -100,7 +100,7 @@ describe('PromQL between processes', () => {
     expect(await textOf(service.promQuery(QUERY, callFor(5_000)))).to.contain('success');
   });
 
-  it('goes to another querier when one cannot be reached', async () => {
+  it('uses another querier when one is unreachable', async () => {
     const node = { nodeId: 1, role: 'querier', version: '', registeredMs: 0, state: 'ready', slot: '', regionCount: 0 };
     const addrs = ['127.0.0.1:4759', `127.0.0.1:${remote.server.port}`];
     const queriers = new RemoteQueriers({

@@ -5,7 +5,7 @@ import { prom } from '#services/querier/rpc/prom';
 import { Evaluation, type PromLimits } from '#services/querier/rpc/prom/evaluation';
 import { compileMatcher } from '#services/querier/series/matcher';
 import { compareBytes, type Labels } from '#services/querier/series/labels';
-import type { SampleSeries } from '#services/querier/promql/samples';
+import type { SampleSeries } from '#services/querier/promql/runtime/samples';
 import type {
   DatabaseSamples,
   SampleSources,
@@ -79,7 +79,7 @@ export class MemorySamples implements SampleSources {
 async function* storedOf(selected: Promise<readonly SampleSeries[]>): AsyncIterable<StoredSeries> {
   for (const { labels, times, values } of await selected) {
     const piece = { times, values, missing: undefined, histograms: undefined, starts: undefined, isAscending: true };
-    if (times.length > 0) yield { labels, piece };
+    if (times.length > 0) yield { labels, slice: piece };
   }
 }
 

@@ -1,5 +1,5 @@
-/** The member `data` of a query's answer. */
-export interface PromResult {
+/** The member `data` of a query response. */
+export interface PromData {
   readonly resultType: string;
   readonly result: readonly unknown[];
 }
@@ -12,11 +12,11 @@ interface Element {
   readonly values?: readonly Pair[];
 }
 
-/** How far two floats may be apart, relative to the greater one. */
+/** Largest relative difference of equal floats. */
 const TOLERANCE = 1e-9;
 
-/** What is different in two answers to the same query; '' if nothing is. Series may be in any order. */
-export function compareAnswers(expected: PromResult, actual: PromResult): string {
+/** Describes the first difference between two results; empty if there is none. Series may be in any order. */
+export function comparePromData(expected: PromData, actual: PromData): string {
   if (expected.resultType !== actual.resultType) return `type ${actual.resultType}, not ${expected.resultType}`;
   if (expected.resultType === 'scalar' || expected.resultType === 'string') {
     return comparePairs('', [expected.result as unknown as Pair], [actual.result as unknown as Pair]);
@@ -32,7 +32,7 @@ export function compareAnswers(expected: PromResult, actual: PromResult): string
   return '';
 }
 
-function bySeries({ result }: PromResult): Map<string, readonly Pair[]> {
+function bySeries({ result }: PromData): Map<string, readonly Pair[]> {
   return new Map(
     (result as readonly Element[]).map(({ metric, value, values = [] }) => {
       const key = JSON.stringify(Object.entries(metric).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -39,16 +39,17 @@ const EXTRAS: PromExtras = {
     ]),
 };
 
-/** An answer, read. */
-export interface PromAnswerRead {
+/** A parsed response. */
+export interface PromResponse {
   readonly status: number;
   readonly json: Readonly<Record<string, unknown>>;
   readonly text: string;
 }
 
+/** Parameters of a request. */
 export type Parameters = Readonly<Record<string, string | readonly string[]>>;
 
-/** A gateway before a real engine over a few series in memory: `public` and `elsewhere`. */
+/** A gateway with a querier over series in memory, in the databases `public` and `elsewhere`. */
 export class PromRig {
   readonly gateway: GatewayRig;
   readonly samples: MemorySamples;
@@ -58,7 +59,7 @@ export class PromRig {
     this.samples = samples;
   }
 
-  /** Queries may hold 20,000 samples. */
+  /** Starts the rig with a limit of 20,000 samples per query. */
   static async start(): Promise<PromRig> {
     const samples = new MemorySamples(DATABASES);
     const limits = { samplesMax: 20_000 };
@@ -70,29 +71,31 @@ export class PromRig {
     return this.gateway.gateway.stop();
   }
 
-  /** Asks a path below the API's root. */
-  async get(path: string, parameters: Parameters = {}): Promise<PromAnswerRead> {
+  /** Requests a path below the root of the API. */
+  async get(path: string, parameters: Parameters = {}): Promise<PromResponse> {
     return read(await fetch(`${this.gateway.url}/v1/prometheus/api/v1${path}?${encoded(parameters)}`));
   }
 
-  /** The member `result` of a query at a time. */
+  /** Returns the member `result` of an instant query. */
   async result(query: string, time = '0'): Promise<unknown> {
     const { json } = await this.get('/query', { query, time });
     return (json['data'] as { readonly result: unknown }).result;
   }
 
-  /** Status, type and text of an error. */
+  /** Returns status, type and text of an error. */
   async error(path: string, parameters: Parameters = {}): Promise<unknown[]> {
     const { status, json } = await this.get(path, parameters);
     return [status, json['errorType'], json['error']];
   }
 }
 
-export async function read(response: Response): Promise<PromAnswerRead> {
+/** Reads a response. */
+export async function read(response: Response): Promise<PromResponse> {
   const text = await response.text();
-  return { status: response.status, text, json: JSON.parse(text) as PromAnswerRead['json'] };
+  return { status: response.status, text, json: JSON.parse(text) as PromResponse['json'] };
 }
 
+/** Encodes parameters for a URL. */
 export function encoded(parameters: Parameters): string {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>
     [value].flat().map((one) => [name, one] as [string, string]),

@@ -12,8 +12,8 @@ import { freePort } from './free-port.js';
 const START_MS_MAX = 30_000;
 
 /**
- * A hook or the begin of a test that needs programs of other projects. Where one is missing the tests are shown as
- * pending, but fail in CI: `.ci/run` installs the programs and sets `ALMANAC_TEST_PEERS=required`.
+ * Returns a hook for tests that need programs of other projects. If one is missing the tests are pending, except in CI:
+ * `.ci/run` installs the programs and sets `ALMANAC_TEST_PEERS=required`.
  */
 export function needPrograms(...names: readonly string[]): (this: Context) => void {
   return function () {
@@ -24,8 +24,8 @@ export function needPrograms(...names: readonly string[]): (this: Context) => vo
   };
 }
 
-/** A program of another project that serves HTTP, with its configuration and data in a folder. */
-export class Served extends HttpApi {
+/** A program of another project that serves HTTP. */
+export class PeerProgram extends HttpApi {
   readonly #process: ChildProcess;
   #log = '';
 
@@ -35,11 +35,11 @@ export class Served extends HttpApi {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#log += text));
   }
 
-  /** Starts a program and waits until a path of it answers. @param args without the address. */
-  static async start(program: string, args: readonly string[], path: string, port?: number): Promise<Served> {
+  /** Starts a program and waits until a path returns status 200. @param args without the address. */
+  static async start(program: string, args: readonly string[], path: string, port?: number): Promise<PeerProgram> {
     const address = `127.0.0.1:${port ?? (await freePort())}`;
     const child = spawn(program, [...args, `--web.listen-address=${address}`], { stdio: ['ignore', 'ignore', 'pipe'] });
-    const served = new Served(`http://${address}`, child);
+    const served = new PeerProgram(`http://${address}`, child);
     const isReady = await pollUntil(performance.now() + START_MS_MAX, async () => {
       invariant(child.exitCode === null, `${program} ended: ${served.#log}`);
       const { status } = await served.get(path).catch(() => ({ status: 0 }));
@@ -57,23 +57,24 @@ export class Served extends HttpApi {
   }
 }
 
+/** Options of `startPrometheus`. */
 export interface PrometheusOptions {
-  /** The configuration file, as an object; its own address is asked for by `own`. */
-  readonly config?: (own: string) => Readonly<Record<string, unknown>>;
+  /** Returns the configuration file as an object. @param address of Prometheus itself. */
+  readonly config?: (address: string) => Readonly<Record<string, unknown>>;
   readonly flags?: readonly string[];
 }
 
-/** Starts a Prometheus whose data is in a folder of its own. */
-export async function startPrometheus(folder: string, options: PrometheusOptions = {}): Promise<Served> {
+/** Starts Prometheus with its data in a folder. */
+export async function startPrometheus(folder: string, options: PrometheusOptions = {}): Promise<PeerProgram> {
   const port = await freePort();
   const file = join(folder, 'prometheus.yml');
   writeFileSync(file, JSON.stringify(options.config?.(`127.0.0.1:${port}`) ?? {}));
   const args = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`, ...(options.flags ?? [])];
-  return Served.start('prometheus', args, '/-/ready', port);
+  return PeerProgram.start('prometheus', args, '/-/ready', port);
 }
 
-/** The node exporter with what it can tell anywhere. */
-export function startNodeExporter(): Promise<Served> {
+/** Starts the node exporter with the collectors that work on every system. */
+export function startNodeExporter(): Promise<PeerProgram> {
   const collectors = ['cpu', 'loadavg', 'meminfo', 'stat', 'time'].map((name) => `--collector.${name}`);
-  return Served.start('prometheus-node-exporter', ['--collector.disable-defaults', ...collectors], '/');
+  return PeerProgram.start('prometheus-node-exporter', ['--collector.disable-defaults', ...collectors], '/');
 }

@@ -1,16 +1,16 @@
-import { runQuery, type PromAnswer } from '#services/querier/promql/index';
-import type { SeriesSource } from '#services/querier/promql/env';
+import { runQuery, type PromResult } from '#services/querier/promql/index';
+import type { SeriesSource } from '#services/querier/promql/runtime/env';
 import type { Histogram } from '#services/querier/promql/histogram/histogram';
 import { Labels, printLabels } from '#services/querier/series/labels';
-import { Limits, type LimitOptions } from '#services/querier/promql/limits';
+import { QueryLimits, type QueryLimitOptions } from '#services/querier/promql/runtime/limits';
 import { compileMatcher } from '#services/querier/series/matcher';
-import type { SampleSeries } from '#services/querier/promql/samples';
+import type { SampleSeries } from '#services/querier/promql/runtime/samples';
 import { systemClock } from '#shared/clock/clock';
 
-/** A sample of a test: a number, a histogram, the end of the series, or nothing. */
+/** A sample of a test: a float, a histogram, a staleness marker, or none. */
 export type TestSample = number | Histogram | 'stale' | undefined;
 
-/** A series with a sample every `everyS` seconds from 0 on; `name` is the metric's. */
+/** Returns a series with a sample every `everyS` seconds from 0 on. @param name of the metric. */
 export function series(
   name: string,
   labels: Readonly<Record<string, string>>,
@@ -30,13 +30,13 @@ export function series(
   return histograms.some((it) => it !== undefined) ? { ...base, histograms } : base;
 }
 
-/** A source of these series, which are all in memory. */
+/** Returns a source of series in memory. */
 export function memorySource(all: readonly SampleSeries[]): SeriesSource {
   return {
     select(matchers, fromMs, toMs) {
       const tests = matchers.map((matcher) => ({ name: matcher.name, test: compileMatcher(matcher) }));
-      const fits = ({ labels }: SampleSeries): boolean => tests.every(({ name, test }) => test(labels.get(name)));
-      return Promise.resolve(all.filter(fits).map((one) => between(one, fromMs, toMs)));
+      const matches = ({ labels }: SampleSeries): boolean => tests.every(({ name, test }) => test(labels.get(name)));
+      return Promise.resolve(all.filter(matches).map((one) => between(one, fromMs, toMs)));
     },
   };
 }
@@ -58,34 +58,34 @@ function between(
   };
 }
 
-/** When a test asks, in seconds; without a step it is an instant query. */
-export interface AskedAt {
+/** Evaluation times in seconds; without a step it is an instant query. */
+export interface EvaluationTimes {
   readonly atS?: number;
   readonly endS?: number;
   readonly stepS?: number;
 }
 
-/** Asks a query of some series, by default at 0. */
-export function ask(
+/** Runs a query over series, by default at time 0. */
+export function runPromql(
   all: readonly SampleSeries[],
   query: string,
-  { atS = 0, endS = atS, stepS = 0 }: AskedAt = {},
-  limits: Partial<LimitOptions> = {},
-): Promise<PromAnswer> {
+  { atS = 0, endS = atS, stepS = 0 }: EvaluationTimes = {},
+  limits: Partial<QueryLimitOptions> = {},
+): Promise<PromResult> {
   const times = { startMs: atS * 1000, endMs: endS * 1000, stepMs: stepS * 1000 };
-  const asked = { query, ...times, lookbackMs: 300_000, defaultStepMs: 60_000, stepsMax: 11_000 };
+  const promQuery = { query, ...times, lookbackMs: 300_000, defaultStepMs: 60_000, stepsMax: 11_000 };
   const { signal } = new AbortController();
   const options = { samplesMax: 50_000_000, timeoutMs: 120_000, signal, clock: systemClock, ...limits };
-  return runQuery(asked, memorySource(all), new Limits(options));
+  return runQuery(promQuery, memorySource(all), new QueryLimits(options));
 }
 
-/** The same as a plain record: labels to values, `undefined` where there is none; histograms by their count. */
-export async function answer(
+/** Runs a query and returns labels with values, `undefined` for no sample; histograms as their count. */
+export async function evaluatePromql(
   all: readonly SampleSeries[],
   query: string,
-  at?: AskedAt,
+  at?: EvaluationTimes,
 ): Promise<Record<string, unknown>> {
-  const { value } = await ask(all, query, at);
+  const { value } = await runPromql(all, query, at);
   if (value.kind === 'scalar') return { scalar: [...value.values] };
   if (value.kind === 'string') return { string: value.value };
   if (value.kind === 'matrix') {

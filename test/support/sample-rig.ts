@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import type { LabelMatcher } from '#services/querier/series/matcher';
 import { printLabels } from '#services/querier/series/labels';
-import type { SampleSeries } from '#services/querier/promql/samples';
+import type { SampleSeries } from '#services/querier/promql/runtime/samples';
 import { SampleStore } from '#services/querier/samples/sample-store';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
 import { systemClock, type Clock } from '#shared/clock/clock';

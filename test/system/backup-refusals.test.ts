@@ -44,8 +44,8 @@ describe('almanac backup and restore', function () {
       ['/', apart],
       [join(other, 'to-data'), apart],
       [join(other, 'to-data/deep/er'), apart],
-      [join(other, 'loop'), 'circle'],
-      [join(other, 'loop/x'), 'circle'],
+      [join(other, 'loop'), 'loop'],
+      [join(other, 'loop/x'), 'loop'],
       [full, 'is not empty'],
       [join(full, 'a'), 'is no folder'],
     ]) {
@@ -66,7 +66,7 @@ describe('almanac backup and restore', function () {
       [source, apart],
       [join(source, 'data'), apart],
       [full, apart],
-      [join(other, 'loop'), 'circle'],
+      [join(other, 'loop'), 'loop'],
       [other, 'is not empty'],
       [data, 'is not empty'],
     ]) {

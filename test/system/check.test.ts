@@ -338,8 +338,8 @@ describe('almanac check', function () {
     for (const [path, code, text] of [
       [join(empty, 'absent'), 2, `error: there is no folder "${join(empty, 'absent')}"`],
       [empty, 2, `error: "${empty}" is not a data folder of Almanac`],
-      [file, 2, `error: "${file}" cannot be looked into: ENOTDIR`],
-      [circle, 1, `error: "${circle}" cannot be looked into: ELOOP`],
+      [file, 2, `error: "${file}" cannot be read: ENOTDIR`],
+      [circle, 1, `error: "${circle}" cannot be read: ELOOP`],
     ] as const) {
       const end = await runAlmanac(['check', path]);
       expect(end.code, path).to.equal(code);

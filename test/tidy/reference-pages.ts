@@ -2,11 +2,14 @@ import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { printReference } from '#shared/config/print';
 import { ERROR_CODES } from '#shared/errors/codes';
 
+import { promqlPage } from './promql-page.js';
+
 /** Returns the documentation pages that are generated from tables in the source, by file name. */
 export function referencePages(): Map<string, string> {
   return new Map([
     ['docs/config.md', printReference(CONFIG_SCHEMA)],
     ['docs/errors.md', errorPage()],
+    ['docs/promql.md', promqlPage()],
   ]);
 }
 

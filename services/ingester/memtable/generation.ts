@@ -2,7 +2,6 @@ import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { batchBytes } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
-import { objectBytes } from './object-bytes.js';
 import type { SeriesRegistry } from './series-registry.js';
 
 /** A range of time index values, both ends included. */
@@ -186,4 +185,23 @@ function noteTimes(batch: RowBatch, sids: Uint32Array, registry: SeriesRegistry)
 function union(a: TimeBand | undefined, b: TimeBand | undefined): TimeBand | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return { first: a.first < b.first ? a.first : b.first, last: a.last > b.last ? a.last : b.last };
+}
+
+/** Bytes of a batch, and of each of its columns, in the JavaScript heap besides their arrays. */
+const BATCH_BYTES = 1_100;
+const COLUMN_BYTES = 530;
+
+/** Limit for all batches in memory. The heap has about 4 GiB at most, whatever the machine's memory. */
+const OBJECTS_MAX = 1 << 30;
+
+/** Returns the heap bytes of a batch's objects. For one row that is many times the bytes of its arrays. */
+export function objectBytes({ columns }: RowBatch): number {
+  return BATCH_BYTES + columns.length * COLUMN_BYTES;
+}
+
+/**
+ * Returns the same as a charge to a memory budget, scaled so that the budget is used up when objects reach their limit.
+ */
+export function objectCharge(batch: RowBatch, limitBytes: number): number {
+  return Math.ceil(objectBytes(batch) * Math.max(1, limitBytes / OBJECTS_MAX));
 }

@@ -11,7 +11,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
 
-import { objectCharge } from '../memtable/object-bytes.js';
+import { objectCharge } from '../memtable/generation.js';
 import type { LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';

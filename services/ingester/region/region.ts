@@ -8,9 +8,8 @@ import { metricTagOf } from '#shared/schema/metric-table';
 import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation, type TimeBand } from '../memtable/generation.js';
-import { SeriesRegistry } from '../memtable/series-registry.js';
+import { DefinitionLookup, SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds, type KeyRetention } from './applied-ids.js';
-import { DefinitionLookup } from './definition-lookup.js';
 import { RowKeys } from './row-keys.js';
 
 /** Sequences of a batch's rows and numbers of its series, from `Region.assignSequences`. */

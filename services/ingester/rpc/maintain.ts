@@ -14,7 +14,7 @@ import type { Ingester } from '../ingester.js';
 import { closeDroppedTable } from '../region/close-regions.js';
 import type { Region } from '../region/region.js';
 import { dropChecked } from './check-dropped.js';
-import { checkRegionIds } from './check-region-ids.js';
+import { checkRegionIds } from '../region/regions.js';
 
 /** Ingester.FlushTable: flushes every row that was acknowledged before the call to segments. */
 export async function flushTable(

@@ -7,7 +7,7 @@ import type { Ingester } from '../ingester.js';
 import type { HeldBatch } from '../memtable/generation.js';
 import type { TagRun } from '../memtable/tag-blocks.js';
 import type { Region } from '../region/region.js';
-import { checkRegionIds } from './check-region-ids.js';
+import { checkRegionIds } from '../region/regions.js';
 import { ChunkCutter, NO_PART } from './scan-chunks.js';
 
 /** Bytes of definitions that are sent in one part. */

@@ -1,23 +1,32 @@
+import { isUtf8 } from 'node:buffer';
+
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
-import { encodeDefinitions } from '#shared/rowbatch/definitions';
+import {
+  decodeDefinitions,
+  decodeTags,
+  encodeDefinitions,
+  NO_DEFINITIONS,
+  type SeriesDefinition,
+} from '#shared/rowbatch/definitions';
 import type { FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { typesFrom } from '#shared/schema/former-types';
 import { DELETED, hasOps, OP } from '#shared/schema/segment-columns';
-import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
+import { isAppendOnly, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import { DELETIONS_MAX, OUTRUN } from '#shared/write/outrun';
 import { rowsOutside } from '#shared/write/times';
 
 import type { Ingester } from '../ingester.js';
-import { objectCharge } from '../memtable/object-bytes.js';
+import { objectCharge } from '../memtable/generation.js';
 import { regionNotServed, type Region, type SequenceGrant } from '../region/region.js';
 import { encodeRecord } from '../wal/record.js';
-import { readDefinitions } from './check-definitions.js';
 
 /** Longest wait for memory in milliseconds; then the write fails with `region_busy`. */
 const ADMISSION_MS_MAX = 10_000;
@@ -194,4 +203,62 @@ function logAndPut(
       },
     });
   });
+}
+
+/** Definitions checked between two looks at the clock, of some microseconds each. */
+const DEFINITIONS_PER_LOOK = 64;
+
+/** Definitions of a batch, and what is wrong with them. */
+interface CheckedDefinitions {
+  readonly definitions: readonly SeriesDefinition[];
+  readonly failure: AlmanacError | undefined;
+}
+
+/**
+ * Decodes and checks the definitions of a batch, in slices, because there may be as many as rows. Returns a failure
+ * instead of throwing it: a batch that was already applied is acknowledged whatever its table accepts now.
+ */
+async function readDefinitions(region: Region, bytes: Uint8Array, clock: Clock): Promise<CheckedDefinitions> {
+  // True for nearly all batches.
+  if (Buffer.compare(bytes, NO_DEFINITIONS) === 0) return { definitions: [], failure: undefined };
+  for (;;) {
+    const { table } = region;
+    const read = await readFor(table, bytes, new Slices(clock, { workPerLook: DEFINITIONS_PER_LOOK }));
+    if (region.table === table) return read;
+  }
+}
+
+async function readFor(table: Table, bytes: Uint8Array, slices: Slices): Promise<CheckedDefinitions> {
+  try {
+    const definitions = decodeDefinitions(bytes);
+    await checkDefinitions(table, definitions, slices);
+    return { definitions, failure: undefined };
+  } catch (error) {
+    return { definitions: [], failure: AlmanacError.from(error) };
+  }
+}
+
+/**
+ * Series are kept forever, so a definition that a series file could not hold, or would change, is refused before
+ * anything of its batch is kept.
+ *
+ * @throws `invalid_arguments` unless all tags are columns of the table, in order, with values of their types.
+ */
+async function checkDefinitions(table: Table, definitions: readonly SeriesDefinition[], slices: Slices): Promise<void> {
+  const isText = new Map(tagsOf(table).map(({ id, type }) => [id, dataType(type).storage !== 'binary']));
+  for (const { tsid, tags } of definitions) {
+    let before = -1;
+    for (const { columnId, value } of decodeTags(tags)) {
+      const isTextTag = isText.get(columnId);
+      if (isTextTag === undefined) throw malformed(table, tsid, `has no tag column ${columnId}`);
+      if (columnId <= before) throw malformed(table, tsid, `has its tag columns in another order`);
+      if (isTextTag && !isUtf8(value)) throw malformed(table, tsid, `takes only UTF-8 in tag column ${columnId}`);
+      before = columnId;
+    }
+    if (slices.isOver(1)) await slices.yield();
+  }
+}
+
+function malformed({ name }: Table, tsid: bigint, reason: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', `definition of series ${tsid.toString(16)}: table "${name}" ${reason}`);
 }

@@ -66,8 +66,8 @@ export class Wal {
   #file: OpenFile;
   #waiting: WalAppend[] = [];
   #draining: Promise<void> | undefined;
-  /** Why appends are refused now. */
-  #failure: Error | undefined;
+  /** Error of appends while they are refused. */
+  #refusal: AlmanacError | undefined;
   /** Waiting for space on a full disk. */
   #recovering: Promise<void> | undefined;
   readonly #closing = new AbortController();
@@ -102,15 +102,13 @@ export class Wal {
 
   /** @throws `storage_unavailable` while appends are refused. */
   checkWritable(): void {
-    if (this.#failure !== undefined) throw refusal(this.#failure);
+    if (this.#refusal !== undefined) throw this.#refusal;
   }
 
   /** Appends one record. */
   append(record: WalAppend): void {
-    if (this.#failure !== undefined || this.#isClosed) {
-      record.onFailed(refusal(this.#failure));
-      return;
-    }
+    const refusal = this.#isClosed ? refusalOf(undefined) : this.#refusal;
+    if (refusal !== undefined) return record.onFailed(refusal);
     this.#waiting.push(record);
     this.#draining ??= this.#drain();
   }
@@ -143,7 +141,7 @@ export class Wal {
     if (this.#isClosed) return;
     this.#closing.abort();
     await this.#recovering;
-    if (this.#failure === undefined) await this.syncNow();
+    if (this.#refusal === undefined) await this.syncNow();
     this.#isClosed = true;
     await this.#draining;
     await this.#file.close();
@@ -220,10 +218,11 @@ export class Wal {
 
   #fail(error: unknown, group: readonly WalAppend[]): void {
     const { onBroken, onFull } = this.#options;
-    this.#failure = asError(error);
+    const refusal = refusalOf(error);
     const failed = [...group, ...this.#waiting];
+    this.#refusal = refusal;
     this.#waiting = [];
-    for (const record of failed) record.onFailed(refusal(error));
+    for (const record of failed) record.onFailed(refusal);
     if (isDiskFull(error)) {
       onFull?.(error);
       this.#recovering = this.#continueWithSpace();
@@ -244,15 +243,14 @@ export class Wal {
         if (attempt > 0) {
           await this.#probeSpace();
           await this.#startFile();
-          this.#failure = undefined;
+          this.#refusal = undefined;
           onSpace?.();
           return;
         }
       } catch (error) {
         if (!isDiskFull(error)) {
-          this.#failure = asError(error);
-          onBroken(error);
-          return;
+          this.#refusal = refusalOf(error);
+          return onBroken(error);
         }
       }
       await clock.sleep(SPACE_RETRY_MS, signal);
@@ -282,14 +280,8 @@ export class Wal {
   }
 }
 
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-function refusal(cause?: unknown): AlmanacError {
+function refusalOf(cause: unknown): AlmanacError {
   const reason = isDiskFull(cause) ? ': no space is left on its disk' : '';
-  return new AlmanacError('storage_unavailable', `the write-ahead log does not accept writes${reason}`, {
-    ...(cause === undefined ? {} : { cause }),
-    retryAfterSeconds: 5,
-  });
+  const text = `the write-ahead log does not accept writes${reason}`;
+  return new AlmanacError('storage_unavailable', text, { cause, retryAfterSeconds: 5 });
 }

@@ -1,84 +1,91 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { Annotations } from './annotations.js';
-import { typeOf, unwrapped, type Expr } from './ast.js';
-import { SERIES_WORK, type Env, type SeriesSource } from './env.js';
-import { evaluate, evaluateSubquery } from './eval.js';
-import { extendedPoints, isExtended, loadExtended } from './extended.js';
-import { SIGNATURES } from './functions/signatures.js';
 import { compareLabels } from '../series/labels.js';
-import type { Limits } from './limits.js';
-import { withoutDroppedNames, withoutDroppedSampleNames } from './merge-series.js';
-import { parseQuery, type Dialect } from './parse.js';
-import { resolveTimes } from './resolve-times.js';
-import type { SampleSeries, StepSeries } from './samples.js';
-import { fillWindows, loadRange, windowsAt, type Windows } from './select.js';
-import { Slabs } from './slabs.js';
-import { sortedInTurns } from './sort.js';
-import { statsSelectors } from './stats-only.js';
+import { AGGREGATIONS } from './aggregations/registry.js';
+import { toValidUtf8 } from './common/go-string.js';
+import { evaluate, rangeSamples } from './eval/evaluate.js';
+import { extendedSamples, isExtended, loadExtended } from './functions/extended.js';
+import { FUNCTIONS } from './functions/registry.js';
+import { Annotations } from './runtime/annotations.js';
+import { SERIES_WORK, SlabAllocator, type Env, type SeriesSource, type Value } from './runtime/env.js';
+import type { QueryLimits } from './runtime/limits.js';
+import { withoutDroppedNames, withoutDroppedSampleNames } from './runtime/merge-series.js';
+import type { SampleSeries } from './runtime/samples.js';
+import { fillWindows, type Windows } from './runtime/select.js';
+import { sortedInSlices } from './runtime/sort.js';
+import { statsSelectors } from './runtime/stats-only.js';
+import { typeOf, unwrapped, type Expr } from './syntax/ast.js';
+import { TYPE_NAMES } from './syntax/check.js';
+import { parseQuery, type Dialect } from './syntax/parse.js';
+import { resolveTimes } from './syntax/resolve-times.js';
 
-/** A query and the times at which it is asked. */
+/** A query and its evaluation times. */
 export interface PromQuery {
   readonly query: string;
   readonly startMs: number;
-  /** The time of an instant query again. */
+  /** Equal to `startMs` for an instant query. */
   readonly endMs: number;
   /** 0 for an instant query. */
   readonly stepMs: number;
   /** How far back an instant selector looks for a sample. */
   readonly lookbackMs: number;
-  /** Step of subqueries that name none. */
+  /** Step of subqueries without one. */
   readonly defaultStepMs: number;
-  /** Most steps that are answered. */
+  /** Largest number of steps. */
   readonly stepsMax: number;
 }
 
-/** What a query has given; a vector of an instant query has one step. */
-export type PromValue =
-  | { readonly kind: 'scalar'; readonly values: Float64Array }
-  | { readonly kind: 'string'; readonly value: string }
-  /** In the order of evaluation for an instant query, by labels otherwise. */
-  | { readonly kind: 'vector'; readonly series: readonly StepSeries[] }
-  /** By labels, with the times of the samples themselves. */
-  | { readonly kind: 'matrix'; readonly series: readonly SampleSeries[] };
+/**
+ * Value of a query; a vector of an instant query has one step. Vectors of range queries and matrices are sorted by labels;
+ * a matrix has the times of the samples.
+ */
+export type PromValue = Value | { readonly kind: 'matrix'; readonly series: readonly SampleSeries[] };
 
-export interface PromAnswer {
+/** Result of a query. */
+export interface PromResult {
   readonly value: PromValue;
-  /** How many steps there are, from `startMs` on. */
+  /** Number of steps from `startMs` on. */
   readonly steps: number;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
 }
 
-/** The language as it is spoken here: all functions, experimental ones too. */
-export const DIALECT: Dialect = { functions: SIGNATURES, isExperimental: true };
-
-const TYPE_NAMES = { scalar: 'scalar', string: 'string', vector: 'instant vector', matrix: 'range vector' };
+/** All functions, aggregations and experimental features of PromQL. */
+export const DIALECT: Dialect = { functions: FUNCTIONS, aggregations: AGGREGATIONS, isExperimental: true };
 
 /**
- * Parses and evaluates a query over what a source has.
+ * Parses and evaluates a query over the series of a source.
  *
- * @throws `invalid_syntax` with Prometheus's text for a query that cannot be asked.
- * @throws `execute_query` for one that cannot be answered, or needs too many samples.
- * @throws `deadline_exceeded`, `cancelled` if its time was over before.
+ * @throws `invalid_syntax` with the text of Prometheus for an invalid query.
+ * @throws `execute_query` for a query that fails, or needs too many samples.
+ * @throws `deadline_exceeded`, `cancelled` if the query ran out of time or was cancelled.
  */
 export async function runQuery(
-  asked: PromQuery,
+  promQuery: PromQuery,
   source: SeriesSource,
-  limits: Limits,
+  limits: QueryLimits,
   dialect: Dialect = DIALECT,
-): Promise<PromAnswer> {
-  const { query, startMs, endMs, stepMs, lookbackMs, defaultStepMs } = asked;
-  const expr = resolveTimes(parseQuery(query, dialect), query, asked);
-  const steps = stepsOf(asked, expr);
-  const notes = new Annotations(query);
+): Promise<PromResult> {
+  const { query, startMs, endMs, stepMs, lookbackMs, defaultStepMs } = promQuery;
+  const expr = resolveTimes(parseQuery(query, dialect), query, promQuery);
+  const steps = stepsOf(promQuery, expr);
+  const annotations = new Annotations(query);
   const isInstant = stepMs === 0;
   const env: Env = {
-    ...{ startMs, stepMs, steps, lookbackMs, defaultStepMs, source, limits, notes, isInstant },
-    ...{ statsOnly: statsSelectors(expr), slabs: new Slabs() },
+    startMs: isInstant ? endMs : startMs,
+    stepMs,
+    steps,
+    lookbackMs,
+    defaultStepMs,
+    source,
+    limits,
+    annotations,
+    isInstant,
+    statsOnly: statsSelectors(expr),
+    slabs: new SlabAllocator(),
   };
-  const value = await valueOf(expr, { ...env, startMs: isInstant ? endMs : startMs });
-  return { value, steps, warnings: notes.warnings, infos: notes.infos };
+  const value = await valueOf(expr, env);
+  return { value, steps, warnings: annotations.warnings, infos: annotations.infos };
 }
 
 function stepsOf({ startMs, endMs, stepMs, stepsMax }: PromQuery, expr: Expr): number {
@@ -91,9 +98,9 @@ function stepsOf({ startMs, endMs, stepMs, stepsMax }: PromQuery, expr: Expr): n
   return stepCount({ startMs, endMs, stepMs, stepsMax });
 }
 
-/** How many steps there are. @throws `invalid_syntax` if that is too many. */
-export function stepCount(of: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' | 'stepsMax'>): number {
-  const { startMs, endMs, stepMs, stepsMax } = of;
+/** Returns the number of steps of a range query. @throws `invalid_syntax` above `stepsMax`. */
+export function stepCount(query: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' | 'stepsMax'>): number {
+  const { startMs, endMs, stepMs, stepsMax } = query;
   const steps = Math.floor((endMs - startMs) / stepMs) + 1;
   if (steps - 1 <= stepsMax) return Math.max(steps, 0);
   const most = stepsMax.toLocaleString('en-US');
@@ -104,47 +111,36 @@ export function stepCount(of: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' | '
 async function valueOf(expr: Expr, env: Env): Promise<PromValue> {
   if (typeOf(expr) === 'matrix') {
     const matrix = await withoutDroppedSampleNames(await matrixOf(expr, env), env.limits);
-    return { kind: 'matrix', series: await sortedInTurns(matrix, byLabels, env.limits) };
+    return { kind: 'matrix', series: await sortedInSlices(matrix, byLabels, env.limits) };
   }
   const value = await evaluate(expr, env);
-  if (value.kind !== 'vector') return value;
+  if (value.kind === 'string') return { kind: 'string', value: toValidUtf8(value.value) };
+  if (value.kind === 'scalar') return value;
   const series = await withoutDroppedNames(value.series, env.limits);
-  return { kind: 'vector', series: env.isInstant ? series : await sortedInTurns(series, byLabels, env.limits) };
+  return { kind: 'vector', series: env.isInstant ? series : await sortedInSlices(series, byLabels, env.limits) };
 }
 
 function byLabels(one: { readonly labels: SampleSeries['labels'] }, other: typeof one): number {
   return compareLabels(one.labels, other.labels);
 }
 
-/** A range vector by itself: the samples of its one window. */
+/** Evaluates a range vector that is the whole query: the samples of its only window. */
 async function matrixOf(expr: Expr, env: Env): Promise<SampleSeries[]> {
   const range = unwrapped(expr);
-  if (range.kind === 'subquery') {
-    return inWindows(await evaluateSubquery(range, env), await windowsAt(range, range.rangeMs, env), env);
-  }
-  if (range.kind !== 'matrixSelector') return [];
-  if (isExtended(range.selector)) {
-    const series = await loadExtended(range, env);
-    const matrix: SampleSeries[] = [];
-    for (const one of series) {
+  const matrix: SampleSeries[] = [];
+  if (range.kind === 'matrixSelector' && isExtended(range.selector)) {
+    for (const one of await loadExtended(range, env)) {
       if (env.limits.isDue) await env.limits.yield();
-      const points = await extendedPoints(one, range, env);
-      const times = Float64Array.from(points, ({ timeMs }) => timeMs);
-      const values = Float64Array.from(points, ({ value }) => Number(value));
-      if (points.length > 0) matrix.push({ labels: one.labels, times, values });
+      const samples = await extendedSamples(one, range, env);
+      if (samples !== undefined) matrix.push(samples);
     }
     return matrix;
   }
-  const windows = await windowsAt(range.selector, range.rangeMs, env);
-  return inWindows(await loadRange(range, env), windows, env);
-}
-
-async function inWindows(all: readonly SampleSeries[], windows: Windows, { limits }: Env): Promise<SampleSeries[]> {
-  const matrix: SampleSeries[] = [];
-  for (const one of all) {
-    limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.yield();
-    const filling = fillWindows(windows, one, limits);
+  const { samples, windows } = await rangeSamples(range, env);
+  for (const one of samples) {
+    env.limits.spend(SERIES_WORK);
+    if (env.limits.isDue) await env.limits.yield();
+    const filling = fillWindows(windows, one, env.limits);
     if (filling !== undefined) await filling;
     matrix.push(...inWindow(one, windows));
   }

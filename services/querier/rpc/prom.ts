@@ -6,26 +6,27 @@ import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { QuerierMetrics } from '../metrics.js';
-import { parseQuery, type Dialect } from '../promql/parse.js';
-import { prettyExpr } from '../promql/print.js';
-import { selectorsOf } from '../promql/selectors.js';
-import { exprTree } from '../promql/tree.js';
+import { parseQuery, type Dialect } from '../promql/syntax/parse.js';
+import { prettyExpr } from '../promql/syntax/print.js';
+import { selectorsOf } from '../promql/syntax/selectors.js';
+import { exprTree } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
-import type { PromOutcome, PromSession } from '../sql/tql/engine.js';
-import { answerText, type AnswerStats } from './prom/answer.js';
-import type { Databases } from './prom/databases.js';
-import { envelope, inPieces, NO_NOTES } from './prom/envelope.js';
+import type { PromEvaluation, PromSession } from '../promql/engine.js';
+import { queryResponse, type QueryStats } from './prom/query-response.js';
+import type { SessionDatabases } from './prom/databases.js';
+import { envelope, textChunks, NO_NOTES } from './prom/envelope.js';
 import type { Evaluation, PromLimits } from './prom/evaluation.js';
 import type { PromExtras } from './prom/extras.js';
-import { readAnswer } from './prom/read.js';
-import { seriesAnswer } from './prom/series.js';
+import { remoteReadParts } from './prom/read.js';
+import { seriesResponse } from './prom/series.js';
 import { matchersKey, ReadStats } from './prom/stats.js';
 import { tableOf } from './prom/table.js';
 import { wholeResults } from './whole-results.js';
 
-export interface PromDeps {
+/** Dependencies of the PromQL methods. */
+export interface PromServiceDeps {
   readonly evaluation: Evaluation;
   readonly extras: PromExtras;
   readonly catalog: Pick<Catalog, 'database' | 'databases'>;
@@ -38,11 +39,11 @@ export interface PromDeps {
 
 type PromMethods = Pick<QuerierService, 'promQuery' | 'promTable' | 'promSeries' | 'promParse' | 'promRead'>;
 
-/** Blocks of a table that take about as long. */
-const BLOCKS_PER_TURN = 2;
+/** Number of table blocks between yields. */
+const BLOCKS_PER_YIELD = 2;
 
-/** The methods of the querier that speak PromQL. */
-export function prom(deps: PromDeps): PromMethods {
+/** Returns the PromQL methods of the querier. */
+export function prom(deps: PromServiceDeps): PromMethods {
   const runner = new PromRunner(deps);
   return {
     promQuery: (request, call) => runner.query(request, call),
@@ -50,37 +51,37 @@ export function prom(deps: PromDeps): PromMethods {
     promSeries: (request, call) =>
       runner.during(request.database, call, async function* ({ databases, call: timed }) {
         const { catalog, extras } = deps;
-        yield* inPieces(
-          await seriesAnswer(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
+        yield* textChunks(
+          await seriesResponse(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
         );
       }),
     promRead: (request, call) => {
       const { clock, promLimits } = deps;
       return runner.during(request.database, call, ({ databases, call: timed }) =>
-        readAnswer(request, { databases, samplesMax: promLimits.samplesMax, clock, call: timed }),
+        remoteReadParts(request, { databases, samplesMax: promLimits.samplesMax, clock, call: timed }),
       );
     },
     async *promParse({ query, kind }) {
       await Promise.resolve();
       const expr = parseQuery(query, runner.dialect);
       const data = kind === 'format' ? prettyExpr(expr) : exprTree(expr);
-      yield* inPieces(envelope([JSON.stringify(data)], () => NO_NOTES));
+      yield* textChunks(envelope([JSON.stringify(data)], () => NO_NOTES));
     },
   };
 }
 
-/** What one request works with. */
-interface Run {
-  readonly databases: PromSession & Databases;
+/** A request that is admitted. */
+interface PromRun {
+  readonly databases: PromSession & SessionDatabases;
   readonly call: Call;
   readonly startedMs: number;
 }
 
 class PromRunner {
   readonly dialect: Dialect;
-  readonly #deps: PromDeps;
+  readonly #deps: PromServiceDeps;
 
-  constructor(deps: PromDeps) {
+  constructor(deps: PromServiceDeps) {
     this.#deps = deps;
     this.dialect = deps.evaluation.dialect;
   }
@@ -89,53 +90,55 @@ class PromRunner {
     const { dialect } = this;
     const { clock } = this.#deps;
     const queuedMs = this.#deps.clock.monotonicMs();
-    const evaluate = (run: Run, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
+    const evaluate = (run: PromRun, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
     return this.during(request.database, call, async function* (run) {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
-      const { answer, peakSamples, elapsedMs } = await evaluate(run, stats);
+      const { result, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
-      const timed: AnswerStats | undefined = stats && {
+      const timed: QueryStats | undefined = stats && {
         samples: stats.json(peakSamples, isPerStep),
         queuedMs: run.startedMs - queuedMs,
         elapsedMs,
         isDeprecated: request.stats !== 'true' && !isPerStep,
       };
       const slices = new Slices(clock);
-      for (const piece of inPieces(answerText(request, answer, { stats: timed, warnings: run.databases.warnings }))) {
-        yield piece;
-        // A long answer takes long to write, and others are served meanwhile.
-        if (slices.isOver(piece.text.length)) await slices.yield();
+      for (const chunk of textChunks(
+        queryResponse(request, result, { stats: timed, warnings: run.databases.warnings }),
+      )) {
+        yield chunk;
+        // Formatting a long response takes long.
+        if (slices.isOver(chunk.text.length)) await slices.yield();
       }
     });
   }
 
-  /** @throws `database_not_found` too: a table that is empty for want of its database would hide a slip. */
+  /** @throws `database_not_found` as well: an empty table would hide a misspelt database name. */
   table(request: PromQueryRequest, call: Call): AsyncIterable<SqlEvent> {
     const { names } = this.#deps.promLimits;
     const { dialect } = this;
     const { catalog, clock } = this.#deps;
-    const evaluate = (run: Run): Promise<Evaluated> => this.#evaluate(request, run);
+    const evaluate = (run: PromRun): Promise<Evaluated> => this.#evaluate(request, run);
     return this.during(request.database, call, async function* (run) {
       await catalog.database(request.database, run.call);
-      const { answer } = await evaluate(run);
+      const { result } = await evaluate(run);
       let blocks = 0;
-      for (const event of tableOf(request, answer, parseQuery(request.query, dialect), names)) {
+      for (const event of tableOf(request, result, parseQuery(request.query, dialect), names)) {
         yield event;
-        if (++blocks % BLOCKS_PER_TURN === 0) await clock.yield();
+        if (++blocks % BLOCKS_PER_YIELD === 0) await clock.yield();
       }
     });
   }
 
-  /** Runs work in a place among the queries, within its time. */
-  async *during<T>(database: string, outer: Call, work: (run: Run) => AsyncIterable<T>): AsyncIterable<T> {
+  /** Runs work in an admission slot, within the time limit. */
+  async *during<T>(database: string, outer: Call, work: (run: PromRun) => AsyncIterable<T>): AsyncIterable<T> {
     const { admission, clock, evaluation, memory, metrics, promLimits } = this.#deps;
-    const beganMs = clock.monotonicMs();
+    const startMs = clock.monotonicMs();
     const timed = withDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
     let outcome = 'cancelled';
     try {
       yield* admission.hold(call, async function* (place) {
-        // Not before: one that waits holds nothing, and would be ended first.
+        // Not earlier: a query in the queue uses no memory and would be cancelled first.
         const leave = memory.enter((error) => timed.end(error));
         const databases = evaluation.open(database, call, place);
         try {
@@ -147,33 +150,33 @@ class PromRunner {
       });
       outcome = 'ok';
     } catch (error) {
-      const known = endOf(call, error);
-      outcome = known.code;
-      throw known;
+      const reported = callError(call, error);
+      outcome = reported.code;
+      throw reported;
     } finally {
       timed.close();
-      metrics.promEnded((clock.monotonicMs() - beganMs) / 1000, outcome);
+      metrics.promEnded((clock.monotonicMs() - startMs) / 1000, outcome);
     }
   }
 
-  async #evaluate(request: PromQueryRequest, run: Run, source?: ReadStats): Promise<Evaluated> {
+  async #evaluate(request: PromQueryRequest, run: PromRun, source?: ReadStats): Promise<Evaluated> {
     const outcome = await run.databases.evaluate(request, source);
     return { ...outcome, elapsedMs: this.#deps.clock.monotonicMs() - run.startedMs };
   }
 }
 
-interface Evaluated extends PromOutcome {
+interface Evaluated extends PromEvaluation {
   readonly elapsedMs: number;
 }
 
-function statsOf(request: PromQueryRequest, source: Databases, dialect: Dialect, clock: Clock): ReadStats {
+function statsOf(request: PromQueryRequest, source: SessionDatabases, dialect: Dialect, clock: Clock): ReadStats {
   const selectors = selectorsOf(parseQuery(request.query, dialect)).filter(({ isRange }) => isRange);
   const ranges = new Set(selectors.map(({ selector }) => matchersKey(selector.matchers)));
   return new ReadStats({ source, clock }, request, ranges);
 }
 
-/** The error of a call that was ended from outside says why that was. */
-function endOf({ signal }: Call, thrown: unknown): AlmanacError {
+/** Returns the reason why a call was cancelled, if it was. */
+function callError({ signal }: Call, thrown: unknown): AlmanacError {
   const error = AlmanacError.from(thrown);
   const reason: unknown = signal.reason;
   return error.code === 'cancelled' && reason instanceof AlmanacError ? reason : error;

@@ -23,7 +23,7 @@ import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
 import type { StatementRowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/statement.js';
 import { TableNames } from '../sql/plan/table-names.js';
-import type { PromEngine } from '../sql/tql/engine.js';
+import type { PromEngine } from '../promql/engine.js';
 
 /** Limits of SQL requests. */
 export interface SqlLimits {

@@ -16,7 +16,7 @@ import type { Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
 import type { TableNames } from './plan/table-names.js';
-import type { PromEngine } from './tql/engine.js';
+import type { PromEngine } from '../promql/engine.js';
 
 /** State that statements of one request leave to later ones; it ends with the request. */
 export interface Session {

@@ -1,9 +1,11 @@
-import type { Aggregation } from '../ast.js';
-import type { Env } from '../env.js';
-import type { Labels } from '../../series/labels.js';
-import type { MutableSeries, StepSeries } from '../samples.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
+import type { Env } from '../runtime/env.js';
+import type { MutableSeries, StepSeries } from '../runtime/samples.js';
+import type { Aggregation } from '../syntax/ast.js';
+import type { AggregationSignature } from '../syntax/signature.js';
 
-/** The series that come together, and what is known of the whole. */
+/** Series that are aggregated together. */
 export interface Group {
   readonly labels: Labels;
   /** In order of appearance. */
@@ -11,12 +13,48 @@ export interface Group {
   readonly isNameDropped: boolean;
 }
 
+/** An aggregation with its evaluated parameter. */
 export interface AggregationCall {
   readonly expr: Aggregation;
   readonly env: Env;
-  /** The parameter at each step, for those that have one. */
+  /** Values of a scalar parameter, one per step. */
   readonly param: Float64Array | undefined;
+  /** Value of a string parameter. */
+  readonly label: string;
 }
 
-/** Makes one series of a group. A promise where it may take long: others are served meanwhile. */
+/** Computes one series from a group. Returns a promise if it yields to the event loop. */
 export type GroupReducer = (group: Group, result: MutableSeries, call: AggregationCall) => void | Promise<void>;
+
+/** Returns series of a group, each at the steps at which it is selected. */
+export type GroupPicker = (group: Group, call: AggregationCall) => Promise<StepSeries[]>;
+
+/** A PromQL aggregation: signature, documentation and body. */
+export interface PromAggregation extends AggregationSignature {
+  /** One sentence for `docs/promql.md`. */
+  readonly doc: string;
+  /** Checks the parameter once per query, also if there are no series. @throws `execute_query`. */
+  readonly checkParam?: (call: AggregationCall) => void;
+  readonly body:
+    | { readonly kind: 'reduce'; readonly run: GroupReducer }
+    | { readonly kind: 'pick'; readonly run: GroupPicker }
+    /** Groups the series itself. */
+    | {
+        readonly kind: 'whole';
+        readonly run: (series: readonly StepSeries[], call: AggregationCall) => Promise<StepSeries[]>;
+      };
+}
+
+/**
+ * Returns the function from the labels of a series to those of its group.
+ *
+ * @param added label that the aggregation itself sets; `without` then keeps the metric name.
+ */
+export function groupingOf({ grouping, isWithout }: Aggregation, added?: string): (labels: Labels) => Labels {
+  if (isWithout) {
+    const removed = new Set(added === undefined ? [...grouping, METRIC_NAME] : grouping);
+    return (labels) => labels.without(removed);
+  }
+  const kept = new Set(added === undefined ? grouping : [...grouping, added]);
+  return (labels) => labels.only(kept);
+}

@@ -1,23 +1,29 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { newSeries, SERIES_WORK, type Env } from '../env.js';
-import { printHistogram } from '../histogram/print.js';
 import type { Labels } from '../../series/labels.js';
-import { numberText } from '../print.js';
-import { histogramAt, HISTOGRAM, NONE, setFloat, type MutableSeries, type StepSeries } from '../samples.js';
-import type { AggregationCall } from './aggregation.js';
+import { goQuoted, isValidUtf8 } from '../common/go-string.js';
+import { numberText } from '../common/number-text.js';
+import { histogramText } from '../histogram/histogram-text.js';
+import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
+import {
+  histogramAt,
+  HISTOGRAM_SAMPLE,
+  NO_SAMPLE,
+  setFloat,
+  type MutableSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
+import { groupingOf, type AggregationCall, type PromAggregation } from './aggregation.js';
 
-/** What it takes to print a histogram, as so many steps. */
-const PRINT_WORK = 256;
+/** Cost of formatting a histogram, in units of reading one float. */
+const HISTOGRAM_TEXT_WORK = 256;
 
-/** How often each value is there at each step; one series for each value, which a label tells. */
-export async function countValues(
+/** Counts each value per step; one series for each value, which a label holds. */
+async function countValues(
   series: readonly StepSeries[],
-  label: string,
-  groupLabels: (labels: Labels) => Labels,
-  { expr, env }: AggregationCall,
+  { expr, env, label }: AggregationCall,
 ): Promise<StepSeries[]> {
-  if (label === '') throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
+  const groupLabels = groupingOf(expr, label);
   const results = new Map<string, MutableSeries>();
   const keyOf = (one: StepSeries): string => groupLabels(one.labels.with(label, '')).key;
   const dropped = expr.isWithout ? undefined : await keysWithoutName(series, keyOf, env);
@@ -26,16 +32,16 @@ export async function countValues(
     const isNameDropped = dropped === undefined || (dropped.size > 0 && dropped.has(keyOf(one)));
     for (let step = 0; step < env.steps; step++) {
       if (env.limits.isDue) await env.limits.yield();
-      const isHistogram = one.kinds[step] === HISTOGRAM;
-      env.limits.spend(isHistogram ? PRINT_WORK : 1);
-      if (one.kinds[step] === NONE) continue;
-      const value = isHistogram ? printHistogram(histogramAt(one, step)) : one.values[step];
+      const isHistogram = one.kinds[step] === HISTOGRAM_SAMPLE;
+      env.limits.spend(isHistogram ? HISTOGRAM_TEXT_WORK : 1);
+      if (one.kinds[step] === NO_SAMPLE) continue;
+      const value = isHistogram ? histogramText(histogramAt(one, step)) : one.values[step];
       let result = byValue.get(value);
       if (result === undefined) {
         const text = typeof value === 'number' ? numberText(value) : value;
         result = resultOf(results, groupLabels(one.labels.with(label, text)), isNameDropped, env);
-        // Zeros of both signs are one key, and not one value.
         env.limits.spend(SERIES_WORK);
+        // 0 and -0 are the same key of a map, and different values.
         if (value !== 0) byValue.set(value, result);
       }
       setFloat(result, step, result.values[step] + 1);
@@ -44,7 +50,7 @@ export async function countValues(
   return [...results.values()];
 }
 
-/** What is counted together with a series whose name is dropped, at whatever step: steps are computed in parts. */
+/** Returns the keys of groups with a series whose name is dropped, at any step: steps are computed in chunks. */
 async function keysWithoutName(
   series: readonly StepSeries[],
   keyOf: (one: StepSeries) => string,
@@ -73,3 +79,16 @@ function resultOf(
   }
   return result;
 }
+
+/** `count_values`. */
+export const COUNT_VALUES: PromAggregation = {
+  name: 'count_values',
+  param: { name: 'label', type: 'string' },
+  addsLabel: true,
+  doc: 'Number of series with each distinct value; `label` of the results holds the value.',
+  checkParam({ label }) {
+    if (label !== '' && isValidUtf8(label)) return;
+    throw new AlmanacError('execute_query', `invalid label name ${goQuoted(label)}`);
+  },
+  body: { kind: 'whole', run: countValues },
+};

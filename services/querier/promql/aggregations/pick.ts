@@ -1,52 +1,47 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { SERIES_WORK } from '../env.js';
-import { hashLabels } from '../hash-labels.js';
-import { after, type Limits } from '../limits.js';
-import { FLOAT, HISTOGRAM, NONE, type StepSeries } from '../samples.js';
-import { sortedInTurns } from '../sort.js';
-import type { AggregationCall, Group } from './aggregation.js';
-
-/** An aggregation that gives some of its series as they are. */
-export type GroupPicker = (group: Group, call: AggregationCall) => Promise<StepSeries[]>;
+import type { Labels } from '../../series/labels.js';
+import { SERIES_WORK } from '../runtime/env.js';
+import { after, type QueryLimits } from '../runtime/limits.js';
+import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
+import { sortedInSlices } from '../runtime/sort.js';
+import type { AggregationCall, Group, GroupPicker, PromAggregation } from './aggregation.js';
 
 const INT64_MAX = 9223372036854774784;
 const INT64_MIN = -(2 ** 63);
 
-/** The k greatest values of each step; numbers before NaN. */
-export const topk: GroupPicker = (group, call) => byRank(group, call, (a, b) => compareNumbers(b, a));
-/** The k smallest values of each step; numbers before NaN. */
-export const bottomk: GroupPicker = (group, call) => byRank(group, call, compareNumbers);
-
-/** Some k series of each step, the same ones as long as they are there. */
-export const limitk: GroupPicker = async (group, call) => {
+/** Selects k series per step, the same ones as long as they have samples. */
+const limitk: GroupPicker = async (group, call) => {
   const counts = countsOf(call);
-  return kept(group.series, call, (step) => {
+  return selectedSeries(group.series, call, (step) => {
     const present = indexesAt(group.series, step);
     return present.slice(0, Math.max(0, counts[step]));
   });
 };
 
-/** The share of the series whose labels hash below a bound; a negative share gives those that the positive rest leaves. */
-export const limitRatio: GroupPicker = async (group, call) => {
-  const { expr, env, param } = call;
-  const shares: number[] = [];
+/** Selects the series whose label hash is below the ratio; a negative ratio selects the complement of its positive rest. */
+const limitRatio: GroupPicker = async (group, call) => {
+  const { env, param } = call;
+  const hashes: number[] = [];
   for (const { labels } of group.series) {
     env.limits.spend(SERIES_WORK);
     if (env.limits.isDue) await env.limits.yield();
-    shares.push(hashLabels(labels));
+    hashes.push(hashLabels(labels));
   }
-  const at = expr.param ?? expr;
-  return kept(group.series, call, (step) => {
-    const asked = param?.[step] ?? 0;
-    if (Number.isNaN(asked)) throw new AlmanacError('execute_query', 'Ratio value is NaN');
-    const ratio = Math.max(-1, Math.min(1, asked));
-    if (ratio !== asked) {
-      env.notes.warn(`ratio value should be between -1 and 1, got ${asked}, capping to ${ratio}`, at);
-    }
-    return indexesAt(group.series, step).filter((i) => (ratio >= 0 ? shares[i] < ratio : shares[i] >= 1 + ratio));
+  return selectedSeries(group.series, call, (step) => {
+    const ratio = param?.[step] ?? 0;
+    return indexesAt(group.series, step).filter((i) => (ratio >= 0 ? hashes[i] < ratio : hashes[i] >= 1 + ratio));
   });
 };
+
+function checkRatio({ expr, env, param = new Float64Array(0) }: AggregationCall): void {
+  for (const ratio of param) {
+    if (Number.isNaN(ratio)) throw new AlmanacError('execute_query', 'Ratio value is NaN');
+    if (Math.abs(ratio) <= 1) continue;
+    const text = `ratio value should be between -1 and 1, got ${ratio}, capping to ${Math.sign(ratio)}`;
+    env.annotations.warn(text, expr.param ?? expr);
+  }
+}
 
 async function byRank(
   group: Group,
@@ -57,32 +52,32 @@ async function byRank(
   const counts = countsOf(call);
   const { series } = group;
   const withHistograms = series.filter(({ histograms }) => histograms !== undefined);
-  const picked = await kept(series, call, (step) => {
-    if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM)) {
-      env.notes.info(`ignored histogram in ${expr.op} aggregation`, expr);
+  const picked = await selectedSeries(series, call, (step) => {
+    if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE)) {
+      env.annotations.info(`ignored histogram in ${expr.op} aggregation`, expr);
     }
     return firstRanked(series, step, { count: counts[step], compare }, env.limits);
   });
   if (env.steps > 1) return picked;
-  // All are of one step, and equal ones are in the order in which they were.
-  return sortedInTurns(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.limits);
+  // The sort is stable: equal values stay in the order of their series.
+  return sortedInSlices(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.limits);
 }
 
-/** How many are wanted, and in which order. */
+/** How many series to select, and in which order. */
 interface Ranking {
   readonly count: number;
   readonly compare: (a: number, b: number) => number;
 }
 
-/** Up to so many that are wanted are kept in order while the others are looked at; more are taken from all in order. */
+/** Largest count for which a sorted list is kept up while the series are read; above, all are sorted. */
 const INSERTED_MAX = 256;
 
-/** The first so many numbers of a step; of equal ones the earlier come first. */
+/** Returns the indexes of the first `count` floats of a step in rank order; equal ones in order of appearance. */
 function firstRanked(
   series: readonly StepSeries[],
   step: number,
   { count, compare }: Ranking,
-  limits: Limits,
+  limits: QueryLimits,
 ): readonly number[] | Promise<readonly number[]> {
   const ranked: number[] = [];
   if (count < 1) return ranked;
@@ -92,8 +87,8 @@ function firstRanked(
   if (Math.min(count, series.length) > INSERTED_MAX) {
     return rankedOfMany(series, step, { count, compare: order }, limits);
   }
-  const looked = limits.inTurns(series.length, (from, to) => {
-    for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT) insert(ranked, i, count, order);
+  const looked = limits.inSlices(series.length, (from, to) => {
+    for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT_SAMPLE) insert(ranked, i, count, order);
   });
   return after(looked, () => ranked);
 }
@@ -102,18 +97,17 @@ async function rankedOfMany(
   series: readonly StepSeries[],
   step: number,
   { count, compare }: Ranking,
-  limits: Limits,
+  limits: QueryLimits,
 ): Promise<readonly number[]> {
-  const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT);
-  return (await sortedInTurns(numbers, compare, limits)).slice(0, count);
+  const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT_SAMPLE);
+  return (await sortedInSlices(numbers, compare, limits)).slice(0, count);
 }
 
-/** Puts an item among those that are ranked, if it belongs there. */
+/** Inserts an item into the ranked list, if it belongs there. */
 function insert(ranked: number[], item: number, count: number, order: (one: number, other: number) => number): void {
   const isFull = ranked.length >= count;
   if (isFull && order(ranked[ranked.length - 1], item) <= 0) return;
   if (isFull) ranked.pop();
-  // Few are wanted as a rule, and fewer are found to be among them.
   let low = 0;
   for (let high = ranked.length; low < high;) {
     const middle = (low + high) >> 1;
@@ -123,7 +117,7 @@ function insert(ranked: number[], item: number, count: number, order: (one: numb
   ranked.splice(low, 0, item);
 }
 
-/** Of equal infinities, whose difference is no number, too. */
+/** Compares without subtraction, which is NaN for equal infinities. */
 function compareNumbers(a: number, b: number): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -136,22 +130,22 @@ function compareWithNan(a: number, b: number, compare: (a: number, b: number) =>
 
 function indexesAt(series: readonly StepSeries[], step: number): number[] {
   const present: number[] = [];
-  for (let i = 0; i < series.length; i++) if (series[i].kinds[step] !== NONE) present.push(i);
+  for (let i = 0; i < series.length; i++) if (series[i].kinds[step] !== NO_SAMPLE) present.push(i);
   return present;
 }
 
-/** The series at the steps at which they are chosen. */
-async function kept(
+/** Returns the series, each at the steps at which it is selected. */
+async function selectedSeries(
   series: readonly StepSeries[],
   { env }: AggregationCall,
-  choose: (step: number) => readonly number[] | Promise<readonly number[]>,
+  select: (step: number) => readonly number[] | Promise<readonly number[]>,
 ): Promise<StepSeries[]> {
   const masks = new Map<number, Uint8Array>();
   for (let step = 0; step < env.steps; step++) {
     env.limits.spend(series.length);
     if (env.limits.isDue) await env.limits.yield();
-    const choosing = choose(step);
-    for (const i of choosing instanceof Promise ? await choosing : choosing) {
+    const selecting = select(step);
+    for (const i of selecting instanceof Promise ? await selecting : selecting) {
       let mask = masks.get(i);
       if (mask === undefined) {
         mask = new Uint8Array(env.steps);
@@ -160,15 +154,15 @@ async function kept(
       mask[step] = series[i].kinds[step];
     }
   }
-  const chosen = [...masks.keys()].sort((a, b) => a - b);
-  return chosen.map((i): StepSeries => ({ ...series[i], kinds: masks.get(i) ?? series[i].kinds }));
+  const indexes = [...masks.keys()].sort((a, b) => a - b);
+  return indexes.map((i): StepSeries => ({ ...series[i], kinds: masks.get(i) ?? series[i].kinds }));
 }
 
-/** How many are wanted at each step. */
+/** Returns the number of series to select at each step. @throws `execute_query` for a number that no integer is near. */
 function countsOf({ env, param }: AggregationCall): Float64Array {
   const counts = new Float64Array(env.steps);
   const values = param ?? counts;
-  // Nothing is asked of a parameter that never wants any.
+  // Prometheus does not check a parameter that is below 1 at every step.
   if (values.every((value) => value < 1)) return counts;
   for (let step = 0; step < env.steps; step++) {
     const value = values[step];
@@ -179,3 +173,60 @@ function countsOf({ env, param }: AggregationCall): Float64Array {
   }
   return counts;
 }
+
+/** Hashes labels to [0, 1): 64-bit FNV-1a, mixed so that labels that differ in one character are far apart. */
+function hashLabels(labels: Labels): number {
+  const bytes = Buffer.from(labels.key);
+  let low = 0x84222325;
+  let high = 0xcbf29ce4;
+  for (const byte of bytes) {
+    low = (low ^ byte) >>> 0;
+    // Times 2^40 + 0x1b3, in two halves.
+    const product = low * 0x1b3;
+    const carry = Math.floor(product / 2 ** 32);
+    high = (Math.imul(high, 0x1b3) + carry + (low << 8)) >>> 0;
+    low = product >>> 0;
+  }
+  return mixed(high ^ mixed(low)) / 2 ** 32;
+}
+
+/** The 32-bit finaliser of MurmurHash3. */
+function mixed(value: number): number {
+  let bits = value >>> 0;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}
+
+function ranking(name: string, doc: string, compare: (a: number, b: number) => number): PromAggregation {
+  return {
+    ...{ name, doc, param: { name: 'k', type: 'scalar' }, selectsSeries: true, checkParam: countsOf },
+    body: { kind: 'pick', run: (group, call) => byRank(group, call, compare) },
+  };
+}
+
+/** Aggregations that select some series of each group and keep their labels. */
+export const PICK_AGGREGATIONS: readonly PromAggregation[] = [
+  ranking('topk', 'The `k` series with the greatest floats; NaN is the least.', (a, b) => compareNumbers(b, a)),
+  ranking('bottomk', 'The `k` series with the least floats; NaN is the greatest.', compareNumbers),
+  {
+    name: 'limitk',
+    param: { name: 'k', type: 'scalar' },
+    isExperimental: true,
+    selectsSeries: true,
+    dependsOnRange: true,
+    doc: 'Any `k` series.',
+    checkParam: countsOf,
+    body: { kind: 'pick', run: limitk },
+  },
+  {
+    name: 'limit_ratio',
+    param: { name: 'r', type: 'scalar' },
+    isExperimental: true,
+    selectsSeries: true,
+    dependsOnRange: true,
+    doc: 'About the fraction `r` of the series, -1 ≤ `r` ≤ 1; `limit_ratio(r - 1, v)` returns the others.',
+    checkParam: checkRatio,
+    body: { kind: 'pick', run: limitRatio },
+  },
+];

@@ -1,16 +1,37 @@
-import { combineHistograms } from '../combine-histograms.js';
+import { RunningMean } from '../common/compensated-sum.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { Mean } from '../mean.js';
-import { metricName } from '../metric-name.js';
-import { FLOAT, HISTOGRAM, histogramAt, NONE, setHistogram, type StepSeries } from '../samples.js';
-import type { GroupReducer } from './aggregation.js';
+import { metricName, MIXED_KINDS } from '../runtime/annotations.js';
+import { combineHistograms } from '../runtime/combine-histograms.js';
+import {
+  FLOAT_SAMPLE,
+  HISTOGRAM_SAMPLE,
+  histogramAt,
+  NO_SAMPLE,
+  setHistogram,
+  type MutableSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
+import type { AggregationCall, Group, PromAggregation } from './aggregation.js';
 
-/** `sum` and `avg`: numbers or histograms, not both. */
-export const sum: GroupReducer = (group, result, call) => total(group, result, call, false);
-export const avg: GroupReducer = (group, result, call) => total(group, result, call, true);
+/** Sum of the floats or of the histograms of each group. */
+export const SUM: PromAggregation = {
+  name: 'sum',
+  doc: 'Sum of floats or of histograms.',
+  body: { kind: 'reduce', run: (group, result, call) => total(group, result, call, false) },
+};
+
+/** Mean of the floats or of the histograms of each group. */
+export const AVG: PromAggregation = {
+  name: 'avg',
+  doc: 'Mean of floats or of histograms.',
+  body: { kind: 'reduce', run: (group, result, call) => total(group, result, call, true) },
+};
 
 async function total(
-  ...[{ series }, result, { expr, env }, isMean]: [...Parameters<GroupReducer>, boolean]
+  { series }: Group,
+  result: MutableSeries,
+  { expr, env }: AggregationCall,
+  isMean: boolean,
 ): Promise<void> {
   const sums = new Sums(env.steps);
   const withHistograms: StepSeries[] = [];
@@ -25,12 +46,12 @@ async function total(
     if (withHistograms.length > 0) env.limits.spend(withHistograms.length);
     const histograms = histogramsAt(withHistograms, step);
     if (sums.counts[step] > 0 && histograms.length > 0) {
-      env.notes.warn('encountered a mix of histograms and floats for aggregation', expr.expr);
+      env.annotations.warn(`${MIXED_KINDS} for aggregation`, expr.expr);
     } else if (sums.counts[step] > 0) {
-      result.kinds[step] = FLOAT;
+      result.kinds[step] = FLOAT_SAMPLE;
       result.values[step] = isMean ? (sums.mean(step) ?? meanAt(series, step)) : sums.sum(step);
     } else if (histograms.length > 0) {
-      const name = metricName(series.find(({ kinds }) => kinds[step] !== NONE)?.labels);
+      const name = metricName(series.find(({ kinds }) => kinds[step] !== NO_SAMPLE)?.labels);
       const combined = await combineHistograms(histograms, isMean, { env, at: expr.expr, name });
       if (combined !== undefined) setHistogram(result, step, combined);
     }
@@ -41,17 +62,17 @@ const NO_HISTOGRAMS: readonly Histogram[] = [];
 
 function histogramsAt(series: readonly StepSeries[], step: number): readonly Histogram[] {
   if (series.length === 0) return NO_HISTOGRAMS;
-  return series.filter(({ kinds }) => kinds[step] === HISTOGRAM).map((one) => histogramAt(one, step));
+  return series.filter(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE).map((one) => histogramAt(one, step));
 }
 
-/** The mean where the sum is too great for a number. */
+/** Mean of values whose sum overflows. */
 function meanAt(series: readonly StepSeries[], step: number): number {
-  const mean = new Mean();
-  for (const { kinds, values } of series) if (kinds[step] === FLOAT) mean.add(values[step]);
+  const mean = new RunningMean();
+  for (const { kinds, values } of series) if (kinds[step] === FLOAT_SAMPLE) mean.add(values[step]);
   return mean.value;
 }
 
-/** Neumaier's sums, one for each step: series by series, which is the order in which the numbers lie in memory. */
+/** Neumaier sums, one per step. Adds series by series, the order in which the values are in memory. */
 class Sums {
   readonly counts: Int32Array;
   readonly #sums: Float64Array;
@@ -68,7 +89,7 @@ class Sums {
     const sums = this.#sums;
     const losses = this.#losses;
     for (let step = 0; step < kinds.length; step++) {
-      if (kinds[step] !== FLOAT) continue;
+      if (kinds[step] !== FLOAT_SAMPLE) continue;
       const x = values[step];
       const sum = sums[step];
       const total = sum + x;
@@ -84,7 +105,7 @@ class Sums {
     return this.#sums[step] + this.#losses[step];
   }
 
-  /** Undefined where the sum is not finite, and the mean may be. */
+  /** Returns undefined where the sum is not finite; the mean may be. */
   mean(step: number): number | undefined {
     if (!Number.isFinite(this.#sums[step])) return undefined;
     const count = this.counts[step];

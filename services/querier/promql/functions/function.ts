@@ -1,26 +1,26 @@
-import type { Call, Expr } from '../ast.js';
-import { newSeries, type Env } from '../env.js';
-import { FLOAT, type MutableSeries, type SampleSeries, type StepSeries } from '../samples.js';
-import type { Windows } from '../select.js';
-import type { Value } from '../value.js';
+import type { Expr, FunctionCall, VectorSelector } from '../syntax/ast.js';
+import type { FunctionSignature, PromType } from '../syntax/signature.js';
+import { newSeries, type Env, type Value } from '../runtime/env.js';
+import { FLOAT_SAMPLE, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
+import type { Windows } from '../runtime/select.js';
+import type { ExtendedFunction } from './extended.js';
 
-/** What a function over a range vector may need besides the samples. */
+/** Inputs of a range function besides the samples. */
 export interface RangeContext {
   readonly env: Env;
-  /** The range argument, which annotations name. */
+  /** The range argument, which annotations refer to. */
   readonly arg: Expr;
   readonly rangeMs: number;
-  /** Scalar arguments, a value for each step. */
+  /** Values of the scalar arguments, one per step. */
   readonly params: readonly Float64Array[];
-  /** Notes the place of a scalar argument. */
+  /** The scalar arguments, for annotations. */
   readonly paramExprs: readonly Expr[];
 }
 
-/** A function over a range vector: one pass over a series with the windows of all steps. */
+/** The body of a function of a range vector: one pass over a series with the windows of all steps. */
 export interface RangeFunction {
   readonly kind: 'range';
-  readonly keepsName: boolean;
-  /** A promise where it may take long: others are served meanwhile. */
+  /** Returns a promise only if it yields to the event loop. */
   readonly run: (
     series: SampleSeries,
     windows: Windows,
@@ -29,25 +29,76 @@ export interface RangeFunction {
   ) => void | Promise<void>;
 }
 
-/** What a function over values gets. */
+/** A call of a function whose arguments are evaluated. */
 export interface ValueCall {
-  readonly expr: Call;
+  readonly expr: FunctionCall;
   readonly env: Env;
   readonly args: readonly Value[];
 }
 
-/** A function over vectors, scalars and strings. */
+/** The body of a function of vectors, scalars and strings. */
 export interface ValueFunction {
   readonly kind: 'value';
-  /** A promise where it may take long. */
   readonly run: (call: ValueCall) => Value | Promise<Value>;
-  /** Whether it is to have all steps at once, however many: it lets others be served by itself. */
+  /** Evaluates all steps in one call, however many; `run` yields to the event loop by itself. */
   readonly isWhole?: boolean;
+  /** Replaces `run` where the first argument is a plain selector. */
+  readonly ofSelector?: (selector: VectorSelector, env: Env) => Promise<Value>;
 }
 
-export type PromFunction = RangeFunction | ValueFunction;
+/** Samples of a range argument and where its windows are. */
+export interface RangeSamples {
+  readonly samples: readonly SampleSeries[];
+  readonly windows: Windows;
+}
 
-/** A vector function that gives a number for each number; histograms are passed over. */
+/** The evaluator, for functions that evaluate their arguments themselves. */
+export interface Evaluator {
+  evaluate(expr: Expr, env: Env): Promise<Value>;
+  range(expr: Expr, env: Env): Promise<RangeSamples>;
+}
+
+/** The body of a function that evaluates its arguments itself. */
+export interface ExpressionFunction {
+  readonly kind: 'expression';
+  readonly run: (expr: FunctionCall, env: Env, evaluator: Evaluator) => Promise<Value>;
+}
+
+/** A PromQL function as a family file declares it. */
+export interface FunctionDefinition extends Omit<FunctionSignature, 'args' | 'variadic' | 'returns'> {
+  /** Types of the arguments by their names in the documentation, in order. */
+  readonly args: Readonly<Record<string, PromType>>;
+  /** Default 0. */
+  readonly variadic?: number;
+  /** Default `vector`. */
+  readonly returns?: PromType;
+  /** One sentence for `docs/promql.md`. */
+  readonly doc: string;
+  /** The result keeps the metric name. */
+  readonly keepsName?: boolean;
+  /** Undefined for a `queryConstant`, which is replaced before evaluation. */
+  readonly body?: RangeFunction | ValueFunction | ExpressionFunction;
+  /** Evaluation over windows of `anchored` and `smoothed` selectors. */
+  readonly extended?: ExtendedFunction;
+}
+
+/** A PromQL function: signature, documentation and body. */
+export interface PromFunction extends FunctionSignature, Omit<FunctionDefinition, 'args' | 'variadic' | 'returns'> {
+  readonly argNames: readonly string[];
+}
+
+/** Completes a definition with its defaults. */
+export function promFunction(definition: FunctionDefinition): PromFunction {
+  const { args, variadic = 0, returns = 'vector' } = definition;
+  return { ...definition, args: Object.values(args), argNames: Object.keys(args), variadic, returns };
+}
+
+/** Declares a function that maps each float of a vector; histograms are dropped. */
+export function floatFunction(name: string, doc: string, map: (value: number) => number): FunctionDefinition {
+  return { name, args: { v: 'vector' }, doc, body: ofFloats(map) };
+}
+
+/** Maps each float of a vector, with the values of the scalar arguments at the step; drops histograms. */
 export function ofFloats(map: (value: number, params: readonly number[]) => number): ValueFunction {
   return {
     kind: 'value',
@@ -64,7 +115,7 @@ export function ofFloats(map: (value: number, params: readonly number[]) => numb
   };
 }
 
-/** The numbers of a vector by a function of each; series without any are left out. */
+/** Maps the floats of a vector; omits series without any. */
 export async function mapFloats(
   vector: readonly StepSeries[],
   env: Env,
@@ -73,11 +124,11 @@ export async function mapFloats(
   const results: StepSeries[] = [];
   for (const { labels, kinds, values, histograms } of vector) {
     if (env.limits.isDue) await env.limits.yield();
-    if (histograms !== undefined && !kinds.includes(FLOAT)) continue;
+    if (histograms !== undefined && !kinds.includes(FLOAT_SAMPLE)) continue;
     const result = newSeries(labels, env, true);
     for (let step = 0; step < kinds.length; step++) {
-      if (kinds[step] !== FLOAT) continue;
-      result.kinds[step] = FLOAT;
+      if (kinds[step] !== FLOAT_SAMPLE) continue;
+      result.kinds[step] = FLOAT_SAMPLE;
       result.values[step] = map(values[step], step);
     }
     results.push(result);
@@ -85,17 +136,17 @@ export async function mapFloats(
   return results;
 }
 
-/** The series of a vector; none of another value. */
+/** Returns the series of a vector; none for another type. */
 export function vectorOf(value: Value | undefined): readonly StepSeries[] {
   return value?.kind === 'vector' ? value.series : [];
 }
 
-/** The text of a string; empty for another value. */
+/** Returns the text of a string; empty for another type. */
 export function stringOf(value: Value | undefined): string {
   return value?.kind === 'string' ? value.value : '';
 }
 
-/** The numbers of a scalar, step by step; zeros for another value. */
+/** Returns the values of a scalar, one per step; zeros for another type. */
 export function scalarsOf(value: Value | undefined, steps: number): Float64Array {
   return value?.kind === 'scalar' ? value.values : new Float64Array(steps);
 }

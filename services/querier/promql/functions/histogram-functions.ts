@@ -1,26 +1,41 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Annotations } from '../annotations.js';
-import type { Expr } from '../ast.js';
-import { rfc3339 } from '../calendar.js';
-import { newSeries, SERIES_WORK, timeOf, type Env } from '../env.js';
-import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
-import { fraction, quantile } from '../histogram/quantile.js';
-import { METRIC_NAME, type Labels } from '../../series/labels.js';
-import { metricName } from '../metric-name.js';
-import { NeumaierSum } from '../neumaier.js';
-import { numberText } from '../print.js';
-import { FLOAT, hasSamples, HISTOGRAM, histogramAt, setFloat, type StepSeries } from '../samples.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
+import { rfc3339 } from '../common/calendar.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
+import { goQuoted, isValidUtf8 } from '../common/go-string.js';
+import { numberText } from '../common/number-text.js';
 import { classicFraction, classicQuantile, type ClassicBucket, type Correction } from '../histogram/classic.js';
-import { scalarsOf, stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
+import { bucketsOf, isCustom, type Histogram } from '../histogram/histogram.js';
+import { nativeFraction, nativeQuantile } from '../histogram/quantile.js';
+import { metricName, quotedMetricName, type Annotations } from '../runtime/annotations.js';
+import { newSeries, SERIES_WORK, stepTimeMs, type Env } from '../runtime/env.js';
+import {
+  FLOAT_SAMPLE,
+  hasSamples,
+  HISTOGRAM_SAMPLE,
+  histogramAt,
+  setFloat,
+  type StepSeries,
+} from '../runtime/samples.js';
+import type { Expr } from '../syntax/ast.js';
+import {
+  scalarsOf,
+  stringOf,
+  vectorOf,
+  type FunctionDefinition,
+  type ValueCall,
+  type ValueFunction,
+} from './function.js';
 
 const BUCKET_LABEL = 'le';
 const QUANTILES_MAX = 10;
 
-/** Work of looking at a histogram, in numbers that are looked at. */
+/** Cost of reading a histogram, in units of reading one float. */
 const HISTOGRAM_WORK = 64;
 
-/** A number of each histogram; floats are passed over. */
+/** Maps each histogram to a float; floats are dropped. */
 function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
   return {
     kind: 'value',
@@ -31,7 +46,7 @@ function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
         const result = newSeries(one.labels, env, true);
         for (let step = 0; step < steps; step++) {
           if (limits.isDue) await limits.yield();
-          if (one.kinds[step] !== HISTOGRAM) continue;
+          if (one.kinds[step] !== HISTOGRAM_SAMPLE) continue;
           limits.spend(HISTOGRAM_WORK);
           setFloat(result, step, map(histogramAt(one, step)));
         }
@@ -59,15 +74,19 @@ function middleOf(lower: number, upper: number, isLinear: boolean): number {
   return upper < 0 ? -size : size;
 }
 
-/** Buckets and native histograms with the same labels but for `le`. */
+/** Classic buckets and native histograms with the same labels except `le`. */
 interface HistogramGroup {
-  /** With the metric name. */
+  /** Includes the metric name. */
   readonly labels: Labels;
   readonly classic: { readonly bound: number; readonly series: StepSeries }[];
   readonly native: StepSeries[];
 }
 
-async function groupsOf(vector: readonly StepSeries[], { notes, limits }: Env, at: Expr): Promise<HistogramGroup[]> {
+async function groupsOf(
+  vector: readonly StepSeries[],
+  { annotations, limits }: Env,
+  at: Expr,
+): Promise<HistogramGroup[]> {
   const groups = new Map<string, HistogramGroup>();
   const bucketLabel = new Set([BUCKET_LABEL]);
   const groupOf = (labels: Labels): HistogramGroup => {
@@ -81,14 +100,13 @@ async function groupsOf(vector: readonly StepSeries[], { notes, limits }: Env, a
   for (const series of vector) {
     limits.spend(SERIES_WORK + series.kinds.length);
     if (limits.isDue) await limits.yield();
-    if (series.kinds.includes(HISTOGRAM)) groupOf(series.labels).native.push(series);
-    if (!series.kinds.includes(FLOAT)) continue;
+    if (series.kinds.includes(HISTOGRAM_SAMPLE)) groupOf(series.labels).native.push(series);
+    if (!series.kinds.includes(FLOAT_SAMPLE)) continue;
     const text = series.labels.get(BUCKET_LABEL);
     const bound = boundOf(text);
     if (bound === undefined) {
-      const name = JSON.stringify(metricName(series.labels));
       const what = `bucket label "le" is missing or has a malformed value of ${JSON.stringify(text)}`;
-      notes.warn(`${what} for metric name ${name}`, at);
+      annotations.warn(`${what} for metric name ${quotedMetricName(series.labels)}`, at);
     } else {
       groupOf(series.labels.without(bucketLabel)).classic.push({ bound, series });
     }
@@ -102,7 +120,7 @@ function boundOf(text: string): number | undefined {
   return text.trim() === text && text !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined;
 }
 
-/** One number for each histogram of either form, step by step. */
+/** Computes one float per step from each classic or native histogram. */
 async function estimate(
   call: ValueCall,
   vectorIndex: number,
@@ -118,13 +136,13 @@ async function estimate(
     for (let step = 0; step < env.steps; step++) {
       limits.spend(HISTOGRAM_WORK + group.classic.length);
       if (limits.isDue) await limits.yield();
-      const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM);
+      const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE);
       const buckets = group.classic
-        .filter(({ series }) => series.kinds[step] === FLOAT)
+        .filter(({ series }) => series.kinds[step] === FLOAT_SAMPLE)
         .map(({ bound, series }): ClassicBucket => ({ bound, count: series.values[step] }));
       if (native !== undefined && buckets.length > 0) {
-        const name = JSON.stringify(metricName(group.labels));
-        env.notes.warn(`vector contains a mix of classic and native histograms for metric name ${name}`, at);
+        const text = 'vector contains a mix of classic and native histograms for metric name';
+        env.annotations.warn(`${text} ${quotedMetricName(group.labels)}`, at);
       } else if (native !== undefined) {
         setFloat(result, step, ofNative(histogramAt(native, step), step, group));
       } else if (buckets.length > 0) {
@@ -136,7 +154,7 @@ async function estimate(
   return found;
 }
 
-/** Corrections of one metric, over all steps and series. */
+/** Corrections of each metric, over all steps and series. */
 class Corrections {
   readonly #all = new Map<
     string,
@@ -155,7 +173,7 @@ class Corrections {
     });
   }
 
-  note(notes: Annotations, at: Expr): void {
+  annotate(annotations: Annotations, at: Expr): void {
     const link = 'https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile';
     for (const [name, { fromBound, toBound, largest, count, firstMs, lastMs }] of this.#all) {
       const what = `input to histogram_quantile needed to be fixed for monotonicity (see ${link})`;
@@ -164,7 +182,7 @@ class Corrections {
       const [first, last] = [firstMs, lastMs].map((ms) => rfc3339(Math.trunc(ms / 1000)));
       const range = `from ${first} to ${last}`;
       const where = ` for metric name ${JSON.stringify(name)}`;
-      notes.info(`${what}${where}, ${bounds}, ${size}, over ${count} samples ${range}`, at);
+      annotations.info(`${what}${where}, ${bounds}, ${size}, over ${count} samples ${range}`, at);
     }
   }
 }
@@ -178,11 +196,11 @@ async function quantileSeries(
   const { env, expr } = call;
   const vectorAt = expr.args[vectorIndex];
   const corrections = new Corrections();
-  await env.limits.inTurns(quantiles.length, (from, to) => {
+  await env.limits.inSlices(quantiles.length, (from, to) => {
     for (let step = from; step < to; step++) {
       const q = quantiles[step];
       if ((q >= 0 && q <= 1) || (step > 0 && Object.is(q, quantiles[step - 1]))) continue;
-      env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
+      env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, at);
     }
   });
   const series = await estimate(
@@ -190,25 +208,25 @@ async function quantileSeries(
     vectorIndex,
     (buckets, step, { labels }) => {
       const { value, correction } = classicQuantile(quantiles[step], buckets);
-      if (correction !== undefined) corrections.add(metricName(labels), correction, timeOf(env, step));
+      if (correction !== undefined) corrections.add(metricName(labels), correction, stepTimeMs(env, step));
       return value;
     },
     (histogram, step, { labels }) => {
-      const { value, note } = quantile(quantiles[step], histogram);
+      const { value, note } = nativeQuantile(quantiles[step], histogram);
       if (note !== undefined) {
-        const name = JSON.stringify(metricName(labels));
-        env.notes.info(`input to histogram_quantile has NaN observations, ${note} for metric name ${name}`, vectorAt);
+        const text = `input to histogram_quantile has NaN observations, ${note} for metric name`;
+        env.annotations.info(`${text} ${quotedMetricName(labels)}`, vectorAt);
       }
       return value;
     },
   );
-  corrections.note(env.notes, vectorAt);
+  corrections.annotate(env.annotations, vectorAt);
   return series;
 }
 
 const histogramQuantile: ValueFunction = {
   kind: 'value',
-  // What it tells of corrections is of all steps.
+  // The annotation about corrections covers all steps.
   isWhole: true,
   async run(call) {
     const quantiles = scalarsOf(call.args[0], call.env.steps);
@@ -222,8 +240,8 @@ const histogramQuantiles: ValueFunction = {
   async run(call) {
     const { args, env, expr } = call;
     const label = stringOf(args[1]);
-    if (label === '' || label === METRIC_NAME) {
-      throw new AlmanacError('execute_query', `invalid label name ${JSON.stringify(label)}`);
+    if (label === '' || label === METRIC_NAME || !isValidUtf8(label)) {
+      throw new AlmanacError('execute_query', `invalid label name ${goQuoted(label)}`);
     }
     const series: StepSeries[] = [];
     for (const [i, arg] of args.slice(2, 2 + QUANTILES_MAX).entries()) {
@@ -239,7 +257,7 @@ const histogramQuantiles: ValueFunction = {
   },
 };
 
-/** A number as OpenMetrics writes it: `1.0`. */
+/** Formats a number as OpenMetrics does: `1.0`. */
 function openMetricsText(value: number): string {
   const text = numberText(value);
   return Number.isInteger(value) ? `${text}.0` : text;
@@ -256,10 +274,10 @@ const histogramFraction: ValueFunction = {
       2,
       (buckets, step) => classicFraction(lower[step], upper[step], buckets),
       (histogram, step, { labels }) => {
-        const { value, hasNan } = fraction(lower[step], upper[step], histogram);
+        const { value, hasNan } = nativeFraction(lower[step], upper[step], histogram);
         if (hasNan) {
           const what = 'input to histogram_fraction has NaN observations, which are excluded from all fractions';
-          env.notes.info(`${what} for metric name ${JSON.stringify(metricName(labels))}`, expr.args[2]);
+          env.annotations.info(`${what} for metric name ${quotedMetricName(labels)}`, expr.args[2]);
         }
         return value;
       },
@@ -268,13 +286,60 @@ const histogramFraction: ValueFunction = {
   },
 };
 
-export const HISTOGRAM_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
-  histogram_count: ofHistograms(({ count }) => count),
-  histogram_sum: ofHistograms(({ sum }) => sum),
-  histogram_avg: ofHistograms(({ sum, count }) => sum / count),
-  histogram_stdvar: ofHistograms(variance),
-  histogram_stddev: ofHistograms((histogram) => Math.sqrt(variance(histogram))),
-  histogram_quantile: histogramQuantile,
-  histogram_quantiles: histogramQuantiles,
-  histogram_fraction: histogramFraction,
-};
+/** Declares a function that maps each native histogram to a float. */
+function histogramFunction(
+  name: string,
+  doc: string,
+  map: (histogram: Histogram) => number,
+  histogramPart?: 'countAndSum',
+): FunctionDefinition {
+  const base = { name, args: { v: 'vector' }, doc, body: ofHistograms(map) } as const;
+  return histogramPart === undefined ? base : { ...base, histogramPart };
+}
+
+/** Functions of classic and native histograms. */
+export const HISTOGRAM_FUNCTIONS: readonly FunctionDefinition[] = [
+  histogramFunction(
+    'histogram_count',
+    'Number of observations of native histograms.',
+    ({ count }) => count,
+    'countAndSum',
+  ),
+  histogramFunction('histogram_sum', 'Sum of the observations of native histograms.', ({ sum }) => sum, 'countAndSum'),
+  histogramFunction(
+    'histogram_avg',
+    'Mean of the observations of native histograms.',
+    ({ sum, count }) => sum / count,
+    'countAndSum',
+  ),
+  histogramFunction('histogram_stdvar', 'Estimated variance of the observations of native histograms.', variance),
+  histogramFunction(
+    'histogram_stddev',
+    'Estimated standard deviation of the observations of native histograms.',
+    (histogram) => Math.sqrt(variance(histogram)),
+  ),
+  {
+    name: 'histogram_quantile',
+    args: { q: 'scalar', v: 'vector' },
+    histogramPart: 'buckets',
+    consumedLabel: BUCKET_LABEL,
+    doc: 'Estimated `q` quantile, 0 ≤ `q` ≤ 1, of classic histograms (series with the label `le`) and native ones.',
+    body: histogramQuantile,
+  },
+  {
+    name: 'histogram_quantiles',
+    args: { v: 'vector', label: 'string', q1: 'scalar', q2: 'scalar' },
+    variadic: QUANTILES_MAX - 1,
+    isExperimental: true,
+    histogramPart: 'buckets',
+    doc: 'Up to ten quantiles at once; `label` of the results holds the quantile.',
+    body: histogramQuantiles,
+  },
+  {
+    name: 'histogram_fraction',
+    args: { lower: 'scalar', upper: 'scalar', v: 'vector' },
+    histogramPart: 'buckets',
+    doc: 'Estimated fraction of the observations between two values.',
+    body: histogramFraction,
+  },
+];

@@ -1,81 +1,80 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Env } from '../env.js';
-import { compareLabels, METRIC_NAME, type Labels } from '../../series/labels.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileRegex, MATCH_WORK } from '../../series/matcher.js';
-import { mergedSeries } from '../merge-series.js';
-import { natural } from '../natural-order.js';
-import type { StepSeries } from '../samples.js';
-import { sortedInTurns } from '../sort.js';
-import { stringOf, vectorOf, type ValueCall, type ValueFunction } from './function.js';
+import { isValidUtf8, toValidUtf8 } from '../common/go-string.js';
+import type { Env, Value } from '../runtime/env.js';
+import { mergedSeries } from '../runtime/merge-series.js';
+import type { StepSeries } from '../runtime/samples.js';
+import { stringOf, vectorOf, type FunctionDefinition, type ValueFunction } from './function.js';
 
-const LONE_SURROGATE = /[\ud800-\udfff]/u;
-
-/** `label_replace(v, dst, replacement, src, regex)` */
 const labelReplace: ValueFunction = {
   kind: 'value',
   isWhole: true,
   run({ env, args }) {
-    const [dst, replacement, src, pattern] = args.slice(1).map(stringOf);
+    const [destination, replacement, source, pattern] = args.slice(1).map(stringOf);
     let regex: ReturnType<typeof compileRegex>;
     try {
       regex = compileRegex(pattern);
     } catch {
       throw new AlmanacError('execute_query', `invalid regular expression in label_replace(): ${pattern}`);
     }
-    checkName(dst, 'destination', 'label_replace');
-    return relabelled(vectorOf(args[0]), dst, env, (labels) => {
+    checkName(destination, 'destination', 'label_replace');
+    return withLabel(vectorOf(args[0]), destination, env, (labels) => {
       env.limits.spend(MATCH_WORK);
-      const groups = regex.groups(labels.get(src));
-      return groups === undefined ? undefined : expanded(replacement, groups);
+      const groups = regex.groups(labels.get(source));
+      return groups === undefined ? undefined : expandTemplate(replacement, groups);
     });
   },
 };
 
-/** `label_join(v, dst, separator, src..)` */
 const labelJoin: ValueFunction = {
   kind: 'value',
   isWhole: true,
   run({ env, args }) {
-    const [dst, separator, ...sources] = args.slice(1).map(stringOf);
+    const [destination, separator, ...sources] = args.slice(1).map(stringOf);
     for (const source of sources) checkName(source, 'source', 'label_join');
-    checkName(dst, 'destination', 'label_join');
-    return relabelled(vectorOf(args[0]), dst, env, (labels) => {
+    checkName(destination, 'destination', 'label_join');
+    return withLabel(vectorOf(args[0]), destination, env, (labels) => {
       return sources.reduce((text, name, i) => checkSize(text + (i === 0 ? '' : separator) + labels.get(name)), '');
     });
   },
 };
 
 function checkName(name: string, role: string, func: string): void {
-  if (name !== '' && !LONE_SURROGATE.test(name)) return;
-  throw new AlmanacError('execute_query', `invalid ${role} label name in ${func}(): ${name}`);
+  if (name !== '' && isValidUtf8(name)) return;
+  throw new AlmanacError('execute_query', toValidUtf8(`invalid ${role} label name in ${func}(): ${name}`));
 }
 
-/** The vector with another value of one label; a name that is written so stays. */
-async function relabelled(
+/** Returns the vector with a new value of one label, where there is one. Writing `__name__` keeps the name. */
+async function withLabel(
   vector: readonly StepSeries[],
   name: string,
   env: Env,
   valueOf: (labels: Labels) => string | undefined,
-): Promise<{ readonly kind: 'vector'; readonly series: readonly StepSeries[] }> {
+): Promise<Value> {
   const { limits } = env;
   const results: StepSeries[] = [];
   for (const one of vector) {
-    limits.spend(RELABELLING);
+    limits.spend(RELABEL_WORK);
     if (limits.isDue) await limits.yield();
     const value = valueOf(one.labels);
     if (value !== undefined) limits.add(Math.ceil(value.length / CHARS_PER_SAMPLE));
     const isNameDropped = name === METRIC_NAME ? false : one.isNameDropped;
-    results.push(value === undefined ? one : { ...one, labels: one.labels.with(name, value), isNameDropped });
+    results.push(
+      value === undefined ? one : { ...one, labels: one.labels.with(name, toValidUtf8(value)), isNameDropped },
+    );
   }
   return { kind: 'vector', series: await mergedSeries(results, limits) };
 }
 
-/** Work of a series with another label, in numbers that are looked at. */
-const RELABELLING = 256;
+/** Cost of changing a label of a series, in units of reading one float. */
+const RELABEL_WORK = 256;
 
-/** Longest label value that a query makes, and how much of it weighs as much as a sample. */
+/** Longest label value that a query may build. */
 const VALUE_CHARS_MAX = 1 << 16;
+/** Characters of a label value that count as one sample. */
 const CHARS_PER_SAMPLE = 8;
 
 function checkSize(value: string): string {
@@ -85,8 +84,8 @@ function checkSize(value: string): string {
 
 const NAME_START = /[A-Za-z0-9_]/;
 
-/** Go's template: `$1`, `$name` (the longest that it can be), `${name}`, `$$`. */
-function expanded(template: string, group: (name: string) => string): string {
+/** Expands a template of Go's `regexp` package: `$1`, `$name` (the longest possible name), `${name}`, `$$`. */
+function expandTemplate(template: string, group: (name: string) => string): string {
   let text = '';
   for (let at = 0; at < template.length;) {
     const next = template.indexOf('$', at);
@@ -112,54 +111,23 @@ function expanded(template: string, group: (name: string) => string): string {
   return checkSize(text);
 }
 
-const INEFFECTIVE = 'sort is ineffective for range queries since results are always ordered by labels';
-
-function sorted(
-  compare: (one: StepSeries, other: StepSeries, call: ValueCall) => number,
-  keepsHistograms: boolean,
-): ValueFunction {
-  return {
-    kind: 'value',
-    isWhole: true,
-    async run(call) {
-      const { env, args, expr } = call;
-      let series = [...vectorOf(args[0])];
-      if (!keepsHistograms) series = series.flatMap(withoutHistograms);
-      if (!env.isInstant) env.notes.warn(INEFFECTIVE, expr);
-      else series = await sortedInTurns(series, (one, other) => compare(one, other, call), env.limits);
-      return { kind: 'vector', series };
-    },
-  };
-}
-
-function withoutHistograms(series: StepSeries): StepSeries[] {
-  if (series.histograms === undefined) return [series];
-  const kinds = series.kinds.map((kind) => (kind === 1 ? 1 : 0));
-  const { labels, values, isNameDropped } = series;
-  return kinds.includes(1) ? [{ labels, kinds, values, isNameDropped }] : [];
-}
-
-function byValue(sign: 1 | -1): (one: StepSeries, other: StepSeries) => number {
-  return ({ values: [a] }, { values: [b] }) => {
-    if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1;
-    if (Number.isNaN(b) || a === b) return a === b ? 0 : -1;
-    return a < b ? -sign : sign;
-  };
-}
-
-function byLabels(one: StepSeries, other: StepSeries, { args }: ValueCall): number {
-  for (const name of args.slice(1).map(stringOf)) {
-    const order = natural(one.labels.get(name), other.labels.get(name));
-    if (order !== 0) return order;
-  }
-  return compareLabels(one.labels, other.labels);
-}
-
-export const LABEL_FUNCTIONS: Readonly<Record<string, ValueFunction>> = {
-  label_replace: labelReplace,
-  label_join: labelJoin,
-  sort: sorted(byValue(1), false),
-  sort_desc: sorted(byValue(-1), false),
-  sort_by_label: sorted(byLabels, true),
-  sort_by_label_desc: sorted((one, other, call) => -byLabels(one, other, call), true),
-};
+/** Functions that change labels. */
+export const LABEL_FUNCTIONS: readonly FunctionDefinition[] = [
+  {
+    name: 'label_replace',
+    args: { v: 'vector', dst_label: 'string', replacement: 'string', src_label: 'string', regex: 'string' },
+    keepsName: true,
+    doc:
+      'Sets `dst_label` to `replacement` in series whose `src_label` matches `regex`, an RE2 expression anchored at both ' +
+      'ends; `$1` and `${name}` in `replacement` stand for its groups.',
+    body: labelReplace,
+  },
+  {
+    name: 'label_join',
+    args: { v: 'vector', dst_label: 'string', separator: 'string', src_label: 'string' },
+    variadic: -1,
+    keepsName: true,
+    doc: 'Sets `dst_label` to the values of the source labels, joined with `separator`.',
+    body: labelJoin,
+  },
+];

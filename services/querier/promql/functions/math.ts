@@ -1,63 +1,122 @@
-import { greater, smaller } from '../min-max.js';
-import { SERIES_WORK } from '../env.js';
-import type { StepSeries } from '../samples.js';
-import { ofFloats, type ValueFunction } from './function.js';
+import { SERIES_WORK } from '../runtime/env.js';
+import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
+import { floatFunction, ofFloats, scalarsOf, type FunctionDefinition, type ValueFunction } from './function.js';
 
-const TAU = Math.PI;
+/** Go's `max`: NaN wins, except against infinity. */
+function greater(one: number, other: number): number {
+  return one === Infinity || other === Infinity ? Infinity : Math.max(one, other);
+}
 
-/** Functions of one number. */
-export const MATH: Readonly<Record<string, ValueFunction>> = {
-  abs: ofFloats(Math.abs),
-  ceil: ofFloats(Math.ceil),
-  floor: ofFloats(Math.floor),
-  exp: ofFloats(Math.exp),
-  sqrt: ofFloats(Math.sqrt),
-  ln: ofFloats(Math.log),
-  log2: ofFloats(Math.log2),
-  log10: ofFloats(Math.log10),
-  sgn: ofFloats(Math.sign),
-  sin: ofFloats(Math.sin),
-  cos: ofFloats(Math.cos),
-  tan: ofFloats(Math.tan),
-  asin: ofFloats(Math.asin),
-  acos: ofFloats(Math.acos),
-  atan: ofFloats(Math.atan),
-  sinh: ofFloats(Math.sinh),
-  cosh: ofFloats(Math.cosh),
-  tanh: ofFloats(Math.tanh),
-  asinh: ofFloats(Math.asinh),
-  acosh: ofFloats(Math.acosh),
-  atanh: ofFloats(Math.atanh),
-  deg: ofFloats((value) => (value * 180) / TAU),
-  rad: ofFloats((value) => (value * TAU) / 180),
-  /** To the nearest multiple; ties go up. */
-  round: ofFloats((value, [to = 1]) => {
-    const inverse = 1 / to;
-    return Math.floor(value * inverse + 0.5) / inverse;
-  }),
-  clamp_min: ofFloats((value, [least]) => greater(value, least)),
-  clamp_max: ofFloats((value, [most]) => smaller(value, most)),
-  clamp: {
-    kind: 'value',
-    async run(call) {
-      const [vector, min, max] = call.args;
-      const limits = { min: values(min, call.env.steps), max: values(max, call.env.steps) };
-      const clamped = await CLAMP.run({ ...call, args: [vector, min, max] });
-      if (clamped.kind !== 'vector') return clamped;
-      const series: StepSeries[] = [];
-      for (const one of clamped.series) {
-        call.env.limits.spend(SERIES_WORK + one.kinds.length);
-        if (call.env.limits.isDue) await call.env.limits.yield();
-        const kinds = one.kinds.map((kind, step) => (limits.max[step] < limits.min[step] ? 0 : kind));
-        if (kinds.some((kind) => kind !== 0)) series.push({ ...one, kinds });
-      }
-      return { kind: 'vector', series };
-    },
+/** Go's `min`: NaN wins, except against minus infinity. */
+function smaller(one: number, other: number): number {
+  return one === -Infinity || other === -Infinity ? -Infinity : Math.min(one, other);
+}
+
+const clampEach = ofFloats((value, [least, most]) => greater(least, smaller(most, value)));
+
+/** Removes the steps at which the bounds contradict each other. */
+const clamp: ValueFunction = {
+  kind: 'value',
+  async run(call) {
+    const { limits, steps } = call.env;
+    const [min, max] = call.args.slice(1).map((bound) => scalarsOf(bound, steps));
+    const clamped = await clampEach.run(call);
+    if (clamped.kind !== 'vector') return clamped;
+    const series: StepSeries[] = [];
+    for (const one of clamped.series) {
+      limits.spend(SERIES_WORK + one.kinds.length);
+      if (limits.isDue) await limits.yield();
+      const kinds = one.kinds.map((kind, step) => (max[step] < min[step] ? NO_SAMPLE : kind));
+      if (kinds.some((kind) => kind !== NO_SAMPLE)) series.push({ ...one, kinds });
+    }
+    return { kind: 'vector', series };
   },
 };
 
-const CLAMP = ofFloats((value, [least, most]) => greater(least, smaller(most, value)));
-
-function values(value: Parameters<ValueFunction['run']>[0]['args'][number], steps: number): Float64Array {
-  return value.kind === 'scalar' ? value.values : new Float64Array(steps);
+function ofScalars(combine: (one: number, other: number) => number): ValueFunction {
+  return {
+    kind: 'value',
+    run({ env, args }) {
+      const [one, other] = args.map((arg) => scalarsOf(arg, env.steps));
+      return { kind: 'scalar', values: one.map((value, step) => combine(value, other[step])) };
+    },
+  };
 }
+
+/** Functions of numbers. */
+export const MATH_FUNCTIONS: readonly FunctionDefinition[] = [
+  floatFunction('abs', 'Absolute value.', Math.abs),
+  floatFunction('ceil', 'Rounds up to the nearest integer.', Math.ceil),
+  floatFunction('floor', 'Rounds down to the nearest integer.', Math.floor),
+  {
+    name: 'round',
+    args: { v: 'vector', to_nearest: 'scalar' },
+    variadic: 1,
+    doc: 'Rounds to the nearest multiple of `to_nearest`, which is 1 by default; ties are rounded up.',
+    body: ofFloats((value, [nearest = 1]) => {
+      const inverse = 1 / nearest;
+      return Math.floor(value * inverse + 0.5) / inverse;
+    }),
+  },
+  {
+    name: 'clamp',
+    args: { v: 'vector', min: 'scalar', max: 'scalar' },
+    doc: 'Limits values to the range from `min` to `max`; returns nothing where `max` is less than `min`.',
+    body: clamp,
+  },
+  {
+    name: 'clamp_min',
+    args: { v: 'vector', min: 'scalar' },
+    doc: 'Replaces values below `min` with `min`.',
+    body: ofFloats((value, [least]) => greater(value, least)),
+  },
+  {
+    name: 'clamp_max',
+    args: { v: 'vector', max: 'scalar' },
+    doc: 'Replaces values above `max` with `max`.',
+    body: ofFloats((value, [most]) => smaller(value, most)),
+  },
+  floatFunction('exp', 'Exponential function.', Math.exp),
+  floatFunction('sqrt', 'Square root.', Math.sqrt),
+  floatFunction('ln', 'Natural logarithm.', Math.log),
+  floatFunction('log2', 'Binary logarithm.', Math.log2),
+  floatFunction('log10', 'Decimal logarithm.', Math.log10),
+  floatFunction('sgn', 'Sign: 1, -1 or 0.', Math.sign),
+  floatFunction('sin', 'Sine of an angle in radians.', Math.sin),
+  floatFunction('cos', 'Cosine of an angle in radians.', Math.cos),
+  floatFunction('tan', 'Tangent of an angle in radians.', Math.tan),
+  floatFunction('asin', 'Arcsine, in radians.', Math.asin),
+  floatFunction('acos', 'Arccosine, in radians.', Math.acos),
+  floatFunction('atan', 'Arctangent, in radians.', Math.atan),
+  floatFunction('sinh', 'Hyperbolic sine.', Math.sinh),
+  floatFunction('cosh', 'Hyperbolic cosine.', Math.cosh),
+  floatFunction('tanh', 'Hyperbolic tangent.', Math.tanh),
+  floatFunction('asinh', 'Inverse hyperbolic sine.', Math.asinh),
+  floatFunction('acosh', 'Inverse hyperbolic cosine.', Math.acosh),
+  floatFunction('atanh', 'Inverse hyperbolic tangent.', Math.atanh),
+  floatFunction('deg', 'Converts radians to degrees.', (value) => (value * 180) / Math.PI),
+  floatFunction('rad', 'Converts degrees to radians.', (value) => (value * Math.PI) / 180),
+  {
+    name: 'pi',
+    args: {},
+    returns: 'scalar',
+    doc: 'The number π.',
+    body: { kind: 'value', run: ({ env }) => ({ kind: 'scalar', values: new Float64Array(env.steps).fill(Math.PI) }) },
+  },
+  {
+    name: 'max_of',
+    args: { a: 'scalar', b: 'scalar' },
+    returns: 'scalar',
+    isExperimental: true,
+    doc: 'The greater of two scalars.',
+    body: ofScalars(greater),
+  },
+  {
+    name: 'min_of',
+    args: { a: 'scalar', b: 'scalar' },
+    returns: 'scalar',
+    isExperimental: true,
+    doc: 'The smaller of two scalars.',
+    body: ofScalars(smaller),
+  },
+];

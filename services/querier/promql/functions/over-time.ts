@@ -1,23 +1,23 @@
-import { combineHistograms } from '../combine-histograms.js';
-import { areEqual, isReset } from '../histogram/compare.js';
+import { NeumaierSum, RunningMean } from '../common/compensated-sum.js';
+import { numberText } from '../common/number-text.js';
+import { areEqualHistograms, isCounterReset } from '../histogram/compare.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { after, type Limits } from '../limits.js';
-import { Mean } from '../mean.js';
-import { metricName } from '../metric-name.js';
-import { NeumaierSum } from '../neumaier.js';
-import { numberText } from '../print.js';
-import { quantileOf } from '../quantile.js';
-import { setFloat, type MutableSeries, type SampleSeries } from '../samples.js';
-import type { Windows } from '../select.js';
-import { isStartReset } from '../start-times.js';
-import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInTurns } from '../window.js';
-import { WindowExtremes, WindowSums } from '../window-sums.js';
-import type { RangeContext, RangeFunction } from './function.js';
+import { metricName } from '../runtime/annotations.js';
+import { combineHistograms } from '../runtime/combine-histograms.js';
+import { isStartReset } from '../runtime/counter-resets.js';
+import { after, type QueryLimits } from '../runtime/limits.js';
+import { quantileOf } from '../runtime/quantile.js';
+import { setFloat, type MutableSeries, type SampleSeries, type SampleValue } from '../runtime/samples.js';
+import type { Windows } from '../runtime/select.js';
+import { WindowExtremes, WindowSums } from '../runtime/window-sums.js';
+import { extendedCount } from './extended.js';
+import type { FunctionDefinition, RangeContext, RangeFunction } from './function.js';
+import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInSlices } from './range-function.js';
 
-/** A function with a shorter way for series that have no histograms. */
+/** Adds a faster body for series without histograms. */
 function withFloats(
   general: RangeFunction,
-  floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: Limits) => void | Promise<void>,
+  floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: QueryLimits) => void | Promise<void>,
 ): RangeFunction {
   return {
     ...general,
@@ -41,19 +41,24 @@ function combined(isMean: boolean): RangeFunction {
   });
 }
 
-function meanOf(values: Float64Array, limits: Limits): number | Promise<number> {
-  const mean = new Mean();
-  const added = limits.inTurns(values.length, (from, to) => {
+function meanOf(values: Float64Array, limits: QueryLimits): number | Promise<number> {
+  const mean = new RunningMean();
+  const added = limits.inSlices(values.length, (from, to) => {
     for (let i = from; i < to; i++) mean.add(values[i]);
   });
   return after(added, () => mean.value);
 }
 
-function sums({ values }: SampleSeries, windows: Windows, result: MutableSeries, limits: Limits): void | Promise<void> {
+function sums(
+  { values }: SampleSeries,
+  windows: Windows,
+  result: MutableSeries,
+  limits: QueryLimits,
+): void | Promise<void> {
   const { from, to } = windows;
   const all = new WindowSums(values);
   return after(all.prepare(limits), () =>
-    windowsInTurns(windows, limits, (firstStep, endStep) => {
+    windowsInSlices(windows, limits, (firstStep, endStep) => {
       for (let step = firstStep; step < endStep; step++) {
         if (from[step] < to[step]) setFloat(result, step, all.sum(from[step], to[step]));
       }
@@ -65,32 +70,29 @@ function means(
   { values }: SampleSeries,
   windows: Windows,
   result: MutableSeries,
-  limits: Limits,
+  limits: QueryLimits,
 ): void | Promise<void> {
   const { from, to } = windows;
   const all = new WindowSums(values);
-  /** Where the sum is too great for a number, the mean need not be. */
-  const others: number[] = [];
+  // Steps whose sum overflows; their mean may be finite.
+  const overflowed: number[] = [];
   const summed = after(all.prepare(limits), () =>
-    windowsInTurns(windows, limits, (firstStep, endStep) => {
+    windowsInSlices(windows, limits, (firstStep, endStep) => {
       for (let step = firstStep; step < endStep; step++) {
         const count = to[step] - from[step];
         if (count <= 0) continue;
         const sum = all.sum(from[step], to[step]);
         if (Number.isFinite(sum)) setFloat(result, step, sum / count);
-        else others.push(step);
+        else overflowed.push(step);
       }
     }),
   );
-  return after(summed, () =>
-    others.length === 0 ? undefined : meansOneByOne(values, windows, others, result, limits),
-  );
-}
-
-async function meansOneByOne(
-  ...[values, { from, to }, steps, result, limits]: [Float64Array, Windows, readonly number[], MutableSeries, Limits]
-): Promise<void> {
-  for (const step of steps) setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
+  const addOverflowed = async (): Promise<void> => {
+    for (const step of overflowed) {
+      setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
+    }
+  };
+  return after(summed, () => (overflowed.length === 0 ? undefined : addOverflowed()));
 }
 
 function extremes(isMax: boolean): RangeFunction {
@@ -99,7 +101,7 @@ function extremes(isMax: boolean): RangeFunction {
     const { from, to } = windows;
     const all = new WindowExtremes(values, isMax);
     return after(all.prepare(limits), () =>
-      windowsInTurns(windows, limits, (firstStep, endStep) => {
+      windowsInSlices(windows, limits, (firstStep, endStep) => {
         for (let step = firstStep; step < endStep; step++) {
           if (from[step] < to[step]) setFloat(result, step, all.extreme(from[step], to[step]));
         }
@@ -108,13 +110,12 @@ function extremes(isMax: boolean): RangeFunction {
   });
 }
 
-/** Something of the ends of a window that is a number for all kinds of samples. */
+/** Builds a function of the first and last index of a window, which works for floats and histograms. */
 function ofEnds(value: (series: SampleSeries, from: number, to: number) => number): RangeFunction {
   return {
     kind: 'range',
-    keepsName: false,
     run(series, { from, to }, result, { env }) {
-      return env.limits.inTurns(from.length, (firstStep, endStep) => {
+      return env.limits.inSlices(from.length, (firstStep, endStep) => {
         for (let step = firstStep; step < endStep; step++) {
           if (from[step] < to[step]) setFloat(result, step, value(series, from[step], to[step]));
         }
@@ -123,11 +124,11 @@ function ofEnds(value: (series: SampleSeries, from: number, to: number) => numbe
   };
 }
 
-/** Welford's population variance with compensation. */
-function variance(floats: Float64Array, limits: Limits): number | Promise<number> {
+/** Population variance by Welford's algorithm, with compensated sums. */
+function variance(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const mean = new NeumaierSum();
   const squares = new NeumaierSum();
-  const added = limits.inTurns(floats.length, (from, to) => {
+  const added = limits.inSlices(floats.length, (from, to) => {
     for (let i = from; i < to; i++) {
       const distance = floats[i] - mean.value;
       mean.add(distance / (i + 1));
@@ -137,17 +138,17 @@ function variance(floats: Float64Array, limits: Limits): number | Promise<number
   return after(added, () => squares.value / floats.length);
 }
 
-function deviation(floats: Float64Array, limits: Limits): number | Promise<number> {
+function deviation(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const squared = variance(floats, limits);
   return squared instanceof Promise ? squared.then(Math.sqrt) : Math.sqrt(squared);
 }
 
-/** The time, in seconds, of the last number that is the extreme. */
+/** Builds a function that returns the time of the last extreme value, in seconds. */
 function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunction {
   return ofNumbers((_, { series, from, to }, { env }) => {
     const { histograms, values, times } = series;
     let best = -1;
-    const looked = env.limits.inTurns(to - from, (first, end) => {
+    const looked = env.limits.inSlices(to - from, (first, end) => {
       for (let i = from + first; i < from + end; i++) {
         if (histograms?.[i] !== undefined) continue;
         if (best < 0 || isBetter(values[i], values[best]) || Number.isNaN(values[best])) best = i;
@@ -157,19 +158,18 @@ function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunct
   });
 }
 
-/** How many neighbours in a window differ in a way: counted once for the series, then each window is a subtraction. */
-function pairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunction {
+/** Builds a function that counts pairs of neighbours: once for the series, so each window costs one subtraction. */
+function countPairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunction {
   return {
     kind: 'range',
-    keepsName: false,
     run(series, { from, to }, result, { env }) {
       const { limits } = env;
       const upTo = new Int32Array(series.times.length);
-      const counted = limits.inTurns(upTo.length, (first, end) => {
+      const counted = limits.inSlices(upTo.length, (first, end) => {
         for (let i = Math.max(first, 1); i < end; i++) upTo[i] = upTo[i - 1] + (differ(series, i) ? 1 : 0);
       });
       return after(counted, () =>
-        limits.inTurns(from.length, (firstStep, endStep) => {
+        limits.inSlices(from.length, (firstStep, endStep) => {
           for (let step = firstStep; step < endStep; step++) {
             if (from[step] < to[step]) setFloat(result, step, upTo[to[step] - 1] - upTo[from[step]]);
           }
@@ -179,7 +179,7 @@ function pairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunct
   };
 }
 
-/** Whether sample `i` is another kind than the one before, or differs from it. */
+/** Reports whether sample `i` differs from the previous one, in its kind or by a predicate. */
 function differs(
   { values, histograms }: SampleSeries,
   i: number,
@@ -201,25 +201,25 @@ function isDrop(before: number, now: number): boolean {
 }
 
 function areUnequal(before: Histogram, now: Histogram): boolean {
-  return !areEqual(before, now);
+  return !areEqualHistograms(before, now);
 }
 
-function sampleAt(series: SampleSeries, i: number): number | Histogram {
+function valueAt(series: SampleSeries, i: number): SampleValue {
   return series.histograms?.[i] ?? series.values[i];
 }
 
-function absoluteDeviation(floats: Float64Array, limits: Limits): number | Promise<number> {
+function absoluteDeviation(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const middle = quantileOf(0.5, floats, limits);
   return middle instanceof Promise
     ? middle.then((known) => deviationFrom(known, floats, limits))
     : deviationFrom(middle, floats, limits);
 }
 
-/** The median of the distances from a number; NaN if one of them is. */
-function deviationFrom(middle: number, floats: Float64Array, limits: Limits): number | Promise<number> {
+/** Median of the distances from a number; NaN if one of them is. */
+function deviationFrom(middle: number, floats: Float64Array, limits: QueryLimits): number | Promise<number> {
   const distances = new Float64Array(floats.length);
   let hasNan = false;
-  const measured = limits.inTurns(floats.length, (from, to) => {
+  const measured = limits.inSlices(floats.length, (from, to) => {
     for (let i = from; i < to; i++) {
       const x = floats[i];
       hasNan ||= Number.isNaN(x);
@@ -236,28 +236,107 @@ function quantileAt(
 ): number | Promise<number> {
   const q = params[0][step];
   if (!(q >= 0 && q <= 1)) {
-    env.notes.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, paramExprs[0]);
+    env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, paramExprs[0]);
   }
   return quantileOf(q, floats, env.limits);
 }
 
-export const OVER_TIME: Readonly<Record<string, RangeFunction>> = {
-  avg_over_time: withFloats(combined(true), means),
-  sum_over_time: withFloats(combined(false), sums),
-  min_over_time: extremes(false),
-  max_over_time: extremes(true),
-  ts_of_min_over_time: extremeTime((x, best) => x <= best),
-  ts_of_max_over_time: extremeTime((x, best) => x >= best),
-  count_over_time: ofEnds((_, from, to) => to - from),
-  present_over_time: ofEnds(() => 1),
-  first_over_time: perWindow(({ series, from }) => sampleAt(series, from), true),
-  last_over_time: perWindow(({ series, to }) => sampleAt(series, to - 1), true),
-  ts_of_first_over_time: ofEnds(({ times }, from) => times[from] / 1000),
-  ts_of_last_over_time: ofEnds(({ times }, _, to) => times[to - 1] / 1000),
-  stdvar_over_time: ofNumbers((floats, _, { env }) => variance(floats, env.limits)),
-  stddev_over_time: ofNumbers((floats, _, { env }) => deviation(floats, env.limits)),
-  mad_over_time: ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
-  quantile_over_time: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
-  changes: pairs((series, i) => differs(series, i, isChange, areUnequal)),
-  resets: pairs((series, i) => differs(series, i, isDrop, isReset) || isStartReset(series, i)),
-};
+/** Counts the samples that differ from the previous one, also for `anchored` selectors. */
+function countFunction(
+  name: string,
+  doc: string,
+  isCounted: (before: number, now: number) => boolean,
+  areCounted: (before: Histogram, now: Histogram) => boolean,
+  isStartCounted = false,
+): FunctionDefinition {
+  const differ = (series: SampleSeries, i: number): boolean =>
+    differs(series, i, isCounted, areCounted) || (isStartCounted && isStartReset(series, i));
+  return { name, args: { v: 'matrix' }, doc, body: countPairs(differ), extended: extendedCount(isCounted, areCounted) };
+}
+
+/** Declares a function with a range vector as its only argument. */
+function overTime(name: string, doc: string, body: RangeFunction): FunctionDefinition {
+  return { name, args: { v: 'matrix' }, doc, body };
+}
+
+/** Declares an experimental function with a range vector as its only argument. */
+function experimentalOverTime(name: string, doc: string, body: RangeFunction): FunctionDefinition {
+  return { ...overTime(name, doc, body), isExperimental: true };
+}
+
+/** Functions that aggregate the samples of a range. */
+export const OVER_TIME_FUNCTIONS: readonly FunctionDefinition[] = [
+  overTime('avg_over_time', 'Mean of the samples.', withFloats(combined(true), means)),
+  overTime('sum_over_time', 'Sum of the samples.', withFloats(combined(false), sums)),
+  overTime('min_over_time', 'Least float.', extremes(false)),
+  overTime('max_over_time', 'Greatest float.', extremes(true)),
+  overTime(
+    'count_over_time',
+    'Number of samples.',
+    ofEnds((_, from, to) => to - from),
+  ),
+  {
+    name: 'quantile_over_time',
+    args: { q: 'scalar', v: 'matrix' },
+    doc: 'The `q` quantile of the floats, 0 ≤ `q` ≤ 1.',
+    body: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
+  },
+  overTime(
+    'stddev_over_time',
+    'Population standard deviation of the floats.',
+    ofNumbers((floats, _, { env }) => deviation(floats, env.limits)),
+  ),
+  overTime(
+    'stdvar_over_time',
+    'Population variance of the floats.',
+    ofNumbers((floats, _, { env }) => variance(floats, env.limits)),
+  ),
+  experimentalOverTime(
+    'mad_over_time',
+    'Median absolute deviation of the floats.',
+    ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
+  ),
+  {
+    ...overTime(
+      'last_over_time',
+      'The newest sample.',
+      perWindow(({ series, to }) => valueAt(series, to - 1)),
+    ),
+    keepsName: true,
+  },
+  {
+    ...overTime(
+      'first_over_time',
+      'The oldest sample.',
+      perWindow(({ series, from }) => valueAt(series, from)),
+    ),
+    keepsName: true,
+  },
+  overTime(
+    'present_over_time',
+    'Returns 1 if there is a sample.',
+    ofEnds(() => 1),
+  ),
+  countFunction('changes', 'Number of times the value changed.', isChange, areUnequal),
+  countFunction('resets', 'Number of counter resets.', isDrop, isCounterReset, true),
+  experimentalOverTime(
+    'ts_of_min_over_time',
+    'Time of the last least float, in seconds.',
+    extremeTime((x, best) => x <= best),
+  ),
+  experimentalOverTime(
+    'ts_of_max_over_time',
+    'Time of the last greatest float, in seconds.',
+    extremeTime((x, best) => x >= best),
+  ),
+  experimentalOverTime(
+    'ts_of_first_over_time',
+    'Time of the oldest sample, in seconds.',
+    ofEnds(({ times }, from) => times[from] / 1000),
+  ),
+  experimentalOverTime(
+    'ts_of_last_over_time',
+    'Time of the newest sample, in seconds.',
+    ofEnds(({ times }, _, to) => times[to - 1] / 1000),
+  ),
+];

@@ -1,24 +1,34 @@
-import type { PromFunction } from './function.js';
+import { ABSENT_FUNCTIONS } from './absent.js';
+import { CONVERSION_FUNCTIONS } from './conversions.js';
+import { promFunction, type FunctionDefinition, type PromFunction } from './function.js';
 import { HISTOGRAM_FUNCTIONS } from './histogram-functions.js';
+import { INFO_FUNCTIONS } from './info.js';
 import { LABEL_FUNCTIONS } from './label-functions.js';
-import { MATH } from './math.js';
-import { OVER_TIME } from './over-time.js';
-import { delta, idelta, increase, irate, rate } from './rate.js';
-import { deriv, doubleExponentialSmoothing, predictLinear } from './regression.js';
-import { TIME } from './time.js';
-import { VECTOR_FUNCTIONS } from './vector-functions.js';
+import { MATH_FUNCTIONS } from './math.js';
+import { OVER_TIME_FUNCTIONS } from './over-time.js';
+import { RATE_FUNCTIONS } from './rate.js';
+import { REGRESSION_FUNCTIONS } from './regression.js';
+import { SORT_FUNCTIONS } from './sort-functions.js';
+import { TIME_FUNCTIONS } from './time.js';
 
-/** What functions do, by name; `absent_over_time`, `info` and `timestamp` of a selector are the evaluator's own. */
-export const FUNCTIONS: ReadonlyMap<string, PromFunction> = new Map<string, PromFunction>(
-  Object.entries({
-    ...MATH,
-    ...OVER_TIME,
-    ...TIME,
-    ...VECTOR_FUNCTIONS,
-    ...LABEL_FUNCTIONS,
-    ...HISTOGRAM_FUNCTIONS,
-    ...{ rate, increase, delta, irate, idelta, deriv },
-    predict_linear: predictLinear,
-    double_exponential_smoothing: doubleExponentialSmoothing,
-  }),
+/** All functions in families, by the headings of `docs/promql.md`. */
+export const FUNCTION_FAMILIES: Readonly<Record<string, readonly FunctionDefinition[]>> = {
+  'Rates and differences': RATE_FUNCTIONS,
+  'Aggregation over time': OVER_TIME_FUNCTIONS,
+  Regression: REGRESSION_FUNCTIONS,
+  Histograms: HISTOGRAM_FUNCTIONS,
+  Mathematics: MATH_FUNCTIONS,
+  'Dates and times': TIME_FUNCTIONS,
+  Labels: LABEL_FUNCTIONS,
+  'Info metrics': INFO_FUNCTIONS,
+  'Missing series': ABSENT_FUNCTIONS,
+  Sorting: SORT_FUNCTIONS,
+  'Scalars and vectors': CONVERSION_FUNCTIONS,
+};
+
+/** All functions by name. @see https://prometheus.io/docs/prometheus/latest/querying/functions/ */
+export const FUNCTIONS: ReadonlyMap<string, PromFunction> = new Map(
+  Object.values(FUNCTION_FAMILIES)
+    .flat()
+    .map((definition) => [definition.name, promFunction(definition)]),
 );

@@ -1,27 +1,26 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { NeumaierSum } from '../neumaier.js';
-import { timeOf } from '../env.js';
-import { after } from '../limits.js';
-import type { RangeContext, RangeFunction } from './function.js';
-import type { SampleSeries } from '../samples.js';
-import { floatsIn, noteIgnored, perWindow, type Window } from '../window.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
+import { stepTimeMs } from '../runtime/env.js';
+import { after } from '../runtime/limits.js';
+import type { SampleSeries } from '../runtime/samples.js';
+import type { FunctionDefinition, RangeContext, RangeFunction } from './function.js';
+import { floatsIn, noteIgnored, perWindow, type Window } from './range-function.js';
 
-/** The slope for each second, around the first sample. */
-export const deriv: RangeFunction = perWindow((window, context) => {
+/** Slope per second; times are relative to the first sample. */
+const deriv: RangeFunction = perWindow((window, context) => {
   const first = firstFloat(window);
   return first < 0 ? undefined : fit(window, window.series.times[first], context, ({ slope }) => slope);
 });
 
-/** The value that the line through the samples has some seconds after the time of evaluation. */
-export const predictLinear: RangeFunction = perWindow((window, context) => {
-  return fit(window, timeOf(context.env, window.step), context, ({ slope, intercept }) => {
+const predictLinear: RangeFunction = perWindow((window, context) => {
+  return fit(window, stepTimeMs(context.env, window.step), context, ({ slope, intercept }) => {
     return slope * context.params[0][window.step] + intercept;
   });
 });
 
-/** Holt's double exponential smoothing: the last smoothed value. */
-export const doubleExponentialSmoothing: RangeFunction = perWindow((window, context) => {
+/** Last value of Holt's double exponential smoothing. */
+const doubleExponentialSmoothing: RangeFunction = perWindow((window, context) => {
   const [smoothing, trend] = context.params.map((values) => values[window.step]);
   checkFactor('smoothing', 'sf', smoothing);
   checkFactor('trend', 'tf', trend);
@@ -31,7 +30,7 @@ export const doubleExponentialSmoothing: RangeFunction = perWindow((window, cont
   let before = 0;
   let now = values[0];
   let slope = values[1] - values[0];
-  const smoothed = context.env.limits.inTurns(values.length, (from, to) => {
+  const smoothed = context.env.limits.inSlices(values.length, (from, to) => {
     for (let i = Math.max(from, 1); i < to; i++) {
       if (i > 1) slope = trend * (now - before) + (1 - trend) * slope;
       before = now;
@@ -57,7 +56,7 @@ interface Line {
   readonly intercept: number;
 }
 
-/** Something of the line of least squares through the numbers of a window; undefined for fewer than two. */
+/** Fits a line through the floats of a window by least squares; undefined for fewer than two floats. */
 function fit(
   window: Window,
   originMs: number,
@@ -66,7 +65,7 @@ function fit(
 ): number | undefined | Promise<number | undefined> {
   const { series, from, to } = window;
   const sums = new LineSums(originMs);
-  const added = context.env.limits.inTurns(to - from, (first, end) => sums.add(series, from + first, from + end));
+  const added = context.env.limits.inSlices(to - from, (first, end) => sums.add(series, from + first, from + end));
   return after(added, () => {
     const { count } = sums;
     if (count > 0 && count < to - from) noteIgnored(window.series, context);
@@ -74,7 +73,7 @@ function fit(
   });
 }
 
-/** What the line of least squares follows from, of numbers that are added in order. */
+/** The sums that a least-squares line follows from. */
 class LineSums {
   readonly #originMs: number;
   readonly #x = new NeumaierSum();
@@ -93,7 +92,7 @@ class LineSums {
     return this.#count;
   }
 
-  /** Adds the numbers among samples `[from, to)`. */
+  /** Adds the floats among the samples `[from, to)`. */
   add({ times, values, histograms }: SampleSeries, from: number, to: number): void {
     const [sumX, sumY, sumXy, sumXx] = [this.#x, this.#y, this.#xy, this.#xx];
     const originMs = this.#originMs;
@@ -126,3 +125,22 @@ class LineSums {
     return { slope, intercept: y / count - (slope * x) / count };
   }
 }
+
+/** Functions that fit a model to the samples of a range. */
+export const REGRESSION_FUNCTIONS: readonly FunctionDefinition[] = [
+  { name: 'deriv', args: { v: 'matrix' }, doc: 'Slope per second of the line fitted by least squares.', body: deriv },
+  {
+    name: 'predict_linear',
+    args: { v: 'matrix', t: 'scalar' },
+    dependsOnTime: true,
+    doc: 'Value `t` seconds after the evaluation time, on the line fitted by least squares.',
+    body: predictLinear,
+  },
+  {
+    name: 'double_exponential_smoothing',
+    args: { v: 'matrix', sf: 'scalar', tf: 'scalar' },
+    isExperimental: true,
+    doc: "Holt's double exponential smoothing with smoothing factor `sf` and trend factor `tf`, both between 0 and 1.",
+    body: doubleExponentialSmoothing,
+  },
+];

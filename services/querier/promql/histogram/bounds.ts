@@ -1,15 +1,15 @@
-/** Schema of histograms with bounds of their own. */
-export const CUSTOM_SCHEMA = -53;
-/** Finest exponential schema: 256 buckets for each power of two. */
+import { CUSTOM_SCHEMA } from '#shared/histogram/native-histogram';
+
+/** Finest exponential schema: 256 buckets per power of two. */
 const SCHEMA_MAX = 8;
 const EXPONENT_MAX = 1024;
-/** Bits behind the point when a bound is computed: far more than a double keeps, so that rounding it is exact. */
+/** Fractional bits of a bound before rounding; far more than those of a double, so that rounding is exact. */
 const PRECISION = 128n;
 const MANTISSA_BITS = 52n;
 
 /**
- * Upper bound of an exponential bucket: `2^(index * 2^-schema)`, correctly rounded, so that equal bounds of different
- * schemas are equal doubles. The bound that would be 2^1024 is the greatest double.
+ * Returns the upper bound of an exponential bucket: `2^(index * 2^-schema)`, correctly rounded, so that equal bounds of
+ * different schemas are equal doubles. The bound 2^1024 is the largest double.
  */
 export function exponentialBound(schema: number, index: number): number {
   if (schema < 0) {
@@ -21,33 +21,33 @@ export function exponentialBound(schema: number, index: number): number {
   const rest = index - power * perPower;
   if (rest === 0) return power === EXPONENT_MAX ? Number.MAX_VALUE : 2 ** power;
   const fraction = FRACTIONS.at(rest * 2 ** (SCHEMA_MAX - schema));
-  // In two steps, because 2^power alone may not be a double where the product is one.
+  // In two steps, because 2^power may overflow where the product does not.
   const half = Math.trunc(power / 2);
   return fraction * 2 ** half * 2 ** (power - half);
 }
 
-/** How the buckets of a histogram are laid out. */
-interface Layout {
+/** Bucket layout of a histogram. */
+interface BucketLayout {
   readonly schema: number;
   /** Ascending upper bounds, for the custom schema. */
   readonly custom: readonly number[];
 }
 
-/** Lower bound of a bucket on the positive side. */
-export function lowerBound(histogram: Layout, index: number): number {
+/** Returns the lower bound of a bucket on the positive side. */
+export function bucketLowerBound(histogram: BucketLayout, index: number): number {
   const { schema, custom } = histogram;
   if (schema !== CUSTOM_SCHEMA) return exponentialBound(schema, index - 1);
   return index === 0 ? -Infinity : custom[index - 1];
 }
 
-/** Upper bound of a bucket on the positive side. */
-export function upperBound(histogram: Layout, index: number): number {
+/** Returns the upper bound of a bucket on the positive side. */
+export function bucketUpperBound(histogram: BucketLayout, index: number): number {
   const { schema, custom } = histogram;
   if (schema !== CUSTOM_SCHEMA) return exponentialBound(schema, index);
   return index < custom.length ? custom[index] : Infinity;
 }
 
-/** 2^(k / 256) for k of 0 to 255, each computed when it is first asked for. */
+/** Cache of 2^(k / 256) for k from 0 to 255. */
 class Fractions {
   readonly #values = new Float64Array(2 ** SCHEMA_MAX);
 
@@ -59,7 +59,7 @@ class Fractions {
 
 const FRACTIONS = new Fractions();
 
-/** 2^(k / 256), rounded to the nearest double: eight square roots of whole numbers. */
+/** Computes 2^(k / 256), rounded to the nearest double, by eight integer square roots. */
 function root(k: number): number {
   let value = 1n << (BigInt(k) + PRECISION);
   for (let i = 0; i < SCHEMA_MAX; i++) value = squareRoot(value << PRECISION);
@@ -68,7 +68,7 @@ function root(k: number): number {
   return Number(mantissa) / 2 ** Number(MANTISSA_BITS);
 }
 
-/** The greatest whole number whose square is not above `value`, by Newton's method. */
+/** Integer square root by Newton's method. */
 function squareRoot(value: bigint): bigint {
   let guess = 1n << BigInt(Math.ceil(value.toString(2).length / 2));
   for (;;) {

@@ -1,21 +1,21 @@
-/** A bucket of a classic histogram: how many observations are at or below the bound. */
+/** A bucket of a classic histogram: the number of observations at or below the bound. */
 export interface ClassicBucket {
   readonly bound: number;
   readonly count: number;
 }
 
-/** How far counts had to be raised so that they never fall. */
+/** The counts that were raised to make the buckets monotonic. */
 export interface Correction {
   readonly fromBound: number;
   readonly toBound: number;
   readonly largest: number;
 }
 
-/** Differences below this share are those of rounding. */
+/** Largest relative difference that counts as a rounding error. */
 const TOLERANCE = 1e-12;
 
 /**
- * The value below which a share `q` of the observations lies, from cumulative buckets.
+ * Estimates the quantile `q` from cumulative buckets.
  *
  * @returns NaN without a bucket to infinity, with fewer than two buckets, or without observations.
  */
@@ -46,7 +46,7 @@ function valueAt(rank: number, buckets: readonly ClassicBucket[]): number {
   return lower + (bound - lower) * ((rank - before) / (count - before));
 }
 
-/** The share of the observations between two values. */
+/** Estimates the fraction of the observations between two values. */
 export function classicFraction(lower: number, upper: number, unsorted: readonly ClassicBucket[]): number {
   const merged = mergedBuckets(unsorted);
   if (merged.at(-1)?.bound !== Infinity) return NaN;

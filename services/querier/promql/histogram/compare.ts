@@ -1,8 +1,8 @@
 import { commonBounds, reboundBuckets } from './sum.js';
 import { isCustom, reduced, widerZero, withZero, type Buckets, type Histogram } from './histogram.js';
 
-/** Whether two histograms are the same to the bit; hints do not count. */
-export function areEqual(one: Histogram, other: Histogram): boolean {
+/** Reports whether two histograms are identical, apart from their hints. */
+export function areEqualHistograms(one: Histogram, other: Histogram): boolean {
   return (
     one.schema === other.schema &&
     one.zeroThreshold === other.zeroThreshold &&
@@ -24,11 +24,11 @@ function areSameNumbers(one: readonly number[], other: readonly number[]): boole
 }
 
 /**
- * Whether the counter began anew between two readings: something is smaller, or was laid out anew.
+ * Reports whether the counter was reset between two samples: a count decreased, or the layout became finer or different.
  *
  * @see https://prometheus.io/docs/specs/native_histograms/#counter-reset-considerations
  */
-export function isReset(previous: Histogram, current: Histogram): boolean {
+export function isCounterReset(previous: Histogram, current: Histogram): boolean {
   if (current.hint === 'reset') return true;
   if (current.hint === 'not_reset') return false;
   if (current.count < previous.count) return true;
@@ -48,7 +48,7 @@ function isCustomReset(previous: Histogram, current: Histogram): boolean {
   return isAnySmaller(reboundBuckets(previous, bounds), reboundBuckets(current, bounds));
 }
 
-/** Whether a bucket has less than before, or is gone. */
+/** Reports whether any bucket has a lower count than before. */
 function isAnySmaller(before: Buckets, now: Buckets): boolean {
   let at = 0;
   for (let i = 0; i < before.indexes.length; i++) {

@@ -1,19 +1,21 @@
-import { CUSTOM_SCHEMA, lowerBound, upperBound } from './bounds.js';
+import { CUSTOM_SCHEMA } from '#shared/histogram/native-histogram';
 
-/** What is known of the counter that a histogram is a reading of. */
+import { bucketLowerBound, bucketUpperBound } from './bounds.js';
+
+/** What is known about counter resets before a histogram. */
 export type CounterHint = 'unknown' | 'reset' | 'not_reset' | 'gauge';
 
-/** Buckets of one side: ascending by index, gaps are empty buckets. */
+/** Buckets of one side, ascending by index; gaps are empty buckets. */
 export interface Buckets {
   readonly indexes: readonly number[];
   readonly counts: readonly number[];
 }
 
 /**
- * A native histogram with counts that are floats; never changed.
+ * A native histogram with float counts; immutable.
  *
  * Exponential schemas are -4 to 8; bucket i of the positive side covers (2^((i-1)*2^-schema), 2^(i*2^-schema)], the
- * negative side is its mirror. Schema -53 has bounds of its own (`custom`), one side and no zero bucket.
+ * negative side mirrors it. Schema -53 has custom bounds, one side and no zero bucket.
  *
  * @see https://prometheus.io/docs/specs/native_histograms/
  */
@@ -39,14 +41,15 @@ export interface Bucket {
   readonly upperInclusive: boolean;
 }
 
+/** A side without buckets. */
 export const NO_BUCKETS: Buckets = { indexes: [], counts: [] };
 
-/** Whether the histogram has bounds of its own. */
+/** Reports whether the histogram has custom bounds. */
 export function isCustom({ schema }: Histogram): boolean {
   return schema === CUSTOM_SCHEMA;
 }
 
-/** Populated buckets from the least values to the greatest; the zero bucket among them if its count is positive. */
+/** Returns the populated buckets in ascending order, with the zero bucket if its count is positive. */
 export function bucketsOf(histogram: Histogram): Bucket[] {
   const { negative, positive, zeroCount } = histogram;
   const buckets: Bucket[] = [];
@@ -61,14 +64,14 @@ export function bucketsOf(histogram: Histogram): Bucket[] {
 }
 
 function positiveBucket(histogram: Histogram, index: number, count: number): Bucket {
-  const lower = Math.max(lowerBound(histogram, index), isCustom(histogram) ? -Infinity : histogram.zeroThreshold);
+  const lower = Math.max(bucketLowerBound(histogram, index), isCustom(histogram) ? -Infinity : histogram.zeroThreshold);
   const lowerInclusive = isCustom(histogram) && index === 0;
-  return { lower, upper: upperBound(histogram, index), count, lowerInclusive, upperInclusive: true };
+  return { lower, upper: bucketUpperBound(histogram, index), count, lowerInclusive, upperInclusive: true };
 }
 
 function negativeBucket(histogram: Histogram, index: number, count: number): Bucket {
-  const upper = Math.min(-lowerBound(histogram, index), -histogram.zeroThreshold);
-  return { lower: -upperBound(histogram, index), upper, count, lowerInclusive: true, upperInclusive: false };
+  const upper = Math.min(-bucketLowerBound(histogram, index), -histogram.zeroThreshold);
+  return { lower: -bucketUpperBound(histogram, index), upper, count, lowerInclusive: true, upperInclusive: false };
 }
 
 function zeroBucket({ zeroThreshold, zeroCount }: Histogram): Bucket {
@@ -76,31 +79,33 @@ function zeroBucket({ zeroThreshold, zeroCount }: Histogram): Bucket {
   return { ...bounds, count: zeroCount, lowerInclusive: true, upperInclusive: true };
 }
 
-/** Every count and the sum by a function of each. */
+/** Applies a function to every count and to the sum. */
 export function mapCounts(histogram: Histogram, change: (count: number) => number): Histogram {
   const { count, sum, zeroCount, positive, negative } = histogram;
   return {
     ...histogram,
-    ...{ count: change(count), sum: change(sum), zeroCount: change(zeroCount) },
+    count: change(count),
+    sum: change(sum),
+    zeroCount: change(zeroCount),
     positive: { indexes: positive.indexes, counts: positive.counts.map(change) },
     negative: { indexes: negative.indexes, counts: negative.counts.map(change) },
   };
 }
 
-/** Multiplies all counts and the sum; a negative factor makes a gauge. */
+/** Multiplies all counts and the sum; with a negative factor the result is a gauge. */
 export function scaled(histogram: Histogram, factor: number): Histogram {
   const result = mapCounts(histogram, (count) => count * factor);
   return factor < 0 ? { ...result, hint: 'gauge' } : result;
 }
 
-/** Divides all counts and the sum. By zero: all buckets vanish, the rest becomes infinite or NaN. */
+/** Divides all counts and the sum. Division by zero removes all buckets and makes the rest infinite or NaN. */
 export function divided(histogram: Histogram, divisor: number): Histogram {
   const result = mapCounts(histogram, (count) => count / divisor);
   if (divisor === 0) return { ...result, positive: NO_BUCKETS, negative: NO_BUCKETS };
   return divisor < 0 ? { ...result, hint: 'gauge' } : result;
 }
 
-/** The same without empty buckets. */
+/** Removes empty buckets. */
 export function compacted(histogram: Histogram): Histogram {
   const { positive, negative } = histogram;
   if (!positive.counts.includes(0) && !negative.counts.includes(0)) return histogram;
@@ -112,7 +117,7 @@ function withoutEmpty({ indexes, counts }: Buckets): Buckets {
   return { indexes: kept, counts: counts.filter((count) => count !== 0) };
 }
 
-/** The same in a coarser exponential schema. */
+/** Converts to a coarser exponential schema. */
 export function reduced(histogram: Histogram, schema: number): Histogram {
   if (histogram.schema === schema) return histogram;
   const shift = histogram.schema - schema;
@@ -120,7 +125,7 @@ export function reduced(histogram: Histogram, schema: number): Histogram {
   return { ...histogram, schema, positive: coarser(positive, shift), negative: coarser(negative, shift) };
 }
 
-/** Index of the bucket of a coarser schema that takes a bucket in. @param shift by how many schemas it is coarser. */
+/** Returns the index of the bucket of a coarser schema that contains a bucket. @param shift difference of the schemas. */
 export function coarserIndex(index: number, shift: number): number {
   return Math.floor((index - 1) / 2 ** shift) + 1;
 }
@@ -140,8 +145,8 @@ function coarser({ indexes, counts }: Buckets, shift: number): Buckets {
 }
 
 /**
- * The zero bucket of the same observations with a wider threshold. Where the threshold would cut a populated bucket it
- * grows to that bucket's far edge.
+ * Returns the zero bucket of the same observations for a wider threshold. A threshold within a populated bucket is widened
+ * to the far bound of that bucket.
  */
 export function widerZero(
   histogram: Histogram,
@@ -164,21 +169,39 @@ function withinZero(
   threshold: number,
 ): { readonly count: number; readonly threshold: number } {
   let count = 0;
-  for (let i = 0; i < indexes.length && lowerBound(histogram, indexes[i]) < threshold; i++) {
+  for (let i = 0; i < indexes.length && bucketLowerBound(histogram, indexes[i]) < threshold; i++) {
     count += counts[i];
-    const upper = upperBound(histogram, indexes[i]);
+    const upper = bucketUpperBound(histogram, indexes[i]);
     if (upper > threshold) return { count, threshold: counts[i] === 0 ? threshold : upper };
   }
   return { count, threshold };
 }
 
-/** The same with a wider zero bucket, without the buckets that it takes in. */
+/** Widens the zero bucket and removes the buckets within it. */
 export function withZero(histogram: Histogram, zeroCount: number, zeroThreshold: number): Histogram {
   const { positive, negative } = histogram;
   const beyond = (buckets: Buckets): Buckets => {
-    const isKept = buckets.indexes.map((index) => upperBound(histogram, index) > zeroThreshold);
+    const isKept = buckets.indexes.map((index) => bucketUpperBound(histogram, index) > zeroThreshold);
     const indexes = buckets.indexes.filter((_, i) => isKept[i]);
     return { indexes, counts: buckets.counts.filter((_, i) => isKept[i]) };
   };
   return { ...histogram, zeroCount, zeroThreshold, positive: beyond(positive), negative: beyond(negative) };
+}
+
+/** Sizes by which Prometheus converts histograms to samples. */
+const BASE_BYTES = 168;
+const NUMBER_BYTES = 8;
+const SAMPLE_BYTES = 16;
+
+/** Returns the number of samples that a histogram counts as. */
+export function sampleSize({ positive, negative, custom }: Histogram): number {
+  const numbers = spans(positive) + spans(negative) + positive.counts.length + negative.counts.length + custom.length;
+  return Math.floor((BASE_BYTES + NUMBER_BYTES * numbers + NUMBER_BYTES) / SAMPLE_BYTES);
+}
+
+/** Returns the number of runs of buckets without gaps. */
+function spans({ indexes }: Buckets): number {
+  let count = 0;
+  for (let i = 0; i < indexes.length; i++) if (i === 0 || indexes[i] !== indexes[i - 1] + 1) count++;
+  return count;
 }

@@ -1,20 +1,20 @@
 import { bucketsOf, isCustom, type Bucket, type Histogram } from './histogram.js';
 
-/** What a reader should know of an answer about NaN observations. */
+/** Text about the effect of NaN observations on a quantile. */
 export type NanNote = 'result is NaN' | 'result is skewed higher' | undefined;
 
-/** A quantile, and what should be said of it. */
+/** A quantile and the text of its annotation. */
 interface Quantile {
   readonly value: number;
   readonly note: NanNote;
 }
 
-/** The value below which a share `q` of the observations lies. */
-export function quantile(q: number, histogram: Histogram): Quantile {
+/** Estimates the quantile `q` of the observations. */
+export function nativeQuantile(q: number, histogram: Histogram): Quantile {
   if (!(q >= 0 && q <= 1) || histogram.count === 0) return { value: outside(q), note: undefined };
   const { count } = histogram;
   const hasNan = Number.isNaN(histogram.sum);
-  // From the nearer end, unless observations that are in no bucket are missing at the upper one.
+  // From the nearer end; from the lower one if NaN observations, which are in no bucket, are missing at the upper one.
   const isUpward = hasNan || q < 0.5;
   const buckets = bucketsOf(histogram);
   const rank = (isUpward ? q : 1 - q) * count;
@@ -30,7 +30,7 @@ export function quantile(q: number, histogram: Histogram): Quantile {
   return { value: valueIn(bucket, inBucket, histogram), note: isShort ? 'result is skewed higher' : undefined };
 }
 
-/** All buckets hold less than is looked for: the rest are NaN, or rounding. */
+/** The buckets hold fewer observations than the rank, because of NaN observations or rounding. */
 function notReached(value: number, hasNan: boolean): Quantile {
   return hasNan ? { value: NaN, note: 'result is NaN' } : { value, note: undefined };
 }
@@ -40,13 +40,13 @@ function valueIn({ lower, upper, count }: Bucket, inBucket: number, histogram: H
   return interpolated(lower === -Infinity ? 0 : lower, upper, inBucket / count, true);
 }
 
-/** The quantile of a share that is none, or of nothing. */
+/** The quantile for an invalid `q` or an empty histogram. */
 function outside(q: number): number {
   if (q < 0) return -Infinity;
   return q > 1 ? Infinity : NaN;
 }
 
-/** What stands for all of a bucket that has one bound only; undefined if something can be said of its inside. */
+/** Returns the value for a bucket with one finite bound; undefined if interpolation is possible. */
 function openEnded({ lower, upper }: Bucket): number | undefined {
   if (lower === -Infinity) return upper <= 0 ? upper : undefined;
   return upper === Infinity ? lower : undefined;
@@ -66,7 +66,7 @@ function walkTo(
   return { bucket: last, reached };
 }
 
-/** The zero bucket of a histogram with observations on one side only ends at zero on the other. */
+/** Cuts the zero bucket at zero if all other observations are on one side. */
 function zeroSided(bucket: Bucket, { positive, negative }: Histogram): Bucket {
   if (!(bucket.lower < 0 && bucket.upper > 0)) return bucket;
   const hasPositive = positive.counts.some((count) => count !== 0);
@@ -83,11 +83,11 @@ function interpolated(lower: number, upper: number, share: number, isLinear: boo
 }
 
 /**
- * The share of the observations between two values. Observations that are NaN are in none of them.
+ * Estimates the fraction of the observations between two values. NaN observations are in no interval.
  *
  * @returns NaN for no observations or a bound that is NaN.
  */
-export function fraction(
+export function nativeFraction(
   lower: number,
   upper: number,
   histogram: Histogram,
@@ -102,13 +102,13 @@ export function fraction(
   return { value: (rankOf(upper) - rankOf(lower)) / count, hasNan: hasNan && total < count };
 }
 
-/** Buckets with bounds of their own hold positive values here, as far as they can. */
+/** Custom buckets are assumed to hold positive values where they can. */
 function bounded(bucket: Bucket, histogram: Histogram): Bucket {
   if (!isCustom(histogram)) return zeroSided(bucket, histogram);
   return bucket.lower <= 0 && bucket.upper >= 0 ? { ...bucket, lower: 0 } : bucket;
 }
 
-/** How many observations are below a bound; undefined if all are. */
+/** Returns the number of observations below a bound; undefined if all are. */
 function rank(buckets: readonly Bucket[], bound: number, isLinear: boolean): number | undefined {
   let below = 0;
   for (const { lower, upper, count } of buckets) {

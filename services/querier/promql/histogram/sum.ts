@@ -1,4 +1,4 @@
-import { NeumaierSum } from '../neumaier.js';
+import { NeumaierSum } from '../common/compensated-sum.js';
 import {
   coarserIndex,
   compacted,
@@ -12,23 +12,15 @@ import {
   type Histogram,
 } from './histogram.js';
 
-/** What had to be reconciled while histograms were added; each is worth an annotation. */
-export interface SumNotes {
-  /** A histogram after a reset met one that was not: neither hint is true of the result. */
-  readonly isCollision: boolean;
-  /** Custom bounds differed: the result has those that all had. */
-  readonly isReconciled: boolean;
-}
-
-/** Whether two histograms have buckets that can be added: both exponential, or both with bounds of their own. */
+/** Reports whether two histograms can be added: both have exponential buckets or both have custom ones. */
 export function areCompatible(one: Histogram, other: Histogram): boolean {
   return isCustom(one) === isCustom(other);
 }
 
 /**
- * Adds histograms up, with compensation of rounding errors in every field.
+ * A sum of histograms, with compensation of rounding errors in every field.
  *
- * Layouts are reconciled on the way: the widest zero bucket, the coarsest schema, the bounds that all have in common.
+ * Layouts are reconciled: the sum has the widest zero bucket, the coarsest schema and the common custom bounds.
  */
 export class HistogramSum {
   #schema: number;
@@ -53,11 +45,17 @@ export class HistogramSum {
     this.#addCounts(first, 1, 1);
   }
 
-  get notes(): SumNotes {
-    return { isCollision: this.#hasReset && this.#hasNoReset, isReconciled: this.#isReconciled };
+  /** Whether some histograms followed a counter reset and others did not, so that no hint applies to the sum. */
+  get hasResetCollision(): boolean {
+    return this.#hasReset && this.#hasNoReset;
   }
 
-  /** Adds a compatible histogram, times a factor (-1 subtracts it), over a divisor. */
+  /** Whether custom bounds differed. */
+  get hasReconciledBounds(): boolean {
+    return this.#isReconciled;
+  }
+
+  /** Adds a compatible histogram, multiplied by a factor and divided by a divisor; -1 subtracts it. */
   add(histogram: Histogram, factor = 1, divisor = 1): void {
     this.#joinHint(histogram.hint);
     let other = histogram;
@@ -71,18 +69,18 @@ export class HistogramSum {
     this.#addCounts(other, factor, divisor);
   }
 
-  /** Multiplies what was added so far. */
+  /** Multiplies the sum. */
   scale(factor: number): void {
     for (const field of this.#fields()) field.scale(factor);
   }
 
-  /** Whether a field is not a number that can be counted on any more. */
+  /** Whether a field overflowed. */
   get isInfinite(): boolean {
     for (const field of this.#fields()) if (Math.abs(field.value) === Infinity) return true;
     return false;
   }
 
-  /** The total, without empty buckets. */
+  /** Returns the sum without empty buckets. */
   result(): Histogram {
     return compacted(this.#snapshot(this.#hint));
   }
@@ -97,9 +95,15 @@ export class HistogramSum {
 
   #snapshot(hint: CounterHint): Histogram {
     return {
-      ...{ schema: this.#schema, zeroThreshold: this.#zeroThreshold, custom: this.#custom, hint },
-      ...{ count: this.#count.value, sum: this.#sum.value, zeroCount: this.#zeroCount.value },
-      ...{ positive: bucketsOf(this.#positive), negative: bucketsOf(this.#negative) },
+      schema: this.#schema,
+      zeroThreshold: this.#zeroThreshold,
+      custom: this.#custom,
+      hint,
+      count: this.#count.value,
+      sum: this.#sum.value,
+      zeroCount: this.#zeroCount.value,
+      positive: bucketsOf(this.#positive),
+      negative: bucketsOf(this.#negative),
     };
   }
 
@@ -119,14 +123,10 @@ export class HistogramSum {
   #joinHint(hint: CounterHint): void {
     this.#noteHint(hint);
     if (hint === this.#hint || this.#hint === 'gauge') return;
-    if (hint === 'gauge') {
-      this.#hint = 'gauge';
-    } else {
-      this.#hint = 'unknown';
-    }
+    this.#hint = hint === 'gauge' ? 'gauge' : 'unknown';
   }
 
-  /** Widens zero buckets, on either side, until both are the same. */
+  /** Widens the zero buckets of the sum and the histogram until they are equal. */
   #reconcileZero(histogram: Histogram): Histogram {
     let other = histogram;
     while (other.zeroThreshold !== this.#zeroThreshold) {
@@ -139,9 +139,9 @@ export class HistogramSum {
     return other;
   }
 
-  #widen(wanted: number): void {
+  #widen(zeroThreshold: number): void {
     const now = this.#snapshot('unknown');
-    const { threshold } = widerZero(now, wanted);
+    const { threshold } = widerZero(now, zeroThreshold);
     const { positive, negative } = withZero(now, 0, threshold);
     for (const [side, kept] of [[this.#positive, positive] as const, [this.#negative, negative] as const]) {
       const isKept = new Set(kept.indexes);
@@ -162,7 +162,7 @@ export class HistogramSum {
     this.#schema = schema;
   }
 
-  /** Brings both sides to the bounds that they have in common. @returns the other one in these. */
+  /** Reduces the sum to the common bounds. @returns the histogram with these bounds. */
   #reconcileBounds(other: Histogram): Histogram {
     const theirs = new Set(other.custom);
     const common = this.#custom.filter((bound) => theirs.has(bound));
@@ -174,20 +174,20 @@ export class HistogramSum {
   }
 }
 
-/** The buckets of a histogram with bounds of its own in fewer of these bounds. */
+/** Merges custom buckets to a subset of their bounds. */
 export function reboundBuckets({ custom, positive }: Histogram, bounds: readonly number[]): Buckets {
   const sums = new Map<number, NeumaierSum>();
   positive.indexes.forEach((index, i) => fieldOf(sums, commonIndex(bounds, custom[index])).add(positive.counts[i]));
   return bucketsOf(sums);
 }
 
-/** The bounds that both have. */
+/** Returns the common bounds. */
 export function commonBounds(one: readonly number[], other: readonly number[]): number[] {
   const theirs = new Set(other);
   return one.filter((bound) => theirs.has(bound));
 }
 
-/** Index of the first bound that is not below; the bucket to infinity if there is none. */
+/** Returns the index of the first bound at or above another; of the last bucket if there is none. */
 function commonIndex(bounds: readonly number[], upper: number | undefined): number {
   if (upper === undefined) return bounds.length;
   const index = bounds.findIndex((bound) => bound >= upper);

@@ -2,34 +2,35 @@ import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-import type { VectorSelector } from '../../promql/ast.js';
+import type { VectorSelector } from '../../promql/syntax/ast.js';
 import type { LabelMatcher } from '../../series/matcher.js';
-import type { SeriesSource } from '../../promql/env.js';
-import type { SampleSeries } from '../../promql/samples.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { DatabaseState } from '../../series/database-state.js';
 import type { DatabaseSamples, SampleSources, StoredSeries } from '../../samples/sample-source.js';
-import type { States } from './range-cache.js';
+import type { DatabaseStates } from './range-cache.js';
 
+/** Options of the databases of a query. */
 export interface DatabasesOptions {
   readonly sources: SampleSources;
-  /** The database of selectors that name none. */
+  /** Database of selectors without a database label. */
   readonly session: string;
   readonly call: Call;
-  /** Other processes are waited for aside of it, and what they answer is taken over; work on samples keeps it. */
+  /** Released while waiting for other processes, held while samples are decoded. */
   readonly slot: AdmissionSlot;
 }
 
 /** Labels by which a selector names its database. */
 export const DATABASE_LABELS: ReadonlySet<string> = new Set(['__database__', '__schema__']);
 
-/** What a selector asks for, and where. */
-export interface Addressed {
+/** The database that a selector reads and its other matchers. */
+export interface DatabaseSelector {
   readonly database: string;
   readonly matchers: readonly LabelMatcher[];
 }
 
-/** The databases of one query: each is opened when it is first asked, so that all parts see the same rows of it. */
-export class Databases implements SeriesSource {
+/** The databases of one query. Each is opened once, so that all parts of the query see the same rows. */
+export class SessionDatabases implements SeriesSource {
   readonly #options: DatabasesOptions;
   readonly #opened = new Map<string, DatabaseSamples | undefined>();
   readonly #unknown = new Set<string>();
@@ -38,26 +39,26 @@ export class Databases implements SeriesSource {
     this.#options = options;
   }
 
-  /** Names of databases that do not exist. */
+  /** Warnings about databases that do not exist. */
   get warnings(): readonly string[] {
     return Array.from(this.#unknown, (name) => `Database not found: ${name}`);
   }
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
-    const { database, matchers: others } = this.addressed(matchers);
+    const { database, matchers: others } = this.resolveDatabase(matchers);
     return (await this.read(database, (samples) => samples.select(others, fromMs, toMs))) ?? [];
   }
 
-  /** Series with what is stored of them, as they are taken. */
+  /** Reads the stored samples of series, one series at a time. */
   async *stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
-    const { database, matchers: others } = this.addressed(matchers);
+    const { database, matchers: others } = this.resolveDatabase(matchers);
     const samples = await this.aside(() => this.#open(database));
     if (samples === undefined) return;
     yield* samples.stored(others, fromMs, toMs);
   }
 
-  /** The matchers without those that name the database. @throws `invalid_syntax` if they name none in particular. */
-  addressed(matchers: readonly LabelMatcher[]): Addressed {
+  /** Splits off the matchers of database labels. @throws `invalid_syntax` if they are no equality matchers. */
+  resolveDatabase(matchers: readonly LabelMatcher[]): DatabaseSelector {
     const naming = matchers.filter(({ name }) => DATABASE_LABELS.has(name));
     if (naming.length === 0) return { database: this.#options.session, matchers };
     for (const { name, op, value } of naming) {
@@ -69,11 +70,11 @@ export class Databases implements SeriesSource {
     return { database, matchers: matchers.filter((matcher) => !naming.includes(matcher)) };
   }
 
-  /** What the databases have of the tables that the selectors mean; undefined if one does not exist. */
-  async states(selectors: readonly VectorSelector[]): Promise<States | undefined> {
+  /** Returns the state of the tables that the selectors read; undefined if a database does not exist. */
+  async states(selectors: readonly VectorSelector[]): Promise<DatabaseStates | undefined> {
     const byDatabase = new Map<string, (readonly LabelMatcher[])[]>();
     for (const { matchers } of selectors) {
-      const addressed = this.addressed(matchers);
+      const addressed = this.resolveDatabase(matchers);
       const others = byDatabase.get(addressed.database);
       if (others === undefined) byDatabase.set(addressed.database, [addressed.matchers]);
       else others.push(addressed.matchers);
@@ -87,12 +88,12 @@ export class Databases implements SeriesSource {
     return states;
   }
 
-  /** Waits for what is read elsewhere. */
+  /** Waits for other processes with the admission slot released. */
   aside<T>(work: () => Promise<T>): Promise<T> {
     return this.#options.slot.releaseWhile(work);
   }
 
-  /** Reads something of a database. @returns undefined if there is no such database. */
+  /** Reads from a database. @returns undefined if it does not exist. */
   async read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
     const samples = await this.aside(() => this.#open(database));
     return samples === undefined ? undefined : read(samples);

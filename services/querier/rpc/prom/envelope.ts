@@ -1,21 +1,22 @@
 import type { PromText } from '#shared/contracts/gen/querier';
 
-/** Characters of a piece; much larger ones would wait for each other, much smaller ones cost. */
-const PIECE_CHARS = 128 * 1024;
+/** Size of a chunk in characters: small enough to stream, large enough for little overhead. */
+const CHUNK_CHARS = 128 * 1024;
 
-/** Says that there was more. */
-export const TRUNCATED = 'results truncated due to limit';
+/** Warning of a response that `limit` shortened. */
+export const TRUNCATED_WARNING = 'results truncated due to limit';
 
-/** What stands beside the data. */
-export interface Notes {
+/** Annotations of a response. */
+export interface ResponseNotes {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
 }
 
-export const NO_NOTES: Notes = { warnings: [], infos: [] };
+/** No annotations. */
+export const NO_NOTES: ResponseNotes = { warnings: [], infos: [] };
 
-/** The text around data that is text already. */
-export function* envelope(data: Iterable<string>, notes: () => Notes): Iterable<string> {
+/** Wraps data, which is JSON text, in the envelope of a successful response. */
+export function* envelope(data: Iterable<string>, notes: () => ResponseNotes): Iterable<string> {
   yield '{"status":"success","data":';
   yield* data;
   const { warnings, infos } = notes();
@@ -24,12 +25,12 @@ export function* envelope(data: Iterable<string>, notes: () => Notes): Iterable<
   yield '}';
 }
 
-/** `[a,b]` of texts. */
+/** Joins JSON texts to an array. */
 export function jsonArray(elements: Iterable<string>): Iterable<string> {
   return jsonArrayOfParts(elements, (element) => [element]);
 }
 
-/** The same of elements that are texts in parts. */
+/** Joins elements to an array; each element is a sequence of texts. */
 export function* jsonArrayOfParts<T>(items: Iterable<T>, parts: (item: T) => Iterable<string>): Iterable<string> {
   let separator = '[';
   for (const item of items) {
@@ -40,20 +41,23 @@ export function* jsonArrayOfParts<T>(items: Iterable<T>, parts: (item: T) => Ite
   yield separator === '[' ? '[]' : ']';
 }
 
-/** Texts in pieces of a useful size. */
-export function* inPieces(texts: Iterable<string>): Iterable<PromText> {
-  let piece = '';
+/** Collects texts to chunks. */
+export function* textChunks(texts: Iterable<string>): Iterable<PromText> {
+  let chunk = '';
   for (const text of texts) {
-    piece += text;
-    if (piece.length < PIECE_CHARS) continue;
-    yield { text: Buffer.from(piece) };
-    piece = '';
+    chunk += text;
+    if (chunk.length < CHUNK_CHARS) continue;
+    yield { text: Buffer.from(chunk) };
+    chunk = '';
   }
-  if (piece !== '') yield { text: Buffer.from(piece) };
+  if (chunk !== '') yield { text: Buffer.from(chunk) };
 }
 
-/** As many as the limit says, and whether that is all. @param limit 0: no limit. */
-export function cut<T>(items: readonly T[], limit: number): { readonly items: readonly T[]; readonly isCut: boolean } {
-  const isCut = limit > 0 && items.length > limit;
-  return { items: isCut ? items.slice(0, limit) : items, isCut };
+/** Shortens a list to a limit. @param limit 0 for no limit. */
+export function applyLimit<T>(
+  items: readonly T[],
+  limit: number,
+): { readonly items: readonly T[]; readonly isTruncated: boolean } {
+  const isTruncated = limit > 0 && items.length > limit;
+  return { items: isTruncated ? items.slice(0, limit) : items, isTruncated };
 }

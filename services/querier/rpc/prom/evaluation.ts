@@ -3,58 +3,60 @@ import type { Call } from '#shared/contracts/call';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import type { SeriesSource } from '../../promql/env.js';
-import { DIALECT, runQuery, type PromAnswer, type PromQuery } from '../../promql/index.js';
-import { Limits } from '../../promql/limits.js';
-import { parseQuery, type Dialect } from '../../promql/parse.js';
-import { selectorsOf } from '../../promql/selectors.js';
-import { isStepwise, reachMs } from '../../promql/stepwise.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import { DIALECT, runQuery, type PromResult, type PromQuery } from '../../promql/index.js';
+import { QueryLimits } from '../../promql/runtime/limits.js';
+import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
+import { isStepwise, reachMs } from '../../promql/syntax/time-dependence.js';
 import type { SampleSources } from '../../samples/sample-source.js';
-import type { PromEngine, PromOutcome, PromQuestion, PromSession } from '../../sql/tql/engine.js';
-import { Databases } from './databases.js';
-import { RangeCache, type States } from './range-cache.js';
+import type { PromEngine, PromEvaluation, PromRequest, PromSession } from '../../promql/engine.js';
+import { SessionDatabases } from './databases.js';
+import { RangeCache, type DatabaseStates } from './range-cache.js';
 
+/** Configured limits of PromQL queries. */
 export interface PromLimits {
-  /** How far back a selector looks where the query does not say it. */
+  /** Default lookback of instant selectors. */
   readonly lookbackMs: number;
-  /** Longest time that a query may take, whatever deadline it brings. */
+  /** Longest time of a query; a request may set an earlier deadline. */
   readonly timeoutMs: number;
   readonly samplesMax: number;
   readonly isExperimental: boolean;
-  /** What kept answers of ranges may take. */
+  /** Size of the cache of range query results. */
   readonly resultCacheBytes: number;
-  /** Of the columns of `PromTable`. */
+  /** Names of the columns that store metrics. */
   readonly names: MetricNames;
 }
 
+/** Dependencies of the evaluation. */
 export interface EvaluationDeps {
   readonly sources: SampleSources;
   readonly clock: Clock;
   readonly promLimits: PromLimits;
 }
 
-/** Most steps of a query. */
+/** Largest number of steps of a query. */
 const STEPS_MAX = 11_000;
-/** Ranges of fewer steps are computed faster than they are kept. */
-const KEPT_STEPS_MIN = 8;
-/** Step of subqueries that name none. */
+/** Smallest number of steps that is worth caching. */
+const CACHED_STEPS_MIN = 8;
+/** Step of subqueries without one. */
 const SUBQUERY_STEP_MS = 60_000;
 
-/** Whether samples from a time on have expired: what was kept of a range that needs them is not true any more. */
-function mayExpire(states: States, fromMs: number): boolean {
+/** Reports whether samples from a time on have expired, so that cached results may depend on them. */
+function hasExpired(states: DatabaseStates, fromMs: number): boolean {
   const tables = [...states.values()].flatMap((state) => [...state.values()]);
   return tables.some(({ oldestMs }) => oldestMs > fromMs);
 }
 
-/** Who asks: the session's database, and what is read; what a source of its own reads is not kept. */
-interface Asker {
+/** Scope of an evaluation. Results of a query with its own source are not cached. */
+interface EvaluationScope {
   readonly session: string;
-  readonly databases: Databases;
+  readonly databases: SessionDatabases;
   readonly source: SeriesSource | undefined;
   readonly call: Call;
 }
 
-/** Evaluates queries over the samples of databases, within the limits that are configured. */
+/** Evaluates queries over the samples of databases, within the configured limits. */
 export class Evaluation implements PromEngine {
   readonly dialect: Dialect;
   readonly stepsMax = STEPS_MAX;
@@ -70,46 +72,59 @@ export class Evaluation implements PromEngine {
     this.names = names;
   }
 
-  open(database: string, call: Call, slot: AdmissionSlot): PromSession & Databases {
-    const databases = new Databases({ sources: this.#deps.sources, session: database, call, slot });
-    const evaluate: PromSession['evaluate'] = (question, source) => {
-      return this.#evaluate(question, { session: database, databases, source, call });
+  open(database: string, call: Call, slot: AdmissionSlot): PromSession & SessionDatabases {
+    const databases = new SessionDatabases({ sources: this.#deps.sources, session: database, call, slot });
+    const evaluate: PromSession['evaluate'] = (request, source) => {
+      return this.#evaluate(request, { session: database, databases, source, call });
     };
     return Object.assign(databases, { evaluate });
   }
 
-  async #evaluate(question: PromQuestion, { session, databases, source, call }: Asker): Promise<PromOutcome> {
+  async #evaluate(
+    request: PromRequest,
+    { session, databases, source, call }: EvaluationScope,
+  ): Promise<PromEvaluation> {
     const { clock, promLimits } = this.#deps;
-    const { query, startMs, endMs, stepMs } = question;
+    const { query, startMs, endMs, stepMs } = request;
     const { lookbackMs, samplesMax } = promLimits;
-    // Timers do not fire while the query is computed: it looks at the clock itself.
+    // Timers do not fire during computation, so the query checks the clock itself.
     const timeoutMs = call.deadlineMs - clock.nowMs();
-    const limits = new Limits({ samplesMax, timeoutMs, signal: call.signal, clock });
-    const asked = {
-      ...{ query, startMs, endMs, stepMs, defaultStepMs: SUBQUERY_STEP_MS, stepsMax: STEPS_MAX },
-      lookbackMs: question.lookbackMs > 0 ? question.lookbackMs : lookbackMs,
+    const limits = new QueryLimits({ samplesMax, timeoutMs, signal: call.signal, clock });
+    const promQuery = {
+      query,
+      startMs,
+      endMs,
+      stepMs,
+      defaultStepMs: SUBQUERY_STEP_MS,
+      stepsMax: STEPS_MAX,
+      lookbackMs: request.lookbackMs > 0 ? request.lookbackMs : lookbackMs,
     };
-    const answer =
+    const result =
       source === undefined
-        ? await this.#kept(session, asked, databases, limits)
-        : await runQuery(asked, source, limits, this.dialect);
-    return { answer, peakSamples: limits.peak };
+        ? await this.#cached(session, promQuery, databases, limits)
+        : await runQuery(promQuery, source, limits, this.dialect);
+    return { result, peakSamples: limits.peak };
   }
 
-  /** Answers a query with what is kept of its range, as far as that is still true. */
-  async #kept(session: string, asked: PromQuery, databases: Databases, limits: Limits): Promise<PromAnswer> {
-    const { query, startMs, endMs, stepMs, lookbackMs } = asked;
-    const evaluate = (part: PromQuery): Promise<PromAnswer> => runQuery(part, databases, limits, this.dialect);
+  /** Evaluates a query; uses cached steps of its range as far as they are valid. */
+  async #cached(
+    session: string,
+    promQuery: PromQuery,
+    databases: SessionDatabases,
+    limits: QueryLimits,
+  ): Promise<PromResult> {
+    const { query, startMs, endMs, stepMs, lookbackMs } = promQuery;
+    const evaluate = (part: PromQuery): Promise<PromResult> => runQuery(part, databases, limits, this.dialect);
     const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;
-    if (steps < KEPT_STEPS_MIN || steps > STEPS_MAX) return evaluate(asked);
+    if (steps < CACHED_STEPS_MIN || steps > STEPS_MAX) return evaluate(promQuery);
     const expr = parseQuery(query, this.dialect);
     const selectors = selectorsOf(expr).map(({ selector }) => selector);
-    if (selectors.length === 0 || !isStepwise(expr)) return evaluate(asked);
+    if (selectors.length === 0 || !isStepwise(expr)) return evaluate(promQuery);
     const states = await databases.states(selectors);
-    if (states === undefined || mayExpire(states, startMs - reachMs(expr, lookbackMs))) return evaluate(asked);
+    if (states === undefined || hasExpired(states, startMs - reachMs(expr, lookbackMs))) return evaluate(promQuery);
     const key = JSON.stringify([session, query, stepMs, ((startMs % stepMs) + stepMs) % stepMs, lookbackMs]);
-    return this.#ranges.answer({ key, startMs, stepMs, steps, states }, (fromMs, count) => {
-      return evaluate({ ...asked, startMs: fromMs, endMs: fromMs + (count - 1) * stepMs });
+    return this.#ranges.resultOf({ key, startMs, stepMs, steps, states }, (fromMs, count) => {
+      return evaluate({ ...promQuery, startMs: fromMs, endMs: fromMs + (count - 1) * stepMs });
     });
   }
 }

@@ -1,15 +1,19 @@
-import { numberText } from '../../promql/print.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
+import { numberText } from '../../promql/common/number-text.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { Labels } from '../../series/labels.js';
-import { FLOAT, histogramAt, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
+import {
+  FLOAT_SAMPLE,
+  histogramAt,
+  NO_SAMPLE,
+  type SampleSeries,
+  type StepSeries,
+} from '../../promql/runtime/samples.js';
 
 /**
- * Values in the JSON of Prometheus's HTTP API.
+ * Formats a time in seconds, with three decimals or none.
  *
  * @see https://prometheus.io/docs/prometheus/latest/querying/api/#expression-query-result-formats
  */
-
-/** Seconds with no or three decimals. */
 export function timeText(timeMs: number): string {
   const ms = Math.abs(timeMs) % 1000;
   const seconds = Math.floor(Math.abs(timeMs) / 1000);
@@ -19,20 +23,20 @@ export function timeText(timeMs: number): string {
 
 const EXPONENT = 'e'.charCodeAt(0);
 
-/** A float of a vector or matrix, without quotes: plain from 1e-6 up to 1e21, with an exponent beyond. */
+/** Formats a float without quotes; with an exponent below 1e-6 and from 1e21 on. */
 export function floatText(value: number): string {
   const plain = `${value}`;
-  // Nearly all numbers: neither an exponent nor 0, which may be -0.
+  // The fast path: no exponent, and not 0, which may be -0.
   if (value !== 0 && Math.abs(value) < 1e21 && plain.charCodeAt(plain.length - 3) !== EXPONENT) return plain;
   if (Math.abs(value) === Infinity) return value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const text = plain;
-  // JavaScript changes to exponents at the same magnitudes, but writes one digit of them where it can.
+  // JavaScript uses exponents in the same range, but writes at least one digit where Go writes two.
   return text.at(-3) === 'e' ? `${text.slice(0, -1)}0${text.slice(-1)}` : text;
 }
 
-/** `{"name":"value"}`, by name. */
-export function labelsJson({ names, values }: Labels): string {
+/** Formats labels as a JSON object. */
+export function labelSetJson({ names, values }: Labels): string {
   return `{${names.map((name, i) => `${JSON.stringify(name)}:${JSON.stringify(values[i])}`).join(',')}}`;
 }
 
@@ -40,45 +44,45 @@ function quotedNumber(value: number): string {
   return `"${numberText(value)}"`;
 }
 
-/** A scalar at a time. */
+/** Formats a scalar with its time. */
 export function scalarJson(timeMs: number, value: number): string {
   return `[${timeText(timeMs)},${quotedNumber(value)}]`;
 }
 
-/** One element of a vector: what the series has at the first step. */
+/** Formats one element of a vector: the sample of the first step. */
 export function vectorElement(series: StepSeries, timeMs: number): string {
-  const metric = `{"metric":${labelsJson(series.labels)}`;
+  const metric = `{"metric":${labelSetJson(series.labels)}`;
   const time = timeText(timeMs);
-  if (series.kinds[0] === FLOAT) return `${metric},"value":[${time},"${floatText(series.values[0])}"]}`;
+  if (series.kinds[0] === FLOAT_SAMPLE) return `${metric},"value":[${time},"${floatText(series.values[0])}"]}`;
   return `${metric},"histogram":[${time},${histogramJson(histogramAt(series, 0))}]}`;
 }
 
-/** What stands in a matrix in front of a float at a step, the end of the one before included. */
+/** Returns the text between the previous float of a matrix element and the float of a step. */
 export function floatHead(timeMs: number): string {
   return `"],[${timeText(timeMs)},"`;
 }
 
-/** One element of a matrix. @param heads `floatHead` of each step. */
+/** Formats one element of a matrix. @param heads `floatHead` of each step. */
 export function matrixElement(series: StepSeries, heads: readonly string[]): string {
   const { kinds, values, texts } = series;
-  // Joining is twice as fast as adding to a text.
+  // `join` is twice as fast as concatenation.
   const floats: string[] = [];
   let histograms = '';
   for (let step = 0; step < kinds.length; step++) {
-    if (kinds[step] === FLOAT) {
+    if (kinds[step] === FLOAT_SAMPLE) {
       const text =
         texts === undefined ? floatText(values[step]) : (texts.all[texts.from + step] ??= floatText(values[step]));
       floats.push(heads[step], text);
-    } else if (kinds[step] !== NONE) {
+    } else if (kinds[step] !== NO_SAMPLE) {
       histograms += `${heads[step].slice(2, -1)}${histogramJson(histogramAt(series, step))}]`;
     }
   }
   return element(series.labels, floats.length === 0 ? '' : `${floats.join('').slice(2)}"]`, histograms);
 }
 
-/** One element of the matrix that a range selector by itself gives, in parts: all may be longer than a text can be. */
+/** Formats one series of a range vector in parts, because all may exceed the maximum length of a string. */
 export function* rangeElement({ labels, times, values, histograms }: SampleSeries): Iterable<string> {
-  yield `{"metric":${labelsJson(labels)}`;
+  yield `{"metric":${labelSetJson(labels)}`;
   yield* rangeMember('values', times, (i) => {
     return histograms?.[i] === undefined ? `"${floatText(values[i])}"` : undefined;
   });
@@ -88,10 +92,10 @@ export function* rangeElement({ labels, times, values, histograms }: SampleSerie
   yield '}';
 }
 
-/** Samples of a part of an element. */
+/** Number of samples per part. */
 const PART_SAMPLES = 1 << 9;
 
-/** A member with all samples that have a text; nothing if there is none. */
+/** Formats a member with all samples that have a text; returns nothing if there are none. */
 function* rangeMember(name: string, times: Float64Array, textOf: (i: number) => string | undefined): Iterable<string> {
   let begin = `,"${name}":[`;
   for (let from = 0; from < times.length; from += PART_SAMPLES) {
@@ -107,9 +111,9 @@ function* rangeMember(name: string, times: Float64Array, textOf: (i: number) => 
   if (begin === ',') yield ']';
 }
 
-/** @param values with a comma in front of each, as `histograms`. */
+/** @param values each with a leading comma, as in `histograms`. */
 function element(labels: Labels, values: string, histograms: string): string {
   const valuesPart = values === '' ? '' : `,"values":[${values.slice(1)}]`;
   const histogramsPart = histograms === '' ? '' : `,"histograms":[${histograms.slice(1)}]`;
-  return `{"metric":${labelsJson(labels)}${valuesPart}${histogramsPart}}`;
+  return `{"metric":${labelSetJson(labels)}${valuesPart}${histogramsPart}}`;
 }

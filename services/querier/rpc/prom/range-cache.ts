@@ -1,50 +1,50 @@
-/**
- * Keeps the answers of range queries, so that a dashboard that asks again a little later computes only the steps that are
- * new or whose samples changed.
- */
-import type { PromAnswer } from '../../promql/index.js';
+import type { PromResult } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../series/labels.js';
-import type { KeptTexts, StepSeries } from '../../promql/samples.js';
+import type { CachedTexts, StepSeries } from '../../promql/runtime/samples.js';
 import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
-/** What the databases of a query had, by name. */
-export type States = ReadonlyMap<string, DatabaseState>;
+/** State of the databases of a query, by name. */
+export type DatabaseStates = ReadonlyMap<string, DatabaseState>;
 
-/** A range query whose steps are worth keeping: `isStepwise`. */
+/** A range query whose steps can be cached: its expression is `isStepwise`. */
 export interface CachedRange {
-  /** Of everything that the value at a step depends on, but the samples. */
+  /** Identifies everything that the value at a step depends on, apart from the samples. */
   readonly key: string;
   readonly startMs: number;
   readonly stepMs: number;
   readonly steps: number;
-  readonly states: States;
+  readonly states: DatabaseStates;
 }
 
-/** Consecutive steps of some series. */
-interface Steps {
+/** Consecutive steps of a result. */
+interface StepRun {
   readonly startMs: number;
   readonly steps: number;
   readonly series: readonly StepSeries[];
 }
 
-interface Entry extends Steps {
-  readonly states: States;
+interface Entry extends StepRun {
+  readonly states: DatabaseStates;
   readonly bytes: number;
 }
 
 const SERIES_BYTES = 300;
-/** What is known of a table or of a region of one. */
+/** Size of the state of a table or region. */
 const STATE_BYTES = 150;
-/** A step's kind, value and text. */
+/** Size of a step: kind, value and text. */
 const STEP_BYTES = 70;
-/** An answer may take this share of all. */
+/** Largest share of the cache for one result. */
 const ENTRY_SHARE = 0.25;
-/** Steps beyond the last query's own are kept as long as they are not more than its own. */
-const KEPT_FACTOR = 2;
+/** An entry has at most this multiple of the steps of the last query. */
+const CACHED_FACTOR = 2;
 
+/**
+ * Cache of range query results. A dashboard that repeats a query with a later end computes only the steps that are new or
+ * whose samples changed.
+ */
 export class RangeCache {
   readonly #limitBytes: number;
-  /** The least recently used first. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
 
@@ -52,41 +52,41 @@ export class RangeCache {
     this.#limitBytes = limitBytes;
   }
 
-  /** @param evaluate computes so many steps from a time on. */
-  async answer(
+  /** Returns the result of a range. @param evaluate computes `steps` steps from `startMs` on. */
+  async resultOf(
     range: CachedRange,
-    evaluate: (startMs: number, steps: number) => Promise<PromAnswer>,
-  ): Promise<PromAnswer> {
-    const kept = this.#usable(range);
-    const joined = kept === undefined ? undefined : await extended(range, kept, evaluate);
+    evaluate: (startMs: number, steps: number) => Promise<PromResult>,
+  ): Promise<PromResult> {
+    const cached = this.#usable(range);
+    const joined = cached === undefined ? undefined : await extended(range, cached, evaluate);
     if (joined !== undefined) {
-      const isKeptWhole = joined.steps <= KEPT_FACTOR * range.steps;
-      const wanted = isKeptWhole ? joined : { ...range, series: sliced(joined, range) };
-      return answerOf(range, sliced(this.#keep(range, wanted) ?? joined, range));
+      const isWhole = joined.steps <= CACHED_FACTOR * range.steps;
+      const steps = isWhole ? joined : { ...range, series: sliced(joined, range) };
+      return vectorResult(range, sliced(this.#store(range, steps) ?? joined, range));
     }
     const whole = await evaluate(range.startMs, range.steps);
-    const series = plainSeries(whole);
-    const entry = series === undefined ? undefined : this.#keep(range, { ...range, series });
-    if (entry !== undefined) return answerOf(range, entry.series);
-    this.#forget(range.key);
+    const series = cacheableSeries(whole);
+    const entry = series === undefined ? undefined : this.#store(range, { ...range, series });
+    if (entry !== undefined) return vectorResult(range, entry.series);
+    this.#remove(range.key);
     return whole;
   }
 
-  /** The steps that are still true and overlap with the range. */
-  #usable({ key, startMs, stepMs, steps, states }: CachedRange): Steps | undefined {
+  /** Returns the cached steps that are still valid, if they overlap enough with the range. */
+  #usable({ key, startMs, stepMs, steps, states }: CachedRange): StepRun | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const changedMs = statesChangedFrom(entry.states, states);
-    const trueSteps = Math.min(entry.steps, Math.ceil((changedMs - entry.startMs) / stepMs));
+    const validSteps = Math.min(entry.steps, Math.ceil((changedMs - entry.startMs) / stepMs));
     const overlapMs =
-      Math.min(entry.startMs + trueSteps * stepMs, startMs + steps * stepMs) - Math.max(entry.startMs, startMs);
-    // With less than half there is little to win, and two parts cost more than one.
-    return overlapMs * 2 >= steps * stepMs ? { ...entry, steps: trueSteps } : undefined;
+      Math.min(entry.startMs + validSteps * stepMs, startMs + steps * stepMs) - Math.max(entry.startMs, startMs);
+    // With less than half, two evaluations cost more than they save.
+    return overlapMs * 2 >= steps * stepMs ? { ...entry, steps: validSteps } : undefined;
   }
 
-  /** @returns what is kept; undefined if it is too large. */
-  #keep({ key, states }: CachedRange, { startMs, steps, series }: Steps): Steps | undefined {
-    this.#forget(key);
+  /** Stores steps. @returns the stored copy; undefined if it is too large. */
+  #store({ key, states }: CachedRange, { startMs, steps, series }: StepRun): StepRun | undefined {
+    this.#remove(key);
     const bytes = key.length * 2 + bytesOf(states) + series.length * (SERIES_BYTES + steps * STEP_BYTES);
     if (bytes > this.#limitBytes * ENTRY_SHARE) return undefined;
     const entry = { startMs, steps, series: exact(series, steps), states, bytes };
@@ -94,12 +94,12 @@ export class RangeCache {
     this.#bytes += bytes;
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= this.#limitBytes) break;
-      this.#forget(oldest);
+      this.#remove(oldest);
     }
     return entry;
   }
 
-  #forget(key: string): void {
+  #remove(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
@@ -107,7 +107,7 @@ export class RangeCache {
   }
 }
 
-/** The first steps of series in arrays of just that length: views would keep much more in memory than what is counted. */
+/** Copies the first steps to arrays of exactly that length; views would retain larger buffers than counted. */
 function exact(all: readonly StepSeries[], steps: number): StepSeries[] {
   const kinds = new Uint8Array(all.length * steps);
   const values = new Float64Array(all.length * steps);
@@ -122,7 +122,7 @@ function exact(all: readonly StepSeries[], steps: number): StepSeries[] {
   });
 }
 
-function answerOf({ steps }: CachedRange, series: readonly StepSeries[]): PromAnswer {
+function vectorResult({ steps }: CachedRange, series: readonly StepSeries[]): PromResult {
   return { value: { kind: 'vector', series }, steps, warnings: [], infos: [] };
 }
 
@@ -130,13 +130,13 @@ function noTexts(steps: number): (string | undefined)[] {
   return new Array<string | undefined>(steps).fill(undefined);
 }
 
-function bytesOf(states: States): number {
+function bytesOf(states: DatabaseStates): number {
   let count = 0;
   for (const state of states.values()) for (const { regions } of state.values()) count += 1 + regions.length;
   return count * STATE_BYTES;
 }
 
-function statesChangedFrom(before: States, now: States): number {
+function statesChangedFrom(before: DatabaseStates, now: DatabaseStates): number {
   if (before.size !== now.size) return -Infinity;
   let fromMs = Infinity;
   for (const [database, state] of now) {
@@ -146,37 +146,37 @@ function statesChangedFrom(before: States, now: States): number {
   return fromMs;
 }
 
-/** The series of an answer that can be kept: numbers, and nothing to be said about them. */
-function plainSeries({ value, warnings, infos }: PromAnswer): readonly StepSeries[] | undefined {
+/** Returns the series of a result that can be cached: floats without annotations. */
+function cacheableSeries({ value, warnings, infos }: PromResult): readonly StepSeries[] | undefined {
   if (value.kind !== 'vector' || warnings.length > 0 || infos.length > 0) return undefined;
   return value.series.some(({ histograms }) => histograms !== undefined) ? undefined : value.series;
 }
 
-/** Adds what a range has in front of kept steps and behind them. @returns undefined if that cannot be kept. */
+/** Extends cached steps to a range on both sides. @returns undefined if the new steps cannot be cached. */
 async function extended(
   { startMs, stepMs, steps }: CachedRange,
-  kept: Steps,
-  evaluate: (startMs: number, steps: number) => Promise<PromAnswer>,
-): Promise<Steps | undefined> {
-  const before = Math.max(0, Math.round((kept.startMs - startMs) / stepMs));
-  const keptEndMs = kept.startMs + kept.steps * stepMs;
-  const behind = Math.max(0, Math.round((startMs + steps * stepMs - keptEndMs) / stepMs));
-  const parts: Steps[] = [kept];
+  cached: StepRun,
+  evaluate: (startMs: number, steps: number) => Promise<PromResult>,
+): Promise<StepRun | undefined> {
+  const before = Math.max(0, Math.round((cached.startMs - startMs) / stepMs));
+  const cachedEndMs = cached.startMs + cached.steps * stepMs;
+  const after = Math.max(0, Math.round((startMs + steps * stepMs - cachedEndMs) / stepMs));
+  const parts: StepRun[] = [cached];
   for (const [fromMs, count] of [
     [startMs, before],
-    [keptEndMs, behind],
+    [cachedEndMs, after],
   ]) {
     if (count === 0) continue;
-    const series = plainSeries(await evaluate(fromMs, count));
+    const series = cacheableSeries(await evaluate(fromMs, count));
     if (series === undefined) return undefined;
     parts.push({ startMs: fromMs, steps: count, series });
   }
-  if (parts.length === 1) return kept;
-  return joinedSteps(parts, Math.min(startMs, kept.startMs), stepMs);
+  if (parts.length === 1) return cached;
+  return joinedSteps(parts, Math.min(startMs, cached.startMs), stepMs);
 }
 
-/** Neighbouring parts as one. */
-function joinedSteps(parts: readonly Steps[], startMs: number, stepMs: number): Steps {
+/** Joins adjacent runs of steps. */
+function joinedSteps(parts: readonly StepRun[], startMs: number, stepMs: number): StepRun {
   const steps = parts.reduce((sum, part) => sum + part.steps, 0);
   const labelsByKey = new Map<string, Labels>();
   for (const { series } of parts) for (const { labels } of series) labelsByKey.set(labels.key, labels);
@@ -199,13 +199,13 @@ function joinedSteps(parts: readonly Steps[], startMs: number, stepMs: number): 
       copyTexts(one.texts, target?.texts, part.steps, offset);
     }
   }
-  const isMore = labelsByKey.size > parts[0].series.length;
+  const hasNewSeries = labelsByKey.size > parts[0].series.length;
   const series = [...byKey.values()];
-  return { startMs, steps, series: isMore ? series.sort((a, b) => compareLabels(a.labels, b.labels)) : series };
+  return { startMs, steps, series: hasNewSeries ? series.sort((a, b) => compareLabels(a.labels, b.labels)) : series };
 }
 
-/** The steps of the range. */
-function sliced(from: Steps, { startMs, stepMs, steps }: CachedRange): StepSeries[] {
+/** Returns the steps of a range. */
+function sliced(from: StepRun, { startMs, stepMs, steps }: CachedRange): StepSeries[] {
   const offset = Math.round((startMs - from.startMs) / stepMs);
   return from.series.map(({ labels, kinds, values, texts }) => {
     const [first, last] = [offset, offset + steps];
@@ -215,7 +215,7 @@ function sliced(from: Steps, { startMs, stepMs, steps }: CachedRange): StepSerie
   });
 }
 
-function copyTexts(from: KeptTexts | undefined, to: KeptTexts | undefined, steps: number, offset: number): void {
+function copyTexts(from: CachedTexts | undefined, to: CachedTexts | undefined, steps: number, offset: number): void {
   if (from === undefined || to === undefined) return;
   for (let step = 0; step < steps; step++) to.all[offset + step] = from.all[from.from + step];
 }

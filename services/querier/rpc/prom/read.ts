@@ -7,33 +7,34 @@ import { WireWriter } from '#shared/protobuf/wire-writer';
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compileMatcher } from '../../series/matcher.js';
 import { FrameWriter } from '../../remote-read/frames.js';
-import { PIECE_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
+import { PART_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
 import type { StoredSeries } from '../../samples/sample-source.js';
-import type { Databases } from './databases.js';
+import type { SessionDatabases } from './databases.js';
 
+/** Context of a remote read. */
 export interface ReadContext {
-  readonly databases: Databases;
-  /** Samples of an answer that is whole; one in frames may have any number. */
+  readonly databases: SessionDatabases;
+  /** Largest number of samples of a response that is not streamed. */
   readonly samplesMax: number;
   readonly clock: Clock;
   readonly call: Call;
 }
 
-/** Labels by which series of remote write name their database, as selectors do. */
+/** Labels by which remote write and remote read select a database. */
 const WRITE_LABELS: ReadonlySet<string> = new Set(['x_greptime_database', 'x_almanac_database']);
 
-/** All samples that a remote read asks for. @throws `invalid_syntax`, `invalid_arguments` before anything is read. */
-export async function* readAnswer(request: PromReadRequest, context: ReadContext): AsyncIterable<PromReadPart> {
+/** Returns the samples of a remote read. @throws `invalid_syntax`, `invalid_arguments` before anything is read. */
+export async function* remoteReadParts(request: PromReadRequest, context: ReadContext): AsyncIterable<PromReadPart> {
   const { databases, clock, call } = context;
   const encode = request.format === 'chunks' ? frames : samples(context.samplesMax);
-  // All of them first: an answer that began cannot turn into an error.
+  // All matchers are checked first, because a response that has started cannot become an error.
   const matcherSets: LabelMatcher[][] = [];
   for (const { matchers } of request.queries) {
-    // Each may take long to compile.
+    // Compiling a matcher may take long.
     await clock.yield();
     checkCall(call);
     matcherSets.push(matchers.map(matcherOf));
-    databases.addressed(matcherSets[matcherSets.length - 1]);
+    databases.resolveDatabase(matcherSets[matcherSets.length - 1]);
   }
   for (const [query, { startMs, endMs }] of request.queries.entries()) {
     const matchers = matcherSets[query];
@@ -48,14 +49,14 @@ export async function* readAnswer(request: PromReadRequest, context: ReadContext
 
 type Encode = (series: AsyncIterable<StoredSeries>, query: number) => AsyncIterable<Uint8Array>;
 
-/** Small frames go together. */
+/** Encodes to frames; small ones are sent together. */
 const frames: Encode = async function* (series, query) {
   const writer = new FrameWriter();
   const out = new WireWriter();
   for await (const one of series) {
     for (const frame of writer.frames(one, query)) {
       out.raw(frame);
-      if (out.length >= PIECE_BYTES) yield out.take();
+      if (out.length >= PART_BYTES) yield out.take();
     }
   }
   if (out.length > 0) yield out.take();
@@ -67,11 +68,11 @@ function samples(samplesMax: number): Encode {
     const writer = new TimeSeriesWriter();
     const out = new WireWriter();
     for await (const one of series) {
-      count += one.piece.times.length;
+      count += one.slice.times.length;
       if (count > samplesMax) {
         throw new AlmanacError('invalid_arguments', `exceeded sample limit (${samplesMax})`);
       }
-      yield* writer.pieces(one, out);
+      yield* writer.parts(one, out);
     }
     if (out.length > 0) yield out.take();
   };

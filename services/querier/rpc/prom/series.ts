@@ -3,20 +3,19 @@ import type { PromSeriesRequest } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { LabelMatcher } from '../../series/matcher.js';
+import { type LabelMatcher, matchesEmpty } from '../../series/matcher.js';
 import { compareBytes, compareLabels, type Labels } from '../../series/labels.js';
-import { parseQuery, type Dialect } from '../../promql/parse.js';
+import { parseQuery, type Dialect, parseSelector } from '../../promql/syntax/parse.js';
 import type { DatabaseSamples, SeriesFacts, SeriesQuery } from '../../samples/sample-source.js';
-import { DATABASE_LABELS, type Databases } from './databases.js';
-import { cut, envelope, jsonArray, TRUNCATED } from './envelope.js';
+import { DATABASE_LABELS, type SessionDatabases } from './databases.js';
+import { applyLimit, envelope, jsonArray, TRUNCATED_WARNING } from './envelope.js';
 import type { PromExtras } from './extras.js';
-import { floatText, labelsJson, timeText } from './json.js';
-import { selectorsOf } from '../../promql/selectors.js';
-import { parseMatches } from './selectors.js';
+import { floatText, labelSetJson, timeText } from './json.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
 
-/** What the answers are made of. */
+/** Sources of series responses. */
 export interface SeriesContext {
-  readonly databases: Databases;
+  readonly databases: SessionDatabases;
   readonly catalog: Pick<Catalog, 'databases'>;
   readonly extras: PromExtras;
   readonly dialect: Dialect;
@@ -28,42 +27,42 @@ type MatcherSets = readonly (readonly LabelMatcher[])[];
 /** Labels whose values are the names of databases. */
 const NAMING_LABELS: ReadonlySet<string> = new Set([...DATABASE_LABELS, 'x_greptime_database', 'x_almanac_database']);
 
-/** The whole answer to a question about series. @throws `invalid_arguments` for an unknown one. */
-export async function seriesAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+/** Returns the response to a request about series. @throws `invalid_arguments` for an unknown kind. */
+export async function seriesResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   switch (request.kind) {
     case 'labels':
-      return textsAnswer(request, context, (samples, query) => samples.labelNames(query));
+      return textsResponse(request, context, (samples, query) => samples.labelNames(query));
     case 'label_values':
-      if (NAMING_LABELS.has(request.name)) return databasesAnswer(request, context);
-      return textsAnswer(request, context, (samples, query) => samples.labelValues(request.name, query));
+      if (NAMING_LABELS.has(request.name)) return databasesResponse(request, context);
+      return textsResponse(request, context, (samples, query) => samples.labelValues(request.name, query));
     case 'series':
-      return labelSetsAnswer(request, context);
+      return labelSetsResponse(request, context);
     case 'facts':
-      return factsAnswer(request, context);
+      return factsResponse(request, context);
     case 'metadata':
-      return metadataAnswer(request, context);
+      return metadataResponse(request, context);
     case 'exemplars':
-      return exemplarsAnswer(request, context);
+      return exemplarsResponse(request, context);
     default:
-      throw new AlmanacError('invalid_arguments', `unknown kind of question "${request.kind}"`);
+      throw new AlmanacError('invalid_arguments', `unknown kind of series request "${request.kind}"`);
   }
 }
 
-async function textsAnswer(
+async function textsResponse(
   request: PromSeriesRequest,
   context: SeriesContext,
   read: (samples: DatabaseSamples, query: SeriesQuery) => Promise<readonly string[]>,
 ): Promise<Iterable<string>> {
   const sets = parseMatches(request.matches, context.dialect);
-  const found = await eachDatabase(request, sets, context, read);
+  const found = await readDatabases(request, sets, context, read);
   const texts = found.length === 1 ? found[0] : [...new Set(found.flat())].sort(compareBytes);
-  return limited(texts, (text) => JSON.stringify(text), request, context);
+  return limitedResponse(texts, (text) => JSON.stringify(text), request, context);
 }
 
-async function labelSetsAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+async function labelSetsResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const sets = parseMatches(request.matches, context.dialect);
-  const found = await eachDatabase(request, sets, context, (samples, query) => samples.series(query));
-  return limited(found.length === 1 ? found[0] : merged(found), labelsJson, request, context);
+  const found = await readDatabases(request, sets, context, (samples, query) => samples.series(query));
+  return limitedResponse(found.length === 1 ? found[0] : merged(found), labelSetJson, request, context);
 }
 
 function merged(found: readonly (readonly Labels[])[]): readonly Labels[] {
@@ -71,23 +70,23 @@ function merged(found: readonly (readonly Labels[])[]): readonly Labels[] {
   return [...byKey.values()].sort(compareLabels);
 }
 
-/** Names of databases; with selectors, of those that have a series that fits. */
-async function databasesAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+/** Returns the names of databases; with selectors, of those with a matching series. */
+async function databasesResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { catalog, databases, dialect, call } = context;
-  const sets = parseMatches(request.matches, dialect).map((matchers) => databases.addressed(matchers).matchers);
+  const sets = parseMatches(request.matches, dialect).map((matchers) => databases.resolveDatabase(matchers).matchers);
   const names = (await catalog.databases(call)).map(({ name }) => name).sort(compareBytes);
-  if (sets.length === 0) return limited(names, (name) => JSON.stringify(name), request, context);
+  if (sets.length === 0) return limitedResponse(names, (name) => JSON.stringify(name), request, context);
   const query = { matcherSets: sets, fromMs: request.fromMs, toMs: request.toMs };
   const holding: string[] = [];
   for (const name of names) {
     const series = await databases.read(name, (samples) => samples.series(query));
     if (series !== undefined && series.length > 0) holding.push(name);
   }
-  return limited(holding, (name) => JSON.stringify(name), request, context);
+  return limitedResponse(holding, (name) => JSON.stringify(name), request, context);
 }
 
-/** Asks each database that the selectors name. */
-async function eachDatabase<T>(
+/** Reads from each database that the selectors name. */
+async function readDatabases<T>(
   { database, fromMs, toMs }: PromSeriesRequest,
   sets: MatcherSets,
   { databases }: SeriesContext,
@@ -101,37 +100,41 @@ async function eachDatabase<T>(
   return found;
 }
 
-function setsByDatabase(session: string, sets: MatcherSets, databases: Databases): Map<string, MatcherSets> {
+function setsByDatabase(session: string, sets: MatcherSets, databases: SessionDatabases): Map<string, MatcherSets> {
   if (sets.length === 0) return new Map([[session, []]]);
   const byDatabase = new Map<string, (readonly LabelMatcher[])[]>();
-  for (const { database, matchers } of sets.map((matchers) => databases.addressed(matchers))) {
+  for (const { database, matchers } of sets.map((matchers) => databases.resolveDatabase(matchers))) {
     byDatabase.set(database, [...(byDatabase.get(database) ?? []), matchers]);
   }
   return byDatabase;
 }
 
-function limited<T>(
+function limitedResponse<T>(
   all: readonly T[],
   text: (item: T) => string,
   { limit }: PromSeriesRequest,
   { databases }: SeriesContext,
 ): Iterable<string> {
-  const { items, isCut } = cut(all, limit ?? 0);
-  const warnings = [...(isCut ? [TRUNCATED] : []), ...databases.warnings];
+  const { items, isTruncated } = applyLimit(all, limit ?? 0);
+  const warnings = [...(isTruncated ? [TRUNCATED_WARNING] : []), ...databases.warnings];
   return envelope(jsonArray(textsOf(items, text)), () => ({ warnings, infos: [] }));
 }
 
-/** Made as they are taken: there may be millions. */
+/** Maps lazily: there may be millions of items. */
 function* textsOf<T>(items: readonly T[], text: (item: T) => string): Iterable<string> {
   for (const item of items) yield text(item);
 }
 
 const NO_FACTS: SeriesFacts = {
-  ...{ seriesCount: 0, labelPairCount: 0, seriesCountByMetricName: [], labelValueCountByLabelName: [] },
-  ...{ memoryInBytesByLabelName: [], seriesCountByLabelValuePair: [] },
+  seriesCount: 0,
+  labelPairCount: 0,
+  seriesCountByMetricName: [],
+  labelValueCountByLabelName: [],
+  memoryInBytesByLabelName: [],
+  seriesCountByLabelValuePair: [],
 };
 
-async function factsAnswer(request: PromSeriesRequest, { databases }: SeriesContext): Promise<Iterable<string>> {
+async function factsResponse(request: PromSeriesRequest, { databases }: SeriesContext): Promise<Iterable<string>> {
   const read = (samples: DatabaseSamples): Promise<SeriesFacts> => samples.facts(request.limit ?? 10);
   const { seriesCount, labelPairCount, ...lists } = (await databases.read(request.database, read)) ?? NO_FACTS;
   const counts = { numSeries: seriesCount, numLabelPairs: labelPairCount, chunkCount: 0, minTime: 0, maxTime: 0 };
@@ -139,18 +142,18 @@ async function factsAnswer(request: PromSeriesRequest, { databases }: SeriesCont
   return envelope([data], () => ({ warnings: databases.warnings, infos: [] }));
 }
 
-async function metadataAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+async function metadataResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { database, name, limit, limitPerMetric } = request;
   const { databases, extras, call } = context;
   const byMetric = await databases.aside(() => extras.metadata(database, name, call));
-  // Cut as `slice` cuts: no limit is all, zero is nothing.
+  // As in Prometheus, no limit returns all and zero returns nothing.
   const metrics = [...byMetric].slice(0, limit).map(([metric, entries]) => {
     return [metric, limitPerMetric === undefined || limitPerMetric === 0 ? entries : entries.slice(0, limitPerMetric)];
   });
   return envelope([JSON.stringify(Object.fromEntries(metrics))], () => ({ warnings: [], infos: [] }));
 }
 
-async function exemplarsAnswer(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
+async function exemplarsResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { dialect, databases, extras, call } = context;
   const selectors = selectorsOf(parseQuery(request.name, dialect)).map(({ selector }) => selector.matchers);
   const { fromMs, toMs } = request;
@@ -163,9 +166,20 @@ async function exemplarsAnswer(request: PromSeriesRequest, context: SeriesContex
   }
   const elements = found.map(({ series, exemplars }) => {
     const texts = exemplars.map(({ labels, value, timeMs }) => {
-      return `{"labels":${labelsJson(labels)},"value":"${floatText(value)}","timestamp":${timeText(timeMs)}}`;
+      return `{"labels":${labelSetJson(labels)},"value":"${floatText(value)}","timestamp":${timeText(timeMs)}}`;
     });
-    return `{"seriesLabels":${labelsJson(series)},"exemplars":[${texts.join(',')}]}`;
+    return `{"seriesLabels":${labelSetJson(series)},"exemplars":[${texts.join(',')}]}`;
   });
   return envelope(jsonArray(elements), () => ({ warnings: [], infos: [] }));
+}
+
+/**
+ * Parses `match[]` parameters.
+ *
+ * @throws `invalid_syntax`; `invalid_arguments` if one of them matches every series.
+ */
+function parseMatches(texts: readonly string[], dialect: Dialect): (readonly LabelMatcher[])[] {
+  const sets = texts.map((text) => parseSelector(text, dialect));
+  if (sets.every((matchers) => !matchers.every(matchesEmpty))) return sets;
+  throw new AlmanacError('invalid_arguments', 'match[] must contain at least one non-empty matcher');
 }

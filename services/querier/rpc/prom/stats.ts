@@ -2,42 +2,44 @@ import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
 import type { LabelMatcher } from '../../series/matcher.js';
-import type { SeriesSource } from '../../promql/env.js';
-import type { SampleSeries } from '../../promql/samples.js';
+import type { SeriesSource } from '../../promql/runtime/env.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 import { timeText } from './json.js';
 
-/** The steps of a query. */
-export interface Steps {
+/** The step times of a query. */
+export interface QuerySteps {
   readonly startMs: number;
   readonly endMs: number;
   readonly stepMs: number;
 }
 
-/** Matchers of selectors that read all samples of their window, as texts of `matchersKey`. */
+/** Keys, by `matchersKey`, of range selectors. */
 export type RangeSelectors = ReadonlySet<string>;
 
+/** Source and clock of read statistics. */
 export interface StatsDeps {
   readonly source: SeriesSource;
   readonly clock: Clock;
 }
 
+/** Returns a key that identifies matchers. */
 export function matchersKey(matchers: readonly LabelMatcher[]): string {
   return JSON.stringify(matchers);
 }
 
 /**
- * Counts what a query reads. A selector counts at each step the samples of its window there; one whose time is fixed by
- * `@`, or that reads for a subquery, counts what it reads once, at the first step.
+ * Counts the samples that a query reads. A selector counts the samples in its window at each step; a selector with `@` or
+ * within a subquery counts its samples once, at the first step.
  */
 export class ReadStats implements SeriesSource {
   readonly #source: SeriesSource;
   readonly #slices: Slices;
-  readonly #steps: Steps;
+  readonly #steps: QuerySteps;
   readonly #ranges: RangeSelectors;
   readonly #queryable: Float64Array;
   readonly #read: Float64Array;
 
-  constructor({ source, clock }: StatsDeps, steps: Steps, ranges: RangeSelectors) {
+  constructor({ source, clock }: StatsDeps, steps: QuerySteps, ranges: RangeSelectors) {
     const { startMs, endMs, stepMs } = steps;
     const count = stepMs === 0 ? 1 : Math.max(0, Math.floor((endMs - startMs) / stepMs) + 1);
     this.#source = source;
@@ -65,7 +67,7 @@ export class ReadStats implements SeriesSource {
     return series;
   }
 
-  /** The member `samples` of an answer. @param peak samples that were held at once. */
+  /** Returns the member `samples` of a response. @param peak largest number of samples in memory. */
   json(peak: number, isPerStep: boolean): string {
     const totals = [`"totalQueryableSamples":${sum(this.#queryable)}`];
     if (isPerStep) totals.push(`"totalQueryableSamplesPerStep":${this.#perStep(this.#queryable)}`);
@@ -84,10 +86,10 @@ export class ReadStats implements SeriesSource {
     let to = 0;
     for (let step = 0; step < this.#queryable.length; step++) {
       const endMs = startMs + step * stepMs - window.shiftMs;
-      const seen = to;
+      const counted = to;
       while (to < times.length && times[to] <= endMs) to++;
       while (from < to && times[from] <= endMs - window.windowMs) from++;
-      this.#read[step] += to - Math.max(seen, from);
+      this.#read[step] += to - Math.max(counted, from);
       this.#queryable[step] += window.isRange ? to - from : Math.min(to - from, 1);
     }
   }

@@ -9,23 +9,24 @@ import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, METRIC_NAME, type MetricNames } fro
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compareLabels, Labels } from '../../series/labels.js';
 import { compileMatcher, PLAIN_WORK } from '../../series/matcher.js';
-import type { Exemplar, ExemplarQuery, MetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
+import type { Exemplar, ExemplarQuery, StoredMetricMetadata, PromExtras, SeriesExemplars } from './extras.js';
 
-/** Rows that one answer is made of at most. */
+/** Largest number of rows read for a response. */
 const ROWS_MAX = 100_000;
-/** Times that have a date of four digits; others are no bounds for what is stored. */
+/** Times with a year of four digits; others do not restrict the stored rows. */
 const DATED_MS_MAX = Date.UTC(9999, 11, 31);
 const DATED_MS_MIN = Date.UTC(1, 0, 1);
 
 type Row = readonly unknown[];
-interface Answer {
+/** Rows of an SQL query. */
+interface SqlRows {
   readonly columns: readonly string[];
   readonly rows: readonly Row[];
 }
 
 type LabelTest = (labels: Labels) => Promise<boolean>;
 
-/** Metadata and exemplars as remote writes keep them, in two tables of each database. */
+/** Metadata and exemplars, which remote writes store in two tables of each database. */
 export class TableExtras implements PromExtras {
   readonly #sql: QuerierService['sql'];
   readonly #names: MetricNames;
@@ -37,17 +38,17 @@ export class TableExtras implements PromExtras {
     this.#clock = clock;
   }
 
-  async metadata(database: string, metric: string, call: Call): Promise<Map<string, MetricMetadata[]>> {
+  async metadata(database: string, metric: string, call: Call): Promise<Map<string, StoredMetricMetadata[]>> {
     const { metric: metricColumn, type, help, unit, seen } = METADATA_COLUMNS;
     const filter = metric === '' ? '' : ` WHERE ${quoteName(metricColumn)} = ${quoteText(metric)}`;
     const order = `${quoteName(metricColumn)}, ${quoteName(seen)} DESC`;
-    // All columns: one that no metric has a value of is not there.
+    // All columns: a column that no metric has a value for does not exist.
     const sql = `SELECT * FROM ${quoteName(this.#names.metadataTable)}${filter} ORDER BY ${order}`;
-    const { columns, rows } = await this.#answer(sql, database, call);
-    const places = [metricColumn, type, help, unit].map((name) => columns.indexOf(name));
-    const byMetric = new Map<string, MetricMetadata[]>();
+    const { columns, rows } = await this.#query(sql, database, call);
+    const indexes = [metricColumn, type, help, unit].map((name) => columns.indexOf(name));
+    const byMetric = new Map<string, StoredMetricMetadata[]>();
     for (const row of rows) {
-      const [name, ...entry] = places.map((at) => (row[at] as string | null | undefined) ?? '');
+      const [name, ...entry] = indexes.map((at) => (row[at] as string | null | undefined) ?? '');
       const entries = byMetric.get(name) ?? [];
       byMetric.set(name, entries);
       entries.push({ type: entry[0], help: entry[1], unit: entry[2] });
@@ -67,12 +68,12 @@ export class TableExtras implements PromExtras {
     ];
     const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
     const sql = `SELECT ${columns} FROM ${quoteName(exemplarsTable)}${where} ORDER BY ${time}`;
-    const { rows } = await this.#answer(sql, database, call);
+    const { rows } = await this.#query(sql, database, call);
     return bySeries(rows, testOf(matcherSets, new Slices(this.#clock, { check: () => checkCall(call) })));
   }
 
-  /** The answer of a query; no rows if the table does not exist yet. */
-  async #answer(sql: string, database: string, call: Call): Promise<Answer> {
+  /** Runs a query; returns no rows if the table does not exist. */
+  async #query(sql: string, database: string, call: Call): Promise<SqlRows> {
     const request = { sql, database, timezone: 'UTC', format: '', limit: ROWS_MAX, user: '' };
     const rows: Row[] = [];
     let columns: string[] = [];
@@ -94,51 +95,51 @@ function timestamp(timeMs: number): string {
   return `TIMESTAMP '${new Date(timeMs).toISOString().replace('T', ' ').replace('Z', '')}'`;
 }
 
-/** The metrics that are meant, where every selector names one. */
+/** Returns a condition on the metric if every selector names one. */
 function metricCondition(sets: ExemplarQuery['matcherSets']): string[] {
   const metrics = sets.map((matchers) => matchers.find(({ name, op }) => name === METRIC_NAME && op === '=')?.value);
   if (metrics.includes(undefined)) return [];
   return [`${quoteName(EXEMPLAR_COLUMNS.metric)} IN (${metrics.map((it) => quoteText(it ?? '')).join(', ')})`];
 }
 
-/** Others are served between values. */
+/** Returns the test of matcher sets, which yields between values. */
 function testOf(sets: ExemplarQuery['matcherSets'], slices: Slices): LabelTest {
   const compiled = sets.map((matchers: readonly LabelMatcher[]) =>
     matchers.map((matcher) => ({ name: matcher.name, test: compileMatcher(matcher) })),
   );
   return async (labels) => {
     for (const tests of compiled) {
-      let fits = true;
+      let matches = true;
       for (const { name, test } of tests) {
         if (slices.isOver(test.work ?? PLAIN_WORK)) await slices.yield();
-        fits = test(labels.get(name));
-        if (!fits) break;
+        matches = test(labels.get(name));
+        if (!matches) break;
       }
-      if (fits) return true;
+      if (matches) return true;
     }
     return false;
   };
 }
 
-/** Rows in order of time by their series, those that fit. */
-async function bySeries(rows: readonly Row[], fits: LabelTest): Promise<SeriesExemplars[]> {
+/** Groups rows, which are sorted by time, by their series; omits series that do not match. */
+async function bySeries(rows: readonly Row[], matches: LabelTest): Promise<SeriesExemplars[]> {
   const found = new Map<string, { readonly series: Labels; readonly exemplars: Exemplar[] } | undefined>();
   for (const [seriesLabels, exemplarLabels, value, timeMs] of rows) {
     const series = labelsOf(seriesLabels);
-    if (!found.has(series.key)) found.set(series.key, (await fits(series)) ? { series, exemplars: [] } : undefined);
+    if (!found.has(series.key)) found.set(series.key, (await matches(series)) ? { series, exemplars: [] } : undefined);
     const exemplar = {
       labels: labelsOf(exemplarLabels),
       value: (value as number | null) ?? NaN,
       timeMs: Number(timeMs),
     };
     const exemplars = found.get(series.key)?.exemplars;
-    if (!isSame(exemplars?.at(-1), exemplar)) exemplars?.push(exemplar);
+    if (!isDuplicate(exemplars?.at(-1), exemplar)) exemplars?.push(exemplar);
   }
   return [...found.values()].filter((it) => it !== undefined).sort((a, b) => compareLabels(a.series, b.series));
 }
 
-/** Whether an exemplar was sent again: senders that had no answer do that. */
-function isSame(one: Exemplar | undefined, other: Exemplar): boolean {
+/** Reports whether an exemplar is a duplicate from a repeated request. */
+function isDuplicate(one: Exemplar | undefined, other: Exemplar): boolean {
   if (one === undefined) return false;
   return one.timeMs === other.timeMs && Object.is(one.value, other.value) && one.labels.key === other.labels.key;
 }

@@ -1,27 +1,28 @@
 import type { PromQueryRequest, ResultColumn, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import { resultFormatNamed } from '#shared/formats/registry';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import { resultFormatNamed } from '#shared/formats/registry';
-import { unwrapped, type Expr } from '../../promql/ast.js';
+import { unwrapped, type Expr } from '../../promql/syntax/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
-import type { PromAnswer } from '../../promql/index.js';
-import { compareBytes, METRIC_NAME, type Labels } from '../../series/labels.js';
-import { printExpr } from '../../promql/print.js';
-import { FLOAT, NONE, type SampleSeries, type StepSeries } from '../../promql/samples.js';
-import { cut } from './envelope.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
+import type { PromResult } from '../../promql/index.js';
+import { compareBytes, type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
+import { printExpr } from '../../promql/syntax/print.js';
+import { FLOAT_SAMPLE, NO_SAMPLE, type SampleSeries, type StepSeries } from '../../promql/runtime/samples.js';
+import { applyLimit } from './envelope.js';
 
 const TEXT: ValueType = { name: 'String', kind: 'text' };
 const TIME: ValueType = { name: 'TimestampMillisecond', kind: 'int' };
 const NUMBER: ValueType = { name: 'Float64', kind: 'float64' };
 const JSON_TEXT: ValueType = { name: 'Json', kind: 'json' };
 
-/** Rows of one event. */
+/** Number of rows per event. */
 const BLOCK_ROWS = 2048;
 
-/** What has a place in a table: the sample of a series at a time. */
-interface Sample {
+/** A row of a table: the sample of a series at a time. */
+interface SampleRow {
   readonly labels: Labels | undefined;
   readonly timeMs: number;
   readonly value: number | undefined;
@@ -31,25 +32,25 @@ interface Sample {
 interface TableColumn {
   readonly name: string;
   readonly type: ValueType;
-  readonly cellOf: (sample: Sample) => Cell;
+  readonly cellOf: (sample: SampleRow) => Cell;
 }
 
 /**
- * The answer as a table: a column for each label, the time, the value; a row for each sample.
+ * Returns a result as a table: a column for each label, the time and the value; a row for each sample.
  *
- * @param stored names of the columns that metrics are stored in.
+ * @param names of the columns that store metrics.
  */
 export function* tableOf(
   request: PromQueryRequest,
-  answer: PromAnswer,
+  result: PromResult,
   expr: Expr,
-  stored: MetricNames,
+  names: MetricNames,
 ): Iterable<SqlEvent> {
-  const columns = columnsOf(answer, expr, stored);
+  const columns = columnsOf(result, expr, names);
   const schema = columns.map(({ name, type }): ResultColumn => ({ name, type: type.name }));
   yield { ...EVENT, kind: 'schema', schema };
   let rows = 0;
-  for (const block of blocks(samplesOf(request, answer))) {
+  for (const block of blocks(samplesOf(request, result))) {
     const cells = columns.map(({ cellOf }) => block.map(cellOf));
     const text = resultFormatNamed('').encodeRows(columns, cells, block.length);
     rows += block.length;
@@ -60,9 +61,9 @@ export function* tableOf(
 
 const EVENT: SqlEvent = { statement: 0, kind: '', schema: [], text: new Uint8Array(0), rows: 0, affectedRows: 0 };
 
-function columnsOf({ value }: PromAnswer, expr: Expr, stored: MetricNames): TableColumn[] {
-  const number = (sample: Sample): Cell => sample.value ?? null;
-  const time = (sample: Sample): Cell => sample.timeMs;
+function columnsOf({ value }: PromResult, expr: Expr, names: MetricNames): TableColumn[] {
+  const number = (sample: SampleRow): Cell => sample.value ?? null;
+  const time = (sample: SampleRow): Cell => sample.timeMs;
   if (value.kind === 'scalar' || value.kind === 'string') {
     const valueColumn =
       value.kind === 'scalar'
@@ -70,26 +71,26 @@ function columnsOf({ value }: PromAnswer, expr: Expr, stored: MetricNames): Tabl
         : { name: 'value', type: TEXT, cellOf: (): Cell => value.value };
     return [{ name: 'time', type: TIME, cellOf: time }, valueColumn];
   }
-  const names = new Set(value.series.flatMap(({ labels }) => labels.names));
-  names.delete(METRIC_NAME);
-  const labelColumns = [...names].sort(compareBytes).map((name): TableColumn => {
+  const labels = new Set(value.series.flatMap(({ labels }) => labels.names));
+  labels.delete(METRIC_NAME);
+  const labelColumns = [...labels].sort(compareBytes).map((name): TableColumn => {
     return { name, type: TEXT, cellOf: ({ labels }) => labels?.get(name) ?? '' };
   });
   const inner = unwrapped(expr).kind;
   const isMetric = inner === 'vectorSelector' || inner === 'matrixSelector';
-  const valueName = isMetric ? stored.valueColumn : printExpr(expr);
+  const valueName = isMetric ? names.valueColumn : printExpr(expr);
   const columns = [
     ...labelColumns,
-    { name: stored.timeColumn, type: TIME, cellOf: time },
+    { name: names.timeColumn, type: TIME, cellOf: time },
     { name: valueName, type: NUMBER, cellOf: number },
   ];
   const hasHistograms = value.series.some(({ histograms }) => histograms !== undefined);
   if (!hasHistograms) return columns;
-  const cellOf = ({ histogram }: Sample): Cell => (histogram === undefined ? null : histogramJson(histogram));
-  return [...columns, { name: stored.histogramColumn, type: JSON_TEXT, cellOf }];
+  const cellOf = ({ histogram }: SampleRow): Cell => (histogram === undefined ? null : histogramJson(histogram));
+  return [...columns, { name: names.histogramColumn, type: JSON_TEXT, cellOf }];
 }
 
-function samplesOf(request: PromQueryRequest, { value, steps }: PromAnswer): Iterable<Sample> {
+function samplesOf(request: PromQueryRequest, { value, steps }: PromResult): Iterable<SampleRow> {
   const { startMs, endMs, stepMs, limit } = request;
   const timeAt = (step: number): number => (stepMs === 0 ? endMs : startMs + step * stepMs);
   switch (value.kind) {
@@ -100,13 +101,13 @@ function samplesOf(request: PromQueryRequest, { value, steps }: PromAnswer): Ite
         return { labels: undefined, histogram: undefined, timeMs: timeAt(step), value: value.values[step] };
       });
     case 'matrix':
-      return rangeSamples(cut(value.series, limit).items);
+      return rangeSamples(applyLimit(value.series, limit).items);
     case 'vector':
-      return stepSamples(cut(value.series, limit).items, timeAt);
+      return stepSamples(applyLimit(value.series, limit).items, timeAt);
   }
 }
 
-function* rangeSamples(all: readonly SampleSeries[]): Iterable<Sample> {
+function* rangeSamples(all: readonly SampleSeries[]): Iterable<SampleRow> {
   for (const { labels, times, values, histograms } of all) {
     for (let i = 0; i < times.length; i++) {
       const histogram = histograms?.[i];
@@ -115,12 +116,12 @@ function* rangeSamples(all: readonly SampleSeries[]): Iterable<Sample> {
   }
 }
 
-function* stepSamples(all: readonly StepSeries[], timeAt: (step: number) => number): Iterable<Sample> {
+function* stepSamples(all: readonly StepSeries[], timeAt: (step: number) => number): Iterable<SampleRow> {
   for (const { labels, kinds, values, histograms } of all) {
     for (let step = 0; step < kinds.length; step++) {
-      if (kinds[step] === NONE) continue;
+      if (kinds[step] === NO_SAMPLE) continue;
       const sample = { labels, timeMs: timeAt(step) };
-      if (kinds[step] === FLOAT) yield { ...sample, value: values[step], histogram: undefined };
+      if (kinds[step] === FLOAT_SAMPLE) yield { ...sample, value: values[step], histogram: undefined };
       else yield { ...sample, value: undefined, histogram: histograms?.[step] };
     }
   }

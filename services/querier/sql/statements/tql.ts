@@ -8,7 +8,7 @@ import type { TqlResult } from '../tql/result.js';
 import { parseTql, type TqlText } from '../syntax/tql-text.js';
 import { ReadCounts } from '../tql/read-counts.js';
 import { timesOf } from '../tql/parameters.js';
-import { parseQuery } from '../../promql/parse.js';
+import { parseQuery } from '../../promql/syntax/parse.js';
 import type { StatementContext, StatementEvent, StatementKind } from '../statement.js';
 
 const ANALYZED: TableOutput['columns'] = [

@@ -7,7 +7,7 @@ import { columnOfLabel } from '#shared/schema/label-column';
 
 import type { GivenTable } from '../plan/given-table.js';
 import type { StatementContext } from '../statement.js';
-import type { PromSession } from './engine.js';
+import type { PromSession } from '../../promql/engine.js';
 import type { InlinedQuery } from '../syntax/inline-tql.js';
 import type { TqlResult } from './result.js';
 import { runTql } from './run.js';

@@ -3,7 +3,7 @@ import type { QueryConnection } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
 
-import { durationMs } from '../../promql/number-text.js';
+import { durationMs } from '../../promql/common/number-text.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import type { StatementContext } from '../statement.js';

@@ -1,8 +1,8 @@
-import type { Expr } from '../../promql/ast.js';
-import { durationText } from '../../promql/number-text.js';
-import { printExpr, selectorText } from '../../promql/print.js';
-import { selectorsOf } from '../../promql/selectors.js';
-import { exprTree } from '../../promql/tree.js';
+import type { Expr } from '../../promql/syntax/ast.js';
+import { promDurationText } from '../../promql/common/number-text.js';
+import { printExpr, selectorText } from '../../promql/syntax/print.js';
+import { selectorsOf } from '../../promql/syntax/selectors.js';
+import { exprTree } from '../../promql/syntax/tree.js';
 import type { TableOutput } from '../statement.js';
 import type { TqlTimes } from './parameters.js';
 import type { TqlText } from '../syntax/tql-text.js';
@@ -43,7 +43,7 @@ export function planText(
 }
 
 function timesText({ startMs, endMs, stepMs, lookbackMs }: TqlTimes): string {
-  const lookback = lookbackMs === 0 ? '' : `, lookback=${durationText(lookbackMs)}`;
+  const lookback = lookbackMs === 0 ? '' : `, lookback=${promDurationText(lookbackMs)}`;
   return `range=[${startMs}..${endMs}], interval=[${stepMs}]${lookback}`;
 }
 

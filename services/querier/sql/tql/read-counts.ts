@@ -1,7 +1,7 @@
 import type { LabelMatcher } from '../../series/matcher.js';
-import { selectorText } from '../../promql/print.js';
-import type { SampleSeries } from '../../promql/samples.js';
-import type { PromOutcome, PromQuestion, PromSession } from './engine.js';
+import { selectorText } from '../../promql/syntax/print.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
+import type { PromEvaluation, PromRequest, PromSession } from '../../promql/engine.js';
 
 interface Read {
   readonly selector: string;
@@ -28,12 +28,12 @@ export class ReadCounts implements PromSession {
     return series;
   }
 
-  evaluate(question: PromQuestion): Promise<PromOutcome> {
+  evaluate(question: PromRequest): Promise<PromEvaluation> {
     return this.#session.evaluate(question, this);
   }
 
-  addressed(matchers: readonly LabelMatcher[]): { readonly database: string } {
-    return this.#session.addressed(matchers);
+  resolveDatabase(matchers: readonly LabelMatcher[]): { readonly database: string } {
+    return this.#session.resolveDatabase(matchers);
   }
 
   close(): void {

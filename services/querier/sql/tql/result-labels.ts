@@ -2,20 +2,17 @@ import {
   typeOf,
   type Aggregation,
   type BinaryExpr,
-  type Call,
+  type FunctionCall,
   type Expr,
   type VectorSelector,
-} from '../../promql/ast.js';
+} from '../../promql/syntax/ast.js';
 
-/** The labels that series of a selector can have; undefined if there are no such series. */
+/** Returns the labels that the series of a selector can have. */
 export type LabelsOfSelector = (selector: VectorSelector) => readonly string[];
 
-/** Functions whose result has no labels, or others than their argument. */
-const UNLABELLED = new Set(['absent', 'absent_over_time', 'scalar', 'vector', 'time', 'info']);
-
 /**
- * The labels that a result has by what the expression says, whatever series there are: so that a table of the result has
- * the same columns when it is empty.
+ * Returns the labels that the result of an expression can have, so that a table of the result has the same columns when it
+ * is empty.
  */
 export function resultLabels(expr: Expr, of: LabelsOfSelector): readonly string[] {
   switch (expr.kind) {
@@ -40,18 +37,18 @@ export function resultLabels(expr: Expr, of: LabelsOfSelector): readonly string[
 
 function aggregatedLabels(expr: Aggregation, of: LabelsOfSelector): readonly string[] {
   const inner = resultLabels(expr.expr, of);
-  if (['topk', 'bottomk', 'limitk', 'limit_ratio'].includes(expr.op)) return inner;
+  const { selectsSeries, addsLabel } = expr.signature;
+  if (selectsSeries === true) return inner;
   const grouped = expr.isWithout
     ? inner.filter((label) => !expr.grouping.includes(label))
     : expr.grouping.filter((label) => inner.includes(label));
-  return expr.op === 'count_values' && expr.param?.kind === 'string' ? [...grouped, expr.param.value] : grouped;
+  return addsLabel === true && expr.param?.kind === 'string' ? [...grouped, expr.param.value] : grouped;
 }
 
-function calledLabels({ func, args }: Call, of: LabelsOfSelector): readonly string[] {
+function calledLabels({ func, args }: FunctionCall, of: LabelsOfSelector): readonly string[] {
   const argument = args.find((arg) => typeOf(arg) === 'vector' || typeOf(arg) === 'matrix');
-  if (argument === undefined || UNLABELLED.has(func.name)) return [];
-  const labels = resultLabels(argument, of);
-  return func.name === 'histogram_quantile' ? labels.filter((label) => label !== 'le') : labels;
+  if (argument === undefined || func.dropsLabels === true) return [];
+  return resultLabels(argument, of).filter((label) => label !== func.consumedLabel);
 }
 
 function matchedLabels({ op, lhs, rhs, matching }: BinaryExpr, of: LabelsOfSelector): readonly string[] {

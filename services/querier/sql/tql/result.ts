@@ -1,11 +1,11 @@
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { OutputColumn } from '#shared/formats/format';
 import { UNIT_NS } from '#shared/schema/data-type';
 
 import { NO_LABELS, type Labels } from '../../series/labels.js';
-import { FLOAT, NONE, type StepSeries } from '../../promql/samples.js';
-import type { OutputColumn } from '#shared/formats/format';
-import { histogramJson } from '../../promql/histogram/histogram-json.js';
+import { FLOAT_SAMPLE, NO_SAMPLE, type StepSeries } from '../../promql/runtime/samples.js';
+import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { TqlColumn } from './columns.js';
 
 /** Rows of one block. */
@@ -60,7 +60,7 @@ export function scalarResult(
   steps: ResultSteps,
 ): TqlResult {
   if (typeof value === 'string') return resultOf(columns, steps, [{ labels: NO_LABELS, parts: [] }], value);
-  const kinds = new Uint8Array(value.length).fill(FLOAT);
+  const kinds = new Uint8Array(value.length).fill(FLOAT_SAMPLE);
   const one: StepSeries = { labels: NO_LABELS, kinds, values: value, isNameDropped: true };
   return resultOf(columns, steps, [{ labels: NO_LABELS, parts: [one] }], undefined);
 }
@@ -78,7 +78,7 @@ function resultOf(
       let block: Cell[][] = columns.map(() => []);
       for (const row of rows) {
         for (let step = 0; step < steps.count; step++) {
-          if (text === undefined && row.parts.every((part) => part === undefined || part.kinds[step] === NONE)) {
+          if (text === undefined && row.parts.every((part) => part === undefined || part.kinds[step] === NO_SAMPLE)) {
             continue;
           }
           for (const [i, make] of makers.entries()) block[i].push(make(row, step));
@@ -122,7 +122,7 @@ function cellMaker(
       };
     case 'value':
       return ({ parts }, step) =>
-        parts[column.part]?.kinds[step] === FLOAT ? (parts[column.part]?.values[step] ?? null) : null;
+        parts[column.part]?.kinds[step] === FLOAT_SAMPLE ? (parts[column.part]?.values[step] ?? null) : null;
     case 'histogram':
       return ({ parts }, step) => {
         const histogram = parts[column.part]?.histograms?.[step];

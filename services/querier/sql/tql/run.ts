@@ -1,11 +1,11 @@
-import { typeOf, type Expr } from '../../promql/ast.js';
+import { typeOf, type Expr } from '../../promql/syntax/ast.js';
 import { stepCount } from '../../promql/index.js';
-import { hasSamples, type StepSeries } from '../../promql/samples.js';
-import { parseQuery } from '../../promql/parse.js';
-import { printExpr } from '../../promql/print.js';
+import { hasSamples, type StepSeries } from '../../promql/runtime/samples.js';
+import { parseQuery } from '../../promql/syntax/parse.js';
+import { printExpr } from '../../promql/syntax/print.js';
 import type { StatementContext } from '../statement.js';
 import { scalarColumns, textColumns, vectorColumns } from './columns.js';
-import type { PromSession } from './engine.js';
+import type { PromSession } from '../../promql/engine.js';
 import { timesOf, type TqlTimes } from './parameters.js';
 import { scalarResult, vectorResult, type TqlResult } from './result.js';
 import type { TqlText } from '../syntax/tql-text.js';
@@ -41,15 +41,15 @@ export async function runTql(text: TqlText, context: StatementContext, session: 
   let peakSamples = 0;
   let count = 0;
   for (const query of queries) {
-    const { answer, peakSamples: peak } = await session.evaluate({ ...times, query: queryOf(text, query) });
+    const { result: evaluated, peakSamples: peak } = await session.evaluate({ ...times, query: queryOf(text, query) });
     peakSamples = Math.max(peakSamples, peak);
-    count = answer.steps;
+    count = evaluated.steps;
     const steps = { startMs, stepMs, count };
-    if (answer.value.kind === 'scalar') {
+    if (evaluated.value.kind === 'scalar') {
       const columns = scalarColumns(subjects, text.alias);
-      return { expr, times, result: scalarResult(columns, answer.value.values, steps), peakSamples };
+      return { expr, times, result: scalarResult(columns, evaluated.value.values, steps), peakSamples };
     }
-    series.push(answer.value.kind === 'vector' ? answer.value.series.filter(hasSamples) : []);
+    series.push(evaluated.value.kind === 'vector' ? evaluated.value.series.filter(hasSamples) : []);
   }
   const columns = vectorColumns({
     ...{ expr, subjects, series, alias: text.alias },
@@ -62,8 +62,8 @@ export async function runTql(text: TqlText, context: StatementContext, session: 
 /** A string is the same at every step. */
 async function instantText({ text, expr, times, session }: PreparedTql, stepsMax: number): Promise<TqlRun> {
   const { startMs, endMs, stepMs } = times;
-  const { answer, peakSamples } = await session.evaluate({ ...times, endMs: startMs, stepMs: 0, query: text.query });
-  const value = answer.value.kind === 'string' ? answer.value.value : '';
+  const { result, peakSamples } = await session.evaluate({ ...times, endMs: startMs, stepMs: 0, query: text.query });
+  const value = result.value.kind === 'string' ? result.value.value : '';
   const count = stepCount({ startMs, endMs, stepMs, stepsMax });
   const columns = textColumns(text.alias);
   return { expr, times, result: scalarResult(columns, value, { startMs, stepMs, count }), peakSamples };

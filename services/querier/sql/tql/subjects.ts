@@ -6,14 +6,14 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { labelOfColumn } from '#shared/schema/label-column';
 import { tagsOf } from '#shared/schema/table-schema';
 
-import type { Expr, VectorSelector } from '../../promql/ast.js';
-import { FIELD_LABEL, fieldsMeant } from '../../promql/field-matchers.js';
-import { METRIC_NAME } from '../../series/labels.js';
-import { mapSelectors, selectorsOf } from '../../promql/selectors.js';
+import type { Expr, VectorSelector } from '../../promql/syntax/ast.js';
+import { FIELD_LABEL, fieldsMeant } from '../../series/field-matchers.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
+import { mapSelectors, selectorsOf } from '../../promql/syntax/selectors.js';
 import { sampleFields } from '../../samples/metric-table.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
 import type { TableNames } from '../plan/table-names.js';
-import type { PromSession } from './engine.js';
+import type { PromSession } from '../../promql/engine.js';
 
 /** A table, or metric, that a query names. */
 export interface Subject {
@@ -44,7 +44,7 @@ export async function subjectsOf(
   const subjects = new Map<VectorSelector, Subject | undefined>();
   for (const { selector } of selectorsOf(expr)) {
     const metric = metricOf(selector);
-    const { database } = session.addressed(selector.matchers);
+    const { database } = session.resolveDatabase(selector.matchers);
     const table = metric === undefined ? undefined : await names.find(database, metric, call);
     subjects.set(selector, table === undefined ? undefined : await subjectOf(table, selector, slices));
   }

@@ -99,6 +99,7 @@ describe("paths of Prometheus's HTTP API", () => {
       internal: [500, 'internal', 'Internal error: 1003', 1003],
       external: [503, 'unavailable', 'as scripted', 1007],
       region_not_ready: [503, 'unavailable', 'as scripted', 4008],
+      rate_limited: [429, 'unavailable', 'as scripted', 6001],
       permission_denied: [403, 'forbidden', 'as scripted', 7006],
     };
     for (const [code, expected] of Object.entries(cases)) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { answer, ask, series } from '#test/support/promql-source';
+import { evaluatePromql, runPromql, series } from '#test/support/promql-source';
 
 const load = [
   series('load', { job: 'api', host: 'a' }, [1]),
@@ -10,22 +10,28 @@ const load = [
 ];
 
 describe('aggregations', () => {
-  it('group by labels, or by all but some', async () => {
-    expect(await answer(load, 'count by (job) (load)')).to.deep.equal({ '{job="api"}': [2], '{job="db"}': [2] });
-    expect(await answer(load, 'max without (host) (load)')).to.deep.equal({ '{job="api"}': [3], '{job="db"}': [8] });
-    expect(await answer(load, 'min(load)')).to.deep.equal({ '{}': [1] });
-    expect(await answer(load, 'sum by (job) (load{job="api"})')).to.deep.equal({ '{job="api"}': [4] });
-    expect(await answer(load, 'group by (none) (load)')).to.deep.equal({ '{}': [1] });
-    expect(await answer(load, 'count(nothing)')).to.deep.equal({});
+  it('group by labels or without labels', async () => {
+    expect(await evaluatePromql(load, 'count by (job) (load)')).to.deep.equal({
+      '{job="api"}': [2],
+      '{job="db"}': [2],
+    });
+    expect(await evaluatePromql(load, 'max without (host) (load)')).to.deep.equal({
+      '{job="api"}': [3],
+      '{job="db"}': [8],
+    });
+    expect(await evaluatePromql(load, 'min(load)')).to.deep.equal({ '{}': [1] });
+    expect(await evaluatePromql(load, 'sum by (job) (load{job="api"})')).to.deep.equal({ '{job="api"}': [4] });
+    expect(await evaluatePromql(load, 'group by (none) (load)')).to.deep.equal({ '{}': [1] });
+    expect(await evaluatePromql(load, 'count(nothing)')).to.deep.equal({});
   });
 
-  it('compute statistics', async () => {
+  it('compute statistics of floats', async () => {
     const api = 'load{job="api"}';
-    expect(await answer(load, `avg(${api})`)).to.deep.equal({ '{}': [2] });
-    expect(await answer(load, `stddev(${api})`)).to.deep.equal({ '{}': [1] });
-    expect(await answer(load, `stdvar(${api})`)).to.deep.equal({ '{}': [1] });
-    expect(await answer(load, `quantile(0.75, ${api})`)).to.deep.equal({ '{}': [2.5] });
-    expect(await answer(load, 'count_values("v", load)')).to.deep.equal({
+    expect(await evaluatePromql(load, `avg(${api})`)).to.deep.equal({ '{}': [2] });
+    expect(await evaluatePromql(load, `stddev(${api})`)).to.deep.equal({ '{}': [1] });
+    expect(await evaluatePromql(load, `stdvar(${api})`)).to.deep.equal({ '{}': [1] });
+    expect(await evaluatePromql(load, `quantile(0.75, ${api})`)).to.deep.equal({ '{}': [2.5] });
+    expect(await evaluatePromql(load, 'count_values("v", load)')).to.deep.equal({
       '{v="1"}': [1],
       '{v="3"}': [1],
       '{v="NaN"}': [1],
@@ -33,16 +39,16 @@ describe('aggregations', () => {
     });
   });
 
-  it('does not lose small numbers beside great ones', async () => {
+  it('keep the precision of small numbers beside large ones', async () => {
     const all = [1e100, 1, -1e100, 1].map((value, i) => series('m', { i: String(i) }, [value]));
-    expect(await answer(all, 'sum(m)')).to.deep.equal({ '{}': [2] });
+    expect(await evaluatePromql(all, 'sum(m)')).to.deep.equal({ '{}': [2] });
     const great = [1e308, 1e308].map((value, i) => series('m', { i: String(i) }, [value]));
-    expect(await answer(great, 'avg(m)')).to.deep.equal({ '{}': [1e308] });
-    expect(await answer(great, 'sum(m)')).to.deep.equal({ '{}': [Infinity] });
+    expect(await evaluatePromql(great, 'avg(m)')).to.deep.equal({ '{}': [1e308] });
+    expect(await evaluatePromql(great, 'sum(m)')).to.deep.equal({ '{}': [Infinity] });
   });
 
-  it('pick the greatest and the smallest, in their order, NaN last', async () => {
-    const values = async (query: string): Promise<unknown[]> => Object.values(await answer(load, query)).flat();
+  it('select the greatest and least series in order, NaN last', async () => {
+    const values = async (query: string): Promise<unknown[]> => Object.values(await evaluatePromql(load, query)).flat();
     expect(await values('topk(2, load)')).to.deep.equal([8, 3]);
     expect(await values('bottomk(4, load)')).to.deep.equal([1, 3, 8, NaN]);
     expect(await values('topk by (job) (1, load)')).to.deep.equal([3, 8]);
@@ -51,26 +57,26 @@ describe('aggregations', () => {
     const others = await values('limit_ratio(-0.5, load)');
     expect([...some, ...others].map(String)).to.have.members(['1', '3', 'NaN', '8']);
     const equal = [2, 1, 2, 2].map((value, i) => series('m', { i: String(i) }, [value]));
-    expect(Object.keys(await answer(equal, 'topk(2, m)'))).to.deep.equal([
+    expect(Object.keys(await evaluatePromql(equal, 'topk(2, m)'))).to.deep.equal([
       '{__name__="m", i="0"}',
       '{__name__="m", i="2"}',
     ]);
-    // Of equal values the first stay, also of infinities, and however many are wanted.
+    // Of equal values, also infinities, the first are selected.
     const endless = Array.from({ length: 600 }, (_, i) => series('m', { i: String(i) }, [Infinity]));
     for (const count of [1, 300]) {
       const first = Array.from({ length: count }, (_, i) => `{__name__="m", i="${i}"}`);
-      expect(Object.keys(await answer(endless, `topk(${count}, m)`))).to.have.members(first);
+      expect(Object.keys(await evaluatePromql(endless, `topk(${count}, m)`))).to.have.members(first);
     }
     expect(await values('topk(0, load)')).to.deep.equal([]);
   });
 
-  it('refuse parameters that count nothing', async () => {
-    const failure = await ask(load, 'topk(NaN, load) or topk(scalar(load) or 1, load)').then(
+  it('reject invalid parameters', async () => {
+    const failure = await runPromql(load, 'topk(NaN, load) or topk(scalar(load) or 1, load)').then(
       () => undefined,
       (error: unknown) => error,
     );
     expect(failure).to.be.instanceOf(Error);
-    expect((await ask(load, 'quantile(2, load)')).warnings).to.deep.equal([
+    expect((await runPromql(load, 'quantile(2, load)')).warnings).to.deep.equal([
       'PromQL warning: quantile value should be between 0 and 1, got 2 (1:10)',
     ]);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { answer, ask, series } from '#test/support/promql-source';
+import { evaluatePromql, runPromql, series } from '#test/support/promql-source';
 
 const requests = [
   series('errors', { method: 'get', code: '500' }, [24]),
@@ -11,7 +11,7 @@ const requests = [
 ];
 
 async function fails(query: string, text: string): Promise<void> {
-  const failure = await ask(requests, query).then(
+  const failure = await runPromql(requests, query).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -19,8 +19,8 @@ async function fails(query: string, text: string): Promise<void> {
 }
 
 describe('binary operators', () => {
-  it('bind as in mathematics', async () => {
-    const scalar = async (query: string): Promise<unknown> => (await answer([], query))['scalar'];
+  it('follow the precedence of mathematics', async () => {
+    const scalar = async (query: string): Promise<unknown> => (await evaluatePromql([], query))['scalar'];
     expect(await scalar('1 + 2 * 3')).to.deep.equal([7]);
     expect(await scalar('2 ^ 3 ^ 2')).to.deep.equal([512]);
     expect(await scalar('-2 ^ 2')).to.deep.equal([-4]);
@@ -31,37 +31,39 @@ describe('binary operators', () => {
     expect(await scalar('1 > bool 2')).to.deep.equal([0]);
   });
 
-  it('drop the name in arithmetic and keep it in filters', async () => {
-    expect(await answer(requests, 'requests{method="get"} / 100')).to.deep.equal({ '{method="get"}': [6] });
-    expect(await answer(requests, '100 < requests')).to.deep.equal({ '{__name__="requests", method="get"}': [600] });
-    expect(await answer(requests, 'requests > bool 100')).to.deep.equal({
+  it('drop the metric name in arithmetic and keep it in filters', async () => {
+    expect(await evaluatePromql(requests, 'requests{method="get"} / 100')).to.deep.equal({ '{method="get"}': [6] });
+    expect(await evaluatePromql(requests, '100 < requests')).to.deep.equal({
+      '{__name__="requests", method="get"}': [600],
+    });
+    expect(await evaluatePromql(requests, 'requests > bool 100')).to.deep.equal({
       '{method="get"}': [1],
       '{method="del"}': [0],
     });
   });
 
   it('match one to one, many to one and one to many', async () => {
-    expect(await answer(requests, 'errors{code="500"} / ignoring(code) requests')).to.deep.equal({
+    expect(await evaluatePromql(requests, 'errors{code="500"} / ignoring(code) requests')).to.deep.equal({
       '{method="get"}': [0.04],
     });
     const shares = { '{code="404", method="get"}': [0.05], '{code="500", method="get"}': [0.04] };
-    expect(await answer(requests, 'errors / ignoring(code) group_left requests')).to.deep.equal(shares);
-    expect(await answer(requests, 'errors / on(method) group_left requests')).to.deep.equal(shares);
-    expect(await answer(requests, 'requests * ignoring(code) group_right() errors{code="500"}')).to.deep.equal({
+    expect(await evaluatePromql(requests, 'errors / ignoring(code) group_left requests')).to.deep.equal(shares);
+    expect(await evaluatePromql(requests, 'errors / on(method) group_left requests')).to.deep.equal(shares);
+    expect(await evaluatePromql(requests, 'requests * ignoring(code) group_right() errors{code="500"}')).to.deep.equal({
       '{code="500", method="get"}': [14_400],
     });
   });
 
-  it('fill in for series that have no partner', async () => {
-    expect(await answer(requests, 'requests - on(method) fill(0) errors{code="501"}')).to.deep.equal({
+  it('fill in values for series without a match', async () => {
+    expect(await evaluatePromql(requests, 'requests - on(method) fill(0) errors{code="501"}')).to.deep.equal({
       '{method="get"}': [600],
       '{method="del"}': [34],
       '{method="put"}': [-3],
     });
   });
 
-  it('are sets over labels', async () => {
-    const names = async (query: string): Promise<string[]> => Object.keys(await answer(requests, query));
+  it('combine sets of series by labels', async () => {
+    const names = async (query: string): Promise<string[]> => Object.keys(await evaluatePromql(requests, query));
     expect(await names('errors and on(method) requests')).to.have.length(2);
     expect(await names('errors unless on(method) requests')).to.deep.equal([
       '{__name__="errors", code="501", method="put"}',
@@ -69,7 +71,7 @@ describe('binary operators', () => {
     expect(await names('requests or on(method) errors')).to.have.length(3);
   });
 
-  it('say which series cannot be matched', async () => {
+  it('report series that cannot be matched', async () => {
     await fails(
       'requests / on(method) errors',
       'found duplicate series for the match group {method="get"} on the right hand-side of the operation: ' +
@@ -85,6 +87,8 @@ describe('binary operators', () => {
 
   it('match step by step', async () => {
     const all = [series('a', {}, [1, 2, undefined]), series('b', {}, [10, 'stale', 30])];
-    expect(await answer(all, 'a + b', { atS: 0, endS: 120, stepS: 60 })).to.deep.equal({ '{}': [11, undefined, 32] });
+    expect(await evaluatePromql(all, 'a + b', { atS: 0, endS: 120, stepS: 60 })).to.deep.equal({
+      '{}': [11, undefined, 32],
+    });
   });
 });

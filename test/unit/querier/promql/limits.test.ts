@@ -2,8 +2,8 @@ import { expect } from 'chai';
 
 import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { LimitOptions } from '#services/querier/promql/limits';
-import { ask, series, type AskedAt } from '#test/support/promql-source';
+import type { QueryLimitOptions } from '#services/querier/promql/runtime/limits';
+import { runPromql, series, type EvaluationTimes } from '#test/support/promql-source';
 
 const HOUR_OF_SECONDS = Array.from({ length: 3600 }, (_, i) => i);
 const TOO_MANY = 'query processing would load too many samples into memory in query execution';
@@ -11,11 +11,11 @@ const TOO_MANY = 'query processing would load too many samples into memory in qu
 async function fails(
   query: string,
   text: string,
-  at: AskedAt = { atS: 3600 },
-  limits: Partial<LimitOptions> = {},
+  at: EvaluationTimes = { atS: 3600 },
+  limits: Partial<QueryLimitOptions> = {},
 ): Promise<AlmanacError> {
   const began = systemClock.monotonicMs();
-  const failure: unknown = await ask([series('m_total', {}, HOUR_OF_SECONDS, 1)], query, at, limits).then(
+  const failure: unknown = await runPromql([series('m_total', {}, HOUR_OF_SECONDS, 1)], query, at, limits).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -26,22 +26,27 @@ async function fails(
 }
 
 describe('limits of a query', () => {
-  it('are kept for samples that are read or made', async () => {
+  it('apply to samples that are read or computed', async () => {
     await fails('m_total[1h]', TOO_MANY, { atS: 3600 }, { samplesMax: 3000 });
     await fails('m_total + m_total', TOO_MANY, { atS: 0, endS: 3599, stepS: 1 }, { samplesMax: 9000 });
-    const { value } = await ask([series('m', {}, [1])], 'm + m + m + m', { endS: 240, stepS: 1 }, { samplesMax: 1000 });
+    const { value } = await runPromql(
+      [series('m', {}, [1])],
+      'm + m + m + m',
+      { endS: 240, stepS: 1 },
+      { samplesMax: 1000 },
+    );
     expect(value.kind).to.equal('vector');
   });
 
-  it('refuse more steps than an answer may have', async () => {
+  it('reject too many steps', async () => {
     const text =
       'exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)';
     await fails('m_total', text, { atS: 0, endS: 10_000_000, stepS: 1 });
     await fails('m_total', text, { atS: 0, endS: 11_001, stepS: 1 });
-    expect((await ask([], 'm', { endS: 11_000, stepS: 1 })).steps).to.equal(11_001);
+    expect((await runPromql([], 'm', { endS: 11_000, stepS: 1 })).steps).to.equal(11_001);
   });
 
-  it('refuse subqueries with too many steps, however they are nested', async () => {
+  it('reject subqueries with too many steps, also nested ones', async () => {
     await fails('count_over_time(vector(1)[100y:1ms])', TOO_MANY);
     await fails(
       'sum_over_time(time()[1000000000s:1s])',
@@ -52,21 +57,21 @@ describe('limits of a query', () => {
     await fails('count_over_time(m_total[280y:1h])', TOO_MANY, { atS: 3600 }, { samplesMax: 100_000 });
   });
 
-  it('refuse durations that are none', async () => {
+  it('reject invalid durations', async () => {
     await fails('m_total[99999999999y]', '1:9: parse error: duration out of range');
     await fails('m_total[1/0]', '1:10: parse error: division by zero');
     await fails('m_total[10^300]', '8:14: duration is out of range');
     await fails('m_total offset (1y*1e9)', '15:23: duration is out of range');
   });
 
-  it('refuse ranges of what has no steps', async () => {
+  it('reject range queries of range vectors and strings', async () => {
     const type = (name: string): string =>
       `invalid expression type "${name}" for range query, must be Scalar or instant Vector`;
     await fails('m_total[5m]', type('range vector'), { atS: 0, endS: 60, stepS: 60 });
     await fails('"a"', type('string'), { atS: 0, endS: 60, stepS: 60 });
   });
 
-  it('end a query when its time is over, also while it computes', async () => {
+  it('end a query at its deadline, also during computation', async () => {
     let looks = 0;
     const hurried = { ...systemClock, monotonicMs: () => looks++ * 10 };
     const text = 'query timed out in expression evaluation';
@@ -79,7 +84,7 @@ describe('limits of a query', () => {
     expect(error.code).to.equal('deadline_exceeded');
   });
 
-  it('end a query that nobody waits for', async () => {
+  it('end a cancelled query', async () => {
     const gone = AbortSignal.abort();
     const error = await fails('m_total', 'query was canceled in expression evaluation', {}, { signal: gone });
     expect(error.code).to.equal('cancelled');
@@ -87,7 +92,7 @@ describe('limits of a query', () => {
     await fails('m_total', 'query timed out in expression evaluation', {}, { signal: late });
   });
 
-  it('refuse label values and regular expressions that are too large', async () => {
+  it('reject label values and regular expressions that are too large', async () => {
     const doubled =
       'label_join('.repeat(30) + 'label_replace(m_total, "a", "xx", "", "")' + ', "a", "x", "a", "a")'.repeat(30);
     await fails(doubled, 'a label value of the query is longer than 65536 characters');
@@ -96,15 +101,15 @@ describe('limits of a query', () => {
     const large = '1:9: parse error: error parsing regexp: expression too large';
     await fails(`m_total{a=~"${'(x+x+)+y|'.repeat(10_000)}"}`, large);
     await fails(`m_total{a=~"${'[\\\\pL\\\\pN]{900}'.repeat(10)}"}`, large);
-    await ask([], `m{a=~"${Array.from({ length: 20_000 }, (_, i) => `host${i}`).join('|')}"}`);
+    await runPromql([], `m{a=~"${Array.from({ length: 20_000 }, (_, i) => `host${i}`).join('|')}"}`);
   });
 
-  it('answer what makes regular expressions of other engines hang', async () => {
+  it('match expressions that are exponential in backtracking engines', async () => {
     const hostile = [series('m', { a: 'a'.repeat(50_000) }, [1])];
     const began = systemClock.monotonicMs();
-    await ask(hostile, 'm{a=~"(a*)*b"}');
-    await ask(hostile, 'm{a=~"(a|aa)+$"}');
-    await ask(hostile, 'label_replace(m, "b", "$1", "a", "(a+)+b")');
+    await runPromql(hostile, 'm{a=~"(a*)*b"}');
+    await runPromql(hostile, 'm{a=~"(a|aa)+$"}');
+    await runPromql(hostile, 'label_replace(m, "b", "$1", "a", "(a+)+b")');
     expect(systemClock.monotonicMs() - began).to.be.lessThan(5000);
   });
 });

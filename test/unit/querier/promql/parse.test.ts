@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 
 import { DIALECT } from '#services/querier/promql/index';
-import { parseQuery, parseSelector } from '#services/querier/promql/parse';
-import { prettyExpr, printExpr } from '#services/querier/promql/print';
-import { exprTree } from '#services/querier/promql/tree';
+import { parseQuery, parseSelector } from '#services/querier/promql/syntax/parse';
+import { prettyExpr, printExpr } from '#services/querier/promql/syntax/print';
+import { exprTree } from '#services/querier/promql/syntax/tree';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const print = (query: string): string => printExpr(parseQuery(query, DIALECT));
@@ -21,7 +21,7 @@ function rejects(query: string, text: string, isExperimental = true): void {
 }
 
 describe('parseQuery', () => {
-  it('reads what it prints', () => {
+  it('parses what it prints', () => {
     const prints = (query: string, canonical = query): void => {
       expect(print(query)).to.equal(canonical);
       expect(print(canonical)).to.equal(canonical);
@@ -47,7 +47,7 @@ describe('parseQuery', () => {
     expect(print(prettyExpr(parseQuery(long, DIALECT)))).to.equal(print(long));
   });
 
-  it('gives the tree of an expression', () => {
+  it('returns the tree of an expression', () => {
     expect(exprTree(parseQuery('m{a="x"}[5m:] offset 1m', DIALECT))).to.deep.include({
       ...{ type: 'subquery', range: 300_000, step: 0, offset: 60_000 },
     });
@@ -57,7 +57,7 @@ describe('parseQuery', () => {
     });
   });
 
-  it("says in Prometheus's words what is wrong, and where", () => {
+  it('reports errors with the text and position of Prometheus', () => {
     rejects('', '1:1: parse error: no expression found in input');
     rejects('sum(', '1:5: parse error: unclosed left parenthesis');
     rejects('a b', '1:3: parse error: unexpected identifier "b"');
@@ -84,7 +84,7 @@ describe('parseQuery', () => {
     );
   });
 
-  it('tells what the grammar does not allow before what cannot be read behind it', () => {
+  it('reports a violation of the grammar before a later tokenizer error', () => {
     rejects('sum by (a, m{b=""}', '1:13: parse error: unexpected "{" in grouping opts, expected "," or ")"');
     rejects('sum by (a', '1:10: parse error: unclosed left parenthesis');
     rejects('sum by (a m', '1:11: parse error: unexpected identifier "m" in grouping opts, expected "," or ")"');
@@ -97,7 +97,7 @@ describe('parseQuery', () => {
     rejects('m{a=~"("} $', '1:3: parse error: error parsing regexp: missing closing ): `(`');
   });
 
-  it('refuses numbers that are too large', () => {
+  it('rejects numbers that are too large', () => {
     const failed = 'parse error: error parsing number: strconv.ParseFloat: parsing';
     rejects('1e400', `1:1: ${failed} "1e400": value out of range`);
     rejects('m > -1e400', `1:6: ${failed} "1e400": value out of range`);
@@ -105,14 +105,14 @@ describe('parseQuery', () => {
     expect(print('0x7fffffff + Inf')).to.equal('2147483647 + +Inf');
   });
 
-  it('refuses what recursion would not survive', () => {
+  it('rejects nesting that would overflow the stack', () => {
     rejects(`${'('.repeat(300)}1${')'.repeat(300)}`, '1:257: parse error: query is nested deeper than 256');
     rejects(`${'-'.repeat(3000)}1`, '1:2001: parse error: query has more than 2000 operators');
     const long = `m{a="${'x'.repeat(1 << 20)}"}`;
     rejects(long, `1:1: parse error: query has ${long.length} characters, more than ${1 << 20}`);
   });
 
-  it('refuses regular expressions that are none, or too large', () => {
+  it('rejects invalid and too large regular expressions', () => {
     for (const pattern of ['(', 'a{1001}', '((a{100}){100}){100}', '(?=a)']) {
       expect(() => parseQuery(`m{a=~"${pattern}"}`, DIALECT), pattern).to.throw(AlmanacError, 'parse error');
     }
@@ -123,7 +123,7 @@ describe('parseSelector', () => {
   const matchersOf = (text: string): string[] =>
     parseSelector(text, DIALECT).map(({ name, op, value }) => `${name}${op}${value}`);
 
-  it('reads a selector by itself', () => {
+  it('parses a selector', () => {
     expect(matchersOf('up')).to.deep.equal(['__name__=up']);
     expect(matchersOf(' up{job!="x", "a.b"=~"y.*"} ')).to.deep.equal(['job!=x', 'a.b=~y.*', '__name__=up']);
     expect(matchersOf('{"my.metric"}')).to.deep.equal(['__name__=my.metric']);
@@ -131,7 +131,7 @@ describe('parseSelector', () => {
     expect(matchersOf('sum')).to.deep.equal(['__name__=sum']);
   });
 
-  it('takes nothing else', () => {
+  it('rejects anything else', () => {
     const texts = {
       '': 'end of input',
       'up[5m]': '"["',

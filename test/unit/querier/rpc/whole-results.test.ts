@@ -6,26 +6,26 @@ import { wholeResults } from '#services/querier/rpc/whole-results';
 const SCHEMA = [{ name: 'n', type: 'Int64' }];
 
 describe('wholeResults', () => {
-  it('makes one event of a result that has one text, or none', async () => {
+  it('joins a result with at most one text to one event', async () => {
     expect(await kindsOf([schema(), text('[1],[2]', 2), end(2)])).to.deep.equal(['result [1],[2] 2']);
     expect(await kindsOf([schema(), end(0)])).to.deep.equal(['result  0']);
   });
 
-  it('passes on what is larger, and what is no result', async () => {
+  it('forwards larger results and other events', async () => {
     expect(await kindsOf([schema(), text('[1]', 1), text('[2]', 1), text('[3]', 1), end(3)])).to.deep.equal([
       ...['schema  0', 'text [1] 1', 'text [2] 1', 'text [3] 1', 'end  3'],
     ]);
     expect(await kindsOf([{ ...schema(), kind: 'affected', affectedRows: 3 }])).to.deep.equal(['affected  0']);
   });
 
-  it('goes on with the next statement', async () => {
+  it('continues with the next statement', async () => {
     const large = [schema(), text('[1]', 1), text('[2]', 1), end(2)];
     expect(await kindsOf([...large, schema(), text('[3]', 1), end(1), schema(), end(0)])).to.deep.equal([
       ...['schema  0', 'text [1] 1', 'text [2] 1', 'end  2', 'result [3] 1', 'result  0'],
     ]);
   });
 
-  it('keeps the schema, and says nothing of a result that fails', async () => {
+  it('keeps the schema and omits a result that fails', async () => {
     const kinds: string[] = [];
     for await (const event of wholeResults(from([schema(), end(0)]))) expect(event.schema).to.deep.equal(SCHEMA);
     async function* failing(): AsyncIterable<SqlEvent> {

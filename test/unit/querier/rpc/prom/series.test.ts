@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 
 import { Labels } from '#services/querier/series/labels';
-import { seriesAnswer, type SeriesContext } from '#services/querier/rpc/prom/series';
+import { seriesResponse, type SeriesContext } from '#services/querier/rpc/prom/series';
 import { CALL } from '#test/support/storage-rig';
 
-describe('answers about series', () => {
+describe('seriesResponse', () => {
   const all = Array.from({ length: 10_000 }, (_, i) => Labels.of([['host', `h${i}`]]));
 
-  /** What is answered where one database has these. */
+  /** Returns the response for a database with these series. */
   function answer(found: readonly Labels[]): Promise<Iterable<string>> {
     const databases = { read: () => Promise.resolve(found), warnings: [] };
     const request = { kind: 'series', database: 'public', name: '', matches: [], fromMs: 0, toMs: 1 };
-    return seriesAnswer(request, { databases, call: CALL } as unknown as SeriesContext);
+    return seriesResponse(request, { databases, call: CALL } as unknown as SeriesContext);
   }
 
-  it('are made as they are taken', async () => {
+  it('formats series lazily', async () => {
     let looks = 0;
     const watched = new Proxy(all, {
       get(target, key, receiver): unknown {
@@ -27,7 +27,7 @@ describe('answers about series', () => {
     expect(looks).to.be.below(100);
   });
 
-  it('have each series once, in their order', async () => {
+  it('returns each series of several databases once, sorted', async () => {
     const parsed = JSON.parse([...(await answer(all))].join('')) as { data: { host: string }[] };
     expect(parsed.data.map(({ host }) => host)).to.deep.equal(all.map((labels) => labels.get('host')));
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { DIALECT } from '#services/querier/promql/index';
-import { parseQuery } from '#services/querier/promql/parse';
+import { parseQuery } from '#services/querier/promql/syntax/parse';
 import { resultLabels } from '#services/querier/sql/tql/result-labels';
 
 describe('resultLabels', () => {

@@ -1,0 +1,116 @@
+import type { Labels } from '../../series/labels.js';
+import type { Histogram } from '../histogram/histogram.js';
+import { after, type QueryLimits } from './limits.js';
+
+/** A float or a native histogram. */
+export type SampleValue = number | Histogram;
+
+/** Stored samples of one series, ascending by time. */
+export interface SampleSeries {
+  readonly labels: Labels;
+  /** Milliseconds. */
+  readonly times: Float64Array;
+  /** Undefined content where there is a histogram. */
+  readonly values: Float64Array;
+  /** Absent if all samples are floats. */
+  readonly histograms?: readonly (Histogram | undefined)[];
+  /** 1 for staleness markers. Absent if there are none. */
+  readonly stale?: Uint8Array;
+  /** Start time of each sample's counter in milliseconds, 0 if unknown. Absent if all are unknown. */
+  readonly startTimes?: Float64Array;
+  /** Whether the metric name is dropped when the query ends. */
+  readonly isNameDropped?: boolean;
+}
+
+/** Kind of a step without a sample. */
+export const NO_SAMPLE = 0;
+/** Kind of a step with a float. */
+export const FLOAT_SAMPLE = 1;
+/** Kind of a step with a native histogram. */
+export const HISTOGRAM_SAMPLE = 2;
+
+/** One series of a vector: at most one sample for each step of the query. */
+export interface StepSeries {
+  readonly labels: Labels;
+  /** Kind of each step's sample. */
+  readonly kinds: Uint8Array;
+  readonly values: Float64Array;
+  /** Absent if all samples are floats. */
+  readonly histograms?: (Histogram | undefined)[];
+  /** Whether the metric name is dropped when the query ends. */
+  readonly isNameDropped: boolean;
+  /** Cached texts of the values, for series of the range cache. */
+  readonly texts?: CachedTexts | undefined;
+}
+
+/** Texts of the values of steps, each created when it is first needed. */
+export interface CachedTexts {
+  readonly all: (string | undefined)[];
+  /** Index of the first step's text. */
+  readonly from: number;
+}
+
+/** A series under construction. */
+export interface MutableSeries extends StepSeries {
+  histograms?: (Histogram | undefined)[];
+}
+
+/** Sets the sample of a step to a float. */
+export function setFloat({ kinds, values }: MutableSeries, step: number, value: number): void {
+  kinds[step] = FLOAT_SAMPLE;
+  values[step] = value;
+}
+
+/** Sets the sample of a step to a histogram. */
+export function setHistogram(series: MutableSeries, step: number, histogram: Histogram): void {
+  series.kinds[step] = HISTOGRAM_SAMPLE;
+  series.histograms ??= new Array<Histogram | undefined>(series.kinds.length);
+  series.histograms[step] = histogram;
+}
+
+/** Sets the sample of a step, if there is one. */
+export function putSample(series: MutableSeries, step: number, sample: SampleValue | undefined): void {
+  if (sample === undefined) return;
+  if (typeof sample === 'number') setFloat(series, step, sample);
+  else setHistogram(series, step, sample);
+}
+
+/** Returns the sample of a step that has one. */
+export function sampleAt(series: StepSeries, step: number): SampleValue {
+  return series.kinds[step] === HISTOGRAM_SAMPLE ? histogramAt(series, step) : series.values[step];
+}
+
+/** Returns the histogram of a step that has one. */
+export function histogramAt(
+  series: { readonly histograms?: readonly (Histogram | undefined)[] },
+  step: number,
+): Histogram {
+  const histogram = series.histograms?.[step];
+  if (histogram === undefined) throw new RangeError(`no histogram at ${step}`);
+  return histogram;
+}
+
+/** Reports whether the series has a sample at any step. */
+export function hasSamples({ kinds }: StepSeries): boolean {
+  for (let step = 0; step < kinds.length; step++) if (kinds[step] !== NO_SAMPLE) return true;
+  return false;
+}
+
+/** Returns 1 for each step at which one of the series has a sample. */
+export function presence(
+  series: readonly StepSeries[],
+  { steps, limits }: { readonly steps: number; readonly limits: QueryLimits },
+): Uint8Array | Promise<Uint8Array> {
+  const isPresent = new Uint8Array(steps);
+  const looked = limits.inSlices(
+    series.length,
+    (from, to) => {
+      for (let i = from; i < to; i++) {
+        const { kinds } = series[i];
+        for (let step = 0; step < steps; step++) if (kinds[step] !== NO_SAMPLE) isPresent[step] = 1;
+      }
+    },
+    1 + steps,
+  );
+  return after(looked, () => isPresent);
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '#shared/clock/clock';
+import { ownCall } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { withDeadline } from '../run/deadline.js';
+import type { KnownTables } from '../snapshot/table-rows.js';
+
+export interface LatestSchemaDeps {
+  readonly catalog: Pick<Catalog, 'renew'> & KnownTables;
+  readonly clock: Clock;
+}
+
+/** Whoever reads the table waits meanwhile, not only who asked. */
+const ANSWER_MS_MAX = 3_000;
+
+/**
+ * The table as metadata has it by now.
+ *
+ * @throws `table_not_found` if it was dropped; `region_not_ready` if metadata does not answer in time.
+ */
+export async function latestSchema(tableId: number, { catalog, clock }: LatestSchemaDeps): Promise<Table> {
+  const timed = withDeadline(ownCall(`newest-form-${tableId}`), clock, ANSWER_MS_MAX);
+  try {
+    await catalog.renew(tableId, timed.call);
+  } catch (error) {
+    const failure = AlmanacError.from(error);
+    if (failure.code !== 'deadline_exceeded') throw error;
+    const text = `table ${tableId} has new tags, and metadata does not answer which`;
+    throw new AlmanacError('region_not_ready', text, { cause: failure, retryAfterSeconds: 1 });
+  } finally {
+    timed.close();
+  }
+  const table = catalog.knownById(tableId);
+  if (table === undefined) throw new AlmanacError('table_not_found', `table ${tableId} was dropped`);
+  return table;
+}

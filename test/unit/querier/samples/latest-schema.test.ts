@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+
+import { latestSchema } from '#services/querier/samples/latest-schema';
+import { callError, type Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import { systemClock } from '#shared/clock/clock';
+import { failureCode } from '#test/support/failure';
+import { ManualClock } from '#test/support/manual-clock';
+
+describe('newestForm', () => {
+  const TABLE = { tableId: 7 } as Table;
+
+  it('is what metadata answers', async () => {
+    const catalog = { renew: () => Promise.resolve(), knownById: () => TABLE };
+    expect(await latestSchema(7, { catalog, clock: systemClock })).to.equal(TABLE);
+  });
+
+  it('is not there if the table was dropped', async () => {
+    const catalog = { renew: () => Promise.resolve(), knownById: () => undefined };
+    expect(await failureCode(latestSchema(7, { catalog, clock: systemClock }))).to.equal('table_not_found');
+  });
+
+  it('is not waited for without end: other readers of the table wait, too', async () => {
+    const clock = new ManualClock();
+    const renew = (_: number, { signal }: Call): Promise<void> => {
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(callError(signal)));
+      });
+    };
+    const asked = failureCode(latestSchema(7, { catalog: { renew, knownById: () => TABLE }, clock }));
+    await clock.advance(10_000);
+    expect(await asked).to.equal('region_not_ready');
+  });
+});

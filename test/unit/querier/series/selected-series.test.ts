@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+
+import { inGroups, type SelectedSeries } from '#services/querier/series/selected-series';
+import { systemClock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
+
+/** Series 0, 1 .. with these metric numbers. */
+function chosenOf(metrics: readonly number[]): SelectedSeries {
+  return {
+    sids: Int32Array.from(metrics, (_, i) => i),
+    metrics: Uint32Array.from(metrics),
+    areMost: true,
+    isPart: false,
+    share: 1,
+  };
+}
+
+async function groupsOf(all: SelectedSeries, most: number): Promise<SelectedSeries[]> {
+  const groups: SelectedSeries[] = [];
+  for await (const group of inGroups(all, new Slices(systemClock), most)) groups.push(group);
+  return groups;
+}
+
+/** What a group is, to be compared. */
+function told({ sids, metrics, isPart, share }: SelectedSeries): unknown {
+  return { sids: [...sids], metrics: metrics && [...metrics], isPart, share };
+}
+
+describe('inGroups', () => {
+  it('leaves what is few as it is', async () => {
+    const all = chosenOf([3, 3, 1]);
+    expect(await groupsOf(all, 3)).to.deep.equal([all]);
+  });
+
+  it('puts whole metrics together, and cuts only one that is more than a group', async () => {
+    const all = chosenOf([7, 2, 7, 9, 2, 7, 7, 4, 7, 9]);
+    expect((await groupsOf(all, 4)).map(told)).to.deep.equal([
+      { sids: [1, 4, 7], metrics: [2, 2, 4], isPart: false, share: 0.3 },
+      { sids: [0, 2, 5, 6], metrics: [7, 7, 7, 7], isPart: true, share: 0.4 },
+      { sids: [8], metrics: [7], isPart: true, share: 0.1 },
+      { sids: [3, 9], metrics: [9, 9], isPart: false, share: 0.2 },
+    ]);
+  });
+
+  it('has each series once, whatever the metrics are', async () => {
+    for (let seed = 1; seed <= 300; seed++) {
+      let state = seed;
+      const next = (below: number): number => {
+        state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+        return (state >>> 8) % below;
+      };
+      const kinds = 1 + next(8);
+      const all = chosenOf(Array.from({ length: next(60) }, () => next(kinds)));
+      const most = 1 + next(12);
+      const groups = await groupsOf(all, most);
+      const seen = groups.flatMap(({ sids }) => [...sids]);
+      expect(
+        seen.toSorted((a, b) => a - b),
+        `seed ${seed}`,
+      ).to.deep.equal([...all.sids]);
+      const partsOf = new Map<number, number>();
+      for (const { sids, metrics, isPart } of groups) {
+        expect(sids.length, `seed ${seed}`).to.be.at.most(most);
+        expect([...sids], `seed ${seed}`).to.deep.equal([...sids].sort((a, b) => a - b));
+        expect([...sids].map((sid) => all.metrics?.[sid])).to.deep.equal([...(metrics ?? [])]);
+        for (const metric of new Set(metrics)) partsOf.set(metric, (partsOf.get(metric) ?? 0) + (isPart ? 0 : 1));
+        if (isPart) expect(new Set(metrics).size, `seed ${seed}`).to.equal(1);
+      }
+      for (const count of partsOf.values()) expect(count, `seed ${seed}`).to.be.at.most(1);
+    }
+  });
+});
