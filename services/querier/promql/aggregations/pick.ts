@@ -200,7 +200,11 @@ function mixed(value: number): number {
 
 function ranking(name: string, doc: string, compare: (a: number, b: number) => number): PromAggregation {
   return {
-    ...{ name, doc, param: { name: 'k', type: 'scalar' }, selectsSeries: true, checkParam: countsOf },
+    name,
+    doc,
+    param: { name: 'k', type: 'scalar' },
+    selectsSeries: true,
+    checkParam: countsOf,
     body: { kind: 'pick', run: (group, call) => byRank(group, call, compare) },
   };
 }
