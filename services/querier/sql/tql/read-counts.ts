@@ -28,8 +28,8 @@ export class ReadCounts implements PromSession {
     return series;
   }
 
-  evaluate(question: PromRequest): Promise<PromEvaluation> {
-    return this.#session.evaluate(question, this);
+  evaluate(request: PromRequest): Promise<PromEvaluation> {
+    return this.#session.evaluate(request, this);
   }
 
   resolveDatabase(matchers: readonly LabelMatcher[]): { readonly database: string } {
