@@ -34,7 +34,7 @@ function suite(transport: Transport): void {
     return rig;
   }
 
-  /** A second life on what a crash at this moment would leave. */
+  /** Starts a rig on what a crash at this moment would leave. */
   async function afterCrash(rig: StorageRig, options: RigOptions = {}): Promise<StorageRig> {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     rig.crashImage(folder);
@@ -153,7 +153,7 @@ function suite(transport: Transport): void {
           },
         }),
       });
-      // Nobody tells it; its first flush lets the region go.
+      // It is not informed; its first flush closes the region.
       expect(await failureCode(second.flush(table))).to.equal('region_not_found');
       expect(await failureCode(second.write(table, [ROW]))).to.equal('table_not_found');
       expect(await second.rows(other)).to.have.length(1);
@@ -304,7 +304,7 @@ function suite(transport: Transport): void {
       expect(await (await afterCrash(rig, slow)).rows(table)).to.deep.equal([ROW]);
       const other = await start(slow);
       const waiting = await other.table('t');
-      // Although it names no time.
+      // Although the request has no epoch.
       expect(await failureCode(other.write(waiting, [ROW]))).to.equal('region_not_ready');
     });
 
@@ -314,7 +314,7 @@ function suite(transport: Transport): void {
       await rig.write(table, [ROW]);
       const { regionId, epoch } = table.regions[0];
       const { service } = rig.metadata;
-      // What it answers is lost, as when metadata starts again.
+      // Its reply is lost, as when metadata restarts.
       await service.openRegion({ regionId, nodeId: rig.nodeId }, CALL);
       await rig.ingester.handOver([regionId], 0);
       expect((await service.getManifest({ regionId }, CALL)).epoch).to.equal(epoch + 1);

@@ -9,7 +9,7 @@ import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
 const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
-/** A file of the log for each record, which goes as soon as its rows are in a segment. */
+/** Each record gets a log file, which is deleted as soon as its rows are in a segment. */
 const CONFIG = { retryWindowMs: 0, walFileBytes: 1 };
 
 describe('ids of batches whose log files are deleted', () => {
@@ -29,8 +29,8 @@ describe('ids of batches whose log files are deleted', () => {
     return readdirSync(join(folder, 'slots/0/wal')).filter((name) => name.endsWith('.wal'));
   }
 
-  /** A rig over what a crash left, after a batch was written, flushed and forgotten by the log. */
-  async function forgotten() {
+  /** Starts a rig after a crash, with a batch whose log file was deleted before. */
+  async function afterDeletion() {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', { append_mode: 'true' });
     const request = rig.request(table, [ROW]);
@@ -46,11 +46,11 @@ describe('ids of batches whose log files are deleted', () => {
   }
 
   it('survive a restart, and another one', async () => {
-    const { folder, table, request } = await forgotten();
+    const { folder, table, request } = await afterDeletion();
     const rig = await start(folder);
     await rig.ingester.service.write(request, CALL);
     expect(await rig.count(table)).to.equal(2);
-    // This life forgets more of the log, and has not opened all regions before.
+    // This run deletes more of the log, without having opened all regions.
     await rig.write(table, [ROW]);
     await rig.flush(table);
     const other = tempFolder((cleanUp) => cleanUps.push(cleanUp));
@@ -90,7 +90,7 @@ describe('ids of batches whose log files are deleted', () => {
   });
 
   it('prevent the start if their file is damaged, with an error that says what to do', async () => {
-    const { folder } = await forgotten();
+    const { folder } = await afterDeletion();
     const path = join(folder, 'slots/0/wal/applied.json');
     writeFileSync(path, readFileSync(path).subarray(0, 20));
     const { message } = await failure(StorageRig.start(folder, { config: CONFIG }));

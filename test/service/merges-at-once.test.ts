@@ -6,7 +6,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const DAY_NS = 86_400_000_000_000n;
 const DAYS = 6;
-/** As many segments of a day as are merged while rows come. */
+/** Segments of a day that are worth a merge while rows arrive. */
 const SEGMENTS = 4;
 
 describe('requested merges', () => {

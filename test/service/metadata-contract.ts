@@ -27,7 +27,7 @@ import { segmentsContract } from './metadata-segments-contract.js';
 const call = ownCall('test');
 const EPOCH_1 = 1n << 40n;
 
-/** What every form of the metadata service has to do, whatever lies between it and its caller. */
+/** Contract of every implementation of the metadata service, with or without a transport in between. */
 export function metadataContract(name: string, start: StartMetadata): void {
   nodesContract(name, start);
   folderContract(name, start);

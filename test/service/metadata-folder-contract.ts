@@ -7,7 +7,7 @@ import { ClusterRig, NO_FOLDER, watch, type StartMetadata } from '../support/met
 const call = ownCall('test');
 const [FOLDER, OTHER] = ['a'.repeat(32), 'b'.repeat(32)];
 
-/** Which data folder is the cluster's, and who is let in with which. */
+/** Which data folder is the cluster's, and which processes may register with which folder. */
 export function folderContract(name: string, start: StartMetadata): void {
   describe(`metadata service, ${name}: the data folder`, () => {
     let rig: ClusterRig;
@@ -55,7 +55,7 @@ export function folderContract(name: string, start: StartMetadata): void {
       }
       const watching = watch(rig.service, await rig.version());
       await register('ingester', 'a', FOLDER);
-      // Told before the ingester is: nobody asks it from then on.
+      // Watchers learn of it first, because no call goes to it afterwards.
       expect((await watching.next()).node).to.include({ nodeId: wrong.nodeId, state: 'left' });
       await watching.end();
       expect((await failure(rig.beat(wrong.nodeId))).code).to.equal('illegal_state');

@@ -8,7 +8,7 @@ import { ClusterRig, known, segment, watch, type StartMetadata } from '../suppor
 const call = ownCall('test');
 const epochStart = (epoch: number): bigint => BigInt(epoch) << 40n;
 
-/** Grants of a metadata service: one owner a region, and how it changes. */
+/** Grants of a metadata service: one owner per region, and how it changes. */
 export function grantsContract(name: string, start: StartMetadata): void {
   describe(`metadata service, ${name}: grants`, () => {
     let rig: ClusterRig;

@@ -7,7 +7,7 @@ import { ClusterRig, type StartMetadata } from '../support/metadata-rig.js';
 
 const call = ownCall('test');
 
-/** Moves of regions that a metadata service wishes for: by an operator, for an even load, and when a node drains. */
+/** Moves that a metadata service plans: for an operator, for an even load, and when a node drains. */
 export function movesContract(name: string, start: StartMetadata): void {
   describe(`metadata service, ${name}: moves`, () => {
     let rig: ClusterRig;
@@ -22,7 +22,7 @@ export function movesContract(name: string, start: StartMetadata): void {
       return rig.service.moveRegion({ regionId, toNodeId }, call);
     }
 
-    /** The regions of a table that a node owns. */
+    /** Returns the regions of a table that a node owns. */
     async function owned(table: string, nodeId: number): Promise<RegionInfo[]> {
       return (await rig.find(table)).regions.filter((region) => region.nodeId === nodeId);
     }
@@ -47,7 +47,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         expect(await rig.loads([a, b])).to.deep.equal([0, 20]);
         const [c, d] = await rig.ready('c', 'd');
         const all = [a, b, c, d];
-        // For so long half of the regions stay where an operator put them.
+        // For this time half of the regions stay where an operator put them.
         await rig.pass(61_000, all);
         expect(await rig.settle(all)).to.equal(15);
         expect(await rig.loads(all)).to.deep.equal([5, 5, 5, 5]);
@@ -162,7 +162,7 @@ export function movesContract(name: string, start: StartMetadata): void {
         for (const { regionId } of wished) await move(regionId, b);
         expect(await rig.obey(a)).to.equal(2);
         expect(await rig.loads([a, b])).to.deep.equal([0, 4]);
-        // Its other regions may move, so that the load is even.
+        // Its other regions may move, so that the load becomes even.
         expect(await rig.settle([a, b])).to.equal(2);
         const ids = wished.map((region) => region.regionId);
         expect((await owned('cpu', b)).map((region) => region.regionId)).to.deep.equal(ids);

@@ -8,7 +8,7 @@ const call = ownCall('test');
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Nodes of a metadata service: who is there, and how they are lost. */
+/** Nodes of a metadata service: how they join and how they are lost. */
 export function nodesContract(name: string, start: StartMetadata): void {
   describe(`metadata service, ${name}: nodes`, () => {
     let rig: ClusterRig;

@@ -7,7 +7,7 @@ import { column, NO_FOLDER, TIME, type MetadataUnderTest, type StartMetadata } f
 
 const call = ownCall('test');
 
-/** What the options of tables do when writers make and widen them. */
+/** Effects of table options when writers create and widen tables. */
 export function optionsContract(name: string, start: StartMetadata): void {
   describe(`metadata service, ${name}: options of tables`, () => {
     let metadata: MetadataUnderTest;

@@ -18,7 +18,7 @@ import {
 const call = ownCall('test');
 const W = 1n << 40n;
 
-/** How segments take the place of others. */
+/** Replacing segments with others. */
 export function segmentsContract(name: string, start: StartMetadata): void {
   describe(`metadata service, ${name}: replaced segments`, () => {
     let metadata: MetadataUnderTest;
@@ -34,7 +34,7 @@ export function segmentsContract(name: string, start: StartMetadata): void {
 
     afterEach(() => metadata.stop());
 
-    /** Rows `[from, to)` of the region, between two times. */
+    /** Returns a segment with rows `[from, to)` of the region, between two times. */
     function rows(path: string, from: number, to: number, [timeFirst, timeLast] = [0, 9]): Segment {
       const times = { timeFirst: BigInt(timeFirst), timeLast: BigInt(timeLast) };
       return { ...segment(path, W + BigInt(from), W + BigInt(to)), ...times };

@@ -15,7 +15,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const METRICS = 10;
 const HOSTS = 100;
-/** Seconds of a batch, and of what is flushed at once: enough rows for two segments. */
+/** Seconds of a batch, and of one flush: enough rows for two segments. */
 const BATCH = 20;
 const FLUSH = 280;
 const SECOND = 1_000_000_000n;
@@ -46,7 +46,7 @@ describe('segments of metric tables', () => {
     return segments;
   }
 
-  /** Writes host after host, as they are scraped: the series of a metric are far from each other. */
+  /** Writes host after host, as they are scraped: the series of a metric are not adjacent. */
   async function write(rig: StorageRig, table: Table, from: number): Promise<void> {
     for (let second = from; second < from + FLUSH; second += BATCH) {
       const rows = Array.from({ length: METRICS * HOSTS * BATCH }, (_, k): RigRow => {
@@ -79,7 +79,7 @@ describe('segments of metric tables', () => {
     const segments = await segmentsOf(rig, table);
     expect(segments).to.have.length(4);
     for (const { hasMetrics, metricFirst, metricLast } of segments) {
-      // Numbers are those of the first host's series, before and after the restart.
+      // Metric numbers are those of the first host's series, before and after the restart.
       expect([hasMetrics, metricFirst <= metricLast, metricLast < METRICS]).to.deep.equal([true, true, true]);
     }
     const connection = await (await DuckDBInstance.create()).connect();
@@ -100,7 +100,7 @@ describe('segments of metric tables', () => {
     });
     expect(await rig.found(table, new Map([[METRIC_NAME, ['none']]]))).to.deep.include({ rowCount: 0 });
     expect(await rig.count(table)).to.equal(2 * FLUSH * METRICS * HOSTS);
-    // By PromQL: files of other metrics are not even looked at.
+    // By PromQL, which does not open files of other metrics.
     for (const { path, metricFirst } of segments) if (metricFirst > 3) rmSync(join(rig.folder, 'store', path));
     expect(await read(rig, [`${METRIC_NAME}=m3`])).to.have.length(HOSTS);
     const [one] = await read(rig, [`${METRIC_NAME}=m3`, 'host=h7']);
@@ -138,7 +138,7 @@ describe('segments of metric tables', () => {
   });
 });
 
-/** Makes a segment of a folder, and its entry, what the release before metric numbers wrote. */
+/** Rewrites a segment and its entry as the release before metric numbers did. */
 async function withoutMetrics(folder: string, path: string, table: Table): Promise<void> {
   const file = join(folder, 'store', path);
   const connection = await (await DuckDBInstance.create()).connect();

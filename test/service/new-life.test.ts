@@ -32,7 +32,7 @@ describe('a reader whose ingester restarts', () => {
     return rig;
   }
 
-  /** Snapshots of one reader, and whom it asks. */
+  /** Snapshots of one reader, and the ingester that it calls. */
   async function reader(rig: StorageRig, table: Table) {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const store = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
@@ -125,7 +125,7 @@ describe('a reader whose ingester restarts', () => {
       },
     });
     (await snapshots.take([request], CALL)).release();
-    // The first answer was the manifest.
+    // The first response was the manifest.
     expect(brought).to.not.deep.equal([]);
     await dropping;
     expect(knownIds()).to.deep.equal([]);
@@ -144,16 +144,16 @@ describe('a reader whose ingester restarts', () => {
       ...rig.ingester.service,
       scan: (scanned, call) => (events.push('scan'), rig.ingester.service.scan(scanned, call)),
     });
-    const full = new AlmanacError('deadline_exceeded', 'no place');
+    const full = new AlmanacError('deadline_exceeded', 'no slot');
     const slot: AdmissionSlot = {
       async releaseWhile(work) {
-        events.push('aside');
+        events.push('released');
         await work();
         throw full;
       },
     };
     expect(await refusal(snapshots.take([request], CALL, { slot }))).to.equal(full);
-    expect(events.slice(0, 2)).to.deep.equal(['aside', 'scan']);
+    expect(events.slice(0, 2)).to.deep.equal(['released', 'scan']);
     await snapshots.dropped({ tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) });
     const left = await (await query.connect()).run('SELECT count(*) FROM duckdb_tables()');
     expect(Number((await left.getRows())[0][0])).to.equal(0);

@@ -116,7 +116,7 @@ function scanSuite(transport: Transport): void {
       const parts = chunks.flatMap((chunk) => chunk.parts);
       expect(parts.filter(({ complete }) => complete)).to.have.length(1);
       expect(Math.max(...parts.map(({ seriesTo }) => seriesTo))).to.equal(6000);
-      // What is known is not sent again.
+      // Known series are not sent again.
       await rig.write(table, [{ host: 'last', time: 1n, a: 1 }]);
       expect(await rig.count(table)).to.equal(6001);
     });

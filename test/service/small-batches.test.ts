@@ -5,7 +5,7 @@ import { CALL, StorageRig } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';
 
 const MEMORY = 1 << 20;
-/** A batch of one row and one column takes more than this in the heap of JavaScript, beside its bytes. */
+/** Heap bytes of a batch of one row and one column are more than this, besides its arrays. */
 const OBJECT_BYTES = 1_500;
 
 describe('batches of one row', () => {

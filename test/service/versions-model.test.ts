@@ -52,7 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
 );
 
-/** What a table of the mode has to hold after these rows, by the plainest means. */
+/** Expected contents of a table in this merge mode, computed row by row. */
 class Model {
   readonly #mode: Mode;
   readonly #all: RigRow[] = [];
@@ -69,7 +69,7 @@ class Model {
     this.#byKey.set(key, { ...old, ...next });
   }
 
-  /** Those of the rows that are there. */
+  /** Returns those of the rows that exist. */
   present(rows: readonly RigRow[]): RigRow[] {
     return rows.filter((it) => this.#byKey.has(keyOf(it)));
   }
@@ -87,12 +87,12 @@ function keyOf({ name, host, time }: RigRow): string {
   return `${name ?? ''} ${host}@${time}`;
 }
 
-/** One text for a set of rows, whatever their order. */
+/** Returns a text for a set of rows that does not depend on their order. */
 function canonical(rows: readonly RigRow[]): string[] {
   return rows.map(({ name, host, time, a, s }) => `${name ?? ''} ${host} ${time} ${a ?? '-'} ${s ?? '-'}`).sort();
 }
 
-/** A query that names a metric finds its rows, and not more. */
+/** Checks that a query that names a metric finds exactly its rows. */
 async function expectFound(rig: StorageRig, table: Table, model: Model): Promise<void> {
   for (const name of ['m', 'n']) {
     const { rowCount } = await rig.found(table, new Map([[METRIC_NAME, [name]]]));
@@ -100,7 +100,7 @@ async function expectFound(rig: StorageRig, table: Table, model: Model): Promise
   }
 }
 
-/** Series of a few rows each: what is merged becomes several segments. */
+/** Segments of a few rows each: a merge writes several. */
 const COMPACTION = { isAutomatic: false, intervalMs: 1_000, quietMs: 600_000, busy: BUSY, segmentRows: 5 };
 
 describe('versions of rows', () => {
@@ -158,7 +158,7 @@ describe('versions of rows', () => {
       const table = await rig.table('t', OPTIONS.last_row);
       await rig.write(table, [{ host: 'z', time: 0n, a: 1 }]);
       await rig.flush(table);
-      // Of another window, and of another series.
+      // In another window, and of another series.
       const other = { host: 'x', time: 172_800_000_000_000n, a: 2 };
       await rig.write(table, [{ host: 'z', time: 0n, a: 3 }, other]);
       await rig.flush(table);

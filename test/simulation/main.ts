@@ -4,8 +4,8 @@ import { ClusterSimulation } from './cluster/cluster-simulation.js';
 import { CLUSTER, SeedFailure, SINGLE } from './cluster/seed-run.js';
 
 /**
- * `npm run simulate -- [--cluster] --seed N [--count M] [--trace]`: runs seeds N, N + 1 .. and ends at the first failure.
- * Without `--cluster` it is one process of each kind on a bad disk.
+ * `npm run simulate -- [--cluster] --seed N [--count M] [--trace]`: runs seeds N, N + 1 .. and stops at the first
+ * failure. Without `--cluster` it simulates one process of each kind on a bad disk.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({

@@ -6,12 +6,12 @@ import { expect } from 'chai';
 
 const MAIN = fileURLToPath(new URL('./main.js', import.meta.url));
 const LIMIT_MS = 600_000;
-/** Of a failed run's trace: its end; `npm run simulate -- --seed N` shows all of it. */
+/** Characters at the end of a failed run's trace; `npm run simulate -- --seed N` shows all of it. */
 const TRACE_CHARS = 10_000;
-/** The lowest. */
+/** Lowest priority. */
 const PRIORITY = 19;
 
-/** Seeds that run in a process of their own. */
+/** Seeds that run in a separate process. */
 class Seeds {
   /** The end of the trace if one of them failed. */
   readonly failure: Promise<string>;
@@ -32,7 +32,7 @@ class Seeds {
   }
 }
 
-// They begin with the first test of all, in what the others leave of the machine, and are waited for here.
+// They start with the first of all tests, use what the others leave of the machine, and are awaited here.
 const runs: { cluster?: Seeds; badDisk?: Seeds } = {};
 before(() => {
   runs.cluster = new Seeds(['--cluster'], 100);

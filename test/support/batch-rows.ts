@@ -1,6 +1,7 @@
 import type { BatchSet } from '#shared/rowbatch/builder';
 import { hasValue, type Column } from '#shared/rowbatch/column';
 
+/** A row as an object. */
 export interface PlainRow {
   readonly table: string;
   readonly tags: Readonly<Record<string, string>>;
@@ -8,7 +9,7 @@ export interface PlainRow {
   readonly timeNs: bigint;
 }
 
-/** The rows of a request as objects, table after table. */
+/** Returns the rows of a request as objects, table by table. */
 export function rowsOf(batches: BatchSet): PlainRow[] {
   const rows: PlainRow[] = [];
   for (const table of batches.tables.values()) {

@@ -21,17 +21,19 @@ const NO_FLUSHES = {
   ALMANAC_MEMORY__LIMIT: '16GiB',
 };
 
+/** Figures of a start with a large log. */
 export interface BigWalFigures {
   readonly logMib: number;
   readonly rowCount: number;
   readonly secondsToReady: number;
   readonly peakMemoryMib: number;
-  /** What `/ready` said while the server started, without repetitions. */
+  /** Responses of `/ready` while the server started, without repetitions. */
   readonly answers: readonly ReadyAnswer[];
-  /** Longest time that `/health` took meanwhile. */
+  /** Longest response time of `/health` meanwhile. */
   readonly healthMsMax: number;
 }
 
+/** A response of `/ready`. */
 export interface ReadyAnswer {
   readonly httpStatus: number;
   readonly status?: string;
@@ -40,7 +42,7 @@ export interface ReadyAnswer {
 }
 
 /**
- * Fills a log with rows that no segment has, kills the server, and starts it again with the default configuration.
+ * Fills a log with unflushed rows, kills the server, and starts it again with the default configuration.
  *
  * @param environment of the second start.
  * @throws if a row is missing after the start.

@@ -3,11 +3,11 @@ import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
 import { Almanac } from './almanac.js';
 
-/** What one writer sends and what it was told. Its rows are known by number; each request has the next numbers. */
+/** What one writer sends, and what was acknowledged. Its rows are numbered; each request has the next numbers. */
 interface Writer {
   readonly name: string;
   readonly kind: 'in-order' | 'late' | 'duplicate' | 'append';
-  /** Requests that were answered 204. */
+  /** Requests with status 204. */
   readonly acknowledged: { readonly from: number; readonly to: number }[];
   /** Numbers below this one were sent. */
   sent: number;
@@ -18,11 +18,11 @@ const ROWS_PER_REQUEST = [1, 7, 100, 900];
 const START_NS = 1_700_000_000_000_000_000n;
 
 /**
- * Rounds of: writers run at once, the server is killed at a random moment, starts again, and every row that was
- * acknowledged has to be there once, by number and by checksum of its values.
+ * Runs rounds: writers run concurrently, the server is killed at a random moment and restarted, and every acknowledged
+ * row must exist once, by number and by checksum of its values.
  *
- * @param seed decides sizes and moments; what the machine does in between differs from run to run.
- * @throws an error that names round, writer and the missing or doubled rows.
+ * @param seed determines sizes and moments; timing differs from run to run.
+ * @throws an error that names round, writer and the missing or duplicate rows.
  */
 export async function crashRounds(folder: string, options: { rounds: number; seed: number }): Promise<CrashSummary> {
   const random = new SeededRandom(options.seed);
@@ -57,12 +57,13 @@ export async function crashRounds(folder: string, options: { rounds: number; see
   return { rounds: options.rounds, acknowledgedRows: rows };
 }
 
+/** Totals of all rounds. */
 export interface CrashSummary {
   readonly rounds: number;
   readonly acknowledgedRows: number;
 }
 
-/** Regions are flushed many times a round, so that kills meet flushes and commits too. */
+/** Regions are flushed many times a round, so that kills meet flushes and commits, too. */
 const SMALL_FLUSHES = { ALMANAC_INGESTER__FLUSH_BYTES: '128KiB', ALMANAC_WAL__FILE_SIZE: '256KiB' };
 
 async function writeUntilKilled(
@@ -86,14 +87,14 @@ async function writeUntilKilled(
   }
 }
 
-/** Row `n` of a writer: its time and values follow from `n` alone. */
+/** Returns rows of a writer. Time and values of row `n` depend on `n` only. */
 function linesOf(writer: Writer, from: number, to: number): string {
   const table = writer.kind === 'append' ? 'appended' : 'versioned';
   const lines: string[] = [];
   for (let n = from; n < to; n++) {
     const line = `${table},host=${writer.name} n=${n}i,v=${valueOf(n)} ${timeOf(writer, n)}`;
     lines.push(line);
-    // The same row again, in the same request: one row all the same.
+    // The same row again in the same request is still one row.
     if (writer.kind === 'duplicate') lines.push(line);
   }
   return lines.join('\n');
@@ -103,13 +104,13 @@ function valueOf(n: number): number {
   return (n % 1000) + 0.5;
 }
 
-/** Late writers go back and forth by up to an hour, without meeting a time twice. */
+/** Late writers go back and forth by up to an hour, without using a time twice. */
 function timeOf(writer: Writer, n: number): bigint {
   const seconds = writer.kind === 'late' ? (n * 1789) % 3600 : 0;
   return START_NS + BigInt(seconds) * 1_000_000_000n + BigInt(n) * 1_000n;
 }
 
-/** Compares what is there with what was acknowledged. Rows of requests without an answer may be there, but once. */
+/** Compares stored rows with acknowledged ones. Rows of requests without a response may exist, but once. */
 async function check(almanac: Almanac, writer: Writer, round: number): Promise<void> {
   const table = writer.kind === 'append' ? 'appended' : 'versioned';
   const { status, text, rows } = await almanac.sql(

@@ -1,12 +1,12 @@
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 
-/** The real disk, with syncs that end when the test says so, and writes that fail when it says so. */
+/** The real disk, with syncs that wait for the test, and failures on demand. */
 export class HeldFiles {
   syncCount = 0;
-  /** Thrown by the next write, then by every later one. */
+  /** Thrown by every write while set. */
   writeError: Error | undefined;
-  /** Thrown by every sync. */
+  /** Thrown by every sync while set. */
   syncError: Error | undefined;
   truncateError: Error | undefined;
   #isHolding = false;
@@ -18,18 +18,18 @@ export class HeldFiles {
     open: async (path, mode) => this.#wrap(await nodeFileSystem.open(path, mode)),
   };
 
-  /** From now on syncs wait for `release`. */
+  /** Lets syncs wait for `release` from now on. */
   hold(): void {
     this.#isHolding = true;
   }
 
-  /** Ends one sync that waits, as soon as there is one. */
+  /** Ends one waiting sync, as soon as there is one. */
   async release(): Promise<void> {
     await this.arrived(1);
     this.#held.shift()?.();
   }
 
-  /** Ends all syncs, those to come too. */
+  /** Ends all syncs, also future ones. */
   releaseAll(): void {
     this.#isHolding = false;
     for (const resolve of this.#held.splice(0)) resolve();

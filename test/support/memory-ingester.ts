@@ -15,7 +15,7 @@ import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { AppliedIds } from '#services/ingester/region/applied-ids';
 
-/** A row as a test looks at it: by column id, with the tags of its series. */
+/** A row for comparisons: by column id, with the tags of its series. */
 export interface KeptRow {
   readonly regionId: number;
   readonly tableId: number;
@@ -31,13 +31,13 @@ interface MemoryRegion {
 
 const KEYS = { clock: systemClock, windowMs: 60_000, onEarlyDiscard: () => undefined };
 
-/** An ingester that keeps rows in memory and obeys the rules of `IngesterService.write`. */
+/** An ingester that keeps rows in memory and follows the rules of `IngesterService.write`. */
 export class MemoryIngester implements IngesterService, Ingesters {
   readonly rows: KeptRow[] = [];
   readonly requests: WriteRequest[] = [];
-  /** Errors that the next writes end with before they apply anything. */
+  /** Errors of the next writes, thrown before they are applied. */
   readonly refusals: AlmanacError[] = [];
-  /** Errors that the next writes end with although they are applied: lost answers. */
+  /** Errors of the next writes, thrown after they are applied: lost replies. */
   readonly lostAnswers: AlmanacError[] = [];
   readonly droppedTables = new Set<number>();
   incarnation = 1n;
@@ -47,7 +47,7 @@ export class MemoryIngester implements IngesterService, Ingesters {
     return this;
   }
 
-  /** Starts anew; series are forgotten as if nothing had been durable, applied ids are not. */
+  /** Restarts: series are lost as if nothing had been durable, applied ids are not. */
   restart(): void {
     this.incarnation++;
     for (const region of this.#regions.values()) region.series.clear();
@@ -95,7 +95,7 @@ export class MemoryIngester implements IngesterService, Ingesters {
     const state = region.applied.state(request.batchId);
     if (state === 'applied') return [];
     if (state === 'outdated') throw new AlmanacError('request_outdated', 'batch id is too old');
-    // A copy, so that the bytes are read back and not remembered.
+    // Copied, so that decoding cannot rely on the sender's objects.
     const batch = decodeRowBatch(request.batch.slice());
     const definitions = new Map(decodeDefinitions(request.definitions).map(({ tsid, tags }) => [tsid, tags]));
     const unknown = [...batch.tsids.keys()].filter((i) => {
@@ -134,7 +134,7 @@ function readFields(batch: RowBatch, row: number): Record<number, unknown> {
   return fields;
 }
 
-/** The value of one cell; text as a string. */
+/** Returns the value of one cell; text as a string. */
 export function cellOf(column: Column, row: number): unknown {
   if (column.kind === 'fixed') return column.values[row];
   const bytes = column.bytes.subarray(column.offsets[row], column.offsets[row + 1]);

@@ -13,10 +13,10 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { ManualClock } from './manual-clock.js';
 
-/** A process that does not tell which data folder it has. */
+/** Registration of a process that does not report its data folder. */
 export const NO_FOLDER = { dataFolderId: '', clusterId: '' } as const;
 
-/** A metadata service, whatever lies between it and its caller. */
+/** A metadata service, with or without a transport in between. */
 export interface MetadataUnderTest {
   readonly service: MetadataService;
   /** Stops the service and starts it over the same file. */
@@ -24,21 +24,27 @@ export interface MetadataUnderTest {
   stop(): Promise<void>;
 }
 
+/** Starts a metadata service for a test. */
 export type StartMetadata = (clock: Clock) => Promise<MetadataUnderTest>;
 
 const call = ownCall('test');
 
+/** Returns a column of a table to create. */
 export function column(name: string, type: string, kind: string): ColumnSpec {
   return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
 }
 
+/** A time index column. */
 export const TIME = column('ts', 'TimestampMillisecond', 'time');
+/** A tag column. */
 export const HOST = column('host', 'String', 'tag');
 
+/** Returns a value that must be defined. */
 export function known<T>(value: T | undefined): T {
   return value ?? expect.fail('the answer has nothing in it');
 }
 
+/** Returns a segment with rows of these sequences. */
 export function segment(path: string, sequenceFrom: bigint, sequenceTo: bigint): Segment {
   return {
     path,
@@ -62,11 +68,13 @@ export function segment(path: string, sequenceFrom: bigint, sequenceTo: bigint):
   };
 }
 
+/** A watch, read event by event. */
 export interface Watching {
   next(): Promise<WatchEvent>;
   end(): Promise<void>;
 }
 
+/** Starts a watch. */
 export function watch(service: MetadataService, afterVersion: bigint): Watching {
   const cancel = new AbortController();
   const events = service.watch({ afterVersion }, ownCall('watch', cancel.signal))[Symbol.asyncIterator]();
@@ -82,7 +90,7 @@ export function watch(service: MetadataService, afterVersion: bigint): Watching 
   };
 }
 
-/** A metadata service with a clock that the test moves, and nodes that the test plays. */
+/** A metadata service with a clock that the test moves, and nodes that the test simulates. */
 export class ClusterRig {
   readonly clock: ManualClock;
   service: MetadataService;
@@ -107,7 +115,10 @@ export class ClusterRig {
     return this.#metadata.stop();
   }
 
-  /** Registers a node. @returns its id. */
+  /**
+   * Registers a node.
+   * @returns its id.
+   */
   async join(slot: string, role = 'ingester'): Promise<number> {
     const request = { role, addr: `${role}-${slot}:1`, slot, version: 'test', ...NO_FOLDER };
     return (await this.service.registerNode(request, call)).nodeId;
@@ -117,7 +128,10 @@ export class ClusterRig {
     return this.service.heartbeat({ nodeId, state }, call);
   }
 
-  /** Registers ingesters that can take regions now. @returns their ids. */
+  /**
+   * Registers ingesters that can take regions.
+   * @returns their ids.
+   */
   async ready(...slots: readonly string[]): Promise<number[]> {
     const nodeIds: number[] = [];
     for (const slot of slots) {
@@ -128,7 +142,7 @@ export class ClusterRig {
     return nodeIds;
   }
 
-  /** Lets time pass while these nodes go on to speak. */
+  /** Advances time while these nodes keep sending heartbeats. */
   async pass(ms: number, nodeIds: readonly number[]): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= 2_500) {
       await this.clock.advance(Math.min(2_500, leftMs));
@@ -145,7 +159,7 @@ export class ClusterRig {
     return this.service.getTable({ database: 'public', name, tableId: 0 }, call);
   }
 
-  /** The first region of a table, as it is now. */
+  /** Returns the first region of a table in its present state. */
   async region(name: string): Promise<RegionInfo> {
     return (await this.find(name)).regions[0];
   }
@@ -162,7 +176,7 @@ export class ClusterRig {
     return (await this.node(nodeId))?.state;
   }
 
-  /** How many regions each node owns. */
+  /** Returns the number of regions that each node owns. */
   async loads(nodeIds: readonly number[]): Promise<number[]> {
     const nodes = await Promise.all(nodeIds.map((nodeId) => this.node(nodeId)));
     return nodes.map((node) => known(node).regionCount);
@@ -174,7 +188,7 @@ export class ClusterRig {
     return this.service.commitSegments(request, call);
   }
 
-  /** Seals a region where it stands, as its owner does. */
+  /** Seals a region at its watermark, as its owner does. */
   async seal(region: RegionInfo, changes: Partial<SealRegionRequest> = {}): Promise<RegionInfo> {
     const { regionId, epoch, nodeId } = region;
     const { watermark } = await this.service.getManifest({ regionId }, call);
@@ -184,7 +198,7 @@ export class ClusterRig {
     return known((await this.service.sealRegion(request, call)).region);
   }
 
-  /** @returns the number of the opening; 0 if the region is not the node's. */
+  /** @returns the id of the opening; 0 if the region is not the node's. */
   async #open(regionId: number, nodeId: number): Promise<bigint> {
     try {
       return (await this.service.openRegion({ regionId, nodeId }, call)).opening;
@@ -193,7 +207,10 @@ export class ClusterRig {
     }
   }
 
-  /** A heartbeat, after which the node seals what it was asked for. @returns how many regions that was. */
+  /**
+   * Sends a heartbeat and seals the regions in the response.
+   * @returns their number.
+   */
   async obey(nodeId: number, state = 'ready'): Promise<number> {
     const { regionIds } = await this.beat(nodeId, state);
     const { tables } = await this.service.listGrants({ nodeId }, call);
@@ -202,7 +219,10 @@ export class ClusterRig {
     return regionIds.length;
   }
 
-  /** Rounds of heartbeats, a second each, until no node is asked for anything. @returns how many regions moved. */
+  /**
+   * Sends heartbeats each second until no region should move.
+   * @returns the number of moved regions.
+   */
   async settle(nodeIds: readonly number[]): Promise<number> {
     for (let moves = 0, quiet = 0; ;) {
       await this.clock.advance(1_000);
@@ -210,7 +230,7 @@ export class ClusterRig {
       for (const nodeId of nodeIds) count += await this.obey(nodeId);
       moves += count;
       quiet = count === 0 ? quiet + 1 : 0;
-      // A node that is new is looked at after a while.
+      // A new node gets regions after a while.
       if (quiet > 3) return moves;
     }
   }

@@ -9,18 +9,19 @@ import { Metrics } from '#shared/telemetry/metrics';
 import { startMetadata, type RunningMetadata } from '#services/metadata/index';
 import { KeptLog } from './quiet-log.js';
 
-/** A folder of its own for one test, and how it goes away. */
+/** A folder for one test, and how it is removed. */
 export interface TestFolder {
   readonly path: string;
   remove(): void;
 }
 
+/** Creates a folder for one test. */
 export function testFolder(): TestFolder {
   const path = mkdtempSync(join(tmpdir(), 'almanac-test-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** The real metadata service over a file in `folder`. */
+/** Starts the real metadata service over a file in `folder`. */
 export async function metadataIn(folder: string, regions = 1, clock: Clock = systemClock): Promise<RunningMetadata> {
   const metrics = new Metrics({ unprefixedProcess: false });
   const log = new KeptLog();

@@ -31,8 +31,8 @@ import { NO_FOLDER } from './metadata-rig.js';
 import { KeptLog } from './quiet-log.js';
 
 /**
- * A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. In metric tables there
- * is also a tag of the metric's name, and `a` is Float64.
+ * A row of the rig's tables: tag `host`, fields `a` (Int64) and `s` (String), time in nanoseconds. Metric tables also
+ * have a tag of the metric's name, and `a` is Float64.
  */
 export interface RigRow {
   readonly name?: string | undefined;
@@ -40,36 +40,36 @@ export interface RigRow {
   readonly time: bigint;
   readonly a?: number | undefined;
   readonly s?: string | undefined;
-  /** That there is no such row from here on. */
+  /** Whether the row deletes its key. */
   readonly isDeleted?: boolean;
 }
 
+/** What a rig replaces or limits. */
 export interface RigOptions {
   readonly fs?: FileSystem;
   readonly config?: Partial<IngesterConfig>;
   readonly onFatal?: (error: unknown) => void;
   /** Memory of the query instance, which then cannot spill. */
   readonly queryBytes?: number;
-  /** What lies between the services and their callers; direct calls if not given. */
+  /** Transport between services and callers. Default: direct calls. */
   readonly transport?: Transport;
-  /** Puts something between the ingester and metadata. */
+  /** Wraps methods of the metadata that the ingester calls. */
   readonly metadata?: (service: MetadataService) => Partial<MetadataService>;
   readonly onTableOpened?: (table: Table) => boolean;
-  /** Bound of messages between ingester and reader. */
+  /** Limit of messages between ingester and reader. */
   readonly messageBytesMax?: number;
-  /** Regions of a table; 1 if not given. */
+  /** Regions of a table. Default: 1. */
   readonly regions?: number;
 }
 
+/** How services and callers are connected. */
 export type Transport = 'direct' | 'grpc';
 
 const ENCODER = new TextEncoder();
+/** A call without a deadline. */
 export const CALL = ownCall('test');
 
-/**
- * Metadata, ingester and snapshots over one data folder, with nothing above them: rows are written and read by the
- * services' contracts.
- */
+/** Metadata, ingester and snapshots over one data folder. Rows are written and read through the services' contracts. */
 export class StorageRig {
   readonly folder: string;
   readonly metadata: RunningMetadata;
@@ -173,7 +173,7 @@ export class StorageRig {
     return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running, known });
   }
 
-  /** Makes a table of the rig's columns, or finds it; the option makes it a metric table. */
+  /** Creates a table with the rig's columns, or finds it; an option makes it a metric table. */
   async table(name: string, options: Readonly<Record<string, string>> = {}): Promise<Table> {
     const column = (columnName: string, type: string, kind: string) => {
       return { name: columnName, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
@@ -195,7 +195,7 @@ export class StorageRig {
     return this.ingester.service.write(this.request(table, rows), CALL);
   }
 
-  /** The request that `write` sends; each has a new batch id. */
+  /** Returns the request that `write` sends; each has a new batch id. */
   request(table: Table, rows: readonly RigRow[], overrides: Partial<WriteRequest> = {}): WriteRequest {
     const ids = new Map(table.columns.map((column) => [column.name, column.id]));
     const idOf = (name: string): number => (name === OP.name ? OP.id : (ids.get(name) ?? 0));
@@ -238,7 +238,7 @@ export class StorageRig {
     };
   }
 
-  /** All rows of a table in one snapshot, sorted by host and time, then by value. */
+  /** Returns all rows of a table in one snapshot, sorted by host and time, then by value. */
   async rows(table: Table): Promise<RigRow[]> {
     const name = metricTagOf(table)?.name ?? 'NULL';
     const rows = await this.#select(table, `${name}, host, epoch_ns(time), a, s`, 'ORDER BY 1, host, time, a, s');
@@ -251,7 +251,7 @@ export class StorageRig {
     }));
   }
 
-  /** The last row of each region that a snapshot of the table has now, by region. */
+  /** Returns the last sequence of each region in a snapshot of the table. */
   async sequences(table: Table): Promise<ReadonlyMap<number, bigint>> {
     this.#known.set(table.tableId, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
@@ -260,7 +260,7 @@ export class StorageRig {
     return snapshot.sequences;
   }
 
-  /** How many rows the engine finds where tags have given values, and how many segments it was given for it. */
+  /** Returns the number of rows with these tag values, and the number of segments that the engine got for them. */
   async found(
     table: Table,
     tagValues: ReadonlyMap<string, readonly string[]>,
@@ -283,12 +283,12 @@ export class StorageRig {
     }
   }
 
-  /** How many rows the engine counts in a snapshot of a table. */
+  /** Returns the number of rows in a snapshot of a table. */
   async count(table: Table): Promise<number> {
     return Number((await this.#select(table, 'count(*)', ''))[0][0]);
   }
 
-  /** Whether a guess is made for a read of the table, and proves right. */
+  /** Returns whether a guess is made for a read of the table, and whether it is right. */
   async guess(table: Table): Promise<'none' | 'right' | 'wrong'> {
     this.#known.set(table.tableId, table);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
@@ -318,13 +318,16 @@ export class StorageRig {
     await this.ingester.service.flushTable({ tableId: table.tableId, regionIds }, CALL);
   }
 
-  /** Merges segments as far as they can be. @returns how many were replaced. */
+  /**
+   * Merges segments as far as possible.
+   * @returns the number of replaced segments.
+   */
   async compact(table: Table): Promise<number> {
     const regionIds = table.regions.map(({ regionId }) => regionId);
     return (await this.ingester.service.compactTable({ tableId: table.tableId, regionIds }, CALL)).segments;
   }
 
-  /** What a crash at this moment would leave, as a folder of its own. */
+  /** Copies what a crash at this moment would leave to a folder. */
   crashImage(folder: string): void {
     cpSync(this.folder, folder, { recursive: true });
   }
@@ -338,14 +341,14 @@ export class StorageRig {
   #nextId(): Uint8Array {
     const id = new Uint8Array(16);
     id.set(this.#incarnation);
-    // The highest bit marks ids that are made from a key.
+    // The highest bit marks ids that are derived from a key.
     id[7] &= 0x7f;
     new DataView(id.buffer).setBigUint64(8, BigInt(++this.#counter), true);
     return id;
   }
 }
 
-/** What runs below the rig, in the order in which it was started. */
+/** A part below the rig. */
 interface Stoppable {
   stop(): Promise<void>;
 }

@@ -6,13 +6,15 @@ import { createInterface, type Interface } from 'node:readline';
 const PAGE_BYTES = 4096;
 
 /**
- * A file system of its own in memory, mounted in a name space of its own: that needs no rights on the machine, and it
- * is gone with the processes in there.
+ * A small file system in memory, mounted in a mount namespace of its own. That needs no rights on the machine, and it
+ * disappears with the processes in the namespace.
  */
 export class TinyDisk {
-  /** Where it is seen from outside. Not for programs that follow links, such as SQLite: these go in. */
+  /**
+   * Path from outside the namespace. Programs that resolve links, such as SQLite, have to enter the namespace instead.
+   */
   readonly folder: string;
-  /** Starts programs that see it at the mount point. */
+  /** Command prefix that starts a program within the namespace, where the file system is at the mount point. */
   readonly through: readonly string[];
   readonly #holder: ChildProcess;
   readonly #mountPoint: string;
@@ -27,9 +29,9 @@ export class TinyDisk {
     this.folder = `/proc/${holder.pid}/root${mountPoint}`;
   }
 
-  /** @param mountPoint an empty folder, which stays empty for all others. */
+  /** @param mountPoint an empty folder, which stays empty for all other processes. */
   static async mount(mountPoint: string, mebibytes: number): Promise<TinyDisk> {
-    // A shell that does what it is told, until nobody can tell it anything any more.
+    // A shell that executes commands from its input until that is closed.
     const holder = spawn('unshare', ['--map-root-user', '--mount', 'sh'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const lines: Interface = createInterface(holder.stdout);
     const disk = new TinyDisk(holder, mountPoint, lines[Symbol.asyncIterator]());
@@ -42,12 +44,12 @@ export class TinyDisk {
     return this.#tell(`mount -o remount,size=${mebibytes}m "${this.#mountPoint}"`);
   }
 
-  /** Nothing may have a file open for writing. */
+  /** Fails if a file is open for writing. */
   makeReadOnly(): Promise<void> {
     return this.#tell(`mount -o remount,ro "${this.#mountPoint}"`);
   }
 
-  /** Writes to a new file until there is no room left. */
+  /** Writes to a new file until there is no space left. */
   fill(path: string): void {
     const file = openSync(path, 'w');
     const page = Buffer.alloc(PAGE_BYTES);
@@ -60,7 +62,7 @@ export class TinyDisk {
     }
   }
 
-  /** Also while it is in use; it is gone when nobody uses it any more. */
+  /** Also works while it is in use: the file system disappears with its last user. */
   async unmount(): Promise<void> {
     this.#holder.stdin?.end();
     if (this.#holder.exitCode === null) await once(this.#holder, 'exit');

@@ -23,7 +23,7 @@ function linesOf(stderr: string): LogLine[] {
   return whole.split('\n').map((line) => JSON.parse(line) as LogLine);
 }
 
-/** Where a record begins in a log file (docs/formats/wal.md). */
+/** Returns the offset of a record in a log file (docs/formats/wal.md). */
 function recordAt(bytes: Buffer, index: number): number {
   let at = 8;
   for (let i = 0; i < index; i++) at += bytes.readUInt32LE(at);
@@ -49,7 +49,7 @@ describe('damage', function () {
     return almanac;
   }
 
-  /** Two days of `m` and one of `other`, all in segments; then the server is stopped. */
+  /** Writes two days of `m` and one of `other`, all in segments; then stops the server. */
   async function fill(options: AlmanacOptions = {}): Promise<void> {
     const almanac = await start(options);
     await almanac.written(`m,h=a v=1 1\nm,h=b v=2 ${DAY_NS + 1n}`);
@@ -59,7 +59,7 @@ describe('damage', function () {
     expect(await almanac.stop()).to.equal(0);
   }
 
-  /** The first file of table `m` of a kind; those of `other` come behind it. */
+  /** Returns the first file of table `m` of a kind; those of `other` are after it. */
   function fileOf(isMeant: (path: string) => boolean): string {
     return parquetPaths(folder).find(isMeant)!;
   }
@@ -76,7 +76,7 @@ describe('damage', function () {
     return Number(new RegExp(`^almanac_${name} (\\S+)$`, 'm').exec(text)?.[1]);
   }
 
-  /** Asks twice, since what is wrong is told each time and logged once. */
+  /** Sends the statement twice: every response has the error, but it is logged once. */
   async function expectRefused(almanac: Almanac, statement: string, path: string, text: string): Promise<void> {
     const name = path.slice(join(folder, 'store/').length);
     for (let i = 0; i < 2; i++) {
@@ -105,7 +105,7 @@ describe('damage', function () {
       const almanac = await start();
       await expectRefused(almanac, 'SELECT count(*) FROM m', path, text);
       const prom = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
-      // As Prometheus does; the text is for people.
+      // Like Prometheus; the text is for people.
       expect(prom.status, prom.text).to.equal(500);
       expect(prom.text).to.contain(`.parquet\\" ${text}`);
       const lines = linesAbout(almanac, path);
@@ -165,7 +165,7 @@ describe('damage', function () {
 
       it(`and ${title} since is refused to PromQL, too`, async () => {
         harm();
-        // The engine has the footer: what it reads by that is right.
+        // The engine has cached the footer, and what it reads with that is right.
         if (title === 'without its footer') await expectNoticed('SELECT count(*) FROM m');
         for (let i = 0; i < 2; i++) {
           const { status, text: answer } = await almanac.get('/v1/prometheus/api/v1/query?query=m&time=1');
@@ -179,7 +179,7 @@ describe('damage', function () {
       });
     }
 
-    /** Whether a file was written is looked at once a second. */
+    /** Modification times are checked once a second. */
     async function expectNoticed(statement: string): Promise<void> {
       const untilMs = Date.now() + 10_000;
       while ((await almanac.sql(statement)).status === 200) expect(Date.now()).to.be.lessThan(untilMs);
@@ -229,7 +229,7 @@ describe('damage', function () {
       expect(status, text).to.equal(503);
       expect(text).to.contain(path.slice(join(folder, 'store/').length));
       expect((await almanac.write('m,h=a v=1 5')).status).to.equal(503);
-      // By those who write and by those who read.
+      // By writers and by readers.
       expect(linesAbout(almanac, path).length, almanac.stderr).to.be.within(1, 2);
       expect(await metric(almanac, 'ingester_damaged_files_total')).to.equal(1);
       expect((await almanac.sql('SELECT v FROM other')).rows).to.deep.equal([[3]]);
@@ -267,7 +267,7 @@ describe('damage', function () {
     await almanac.kill();
     const log = join(folder, 'slots/0/wal/0000000001.wal');
     const bytes = readFileSync(log);
-    // Of `m` there is one record, and the first of `other` defines its series.
+    // There is one record of `m`, and the first of `other` defines its series.
     flip(log, recordAt(bytes, 2) + 100);
 
     const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
@@ -288,7 +288,7 @@ describe('damage', function () {
     expect((await almanac.get('/metrics')).text).to.match(counted);
     expect((await almanac.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
     expect((await almanac.sql('SELECT count(*) FROM other')).rows).to.deep.equal([[3]]);
-    // Once its other rows are in segments the file is deleted, and the setting can go.
+    // Once its other rows are in segments the file is deleted, and the setting can be removed.
     for (const table of ['m', 'other']) await almanac.flush(table);
     const isGone = (): Promise<boolean> => Promise.resolve(!existsSync(log));
     expect(await pollUntil(performance.now() + 20_000, isGone)).to.equal(true);
@@ -344,7 +344,7 @@ describe('damage', function () {
 
   describe('a disk of its own', () => {
     let disk: TinyDisk;
-    /** Whoever uses the disk has to go in. */
+    /** Programs that use the disk have to enter its mount namespace. */
     let inside: AlmanacOptions;
 
     beforeEach(async () => {

@@ -12,7 +12,7 @@ import { tempFolder } from '#test/support/temp-folder';
 const WITHIN_MS = 30_000;
 const ENVIRONMENT = { ALMANAC_CLUSTER__LEASE: '2s', ALMANAC_MEMORY__LIMIT: '256MiB' };
 
-/** Ends of processes that were refused. */
+/** Exits of processes that were refused. */
 interface End {
   readonly code: number | null;
   readonly message: string;
@@ -157,7 +157,7 @@ describe('the data folder of a cluster', function () {
     };
     for (const damage of [() => writeFileSync(file, '{"folder'), () => rmSync(file)]) {
       damage();
-      // Also once the start that was refused has named the folder anew.
+      // Also after the refused start has given the folder a new identity.
       const told = [await refusal(), await refusal()];
       for (const reason of told) expect(reason).to.contain(`write ${identity} into`);
       const checked = await runAlmanac(['check', data]);
@@ -194,7 +194,7 @@ describe('the data folder of a cluster', function () {
     cleanUps.push(() => server.kill());
     await server.write('m v=1 1');
     expect(await server.stop()).to.equal(0);
-    // As if its metadata had not heard of folders yet.
+    // As if its metadata did not know folders yet.
     const older = folder();
     cpSync(join(data, 'slots'), join(older, 'slots'), { recursive: true });
     const cluster = await Cluster.start(older, { ingesters: 3, environment: ENVIRONMENT });

@@ -36,7 +36,7 @@ describe('a write-ahead log that is missing', function () {
     return almanac;
   }
 
-  /** Two rows in a segment, three in the log only. */
+  /** Writes two rows to a segment and three to the log only. */
   async function fill(environment: Readonly<Record<string, string>>): Promise<void> {
     const server = await start(environment);
     await server.written('m,h=a v=1 1\nm,h=b v=2 2');
@@ -45,7 +45,7 @@ describe('a write-ahead log that is missing', function () {
     await server.kill();
   }
 
-  /** @returns why. */
+  /** @returns the reason. */
   async function startIsRefused(environment: Readonly<Record<string, string>> = {}): Promise<string> {
     const flags = ['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0'];
     const { code, stderr } = await runAlmanac(flags, { environment });

@@ -10,7 +10,10 @@ import {
   type ReadTime,
 } from './rows.js';
 
-/** Each row of a table without versions is there once if it was acknowledged, and never twice. @returns what is wrong. */
+/**
+ * Checks that each row of a table without versions exists once if it was acknowledged, and never twice.
+ * @returns what is wrong.
+ */
 export function checkAppend(rows: readonly ReadRow[], history: History, read: ReadTime): string | undefined {
   const sent = new Map(
     history.attempts.flatMap((attempt) => attempt.rows.map((row) => [row.fields[NUMBER], { attempt, row }])),

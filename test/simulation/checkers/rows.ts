@@ -1,6 +1,8 @@
+/** Name of the time index. */
 export const TIME_COLUMN = 'time';
-/** The field that names a row. */
+/** The field that identifies a row. */
 export const NUMBER = 'n';
+/** Type of the time index. */
 export const TIME_TYPE = 'TimestampNanosecond';
 
 /** A table of the simulation. */
@@ -17,53 +19,55 @@ export interface WriteRow {
   readonly fields: Readonly<Record<string, number>>;
 }
 
+/** A row as a read returns it. */
 export type ReadRow = WriteRow;
 
-/** What is known of one request of a client. */
+/** What is known about one request of a client. */
 export interface Attempt {
   readonly id: number;
   readonly rows: readonly WriteRow[];
   readonly startMs: number;
-  /** When it was acknowledged; infinite if it was not. */
+  /** When it was acknowledged; Infinity: not yet. */
   endMs: number;
   /**
-   * From when on it cannot come into effect any more. A copy that was sent under another batch id, and got no answer,
-   * may be on its way for ever.
+   * From when on it cannot take effect any more. A copy that was sent under another batch id, without a reply, may
+   * never arrive.
    */
   settledMs: number;
-  /** Of a deletion, whose rows are only keys: whether it takes such a row away. Undefined: it puts its rows. */
+  /** For deletions, whose rows are only keys: whether a row is deleted. Undefined: the request writes its rows. */
   readonly deletes?: (row: WriteRow) => boolean;
 }
 
-/** A statement that takes rows away: all that were acknowledged before it began, some of those that it met. */
+/** A statement that removes rows: all that were acknowledged before it started, and some of the concurrent ones. */
 export interface Eraser {
   readonly fromMs: number;
-  /** When it was acknowledged; infinite if it was not, because it may still come. */
+  /** When it was acknowledged; Infinity: it was not, and may still take effect. */
   toMs: number;
   /**
-   * From when on no row is acknowledged that it takes away: when it was acknowledged, unless an owner that was away was
-   * passed over, which may know the table until every writer has heard of the drop. Infinite until then.
+   * From when on no row is acknowledged that it removes: when it was acknowledged; if an unreachable owner was skipped,
+   * not before every writer knows of the drop. Infinity until then.
    */
   settledMs: number;
   readonly kind: 'truncate' | 'drop';
 }
 
+/** Everything that was sent to a table, and what was read. */
 export interface History {
   readonly attempts: Attempt[];
   readonly erasers: Eraser[];
-  /** When a read first showed a row, by its number: it must not vanish from then on. */
+  /** When a read first showed a row, by its number: from then on it must not vanish. */
   readonly seenMs: Map<number, number>;
 }
 
-/** A read, from its beginning to its answer. */
+/** A read, from its start to its result. */
 export interface ReadTime {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Fields that the table had for this read: one that came later is not in it. */
+  /** Fields that the table had for this read; later ones are not in it. */
   readonly fields: ReadonlySet<string>;
 }
 
-/** What a read with these fields shows of a row. */
+/** Returns what a read with these fields shows of a row. */
 export function seenBy(row: WriteRow, { fields }: ReadTime): WriteRow {
   return { ...row, fields: Object.fromEntries(Object.entries(row.fields).filter(([name]) => fields.has(name))) };
 }
@@ -74,7 +78,7 @@ export interface Version {
   readonly row: WriteRow;
 }
 
-/** Whether a read must show a row, unless newer versions hide it. */
+/** Returns whether a read must show a row, unless newer versions hide it. */
 export function isRequired({ attempt, row }: Version, { erasers, seenMs }: History, read: ReadTime): boolean {
   const seenAtMs = attempt.deletes !== undefined ? Infinity : (seenMs.get(numberOf(row)) ?? Infinity);
   const doneMs = Math.min(attempt.endMs, seenAtMs);
@@ -82,16 +86,16 @@ export function isRequired({ attempt, row }: Version, { erasers, seenMs }: Histo
   return !erasers.some((it) => it.fromMs <= read.toMs && it.settledMs >= attempt.startMs);
 }
 
-/** Whether a read may show them. */
+/** Returns whether a read may show the rows of a request. */
 export function isAllowed(attempt: Attempt, { erasers }: History, read: ReadTime): boolean {
   if (attempt.startMs > read.toMs) return false;
   return !erasers.some((it) => it.toMs <= read.fromMs && attempt.settledMs <= it.fromMs);
 }
 
-/** Notes which rows a read has shown. */
+/** Records which rows a read has shown. */
 export function noteSeen(rows: readonly ReadRow[], { seenMs }: History, read: ReadTime): void {
   for (const row of rows) {
-    // Fields of one row may be those of several versions.
+    // Fields of one row may come from several versions.
     for (const number of Object.values(row.fields)) if (!seenMs.has(number)) seenMs.set(number, read.toMs);
   }
 }
@@ -101,15 +105,17 @@ function numberOf({ fields }: WriteRow): number {
   return Object.values(fields)[0];
 }
 
+/** Returns the key of a row as text. */
 export function keyOf({ host, timeNs }: WriteRow): string {
   return `${host}@${timeNs}`;
 }
 
+/** Returns a row as text. */
 export function textOf(row: WriteRow): string {
   return `${keyOf(row)} ${JSON.stringify(Object.entries(row.fields).sort())}`;
 }
 
-/** How an attempt ended, for messages. */
+/** Describes the outcome of a request, for messages. */
 export function wordsOf({ id, startMs, endMs }: Attempt): string {
   const end = endMs === Infinity ? 'not acknowledged' : `acknowledged ${endMs.toFixed(1)}`;
   return `request ${id} (sent ${startMs.toFixed(1)}, ${end})`;

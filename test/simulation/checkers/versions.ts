@@ -13,8 +13,9 @@ import {
 } from './rows.js';
 
 /**
- * Each series and time is there once, and each of its fields has the value of one of the newest versions: one that no
- * acknowledged version has surely replaced, and no acknowledged deletion taken away. @returns what is wrong.
+ * Checks that each key exists once, and that each of its fields has the value of one of the newest versions: one that
+ * no acknowledged version has certainly replaced, and no acknowledged deletion removed.
+ * @returns what is wrong.
  */
 export function checkVersions(
   rows: readonly ReadRow[],
@@ -57,7 +58,7 @@ interface KeyVersion extends Version {
   readonly whole: WriteRow;
 }
 
-/** The versions of one key, as one read may see them. */
+/** The versions of one key that one read may see. */
 class KeyCheck {
   readonly #allowed: readonly KeyVersion[];
   readonly #required: readonly KeyVersion[];
@@ -67,12 +68,12 @@ class KeyCheck {
     this.#required = versions.filter((it) => isRequired(it, history, read));
   }
 
-  /** A version that must be there, or a newer one, and no deletion can have come after it. */
+  /** Returns a version that must be visible, or replaced by a newer one, and that no deletion can have removed. */
   lost(): KeyVersion | undefined {
     return this.#required.find((it) => it.attempt.deletes === undefined && !this.#mayBeDeleted(it));
   }
 
-  /** Whether it, or one that may have replaced it, may have been deleted. */
+  /** Returns whether the version, or one that may have replaced it, may have been deleted. */
   #mayBeDeleted({ attempt: { startMs } }: KeyVersion): boolean {
     const later = this.#allowed.filter(({ attempt }) => attempt.settledMs > startMs);
     return later.some(({ attempt: { deletes } }) => {
@@ -104,7 +105,7 @@ class KeyCheck {
     return `"${name}" may be ${this.#wordsOf(has)}`;
   }
 
-  /** Versions that no other one has surely replaced, and no deletion taken away. */
+  /** Returns versions that no other one has certainly replaced, and no deletion removed. */
   #newest(has: (version: KeyVersion) => boolean): KeyVersion[] {
     const later = this.#required.filter((it) => it.attempt.deletes !== undefined || has(it));
     return this.#allowed

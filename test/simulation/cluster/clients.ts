@@ -19,18 +19,19 @@ import type { QuerierNode, ReadAnswer } from '../nodes/querier-node.js';
 import type { Life } from '../world/life.js';
 import type { Scheduler } from '../world/scheduler.js';
 
-/** A table with all that was ever asked of it. */
+/** A table with the history of all requests. */
 export interface TrackedTable extends TableKind {
   readonly history: History;
   readonly mode: 'last_row' | 'last_non_null';
-  /** Fields of rows to come: a later one widens the table. */
+  /** Fields of future rows; a new one widens the table. */
   readonly fields: string[];
   /** Fields that acknowledged rows have. */
   readonly knownFields: Set<string>;
-  /** Fields that were dropped: rows that were on their way may have brought them back. */
+  /** Dropped fields: rows in flight may have added them again. */
   readonly droppedFields: Set<string>;
 }
 
+/** Totals of a run. */
 export interface Counts {
   writes: number;
   acknowledged: number;
@@ -41,24 +42,25 @@ export interface Counts {
   deletions: number;
 }
 
+/** Nodes that clients use. */
 export interface Nodes {
   readonly gateways: readonly GatewayNode[];
   readonly queriers: readonly QuerierNode[];
 }
 
 const BASE_NS = 1_700_000_000_000_000_000n;
-/** In which a write is sent for the last time. */
+/** Time after which a write is not sent again. */
 const TRIES_MS = 25_000;
 const HOSTS = ['a', 'b', 'c', 'd', 'e'];
-/** Of a write, that it has rows of most keys: a segment much greater than others is not merged with them. */
+/** Share of writes with rows of most keys: a segment much larger than others is not merged with them. */
 const MANY_CHANCE = 0.06;
 const MANY_ROWS = 40;
-/** That a request has for its rows. */
+/** Row numbers reserved for a request. */
 const NUMBERS = 10;
 const VERSION_TIMES = [0, 20, 40, 60, 80, 100].map(timeAt);
-/** Clocks of processes differ by less. */
+/** Greatest difference between clocks of processes. */
 const SKEWS_MS = 1_000;
-/** A write that failed so may have come through, or may yet. */
+/** Codes after which a write may have succeeded, or may still do so. */
 const UNKNOWN: ReadonlySet<string> = new Set([
   'external',
   'deadline_exceeded',
@@ -70,10 +72,10 @@ const UNKNOWN: ReadonlySet<string> = new Set([
   'storage_unavailable',
 ]);
 const READ_FAILURES: ReadonlySet<string> = new Set(['external', 'deadline_exceeded', 'cancelled', 'region_not_ready']);
-/** Only where the table was dropped. */
+/** Codes that are only expected if the table was dropped. */
 const GONE: ReadonlySet<string> = new Set(['region_not_found', 'table_not_found']);
 
-/** Clients that write, read and administer until they are told to stop, and check each answer. */
+/** Clients that write, read and administer until `isOver`, and check each result. */
 export class Clients {
   readonly counts: Counts = {
     writes: 0,
@@ -96,8 +98,8 @@ export class Clients {
   isStrict = false;
 
   /**
-   * @param presentTableId the id under which metadata has a table now; undefined if it cannot be asked.
-   * @param retryWindowMs for how long a key is certain to be known.
+   * @param presentTableId returns the present id of a table in metadata; undefined if metadata is down.
+   * @param retryWindowMs time for which a key is certain to be known.
    */
   constructor(
     scheduler: Scheduler,
@@ -113,7 +115,7 @@ export class Clients {
     this.#presentTableId = presentTableId;
   }
 
-  /** Writes again and again. */
+  /** Writes repeatedly. */
   async write(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
     while (!this.isOver) {
@@ -123,7 +125,7 @@ export class Clients {
     }
   }
 
-  /** Reads again and again. */
+  /** Reads repeatedly. */
   async read(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
     while (!this.isOver) {
@@ -133,10 +135,10 @@ export class Clients {
     }
   }
 
-  /** Flushes, compacts, deletes, truncates, drops, widens and narrows tables, and gives fields other types. */
+  /** Flushes, compacts, deletes from, truncates, drops, widens and narrows tables, and changes types of fields. */
   async administer(restMs: number): Promise<void> {
     const { random } = this.#scheduler;
-    // A deletion that goes to a segment of its own, with others behind it, may be merged without the rows that it hides.
+    // A deletion in a segment of its own, followed by others, may be merged without the rows that it hides.
     let next: ((querier: QuerierNode) => Promise<unknown>)[] = [];
     while (!this.isOver) {
       await this.#scheduler.pass(random.fraction() * 2 * restMs);
@@ -165,7 +167,7 @@ export class Clients {
     if (querier !== undefined) await this.#erase(this.#scheduler.random.pick(this.#tables), querier, 'drop');
   }
 
-  /** @returns whether every table that is there was flushed. */
+  /** @returns whether every existing table was flushed. */
   async flushAll(): Promise<boolean> {
     const querier = this.#ready(this.#nodes.queriers);
     if (querier === undefined) return false;
@@ -177,7 +179,10 @@ export class Clients {
     return isDone;
   }
 
-  /** One read with its check. @returns whether it was answered. */
+  /**
+   * Reads once and checks the result.
+   * @returns whether the read succeeded.
+   */
   async readOnce(table: TrackedTable, querier: QuerierNode): Promise<boolean> {
     const fromMs = this.#scheduler.nowMs;
     const fields = [...table.knownFields];
@@ -205,7 +210,7 @@ export class Clients {
   }
 
   #check(table: TrackedTable, { tableId, rows }: ReadAnswer, read: ReadTime, querier: string): void {
-    // A process may not have heard yet that a table was dropped; what it answers then is not looked at.
+    // A process may not know yet that a table was dropped; what it returns then is not checked.
     if (!this.isStrict && this.#presentTableId(table.name) !== tableId) {
       this.counts.staleReads++;
       return;
@@ -232,7 +237,7 @@ export class Clients {
     this.counts.writes++;
     const mayHaveKey = !table.isAppendOnly || this.#retryWindowMs >= TRIES_MS;
     const key = random.fraction() < 0.4 && mayHaveKey ? `key-${id}` : undefined;
-    // Rows with versions may be sent again under any name, others only under the same key.
+    // Rows with versions may be sent again under any id, others only under the same key.
     const tries = key !== undefined || !table.isAppendOnly ? 4 : 1;
     for (let i = 0; i < tries; i++) {
       const by = i === 0 ? gateway : this.#ready(this.#nodes.gateways);
@@ -248,7 +253,7 @@ export class Clients {
     return { id, rows, startMs, endMs: Infinity, settledMs: Infinity, ...(deletes === undefined ? {} : { deletes }) };
   }
 
-  /** DELETE of all rows of a host, or of those of them with an even number, where a row is one version. */
+  /** Deletes all rows of a host, or, where a row is one version, those of them with an even number. */
   async #delete(table: TrackedTable, querier: QuerierNode): Promise<void> {
     const { random } = this.#scheduler;
     const id = this.#nextId++;
@@ -269,12 +274,12 @@ export class Clients {
       attempt.settledMs = attempt.endMs;
       this.counts.deletions++;
     } else {
-      // It deletes nothing that was written after its last read, whenever it comes.
+      // It deletes nothing that was written after its last read, whenever it takes effect.
       attempt.settledMs = attempt.startMs + forMs + SKEWS_MS;
     }
   }
 
-  /** A client that is told that some of its rows do not fit sends no more. */
+  /** A client stops when it learns that some of its rows do not match the schema. */
   async #sent(
     table: TrackedTable,
     attempt: Attempt,
@@ -313,9 +318,10 @@ export class Clients {
     const rows = new Map<string, WriteRow>();
     for (let i = 0; i < count; i++) {
       const n = id * NUMBERS + i;
-      // New series come all the time where rows are not replaced.
+      // New series keep appearing in tables without versions.
       const host = table.isAppendOnly && random.fraction() < 0.3 ? `new${n}` : random.pick(HOSTS);
-      // Few times, so that rows are replaced; of several windows. Rows that are all kept lie closer, in fewer files.
+      // Few times, so that rows are replaced, in several windows. Rows that are all kept are closer together, in fewer
+      // files.
       const timeNs = table.isAppendOnly ? timeAt(n) : random.pick(VERSION_TIMES);
       const others = table.fields.filter(() => random.fraction() < 0.5);
       const isPartial = !table.isAppendOnly && others.length > 0 && random.fraction() < 0.3;
@@ -333,7 +339,7 @@ export class Clients {
     return this.#statement(`COMPACT ${table.name}`, () => querier.compact(table.name, this.#call(querier.life, 5_000)));
   }
 
-  /** ALTER TABLE .. DROP COLUMN. Whatever becomes of it, the field is not looked at any more. */
+  /** Drops a field. Whatever the outcome, the field is not checked any more. */
   async #dropField(table: TrackedTable, querier: QuerierNode): Promise<void> {
     const name = this.#scheduler.random.pick([...table.fields, '']);
     if (name === '') return;
@@ -344,7 +350,7 @@ export class Clients {
     await this.#statement(what, () => querier.dropField(table.name, name, this.#call(querier.life, 5_000)));
   }
 
-  /** ALTER TABLE .. MODIFY COLUMN .. DOUBLE: values stay the same numbers. */
+  /** Changes the type of a field to DOUBLE: values stay the same numbers. */
   async #modifyField(table: TrackedTable, querier: QuerierNode): Promise<void> {
     const name = this.#scheduler.random.pick([...table.fields, NUMBER]);
     const what = `ALTER TABLE ${table.name} MODIFY COLUMN ${name} DOUBLE`;
@@ -368,7 +374,7 @@ export class Clients {
     else void this.#settle(eraser, tableId);
   }
 
-  /** An owner that was cut off has not confirmed: waits until no gateway knows the dropped table any more. */
+  /** An unreachable owner has not confirmed: waits until no gateway knows the dropped table. */
   async #settle(eraser: Eraser, tableId: number | undefined): Promise<void> {
     const { gateways } = this.#nodes;
     const isKnown = (node: GatewayNode): boolean => !node.isReady || (tableId !== undefined && node.knows(tableId));
@@ -376,7 +382,7 @@ export class Clients {
     eraser.settledMs = this.#scheduler.nowMs;
   }
 
-  /** @returns whether it was answered well. */
+  /** @returns whether it succeeded. */
   async #statement(what: string, run: () => Promise<void>): Promise<boolean> {
     this.#scheduler.note(what);
     try {
@@ -386,7 +392,7 @@ export class Clients {
     } catch (error) {
       const { code, message } = AlmanacError.from(error);
       this.#scheduler.note(`${what} failed: ${code} ${message}`);
-      // A point or a grant may have moved on: that is told, and nothing has happened.
+      // A point or a grant may have changed, in which case nothing happened.
       if (!UNKNOWN.has(code) && code !== 'illegal_state') this.#fail(`${what} failed with ${stackOf(error)}`, error);
       return false;
     }

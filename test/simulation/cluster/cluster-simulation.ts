@@ -12,20 +12,20 @@ import { Disk } from '../world/disk.js';
 import { Network } from '../world/network.js';
 import { Sandboxes } from '../world/sandboxes.js';
 import { Scheduler } from '../world/scheduler.js';
-import { SeedRun, type Form, type SeedOutcome } from './seed-run.js';
+import { SeedRun, type SimulationKind, type SeedOutcome } from './seed-run.js';
 
 /** Memory is the fastest disk: what a crash loses is simulated. */
 const MEMORY_FOLDER = '/dev/shm';
 
-/** Runs seeds one after the other; engine instances are kept for the next. */
+/** Runs seeds one after the other; engine instances are reused. */
 export class ClusterSimulation {
-  readonly #form: Form;
+  readonly #form: SimulationKind;
   readonly #folder: string;
   readonly #sandboxes: Sandboxes;
   readonly #metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
   #engine: DuckDBInstance | undefined;
 
-  constructor(form: Form) {
+  constructor(form: SimulationKind) {
     this.#form = form;
     this.#folder = mkdtempSync(join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), 'almanac-simulation-'));
     this.#sandboxes = new Sandboxes(this.#folder);
@@ -49,7 +49,7 @@ export class ClusterSimulation {
     };
     // It would end a real process.
     const onUnhandled = (cause: unknown): void => {
-      scheduler.fail(new Error(`an error that nobody handled: ${String(cause)}`, { cause }));
+      scheduler.fail(new Error(`unhandled error: ${String(cause)}`, { cause }));
     };
     process.on('unhandledRejection', onUnhandled);
     try {
@@ -68,7 +68,7 @@ export class ClusterSimulation {
   }
 }
 
-/** A run that is greater than the others together stays, and newer ones are merged behind it. */
+/** A run larger than all others together stays, and newer ones are merged without it. */
 const BUSY_WITH_NEWEST: PickOptions = { runsMin: 3, ratio: 0.6, runsMax: 12 };
 
 function drawSettings({ random }: Scheduler): Settings {

@@ -11,12 +11,13 @@ import type { Scheduler } from '../world/scheduler.js';
 import { Clients, type Counts, type TrackedTable } from './clients.js';
 import { Troubles, type Members } from './troubles.js';
 
+/** Result of a seed. */
 export interface SeedOutcome extends Counts {
   readonly seed: number;
   readonly virtualMs: number;
 }
 
-/** A run that broke a rule: what, and all that happened before. */
+/** A run that broke a rule, with its whole trace. */
 export class SeedFailure extends Error {
   readonly trace: readonly string[];
 
@@ -30,26 +31,26 @@ export class SeedFailure extends Error {
 const START_MS = 30_000;
 const END_MS = 60_000;
 const HEAL_MS = 120_000;
-/** Log files of a slot in use when nothing is to be kept. */
+/** Log files of a slot in use once everything is flushed. */
 const LOG_FILES_MAX = 2;
 const FLUSHES_MAX = 5;
 
-/** What is simulated, and what goes wrong there. */
-export interface Form {
+/** Processes to simulate, and what goes wrong. */
+export interface SimulationKind {
   readonly ingesters: number;
   readonly others: number;
-  /** Of which kind the troubles are. */
+  /** Kind of troubles. */
   readonly troubles: 'cluster' | 'disk';
-  /** Rests between statements that administer, milliseconds. */
+  /** Rests between administrative statements, in milliseconds. */
   readonly administerMs: number;
 }
 
-/** Several processes of each kind, between which everything goes wrong. */
-export const CLUSTER: Form = { ingesters: 2, others: 2, troubles: 'cluster', administerMs: 1_500 };
-/** One of each, on a disk that fails, is full, and loses power. */
-export const SINGLE: Form = { ingesters: 1, others: 1, troubles: 'disk', administerMs: 300 };
+/** Several processes of each kind, on a bad network and disk. */
+export const CLUSTER: SimulationKind = { ingesters: 2, others: 2, troubles: 'cluster', administerMs: 1_500 };
+/** One process of each kind, on a disk that fails, fills up, and loses power. */
+export const SINGLE: SimulationKind = { ingesters: 1, others: 1, troubles: 'disk', administerMs: 300 };
 
-/** One life of a cluster: it starts, works through trouble, is healed, and is looked at. */
+/** One run of a cluster: it starts, works through trouble, is healed, and is checked. */
 export class SeedRun {
   readonly #seed: number;
   readonly #world: World;
@@ -58,9 +59,9 @@ export class SeedRun {
   readonly #tableIds = new Map<string, number>();
   readonly #clients: Clients;
   readonly #troubles: Troubles;
-  readonly #form: Form;
+  readonly #form: SimulationKind;
 
-  constructor(seed: number, world: World, form: Form) {
+  constructor(seed: number, world: World, form: SimulationKind) {
     const { scheduler } = world;
     this.#form = form;
     this.#seed = seed;
@@ -97,7 +98,7 @@ export class SeedRun {
     }
   }
 
-  /** Lets the simulation go on until some work of it has ended. */
+  /** Runs the simulation until some work of it has ended. */
   async #until(what: string, work: Promise<void>, withinMs: number): Promise<void> {
     const { scheduler } = this.#world;
     let isOver = false;
@@ -146,7 +147,7 @@ export class SeedRun {
     const { scheduler, settings } = this.#world;
     await this.#troubles.heal();
     await this.#condition(() => this.#members.queriers.every(({ isReady }) => isReady));
-    // What is gone is adopted after a lease or two.
+    // Gone nodes are adopted after a lease or two.
     await scheduler.pass(3 * settings.leaseMs);
     this.#clients.isStrict = true;
     for (const table of this.#tables) {
@@ -158,7 +159,7 @@ export class SeedRun {
     await this.#checkLogs();
   }
 
-  /** Every region has an owner that runs. */
+  /** Every region has a running owner. */
   async #checkOwners(): Promise<void> {
     const running = new Set(this.#members.ingesters.flatMap(({ nodeId }) => (nodeId === undefined ? [] : [nodeId])));
     const answer = await this.#members.metadata.service?.listTables({ database: 'public' }, ownCall('test'));
@@ -169,9 +170,9 @@ export class SeedRun {
     }
   }
 
-  /** When all is flushed and no repetition is to be expected, a slot in use has hardly any log. */
+  /** Once everything is flushed and the retry window has passed, a slot in use has hardly any log. */
   async #checkLogs(): Promise<void> {
-    // An ingester that hears only now of a commit of its last life ends and starts again.
+    // An ingester that learns only now of a commit of its last run exits and restarts.
     let isFlushed = await this.#clients.flushAll();
     for (let i = 0; i < FLUSHES_MAX && !isFlushed; i++) {
       await this.#world.scheduler.pass(2_000);

@@ -10,6 +10,7 @@ import type { Life } from '../world/life.js';
 import { SOUND_DISK, type DiskFaults } from '../world/disk.js';
 import { NO_FAULTS, type NetworkFaults } from '../world/network.js';
 
+/** All nodes of a simulation. */
 export interface Members {
   readonly metadata: MetadataNode;
   readonly ingesters: IngesterNode[];
@@ -31,7 +32,7 @@ const BAD_NETWORK: NetworkFaults = { lost: 0.03, answersLost: 0, doubled: 0.08, 
 const SLOW_NETWORK: NetworkFaults = { lost: 0, answersLost: 0, doubled: 0, slow: 0.5 };
 const LOSING_NETWORK: NetworkFaults = { lost: 0, answersLost: 0.3, doubled: 0.1, slow: 0 };
 
-/** What goes wrong, one thing after the other, some of them at once. */
+/** Causes failures, one after the other, some of them at once. */
 export class Troubles {
   readonly #world: World;
   readonly #members: Members;
@@ -45,7 +46,7 @@ export class Troubles {
     this.#dropTable = dropTable;
   }
 
-  /** What happens to a cluster. */
+  /** Causes the failures of a cluster. */
   make(restMs: number): Promise<void> {
     return this.#makeOf(restMs, [
       ...this.#kills(),
@@ -67,7 +68,7 @@ export class Troubles {
     ]);
   }
 
-  /** What happens to one machine: its disk fails, it loses power. */
+  /** Causes the failures of one machine: its disk fails, it loses power. */
   makeOfDisk(restMs: number): Promise<void> {
     return this.#makeOf(restMs, [
       ...this.#kills(),
@@ -80,7 +81,7 @@ export class Troubles {
     ]);
   }
 
-  /** Processes of every kind die. */
+  /** Kills processes of every kind. */
   #kills(): (() => void)[] {
     return [
       () => this.#killIngester(),
@@ -102,7 +103,7 @@ export class Troubles {
     }
   }
 
-  /** Ends all trouble; some ingesters stay away for ever, but not all. */
+  /** Ends all trouble; some ingesters, but not all, stay away. */
   async heal(): Promise<void> {
     const { network, disk, scheduler } = this.#world;
     const { metadata, ingesters, gateways, queriers } = this.#members;
@@ -123,7 +124,7 @@ export class Troubles {
     if (node !== undefined) this.#kill(node);
   }
 
-  /** Waits a little for the worst moment: something is written and not on the disk yet. */
+  /** Waits a little for the worst moment: something is written and not synced yet. */
   async #killWhileWriting(): Promise<void> {
     const { scheduler, disk } = this.#world;
     const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
@@ -135,7 +136,7 @@ export class Troubles {
     if (!life.isDead && !this.isOver) this.#kill(node);
   }
 
-  /** Its last words arrive late, when it runs again and has said the same once more. */
+  /** Its commit arrives late, after the next run has sent the same again. */
   async #killWhileCommitting(): Promise<void> {
     const { scheduler, network } = this.#world;
     const node = this.#pick(this.#members.ingesters.filter(({ runs }) => runs));
@@ -155,7 +156,7 @@ export class Troubles {
     const { random } = this.#world.scheduler;
     const { ingesters } = this.#members;
     node.kill();
-    // It comes back soon, or late, or somebody takes its place, or nobody does.
+    // It comes back soon or late, another one takes its place, or none does.
     const chance = random.fraction();
     if (chance < 0.5 || ingesters.length === 1) this.#startLater(node, 1_000);
     else if (chance < 0.75) this.#startLater(node, 6_000);
@@ -208,7 +209,7 @@ export class Troubles {
     this.#later(forMs, () => network.mend(one, other));
   }
 
-  /** Owners and a gateway hear nothing of metadata: they go on with what they know, also of a table that is dropped. */
+  /** Owners and a gateway are cut off from metadata: they continue with what they know, also of a dropped table. */
   #deafen(): void {
     const { scheduler, network } = this.#world;
     const { ingesters, gateways } = this.#members;
@@ -222,13 +223,13 @@ export class Troubles {
     });
   }
 
-  /** Regions move while answers get lost: nobody knows for sure who owns what, and which rows are kept. */
+  /** Moves regions while replies are lost: owners and kept rows are uncertain. */
   #loseAnswers(): void {
     this.#badNetwork(LOSING_NETWORK);
     for (let i = 0; i < MOVES_AT_ONCE; i++) this.#move();
   }
 
-  /** An owner does not hear that its region has moved, nor does a querier. */
+  /** Neither an owner nor a querier learns that the owner's region has moved. */
   async #moveUnseen(): Promise<void> {
     const { scheduler, network } = this.#world;
     const { ingesters, queriers } = this.#members;
@@ -265,7 +266,7 @@ export class Troubles {
     this.#disk({ failed, isFull: false });
   }
 
-  /** Sometimes for longer than a log waits before it tries again. */
+  /** Sometimes for longer than a log waits before it retries. */
   #fullDisk(): void {
     this.#disk({ failed: 0, isFull: true }, 3_000);
   }
@@ -280,7 +281,7 @@ export class Troubles {
     });
   }
 
-  /** Wishes a region at another ingester. */
+  /** Moves a region to another ingester. */
   #move(): void {
     const { service } = this.#members.metadata;
     if (service === undefined) return;
@@ -302,7 +303,7 @@ export class Troubles {
     const node = this.#pick(running);
     if (node === undefined || running.length < 2) return;
     node.drain().then(
-      // Nobody else may be left to take over.
+      // No other ingester may be left.
       () => (this.isOver ? node.start() : this.#startLater(node, 4_000)),
       // It was killed meanwhile.
       () => undefined,

@@ -14,7 +14,7 @@ const ENCODER = new TextEncoder();
 interface Running {
   readonly writer: BatchWriter;
   readonly joined: Joined;
-  /** Series as this process knows them. */
+  /** Series that this process knows. */
   readonly series: Map<string, SeriesEntry>;
 }
 
@@ -36,7 +36,7 @@ export class GatewayNode {
     return !this.life.isDead && this.#running !== undefined;
   }
 
-  /** Whether it would send rows to this table. */
+  /** Returns whether it would send rows to this table. */
   knows(tableId: number): boolean {
     return this.#running?.joined.catalog.knownById(tableId) !== undefined;
   }
@@ -55,7 +55,7 @@ export class GatewayNode {
   }
 
   /**
-   * @returns whether no row was left out because a field had another type by then.
+   * @returns whether no row was left out because a field had another type.
    * @throws what the writer throws; `external` if the process dies meanwhile.
    */
   async write(table: TableKind, rows: readonly WriteRow[], call: Call, idempotencyKey?: string): Promise<boolean> {
@@ -88,7 +88,7 @@ export class GatewayNode {
   }
 }
 
-/** Types of the fields that are known, by name; metadata is asked if one is not. */
+/** Returns the types of the known fields by name; calls metadata if one is unknown. */
 async function typesOf(
   { catalog, metadata }: Joined,
   name: string,

@@ -12,7 +12,7 @@ import type { Life } from '../world/life.js';
 import { nodeLog } from '../world/node-log.js';
 import { joinWorld, newLife, startAgainUnless, type Joined, type World } from './world.js';
 
-/** An ingester process: started, killed and started again, on whichever slot is free. */
+/** An ingester process that is started, killed and started again, on any free slot. */
 export class IngesterNode {
   readonly name: string;
   readonly #world: World;
@@ -31,7 +31,7 @@ export class IngesterNode {
     return !this.life.isDead;
   }
 
-  /** The node's number, once it has one in this life. */
+  /** The node's id, once it has one in this life. */
   get nodeId(): number | undefined {
     return this.life.isDead ? undefined : this.#joined?.nodeId;
   }
@@ -50,7 +50,7 @@ export class IngesterNode {
     this.life.kill();
   }
 
-  /** Gives all regions to others and ends, as at SIGTERM. */
+  /** Hands all regions over and exits, as at SIGTERM. */
   async drain(): Promise<void> {
     const { life } = this;
     const joined = this.#joined;
@@ -119,7 +119,7 @@ export class IngesterNode {
     adopting.start();
   }
 
-  /** The log failed: the process ends at once, and is started again by whoever watches over it. */
+  /** Kills the process after a failure of its log, and restarts it, as a supervisor would. */
   #onFatal(life: Life): void {
     const { scheduler } = this.#world;
     scheduler.note(`${this.name} ends: its log failed`);

@@ -8,10 +8,10 @@ import type { Life } from '../world/life.js';
 import { nodeLog } from '../world/node-log.js';
 import { METADATA, newLife, type World } from './world.js';
 
-/** Is told under which id a table is there now; undefined if it was dropped. */
+/** Receives the present id of a table; undefined if it was dropped. */
 type OnTable = (name: string, tableId: number | undefined) => void;
 
-/** Metadata over a real catalog file: what was answered is on the disk, so a kill loses nothing of it. */
+/** Metadata over a real catalog file. What it acknowledged is on the disk, so a kill loses nothing. */
 export class MetadataNode {
   readonly #world: World;
   readonly #onTable: OnTable;
@@ -48,7 +48,7 @@ export class MetadataNode {
       defaults: { regions: settings.regions },
       leaseMs: settings.leaseMs,
     });
-    // It reads its migrations by the machine's own clock.
+    // It reads its migrations with the machine's own clock.
     const running = await scheduler.work(undefined, starting);
     if (life.isDead) return void running.stop();
     this.#running = running;
@@ -61,7 +61,7 @@ export class MetadataNode {
     void this.#running?.stop();
   }
 
-  /** Hears of tables at the moment at which metadata changes them. */
+  /** Follows tables at the moment at which metadata changes them. */
   async #follow({ service }: RunningMetadata): Promise<void> {
     try {
       for await (const event of service.watch({ afterVersion: 0n }, ownCall('follow'))) {

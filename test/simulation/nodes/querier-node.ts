@@ -27,6 +27,7 @@ interface Running {
   readonly sink: RowSink;
 }
 
+/** Rows of a read, and the table that they were read from. */
 export interface ReadAnswer {
   readonly tableId: number;
   readonly fields: readonly string[];
@@ -35,7 +36,7 @@ export interface ReadAnswer {
 
 const STATEMENT_MS_MAX = 60_000;
 
-/** The reading side of a querier process, and the statements that go to all owners. */
+/** The reading side of a querier process, and statements that are sent to all owners. */
 export class QuerierNode {
   readonly name: string;
   readonly #world: World;
@@ -66,22 +67,34 @@ export class QuerierNode {
     this.life.kill();
   }
 
-  /** All rows of a table, with all its fields. @param fields that the answer must have: an older schema is refreshed. */
+  /**
+   * Returns all rows of a table, with all its fields.
+   * @param fields that the result must have: an older schema is refreshed.
+   */
   read(name: string, fields: readonly string[], call: Call): Promise<ReadAnswer> {
     return this.life.during(this.#read(name, fields, call));
   }
 
-  /** Deletes the rows of a condition. @throws `region_busy` if others are written all the while. */
+  /**
+   * Deletes the rows that match a condition.
+   * @throws `region_busy` if others keep writing them.
+   */
   delete(name: string, condition: string, call: Call): Promise<void> {
     return this.life.during(this.#delete(name, condition, call));
   }
 
-  /** @throws `illegal_state` if the table is changed by others meanwhile. */
+  /**
+   * Drops a field.
+   * @throws `illegal_state` if others change the table meanwhile.
+   */
   dropField(name: string, field: string, call: Call): Promise<void> {
     return this.life.during(this.#timed(call, (timed) => this.#dropField(name, field, timed)));
   }
 
-  /** ALTER TABLE .. MODIFY COLUMN .. DOUBLE. @throws as `dropField`. */
+  /**
+   * Changes the type of a field to DOUBLE.
+   * @throws as `dropField`.
+   */
   modifyField(name: string, field: string, call: Call): Promise<void> {
     return this.life.during(this.#timed(call, (timed) => this.#modifyField(name, field, timed)));
   }
@@ -122,7 +135,10 @@ export class QuerierNode {
     );
   }
 
-  /** @returns whether every owner has confirmed it, or is known to have ended. */
+  /**
+   * Drops a table.
+   * @returns whether every owner has confirmed it, or is known to have ended.
+   */
   drop(name: string, call: Call): Promise<boolean> {
     return this.life.during(this.#timed(call, (timed) => this.#confirmedDrop(name, timed)));
   }
@@ -178,7 +194,7 @@ export class QuerierNode {
     const { snapshots, instance } = this.#parts();
     const table = await this.#table(name, fields, call);
     const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
-    // As queries do: a guess that is taken for right must be.
+    // As queries do: a guess that counts as right must be right.
     const guess = await snapshots.guess([request]);
     const snapshot = await snapshots.take([request], call, { guess }).catch((error: unknown) => {
       guess?.release();

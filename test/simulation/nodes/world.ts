@@ -16,7 +16,7 @@ import type { Network } from '../world/network.js';
 import type { Scheduler } from '../world/scheduler.js';
 import type { Sandboxes } from '../world/sandboxes.js';
 
-/** What is drawn for a whole run. */
+/** Settings that are drawn for a whole run. */
 export interface Settings {
   readonly regions: number;
   readonly leaseMs: number;
@@ -37,15 +37,16 @@ export interface World {
   readonly settings: Settings;
   /** Folder of the machine that the processes share. */
   readonly folder: string;
-  /** The instance of all ingesters. */
+  /** The engine instance of all ingesters. */
   readonly engine: DuckDBInstance;
   readonly sandboxes: Sandboxes;
   readonly metrics: Metrics;
 }
 
+/** Address of metadata. */
 export const METADATA = 'metadata';
 
-/** What every process besides metadata has. */
+/** What every process except metadata has. */
 export interface Joined {
   readonly nodeId: number;
   readonly membership: Membership;
@@ -56,18 +57,19 @@ export interface Joined {
 
 const SKEW_MS = 200;
 
+/** Starts a new life of a process, with a random clock skew. */
 export function newLife(name: string, { scheduler }: World): Life {
   return new Life(name, scheduler, Math.floor((scheduler.random.fraction() - 0.5) * 2 * SKEW_MS));
 }
 
-/** What has a life at a time. */
+/** A node with one life at a time. */
 interface Startable {
   readonly name: string;
   readonly life: Life;
   start(): void;
 }
 
-/** Starts a process again a little later if its start fails, as its supervisor would. */
+/** Restarts a process a little later if its start fails, as its supervisor would. */
 export function startAgainUnless(started: Promise<void>, node: Startable, scheduler: Scheduler): void {
   const { life } = node;
   started.catch((error: unknown) => {

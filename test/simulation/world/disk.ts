@@ -37,14 +37,15 @@ interface NameChange {
   readonly undo: () => void;
 }
 
-/** How bad the disk is, for whoever changes something on it. */
+/** Faults of the disk, for every process that changes something on it. */
 export interface DiskFaults {
-  /** Chance that a change fails: of contents, which may then be there in part, of names, or that they are synced. */
+  /** Chance that a change fails: of contents, which may then be written in part, of names, or of a sync. */
   readonly failed: number;
-  /** Whether there is no room for anything more. */
+  /** Whether there is no space left. */
   readonly isFull: boolean;
 }
 
+/** No faults. */
 export const SOUND_DISK: DiskFaults = { failed: 0, isFull: false };
 
 const UNDO_CHANCE = 0.4;
@@ -55,10 +56,10 @@ const FULL_TRUNCATE_CHANCE = 0.2;
 const SYNC_MS_MAX = 150;
 
 /**
- * The disk that all processes share. What the ingesters write themselves (logs, slots) is in memory; what the engine
- * reads and writes (segments) is in a folder of the machine.
+ * The disk that all processes share. What ingesters write themselves (logs, slots) is in memory; what the engine reads
+ * and writes (segments) is in a folder of the machine.
  *
- * When a process dies, of what it did not sync some is lost: ends of files, torn at any byte, and new, changed and
+ * When a process dies, it loses some of what it did not sync: ends of files, torn at any byte, and new, changed and
  * removed names.
  */
 export class Disk {
@@ -79,24 +80,24 @@ export class Disk {
     this.#isInMemory = isInMemory;
   }
 
-  /** Names of the files in memory. */
+  /** Returns the names of the files in memory. */
   get memoryFiles(): string[] {
     return [...this.#files.keys()];
   }
 
-  /** Whether the process has written something that its death would tear. */
+  /** Returns whether the process has written something that its death would tear. */
   hasUnsynced(life: Life): boolean {
     return [...this.#files.values()].some(({ writer, bytes, syncedBytes }) => {
       return writer === life && bytes.length > syncedBytes;
     });
   }
 
-  /** Folders that a living process holds. */
+  /** Returns the folders that a living process holds. */
   get lockedFolders(): string[] {
     return [...this.#locks].flatMap(([folder, life]) => (life.isDead ? [] : [folder]));
   }
 
-  /** The disk as one process sees it. */
+  /** Returns the disk as one process sees it. */
   fileSystemOf(life: Life): FileSystem {
     life.onDeath(() => this.#crash(life));
     const step = (): Promise<void> => this.#step(life);
@@ -185,7 +186,10 @@ export class Disk {
     return this.#scheduler.pass(random.fraction() < 0.02 ? random.fraction() * 60 : random.fraction(), life);
   }
 
-  /** @param what whether it needs room. @throws EIO, ENOSPC. */
+  /**
+   * @param what `more` if it needs space.
+   * @throws EIO, ENOSPC.
+   */
   #mayFail(what: 'more' | 'other'): void {
     const { failed: chance, isFull } = this.faults;
     if (isFull && what === 'more') throw full();
@@ -283,7 +287,7 @@ export class Disk {
       syncData: refuse,
       sync: async () => {
         await this.#step(life);
-        // The engine, which wrote it, would have been told of a full disk; here the sync is.
+        // The engine, which wrote it, would have failed on a full disk; here the sync does.
         this.#mayFail('more');
         this.#synced.add(path);
       },
@@ -312,7 +316,7 @@ export class Disk {
       if (existsSync(to)) unlinkSync(to);
     };
     this.#changes.push({ folder: dirname(to), life, undo });
-    // What was not synced before it got its name is torn for ever.
+    // What was not synced before it got its name stays torn.
     if (!isSynced) life.onDeath(() => existsSync(to) && truncateSync(to, Math.floor(statSync(to).size / 2)));
   }
 
@@ -333,7 +337,7 @@ export class Disk {
     const { random } = this.#scheduler;
     const mine = this.#changes.filter((change) => change.life === life);
     this.#changes = this.#changes.filter((change) => change.life !== life);
-    // Names are lost from the newest back: a journal keeps their order.
+    // Names are lost from the newest back, because a journal keeps their order.
     for (const change of mine.reverse()) {
       if (random.fraction() >= UNDO_CHANCE) break;
       change.undo();
@@ -346,7 +350,7 @@ export class Disk {
     for (const [folder, holder] of this.#locks) if (holder === life) this.#locks.delete(folder);
   }
 
-  /** Loses what was not synced, or some of it. */
+  /** Loses some of what was not synced. */
   #tear(file: MemoryFile): void {
     const { random } = this.#scheduler;
     if (file.untruncated !== undefined && random.fraction() < UNDO_CHANCE) Object.assign(file, file.untruncated);

@@ -5,10 +5,10 @@ import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import type { Life } from './life.js';
 import type { Scheduler } from './scheduler.js';
 
-/** Connections that were given back, for the next who wants one of their instance: each step of the engine costs a thread's turn. */
+/** Unused connections by instance, to be reused: each step of the engine costs a thread switch. */
 const idle = new WeakMap<DuckDBInstance, DuckDBConnection[]>();
 
-/** Connections of one process to an instance that others use too; they are closed when it dies. */
+/** Returns an instance for one process that other processes share; its connections are closed when the process dies. */
 export function engineOf(instance: DuckDBInstance, life: Life, scheduler: Scheduler): DuckDBInstance {
   const view: Pick<DuckDBInstance, 'connect' | 'closeSync'> = {
     async connect() {
@@ -43,13 +43,13 @@ type Method = (...values: unknown[]) => unknown;
 interface Timing {
   readonly life: Life;
   readonly scheduler: Scheduler;
-  /** How many of the connection's calls have no answer yet. */
+  /** Number of the connection's unfinished calls. */
   readonly calls: { underWay: number };
-  /** What is done otherwise than by the object itself. */
+  /** Methods that replace the object's own. */
   readonly members?: Readonly<Record<string, Method>>;
 }
 
-/** The same object, whose promises end in virtual time. */
+/** Wraps an object so that its promises resolve in virtual time. */
 function timed(target: object, timing: Timing): object {
   const { life, scheduler, calls, members = {} } = timing;
   return new Proxy(target, {
@@ -80,7 +80,7 @@ function isResult(value: unknown): value is object {
   return typeof value === 'object' && value !== null && 'fetchChunk' in value;
 }
 
-/** Lets a result that is in memory be read without a turn of a thread for each of its chunks. */
+/** Lets a result that is in memory be read without a thread switch for each of its chunks. */
 function readAtOnce(result: DuckDBMaterializedResult): void {
   let at = 0;
   result.fetchChunk = () => Promise.resolve(at < result.chunkCount ? result.getChunk(at++) : null);

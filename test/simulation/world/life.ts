@@ -7,7 +7,7 @@ import type { Owner, Scheduler } from './scheduler.js';
 
 const START_MS = 1_700_000_000_000;
 
-/** One run of one process, from its start to its death. When it is dead, nothing of it happens any more. */
+/** One run of one process, from its start to its death. After its death none of its events happen. */
 export class Life implements Owner {
   readonly name: string;
   readonly clock: Clock;
@@ -17,7 +17,7 @@ export class Life implements Owner {
   #isDead = false;
   #pausedUntilMs = 0;
 
-  /** @param skewMs how far its wall clock is from the true time. */
+  /** @param skewMs difference of its wall clock from the true time. */
   constructor(name: string, scheduler: Scheduler, skewMs: number) {
     this.name = name;
     this.#scheduler = scheduler;
@@ -53,13 +53,13 @@ export class Life implements Owner {
     this.#atDeath.clear();
   }
 
-  /** @returns a function that takes it back. */
+  /** @returns a function that removes the callback. */
   onDeath(run: () => void): () => void {
     this.#atDeath.add(run);
     return () => void this.#atDeath.delete(run);
   }
 
-  /** Work of this process for one outside of it: it fails when the process dies. */
+  /** Runs work of this process for an outside caller: it fails when the process dies. */
   during<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const forget = this.onDeath(() => reject(new AlmanacError('external', `${this.name} died`)));

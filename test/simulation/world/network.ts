@@ -8,23 +8,24 @@ import { RefusedError, UnansweredError } from '#shared/grpc/status';
 import type { Life } from './life.js';
 import type { Scheduler } from './scheduler.js';
 
-/** A process that can be called: its present life and what it serves. */
+/** A process that can be called: its present life and its services. */
 interface Listener {
   readonly life: Life;
   readonly services: Partial<Contracts>;
 }
 
-/** How bad the network is; all are chances for one message. */
+/** Faults of the network, as chances for one message. */
 export interface NetworkFaults {
   readonly lost: number;
-  /** For answers, besides. */
+  /** Additional chance for responses. */
   readonly answersLost: number;
   readonly doubled: number;
   readonly slow: number;
 }
 
+/** No faults. */
 export const NO_FAULTS: NetworkFaults = { lost: 0, answersLost: 0, doubled: 0, slow: 0 };
-/** Deadlines further away than this are none. */
+/** Deadlines further away than this count as none. */
 const FAR_MS = 10_000_000;
 const SLOW_MS = 3_000;
 
@@ -40,15 +41,15 @@ interface Link {
 }
 
 /**
- * Messages between processes, each with a delay of its own: they overtake each other, get lost (the caller hears of it
- * later, as of a broken connection), or come twice where the contract allows a call to be repeated.
+ * Messages between processes, each with a delay of its own: they overtake each other, get lost (the caller learns of it
+ * later, as of a broken connection), or arrive twice where the contract allows repeated calls.
  */
 export class Network {
   faults = NO_FAULTS;
   readonly #scheduler: Scheduler;
   readonly #listeners = new Map<string, Listener>();
   readonly #cut = new Set<string>();
-  /** Requests that were sent and have not arrived: nothing that befalls their sender holds them up. */
+  /** Requests that were sent and have not arrived; they do not depend on their sender any more. */
   readonly #onTheWay = new Set<Link>();
 
   constructor(scheduler: Scheduler) {
@@ -59,7 +60,7 @@ export class Network {
     this.#listeners.set(addr, { life, services });
   }
 
-  /** Lets no message pass between two processes until `heal`. */
+  /** Lets no message pass between two processes until `mend` or `heal`. */
   cut(one: string, other: string): void {
     this.#cut.add(pair(one, other));
   }
@@ -68,7 +69,7 @@ export class Network {
     this.#cut.delete(pair(one, other));
   }
 
-  /** Whether a request of this method by this process is on its way. */
+  /** Returns whether a request of this method by this process is on its way. */
   isOnTheWay(caller: Life, method: string): boolean {
     for (const link of this.#onTheWay) if (link.caller === caller && link.method === method) return true;
     return false;
@@ -79,7 +80,7 @@ export class Network {
     this.faults = NO_FAULTS;
   }
 
-  /** A service of whoever listens at the address by then. */
+  /** Returns a client of the service that listens at the address when a message arrives. */
   client<Name extends ContractName>(service: Name, caller: Life, addr: string): Contracts[Name] {
     const entries = contractOf(service).methods.map((method) => {
       const link: Link = { caller, addr, service, method: method.name };
@@ -104,7 +105,7 @@ export class Network {
     });
   }
 
-  /** Brings a request to its listener; the exchange hears if that fails. */
+  /** Delivers a request to its listener; the exchange is notified if that fails. */
   #send(exchange: Exchange, run: (listener: Listener, call: Call) => void): void {
     const { link } = exchange;
     if (exchange.isOver) return;
@@ -158,7 +159,7 @@ export class Network {
     { call, inbox }: { readonly call: Call; readonly inbox: Inbox },
   ): Promise<void> {
     const { link } = exchange;
-    // Who stood still gets what came meanwhile later than what comes then: it takes them in the order of the stream.
+    // A process that was suspended receives earlier messages after later ones; this keeps the order of the stream.
     const arriving: (() => void)[] = [];
     let arrivalMs = 0;
     let isBroken = false;
@@ -183,7 +184,7 @@ export class Network {
     }
   }
 
-  /** An error as it leaves a service. One that nobody may ever see ends the simulation. */
+  /** Returns an error as it leaves a service. An internal error, which must not happen, ends the simulation. */
   #crossing(error: unknown, { service, method, addr }: Link): AlmanacError {
     const known = AlmanacError.from(error);
     const isOurs = error instanceof InvariantError || known.code === 'internal' || known.code === 'unexpected';
@@ -208,7 +209,7 @@ export class Network {
     return 0.05 + random.fraction() ** 3 * 5;
   }
 
-  /** How long it takes until a caller knows that a connection is broken. */
+  /** Returns the time until a caller notices a broken connection. */
   #detectionMs(): number {
     const { random } = this.#scheduler;
     return random.fraction() < 0.8 ? random.fraction() * 100 : random.fraction() * 12_000;
@@ -219,14 +220,14 @@ export class Network {
   }
 }
 
-/** The caller's side of one call: it ends once, by an answer, its deadline, its caller, or a broken connection. */
+/** The caller's side of one call: it ends once, by a response, its deadline, its caller, or a broken connection. */
 class Exchange {
   readonly link: Link;
   readonly reject: (error: AlmanacError) => void;
   readonly #scheduler: Scheduler;
   readonly #call: Call;
   readonly #ends: (() => void)[] = [];
-  /** Aborts what listeners do for this call. */
+  /** Aborts the listeners' work for this call. */
   readonly #serving: AbortController[] = [];
   #isOver = false;
 
@@ -263,13 +264,13 @@ class Exchange {
     settle();
   }
 
-  /** The caller gave up or died: the listener hears of it. */
+  /** The caller cancelled or died: the listener is notified. */
   cancel(): void {
     this.abandon();
     this.end(() => undefined);
   }
 
-  /** The listener hears that nobody waits for it any more. */
+  /** Notifies the listener that its result is not awaited any more. */
   abandon(): void {
     for (const controller of this.#serving) this.#scheduler.after(1, undefined, () => controller.abort());
   }
@@ -278,12 +279,12 @@ class Exchange {
     this.#failAfter(delayMs, new UnansweredError(`${this.#title}: connection lost`));
   }
 
-  /** Nobody listens. */
+  /** No process listens. */
   refuseAfter(delayMs: number): void {
     this.#failAfter(delayMs, new RefusedError(`${this.#title}: connection refused`));
   }
 
-  /** The call as its listener gets it: the rest of the time, on another clock. */
+  /** Returns the call as its listener receives it: the remaining time, on another clock. */
   serverCall(listener: Life): Call {
     const controller = new AbortController();
     this.#serving.push(controller);

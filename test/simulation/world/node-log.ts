@@ -3,7 +3,7 @@ import type { LogFields, Logger } from '#shared/telemetry/log';
 import type { Life } from './life.js';
 import type { Scheduler } from './scheduler.js';
 
-/** A process's log, as part of the trace. */
+/** Returns a process's log, which writes to the trace. */
 export function nodeLog(life: Life, scheduler: Scheduler): Logger {
   const note = (level: string) => (fields: LogFields, message: string) => {
     if (!life.isDead) scheduler.note(`${life.name} ${level} ${message} ${textOf(fields)}`);

@@ -1,12 +1,12 @@
 import { openSandbox, type DuckDBInstance } from '#shared/duckdb/engine';
 
-/** Query instances, used again by the next simulation: to open one takes longer than most of what is done with it. */
+/** Query instances that the next simulation reuses: opening one takes longer than most work with it. */
 export class Sandboxes {
   readonly #folder: string;
   readonly #free: DuckDBInstance[] = [];
   #taken: DuckDBInstance[] = [];
 
-  /** @param folder all files that are ever read are below it. */
+  /** @param folder all files that are read are in it. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -18,7 +18,7 @@ export class Sandboxes {
     return instance;
   }
 
-  /** Empties all that were taken, when nobody uses them any more. */
+  /** Empties all instances in use, once no process uses them. */
   async giveAllBack(): Promise<void> {
     for (const instance of this.#taken) {
       const connection = await instance.connect();

@@ -1,12 +1,13 @@
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
-/** Whose event it is: what is dead does nothing any more, what is paused does it later. */
+/** Owner of an event: if it is dead, the event does not happen; if it is paused, it happens later. */
 export interface Owner {
   readonly isDead: boolean;
-  /** Until when it stands still; 0 if it runs. */
+  /** End of its pause; 0 if it runs. */
   readonly pausedUntilMs: number;
 }
 
+/** A scheduled event. */
 export interface Entry {
   cancel(): void;
 }
@@ -19,8 +20,8 @@ interface Event {
 }
 
 /**
- * Virtual time: it jumps from event to event, and only when everything that an event set off has come to rest, work of
- * the engine included.
+ * Virtual time: it jumps from event to event, but only after everything that an event caused has settled, including
+ * work of the engine.
  */
 export class Scheduler {
   readonly random: SeededRandom;
@@ -36,12 +37,12 @@ export class Scheduler {
     this.random = new SeededRandom(seed);
   }
 
-  /** Virtual milliseconds since the simulation began, with fractions. */
+  /** Virtual milliseconds since the start of the simulation, with fractions. */
   get nowMs(): number {
     return this.#nowMs;
   }
 
-  /** The first thing that went wrong. */
+  /** The first failure. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -54,7 +55,7 @@ export class Scheduler {
     this.#failure ??= error;
   }
 
-  /** Notes what happens, for whoever looks at a failure. */
+  /** Adds a line to the trace. */
   note(text: string): void {
     this.#trace.push(`${this.#nowMs.toFixed(1).padStart(9)} ${text}`);
   }
@@ -71,8 +72,8 @@ export class Scheduler {
   }
 
   /**
-   * Lets the engine work, which takes real time: the result comes as an event, after a virtual time of its own, so that
-   * its order does not depend on the machine.
+   * Lets the engine work, which takes real time. The result arrives as an event after a virtual time of its own, so
+   * that event order does not depend on the machine.
    */
   work<T>(owner: Owner | undefined, real: Promise<T>): Promise<T> {
     this.#real++;
@@ -85,7 +86,7 @@ export class Scheduler {
     return new Promise((resolve) => this.after(delayMs, owner, () => resolve(real)));
   }
 
-  /** Runs events in their order until `isOver` says so after one of them, time is over, or something failed. */
+  /** Runs events in their order until `isOver` returns true after one of them, time is over, or something failed. */
   async run(isOver: () => boolean, untilMs: number): Promise<void> {
     while (this.#failure === undefined && !isOver()) {
       const event = this.#pop();
@@ -107,7 +108,7 @@ export class Scheduler {
     }
   }
 
-  /** Ends when nothing moves by itself any more. */
+  /** Resolves when everything has settled. */
   async #rest(): Promise<void> {
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -4,7 +4,7 @@ import { ownCall } from '#shared/contracts/call';
 import type { WatchEvent } from '#shared/contracts/gen/metadata';
 import { WatchHub } from '#services/metadata/watch-hub';
 
-/** An event of one manifest with so many segments. */
+/** Returns an event of one manifest with this many segments. */
 function event(version: number, segments = 0): WatchEvent {
   const manifest = { regionId: 1, segments: Array.from({ length: segments }, () => ({})) };
   return { catalogVersion: BigInt(version), kind: 'manifest_changed', manifest } as unknown as WatchEvent;
@@ -13,7 +13,7 @@ function event(version: number, segments = 0): WatchEvent {
 describe('the history of the catalog', () => {
   const call = ownCall('test');
 
-  /** The first event that a watcher is told who has seen all up to a version. */
+  /** Returns the first event for a watcher that has seen everything up to a version. */
   async function firstAfter(hub: WatchHub, version: number): Promise<bigint> {
     const everything = (): WatchEvent[] => [event(0)];
     for await (const { catalogVersion } of hub.watch(BigInt(version), everything, call)) return catalogVersion;

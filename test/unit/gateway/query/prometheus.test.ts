@@ -100,7 +100,6 @@ describe("paths of Prometheus's HTTP API", () => {
       external: [503, 'unavailable', 'as asked', 1007],
       region_not_ready: [503, 'unavailable', 'as asked', 4008],
       rate_limited: [429, 'unavailable', 'as asked', 6001],
-      password_mismatch: [401, 'unauthorized', 'as asked', 7002],
       permission_denied: [403, 'forbidden', 'as asked', 7006],
     };
     for (const [code, expected] of Object.entries(cases)) {

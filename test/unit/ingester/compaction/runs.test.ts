@@ -6,7 +6,7 @@ import type { Segment } from '#shared/contracts/gen/common';
 
 const DAY = 100n;
 
-/** A segment by its name: what a flush wrote of a window. */
+/** Returns a segment with this name: the output of a flush for a window. */
 function segment(path: string, sequence: number, [first, last]: readonly [number, number], rowCount = 1): Segment {
   const times = { timeFirst: BigInt(first), timeLast: BigInt(last) };
   const sequences = { sequenceFrom: BigInt(sequence), sequenceTo: BigInt(sequence + 1) };

@@ -29,7 +29,7 @@ const table = {
   options: {},
 } as unknown as Table;
 
-/** A row of each series at a time; some without fields. */
+/** Returns a batch with one row per series; some rows have no fields. */
 function batchAt(time: number): RowBatch {
   const rows = Array.from({ length: SERIES }, (_, i) => (i * 7 + time) % SERIES);
   const isWide = time % 2 === 0;
@@ -87,7 +87,7 @@ interface SortedOptions {
   readonly clock?: HurriedClock;
 }
 
-/** All rows as `sid time n s x`, in the order of the arrays. */
+/** Returns all rows as `sid time n s x`, in the order of the arrays. */
 async function sorted(
   generation: Generation,
   window: { from: bigint; to: bigint } | undefined,
@@ -148,7 +148,7 @@ describe('WindowRows', () => {
   it('sorts rows of many batches by series and arrival, with their values and nulls', async () => {
     const times = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     expect(await sorted(generationOf(times), undefined)).to.deep.equal(expected(times));
-    // Not even one series at a time fits.
+    // Too small even for one series.
     expect(await sorted(generationOf(times), undefined, { sliceRows: 8 })).to.deep.equal(expected(times));
   });
 
@@ -170,14 +170,14 @@ describe('WindowRows', () => {
   });
 });
 
-/** Rows as they came: series, time and the cells of `batchOf`. */
+/** A row as it arrived: series, time and the cells of `batchOf`. */
 interface Row {
   readonly sid: number;
   readonly time: bigint;
   readonly cells: readonly [n: number | null, s: string | null, x: number | null];
 }
 
-/** Rows in order of arrival as batches of up to `batchRows`, some of which have no column `x`. */
+/** Returns a generation of these rows, in batches of up to `batchRows`, some without column `x`. */
 function lateGeneration(rows: readonly Row[], random: SeededRandom, batchRows = 50): Generation {
   const registry = new SeriesRegistry();
   for (let i = 0; i < SERIES; i++) registry.define(i, 0, new Uint8Array(0));
@@ -218,7 +218,7 @@ function batchOf(rows: readonly Row[]): RowBatch {
   };
 }
 
-/** What `versions` means, row by row. */
+/** Computes the effect of `versions` row by row. */
 function inTime(rows: readonly Row[], versions: Versions): string[] {
   const sorted = [...rows].sort((a, b) => a.sid - b.sid || (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   const kept: Row[] = [];

@@ -42,7 +42,7 @@ describe('fillSeries', () => {
 
   after(() => connection.closeSync());
 
-  /** @returns how many series were looked at between two rests, at most. */
+  /** @returns the greatest number of series between two yields. */
   async function fill(tagsOf: (sid: number) => number[], count = SERIES): Promise<number> {
     let seen = 0;
     let most = 0;

@@ -4,7 +4,7 @@ import { Generation } from '#services/ingester/memtable/generation';
 import { SeriesRegistry } from '#services/ingester/memtable/series-registry';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 
-/** Rows `[sid, time]` of a table without fields. */
+/** Returns a batch with the rows `[sid, time]` of a table without fields. */
 function batchOf(rows: readonly (readonly [number, bigint])[]): RowBatch {
   return {
     rowCount: rows.length,

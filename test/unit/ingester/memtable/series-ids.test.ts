@@ -40,7 +40,7 @@ describe('SeriesIds', () => {
       return performance.now() - beganMs;
     };
     const ordinaryMs = took((i) => [lowOf(i), i]);
-    // What the halves were mixed by once gives a small number for all of them.
+    // A hash without secret factors, as used before, maps all of them to a small number.
     expect(took((i) => [(Math.imul(i, 0x9e3779b1) ^ (i & 15)) >>> 0, i])).to.be.below(100 + 50 * ordinaryMs);
     expect(took((i) => [0, (i << 16) >>> 0])).to.be.below(100 + 50 * ordinaryMs);
   });

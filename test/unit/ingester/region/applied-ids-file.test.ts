@@ -49,7 +49,7 @@ describe('AppliedIdsFile', () => {
     ]);
     await next.save([region]);
     expect(savedRegions()).to.have.members(['1', '2']);
-    // It was given away.
+    // The region was handed over.
     await next.save([]);
     expect(savedRegions()).to.deep.equal(['2']);
   });

@@ -11,7 +11,7 @@ function id(counter: number, incarnation = 1n): Uint8Array {
   return bytes;
 }
 
-/** An id that is made from a key: its highest bit is set. */
+/** Returns an id derived from a key: its highest bit is set. */
 function keyed(number: number): Uint8Array {
   const bytes = id(number);
   bytes[7] |= 0x80;

@@ -10,7 +10,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const [FIRST, SECOND, THIRD] = [1, 2, 3];
 
-/** An id made from a key: the highest bit of its first eight bytes is set. */
+/** Returns an id derived from a key: the highest bit of its first eight bytes is set. */
 function keyed(key: number): Uint8Array {
   const id = new Uint8Array(16).fill(key);
   id[7] = 0x80;

@@ -17,7 +17,7 @@ const TABLE: Table = {
   ...{ createdMs: 0, primaryKey: [], ttl: '1h' },
 };
 
-/** With one segment of 1900. */
+/** Returns a manifest with one segment of 1900. */
 function manifestOf(regionId: number): RegionManifest {
   const segments = [{ path: `s${regionId}`, timeLast: -(2n ** 61n) } as Segment];
   return { regionId, tableId: TABLE.tableId, ...BOUNDS, segments, seriesFiles: [] };

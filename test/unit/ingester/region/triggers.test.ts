@@ -7,7 +7,10 @@ import { Triggers } from '#services/ingester/region/triggers';
 import { MemoryBudget } from '#shared/limits/memory-budget';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Regions that hold so many bytes each. @returns which of them a tick flushes, by their place. */
+/**
+ * Makes regions that hold these bytes.
+ * @returns the indexes of those that a tick flushes.
+ */
 function flushed(heldBytes: readonly number[], usedBytes: number, busy = 0): number[] {
   const clock = new ManualClock();
   const open = heldBytes.map((bytes) => ({ open: { heldBytes: bytes, rowCount: 0 } }) as unknown as Region);

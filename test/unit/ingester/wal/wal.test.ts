@@ -41,7 +41,7 @@ describe('Wal', () => {
     };
   }
 
-  /** A record of `rows` rows behind `sequenceFrom`. */
+  /** Appends a record of `rows` rows after `sequenceFrom`. */
   function append(wal: Wal, sequenceFrom: bigint, rows = 1, batch = BATCH): Promise<void> {
     const batchId = new Uint8Array(16).fill(Number(sequenceFrom & 0xffn));
     const header = {
@@ -400,7 +400,7 @@ describe('Wal', () => {
         writeFileSync(`${folder}/0000000002.wal`, header);
         const { records, files } = await replay();
         expect(records).to.have.length(1);
-        // The next life puts files behind it, and may end before it forgets the old ones.
+        // The next run adds files after it, and may end before it deletes the old ones.
         await (await Wal.open(options(), files)).close();
         expect((await replay()).records).to.have.length(1);
       });
@@ -408,7 +408,7 @@ describe('Wal', () => {
 
     it('searches after a torn record without reading it again and again', async () => {
       const wal = await Wal.open(options(), []);
-      // Every place of it reads as the beginning of a record of 4 MB.
+      // Every offset of it looks like the start of a record of 4 MB.
       const words = new Uint32Array(4 << 20).fill(4 << 20);
       await append(wal, 0n, 1, new Uint8Array(words.buffer));
       await wal.close();

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { haveVersions, type RowBounds } from '#services/metadata/rpc/late-versions';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
-/** What `haveVersions` is to say, each segment compared with every other. */
+/** Expected result of `haveVersions`, with each segment compared with every other. */
 function anyReplaced(segments: readonly RowBounds[]): boolean {
   return segments.some((late) =>
     segments.some((older) => {
