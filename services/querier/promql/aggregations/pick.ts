@@ -1,10 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Labels } from '../../series/labels.js';
+import { sortedInSlices } from '../../series/sliced-sort.js';
 import { SERIES_WORK } from '../runtime/env.js';
 import { after, type QueryLimits } from '../runtime/limits.js';
 import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
-import { sortedInSlices } from '../runtime/sort.js';
 import type { AggregationCall, Group, GroupPicker, PromAggregation } from './aggregation.js';
 
 const INT64_MAX = 9223372036854774784;

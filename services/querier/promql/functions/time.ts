@@ -83,7 +83,7 @@ const timestampBody: ValueFunction = {
 };
 
 /** Functions of time. */
-export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
+export const DATE_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'time',
     args: {},

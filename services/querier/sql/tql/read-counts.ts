@@ -1,7 +1,7 @@
 import type { LabelMatcher } from '../../series/matcher.js';
 import { selectorText } from '../../promql/syntax/print.js';
 import type { SampleSeries } from '../../promql/runtime/samples.js';
-import type { PromEvaluation, PromRequest, PromSession } from '../../promql/engine.js';
+import type { PromEvaluation, PromEvaluationRequest, PromSession } from '../../promql/engine.js';
 
 interface Read {
   readonly selector: string;
@@ -28,7 +28,7 @@ export class ReadCounts implements PromSession {
     return series;
   }
 
-  evaluate(request: PromRequest): Promise<PromEvaluation> {
+  evaluate(request: PromEvaluationRequest): Promise<PromEvaluation> {
     return this.#session.evaluate(request, this);
   }
 
