@@ -275,7 +275,7 @@ describe('SampleStore', () => {
       const open = await store.open('public', CALL, UNCOUNTED_SLOT);
       const found: string[] = [];
       try {
-        for await (const { labels, piece } of open.stored(texts.map(matcher), fromMs, toMs)) {
+        for await (const { labels, slice: piece } of open.stored(texts.map(matcher), fromMs, toMs)) {
           expect(piece.isAscending).to.equal(true);
           found.push(
             `${labels.get('host')} ${Array.from(piece.times, (time, i) => `${time}:${piece.values[i]}`).join(' ')}`,

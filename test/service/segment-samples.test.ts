@@ -46,7 +46,7 @@ describe('SegmentSamples', () => {
     const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);
     expect(segments).to.have.length(SEGMENTS);
     const [{ id: value }] = fieldsOf(table);
-    const wantedOf = (all: typeof segments): Parameters<SegmentSamples['pieces']>[1] => {
+    const wantedOf = (all: typeof segments): Parameters<SegmentSamples['read']>[1] => {
       const range = { fromMs: -1, toMs: 1 };
       return all.map((segment) => {
         return {
@@ -63,7 +63,7 @@ describe('SegmentSamples', () => {
     };
     const read = async (all: typeof segments): Promise<(number | undefined)[]> => {
       const columns = { value, histogram: undefined, start: undefined };
-      const found = await samples.pieces(table, wantedOf(all), columns, { call: CALL, slot: UNCOUNTED_SLOT });
+      const found = await samples.read(table, wantedOf(all), columns, { call: CALL, slot: UNCOUNTED_SLOT });
       return found.map(([piece]) => piece?.values[0]);
     };
     for (const segment of segments) await read([segment]);
@@ -73,7 +73,7 @@ describe('SegmentSamples', () => {
     const abort = AbortSignal.abort();
     const gone = { call: { ...CALL, signal: abort }, slot: UNCOUNTED_SLOT };
     const columns = { value, histogram: undefined, start: 99 };
-    await samples.pieces(table, wantedOf(segments), columns, gone).catch(() => undefined);
+    await samples.read(table, wantedOf(segments), columns, gone).catch(() => undefined);
     expect(samples.keptCount).to.equal(1);
   });
 });

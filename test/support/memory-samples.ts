@@ -79,7 +79,7 @@ export class MemorySamples implements SampleSources {
 async function* storedOf(selected: Promise<readonly SampleSeries[]>): AsyncIterable<StoredSeries> {
   for (const { labels, times, values } of await selected) {
     const piece = { times, values, missing: undefined, histograms: undefined, starts: undefined, isAscending: true };
-    if (times.length > 0) yield { labels, piece };
+    if (times.length > 0) yield { labels, slice: piece };
   }
 }
 

@@ -1,13 +1,13 @@
 import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import type { NativeHistogram } from '#shared/histogram/native-histogram';
 
-import type { Piece } from '../samples/piece.js';
+import type { SampleSlice } from '../samples/sample-slice.js';
 import { CHUNK_SAMPLES_MAX, type Chunk } from './chunk.js';
 import { HistogramChunk } from './histogram-chunk.js';
 import { xorChunk } from './xor-chunk.js';
 
 /** The samples of a series as chunks: floats, histograms and histograms of floats never share one. */
-export function* chunksOf(piece: Piece): Iterable<Chunk> {
+export function* chunksOf(piece: SampleSlice): Iterable<Chunk> {
   const { times, histograms } = piece;
   const words = wordsOf(piece.values);
   for (let at = 0; at < times.length;) {
@@ -28,7 +28,7 @@ export function wordsOf(values: Float64Array): Int32Array {
 }
 
 /** Histograms from a row on; returns the row behind them. */
-function* histogramChunks({ times, histograms = [] }: Piece, from: number): Generator<Chunk, number> {
+function* histogramChunks({ times, histograms = [] }: SampleSlice, from: number): Generator<Chunk, number> {
   let open: { readonly chunk: HistogramChunk; readonly first: NativeHistogram } | undefined;
   let at = from;
   for (; at < times.length; at++) {

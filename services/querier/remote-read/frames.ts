@@ -27,7 +27,7 @@ export class FrameWriter {
   readonly #out = new WireWriter();
 
   /** The frames of one series. @param query its place in the request. */
-  *frames({ labels, piece }: StoredSeries, query: number): Iterable<Uint8Array> {
+  *frames({ labels, slice: piece }: StoredSeries, query: number): Iterable<Uint8Array> {
     writeLabels(labels, this.#labels);
     const labelBytes = this.#labels.take();
     let chunks: Chunk[] = [];

@@ -8,7 +8,7 @@ import {
 } from '#shared/histogram/native-histogram';
 
 import { BitWriter, varbitInt, varbitUint, XorField } from './bit-writer.js';
-import { CHUNK_SAMPLES_MAX, FLOAT_HISTOGRAM, HISTOGRAM, type Chunk } from './chunk.js';
+import { CHUNK_SAMPLES_MAX, FLOAT_HISTOGRAM_CHUNK, HISTOGRAM_CHUNK, type Chunk } from './chunk.js';
 
 /** What stands at the head of a chunk about its first histogram. */
 const RESET_FLAGS = {
@@ -111,7 +111,12 @@ export class HistogramChunk {
     const data = this.#bits.written();
     data[0] = this.#count >>> 8;
     data[1] = this.#count & 0xff;
-    return { minMs: this.#minMs, maxMs: this.#maxMs, encoding: isFloat ? FLOAT_HISTOGRAM : HISTOGRAM, data };
+    return {
+      minMs: this.#minMs,
+      maxMs: this.#maxMs,
+      encoding: isFloat ? FLOAT_HISTOGRAM_CHUNK : HISTOGRAM_CHUNK,
+      data,
+    };
   }
 
   #addField(value: number, writeFirst: (bits: BitWriter, value: number) => void): void {

@@ -2,7 +2,7 @@ import { decodeHistogram } from '#shared/histogram/histogram-bytes';
 import { STALE_HIGH, STALE_LOW, type BucketSpan, type NativeHistogram } from '#shared/histogram/native-histogram';
 
 import type { Labels } from '../series/labels.js';
-import type { Piece } from '../samples/piece.js';
+import type { SampleSlice } from '../samples/sample-slice.js';
 import type { StoredSeries } from '../samples/sample-source.js';
 import { wordsOf } from './chunks.js';
 import { varintBytes, WireWriter } from './wire-writer.js';
@@ -22,7 +22,7 @@ const VALUE_BYTES = 9;
 /** Tag and length of a sample, and the tag of its time. */
 const SAMPLE_HEAD_BYTES = 3;
 /** Bytes that are given out at a time. */
-export const PIECE_BYTES = 256 * 1024;
+export const PART_BYTES = 256 * 1024;
 
 /**
  * Makes the messages of whole answers.
@@ -34,7 +34,7 @@ export class TimeSeriesWriter {
   readonly #histograms = new WireWriter();
 
   /** Writes a series as a field of QueryResult; full pieces are given out meanwhile, the rest stays in `out`. */
-  *pieces({ labels, piece }: StoredSeries, out: WireWriter): Iterable<Uint8Array> {
+  *parts({ labels, slice: piece }: StoredSeries, out: WireWriter): Iterable<Uint8Array> {
     const { times } = piece;
     writeLabels(labels, this.#head);
     const floats = new Uint8Array(times.length);
@@ -53,7 +53,7 @@ export class TimeSeriesWriter {
     out.raw(this.#head.take());
     yield* writeSamples(piece, floats, out);
     out.raw(this.#histograms.take());
-    if (out.length >= PIECE_BYTES) yield out.take();
+    if (out.length >= PART_BYTES) yield out.take();
   }
 }
 
@@ -68,7 +68,7 @@ export function writeLabels(labels: Labels, out: WireWriter): void {
 }
 
 /** @param floats 1 where a sample is one. */
-function* writeSamples({ times, values }: Piece, floats: Uint8Array, out: WireWriter): Iterable<Uint8Array> {
+function* writeSamples({ times, values }: SampleSlice, floats: Uint8Array, out: WireWriter): Iterable<Uint8Array> {
   const words = wordsOf(values);
   for (let i = 0; i < times.length; i++) {
     if (floats[i] === 0) continue;
@@ -78,7 +78,7 @@ function* writeSamples({ times, values }: Piece, floats: Uint8Array, out: WireWr
     out.words(words[2 * i], words[2 * i + 1]);
     out.byte(SAMPLE_TIME);
     out.varint(times[i]);
-    if (out.length >= PIECE_BYTES) yield out.take();
+    if (out.length >= PART_BYTES) yield out.take();
   }
 }
 

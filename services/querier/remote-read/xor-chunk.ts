@@ -1,5 +1,5 @@
 import { BitWriter, fitsSigned, XorField } from './bit-writer.js';
-import { XOR, type Chunk } from './chunk.js';
+import { XOR_CHUNK, type Chunk } from './chunk.js';
 
 /** Sizes of differences between distances, and the prefixes that announce them. */
 const SIZES = [
@@ -35,7 +35,7 @@ export function xorChunk(times: Float64Array, words: Int32Array, from: number, t
     }
     before = time;
   }
-  return { minMs: times[from], maxMs: times[to - 1], encoding: XOR, data: bits.written() };
+  return { minMs: times[from], maxMs: times[to - 1], encoding: XOR_CHUNK, data: bits.written() };
 }
 
 function writeChange(bits: BitWriter, change: number): void {

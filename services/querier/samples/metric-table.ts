@@ -4,7 +4,7 @@ import { labelOfColumn as labelOfMetricColumn } from '#shared/schema/label-colum
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { fieldsOf } from '#shared/schema/table-schema';
 
-import type { SampleColumns } from './piece.js';
+import type { SampleColumns } from './sample-slice.js';
 
 /** Whether the table holds all metrics of remote write: their names are a tag. */
 export function isMetricTable({ options }: Table): boolean {
@@ -12,7 +12,7 @@ export function isMetricTable({ options }: Table): boolean {
 }
 
 /** The label that a tag column is. */
-export function labelOfColumn(table: Table, column: string): string {
+export function labelOfTagColumn(table: Table, column: string): string {
   return isMetricTable(table) ? labelOfMetricColumn(column) : column;
 }
 

@@ -6,8 +6,8 @@ import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
-import { chosenIn, type Chosen } from '../series/selected-series.js';
-import { isOneOf } from './segment-query.js';
+import { selectedIn, type SelectedSeries } from '../series/selected-series.js';
+import { isOneOfSql } from './segment-query.js';
 
 export interface PresentFieldsDeps {
   readonly files: SegmentFiles;
@@ -33,10 +33,10 @@ export class PresentFields {
    * @param series all of one metric.
    * @param name of the series: the same stands for the same series, or for more of them later.
    */
-  async has(segments: readonly Segment[], series: Chosen, name: string, columnId: number): Promise<boolean> {
+  async has(segments: readonly Segment[], series: SelectedSeries, name: string, columnId: number): Promise<boolean> {
     const { files } = this.#deps;
     for (const segment of segments) {
-      const own = chosenIn(segment, series);
+      const own = selectedIn(segment, series);
       if (own.sids.length === 0) continue;
       await files.check([segment]);
       const key = `${segment.path} ${columnId} ${name}`;
@@ -52,13 +52,13 @@ export class PresentFields {
     return false;
   }
 
-  async #read(segment: Segment, { sids, metrics }: Chosen, columnId: number): Promise<boolean> {
+  async #read(segment: Segment, { sids, metrics }: SelectedSeries, columnId: number): Promise<boolean> {
     const { files, connection } = this.#deps;
     const column = (await files.columnsOf(segment)).get(columnId);
     if (column === undefined) return false;
     const between = `${SID} BETWEEN ${sids[0]} AND ${sids[sids.length - 1]}`;
-    const named = sids.length <= SIDS_MAX ? isOneOf(SID, [...sids]) : between;
-    const series = metrics === undefined ? named : isOneOf(METRIC, [metrics[0]]);
+    const named = sids.length <= SIDS_MAX ? isOneOfSql(SID, [...sids]) : between;
+    const series = metrics === undefined ? named : isOneOfSql(METRIC, [metrics[0]]);
     const from = `read_parquet(${quoteText(files.absolute(segment.path))})`;
     const sql = `SELECT 1 FROM ${from} WHERE ${series} AND ${quoteName(column)} IS NOT NULL LIMIT 1`;
     return (await (await connection.run(sql)).getRows()).length > 0;

@@ -7,12 +7,12 @@ import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { DELETED, OP } from '#shared/schema/segment-columns';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
-import type { RowsPart } from '../snapshot/rows-form.js';
+import type { RowsPart } from '../snapshot/rows-layout.js';
 import { DoubleBlocks, FlagBlocks, IntegerBlocks } from '../series/blocks.js';
 import { Doubles, firstOf, Integers } from '../series/growing.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { millisOf } from '../series/millis.js';
-import { HIDES, MISSING, upperBound, type Piece, type SampleColumns } from './piece.js';
+import { HIDES, MISSING, countUpTo, type SampleSlice, type SampleColumns } from './sample-slice.js';
 
 /** Values of one field by row. */
 interface Field {
@@ -129,10 +129,10 @@ export class SamplePart implements RowsPart {
   }
 
   /** The rows of a series below `rowCount`; undefined if there are none. */
-  piece(sid: number, rowCount: number, columns: SampleColumns): Piece | undefined {
+  sliceOf(sid: number, rowCount: number, columns: SampleColumns): SampleSlice | undefined {
     const run = this.#run(sid);
     if (run === undefined) return undefined;
-    const count = upperBound(run.rows.array, rowCount - 1, run.rows.length);
+    const count = countUpTo(run.rows.array, rowCount - 1, run.rows.length);
     if (count === 0) return undefined;
     const rows = firstOf(run.rows.array, count);
     return {

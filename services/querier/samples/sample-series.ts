@@ -4,10 +4,10 @@ import type { Histogram } from '../promql/histogram/histogram.js';
 import type { Labels } from '../series/labels.js';
 import type { SampleSeries } from '../promql/runtime/samples.js';
 import { readHistogram } from './histograms.js';
-import type { Piece } from './piece.js';
+import type { SampleSlice } from './sample-slice.js';
 
 /** A series for the engine. @param piece ascending, no row without a sample. */
-export function sampleSeries(labels: Labels, piece: Piece): SampleSeries {
+export function sampleSeries(labels: Labels, piece: SampleSlice): SampleSeries {
   const { times, values } = piece;
   const stale = staleMarks(values);
   if (piece.histograms === undefined && piece.starts === undefined) {
@@ -16,7 +16,7 @@ export function sampleSeries(labels: Labels, piece: Piece): SampleSeries {
   return withHistograms(labels, piece, stale);
 }
 
-function withHistograms(labels: Labels, piece: Piece, floatMarks: Uint8Array | undefined): SampleSeries {
+function withHistograms(labels: Labels, piece: SampleSlice, floatMarks: Uint8Array | undefined): SampleSeries {
   const { times, values } = piece;
   let stale = floatMarks;
   let startTimes = piece.starts;

@@ -5,7 +5,7 @@ import type { LabelMatcher } from '../series/matcher.js';
 import type { SeriesSource } from '../promql/runtime/env.js';
 import type { Labels } from '../series/labels.js';
 import type { DatabaseState } from '../series/database-state.js';
-import type { Piece } from './piece.js';
+import type { SampleSlice } from './sample-slice.js';
 
 /** Which series are meant: those that fit all matchers of one of the sets; no set: all. */
 export interface SeriesQuery {
@@ -16,7 +16,7 @@ export interface SeriesQuery {
 }
 
 /** How often a value is there. */
-export interface Counted {
+export interface NamedCount {
   readonly name: string;
   readonly value: number;
 }
@@ -25,16 +25,16 @@ export interface Counted {
 export interface SeriesFacts {
   readonly seriesCount: number;
   readonly labelPairCount: number;
-  readonly seriesCountByMetricName: readonly Counted[];
-  readonly labelValueCountByLabelName: readonly Counted[];
-  readonly memoryInBytesByLabelName: readonly Counted[];
-  readonly seriesCountByLabelValuePair: readonly Counted[];
+  readonly seriesCountByMetricName: readonly NamedCount[];
+  readonly labelValueCountByLabelName: readonly NamedCount[];
+  readonly memoryInBytesByLabelName: readonly NamedCount[];
+  readonly seriesCountByLabelValuePair: readonly NamedCount[];
 }
 
 /** A series with its samples as they are stored: ascending, no row without a sample, histograms as bytes. */
 export interface StoredSeries {
   readonly labels: Labels;
-  readonly piece: Piece;
+  readonly slice: SampleSlice;
 }
 
 /** What a database has, as of one moment: every part of a query sees the same rows. Must be closed. */

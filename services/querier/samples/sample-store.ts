@@ -13,18 +13,19 @@ import { isAppendOnly } from '#shared/schema/table-schema';
 
 import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL } from '../series/field-matchers.js';
-import { compareBytes, compareLabels, METRIC_NAME, type Labels } from '../series/labels.js';
+import { compareBytes, compareLabels, type Labels } from '../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileMatcher, passing } from '../series/matcher.js';
 import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
 import type { DatabaseState, TableState } from '../series/database-state.js';
-import { Greatest } from './greatest.js';
+import { LargestCounts } from './largest-counts.js';
 import type { LabelIndex } from '../series/label-index.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
-import { LabelsMemory } from '../series/labels-memory.js';
-import { newestForm } from './newest-form.js';
-import { SampleForm } from './sample-form.js';
+import { LabelsCache } from '../series/labels-cache.js';
+import { latestSchema } from './latest-schema.js';
+import { SampleLayout } from './sample-layout.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
@@ -68,13 +69,13 @@ export class SampleStore implements SampleSources {
   constructor(deps: SampleStoreDeps) {
     const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
-    const labelsMemory = new LabelsMemory(deps.labelBytes);
-    const form = new SampleForm({
+    const labelsMemory = new LabelsCache(deps.labelBytes);
+    const form = new SampleLayout({
       connection,
       files,
       clock,
       labelsMemory,
-      newestForm: (tableId) => newestForm(tableId, deps),
+      latestSchema: (tableId) => latestSchema(tableId, deps),
     });
     this.#rowsDeps = { ...deps, form };
     this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
@@ -240,7 +241,7 @@ class OpenDatabase implements DatabaseSamples {
       }
       if (!isMetricTable(table) && samples.seriesCount > 0) note(METRIC_NAME, table.name, samples.seriesCount);
     }
-    const [metrics, sizes, bytes, pairs] = Array.from({ length: 4 }, () => new Greatest(limit));
+    const [metrics, sizes, bytes, pairs] = Array.from({ length: 4 }, () => new LargestCounts(limit));
     let labelPairCount = 0;
     for (const [name, counts] of byName) {
       let nameBytes = 0;

@@ -6,7 +6,7 @@ import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { FileColumns } from '../snapshot/segment-files.js';
-import type { SampleColumns } from './piece.js';
+import type { SampleColumns } from './sample-slice.js';
 
 /** Milliseconds, both ends included. */
 export interface MillisRange {
@@ -20,7 +20,7 @@ export interface SidRange {
 }
 
 /** Rows of some files. */
-export interface RowsWanted {
+export interface RowSelection {
   readonly paths: readonly string[];
   /** Ascending, or all between two numbers, both included; undefined: all of the metrics. */
   readonly sids: readonly number[] | SidRange | undefined;
@@ -41,7 +41,7 @@ export interface SegmentQuery {
   readonly histogramAt: number | undefined;
   /** Position of the column of operations, 0 where a row has none; undefined if the files have none. */
   readonly opAt: number | undefined;
-  sql(wanted: RowsWanted): string;
+  sql(wanted: RowSelection): string;
 }
 
 const RANGES_MAX = 16;
@@ -77,7 +77,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
     opAt,
     sql: ({ paths, metrics, sids, range }) => {
       const where = [
-        ...(metric === undefined || metrics === undefined ? [] : [isOneOf(metric, metrics)]),
+        ...(metric === undefined || metrics === undefined ? [] : [isOneOfSql(metric, metrics)]),
         ...(sids === undefined ? [] : [sidCondition(sids)]),
         ...(range === undefined ? [] : timeConditions(range)),
       ];
@@ -89,7 +89,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
 }
 
 function sidCondition(sids: readonly number[] | SidRange): string {
-  return 'first' in sids ? `${SID} BETWEEN ${sids.first} AND ${sids.last}` : isOneOf(SID, sids);
+  return 'first' in sids ? `${SID} BETWEEN ${sids.first} AND ${sids.last}` : isOneOfSql(SID, sids);
 }
 
 /** Milliseconds, rounded down. Times come back from Parquet as microseconds or nanoseconds. */
@@ -108,7 +108,7 @@ function timeConditions({ fromMs, toMs }: MillisRange): string[] {
 }
 
 /** That a column has one of the numbers, which are ascending: runs as ranges where that is shorter. */
-export function isOneOf(column: string, numbers: readonly number[]): string {
+export function isOneOfSql(column: string, numbers: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const number of numbers) {
     const last = ranges.at(-1);

@@ -4,11 +4,11 @@ import { copyDoubles, copyIntegers, markNulls } from '#shared/duckdb/typed-chunk
 
 import { PUT_AFTER_DELETE, DELETED } from '#shared/schema/segment-columns';
 
-import { HIDES, joined, MISSING, type Piece } from './piece.js';
+import { HIDES, concatSlices, MISSING, type SampleSlice } from './sample-slice.js';
 import type { SegmentQuery } from './segment-query.js';
 
 /** Rows of a segment, by series. */
-export type PiecesBySid = Map<number, Piece>;
+export type SlicesBySid = Map<number, SampleSlice>;
 
 const BYTES_PER_PIECE = 200;
 /** Time, value, mark. */
@@ -80,7 +80,7 @@ class Rows {
   }
 
   /** The rows `[from, to)`, which are one series's. */
-  piece(from: number, to: number): Piece {
+  piece(from: number, to: number): SampleSlice {
     let isAscending = true;
     for (let i = from + 1; i < to; i++) if (this.times[i] <= this.times[i - 1]) isAscending = false;
     return {
@@ -104,7 +104,7 @@ export async function decodeRows(
   query: SegmentQuery,
   fileCount: number,
   slices: Slices,
-): Promise<PiecesBySid[]> {
+): Promise<SlicesBySid[]> {
   const { rowCount: count, chunkCount } = result;
   const rows = new Rows(count, query);
   for (let i = 0; i < chunkCount; i++) {
@@ -113,9 +113,9 @@ export async function decodeRows(
     rows.add(chunk, query);
     if (slices.isOver(chunk.rowCount * ROW_WORK)) await slices.yield();
   }
-  const pieces = Array.from({ length: fileCount }, (): PiecesBySid => new Map());
+  const pieces = Array.from({ length: fileCount }, (): SlicesBySid => new Map());
   /** All runs of series that have several. */
-  const split = Array.from({ length: fileCount }, () => new Map<number, Piece[]>());
+  const split = Array.from({ length: fileCount }, () => new Map<number, SampleSlice[]>());
   for (let from = 0; from < count;) {
     const to = rows.endOf(from);
     const file = rows.files[from];
@@ -132,7 +132,7 @@ export async function decodeRows(
   // A long list of series is joined by the engine, which then gives blocks of rows in any order.
   for (const [file, bySid] of split.entries()) {
     for (const [sid, own] of bySid) {
-      pieces[file].set(sid, joined(inTime(own)));
+      pieces[file].set(sid, concatSlices(inTime(own)));
       if (slices.isOver(own.length * RUN_WORK)) await slices.yield();
     }
   }
@@ -140,7 +140,7 @@ export async function decodeRows(
 }
 
 /** What pieces take, about. */
-export function bytesOf(pieces: Iterable<Piece>): number {
+export function sliceBytes(pieces: Iterable<SampleSlice>): number {
   let bytes = 0;
   for (const { times, starts, histograms } of pieces) {
     bytes += BYTES_PER_PIECE + times.length * (BYTES_PER_ROW + (starts === undefined ? 0 : 8));
@@ -149,7 +149,7 @@ export function bytesOf(pieces: Iterable<Piece>): number {
   return bytes;
 }
 
-function inTime(pieces: Piece[]): Piece[] {
+function inTime(pieces: SampleSlice[]): SampleSlice[] {
   return pieces.sort((a, b) => a.times[0] - b.times[0]);
 }
 

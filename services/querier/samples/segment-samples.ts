@@ -6,10 +6,10 @@ import type { DuckDBConnection } from '#shared/duckdb/engine';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
 import type { FileColumns, SegmentFiles } from '../snapshot/segment-files.js';
-import type { Chosen } from '../series/selected-series.js';
-import type { Piece, SampleColumns } from './piece.js';
-import { bytesOf, decodeRows, type PiecesBySid } from './segment-rows.js';
-import { segmentQuery, type MillisRange, type RowsWanted, type SidRange } from './segment-query.js';
+import type { SelectedSeries } from '../series/selected-series.js';
+import type { SampleSlice, SampleColumns } from './sample-slice.js';
+import { sliceBytes, decodeRows, type SlicesBySid } from './segment-rows.js';
+import { segmentQuery, type MillisRange, type RowSelection, type SidRange } from './segment-query.js';
 
 export interface SegmentSamplesDeps {
   readonly files: SegmentFiles;
@@ -20,7 +20,7 @@ export interface SegmentSamplesDeps {
 }
 
 /** What is wanted of a segment. */
-export interface SegmentWanted extends Chosen {
+export interface SegmentRequest extends SelectedSeries {
   readonly segment: Segment;
   readonly range: MillisRange;
   /** Whether the range is all of the segment. */
@@ -28,31 +28,31 @@ export interface SegmentWanted extends Chosen {
 }
 
 /** What is known of a series in a segment: its rows in `[fromMs, toMs]`. */
-interface Known {
+interface CachedSlice {
   readonly fromMs: number;
   readonly toMs: number;
   /** Undefined: it has none there. */
-  readonly piece: Piece | undefined;
-  readonly load: Load;
+  readonly piece: SampleSlice | undefined;
+  readonly load: SegmentLoad;
 }
 
 /** A segment of which something has to be read. */
-interface Lacking extends SegmentWanted {
+interface MissingRows extends SegmentRequest {
   /** Of what is known of it. */
   readonly key: string;
   /** Places of the series that have to be read. */
   readonly places: readonly number[];
-  readonly found: (Piece | undefined)[];
+  readonly found: (SampleSlice | undefined)[];
 }
 
 /** What one question to the engine is about. */
 interface Batch {
   readonly columns: FileColumns;
-  readonly segments: readonly Lacking[];
+  readonly segments: readonly MissingRows[];
 }
 
 /** What one question to the engine brought of one segment. */
-interface Load {
+interface SegmentLoad {
   readonly bytes: number;
   /** Of the segment, in what is known. */
   readonly key: string;
@@ -76,8 +76,8 @@ const BYTES_PER_LOAD = 500;
 export class SegmentSamples {
   readonly #deps: SegmentSamplesDeps;
   /** By file and columns, then by series; none is empty: files come and go. */
-  readonly #known = new Map<string, Map<number, Known>>();
-  readonly #loads = new Set<Load>();
+  readonly #known = new Map<string, Map<number, CachedSlice>>();
+  readonly #loads = new Set<SegmentLoad>();
   #bytes = 0;
   #clock = 0;
   /** The engine's connection takes one question at a time. */
@@ -98,17 +98,17 @@ export class SegmentSamples {
    * @param wanted of files that were checked.
    * @param place of the query.
    */
-  async pieces(
+  async read(
     table: Table,
-    wanted: readonly SegmentWanted[],
+    wanted: readonly SegmentRequest[],
     columns: SampleColumns,
     { call, slot }: { readonly call: Call; readonly slot: AdmissionSlot },
-  ): Promise<(Piece | undefined)[][]> {
+  ): Promise<(SampleSlice | undefined)[][]> {
     const now = ++this.#clock;
     const slices = new Slices(this.#deps.clock, { check: () => checkCall(call) });
-    const found = wanted.map(({ sids }) => new Array<Piece | undefined>(sids.length));
+    const found = wanted.map(({ sids }) => new Array<SampleSlice | undefined>(sids.length));
     const rowsMax = wanted.reduce((sum, { segment }) => sum + segment.rowCount, 0);
-    const lacking: Lacking[] = [];
+    const lacking: MissingRows[] = [];
     for (const [i, it] of wanted.entries()) {
       const key = `${it.segment.path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
       const places = gaps(it, this.#known.get(key) ?? NOTHING, found[i], now);
@@ -144,9 +144,9 @@ export class SegmentSamples {
   }
 
   /** Segments that one question can be about: they have the same columns, and not too many rows. */
-  async #batchesOf(lacking: readonly Lacking[]): Promise<Batch[]> {
+  async #batchesOf(lacking: readonly MissingRows[]): Promise<Batch[]> {
     const batches: Batch[] = [];
-    const open = new Map<FileColumns, { segments: Lacking[]; rowsMax: number }>();
+    const open = new Map<FileColumns, { segments: MissingRows[]; rowsMax: number }>();
     for (const one of lacking) {
       const columns = await this.#deps.files.columnsOf(one.segment);
       const { rowCount } = one.segment;
@@ -163,7 +163,7 @@ export class SegmentSamples {
   }
 
   /** Some series at a time, each of which is kept and forgotten by itself. */
-  async #keepAll(segment: Lacking, bySid: PiecesBySid, now: number, slices: Slices): Promise<void> {
+  async #keepAll(segment: MissingRows, bySid: SlicesBySid, now: number, slices: Slices): Promise<void> {
     const { places } = segment;
     for (let from = 0; from < places.length; from += LOAD_SERIES) {
       const some = places.slice(from, from + LOAD_SERIES);
@@ -172,16 +172,16 @@ export class SegmentSamples {
     }
   }
 
-  #keep({ key, places, sids, range, found, share }: Lacking, bySid: PiecesBySid, now: number): void {
+  #keep({ key, places, sids, range, found, share }: MissingRows, bySid: SlicesBySid, now: number): void {
     const pieces = places.map((at) => bySid.get(sids[at]));
     const around = BYTES_PER_LOAD + places.length * BYTES_PER_SERIES;
-    const bytes = around + bytesOf(pieces.filter((piece) => piece !== undefined));
+    const bytes = around + sliceBytes(pieces.filter((piece) => piece !== undefined));
     for (const [i, at] of places.entries()) found[at] = pieces[i];
     // What would push itself out is not kept: it would push out the rest too.
     if (bytes > this.#deps.limitBytes * share * (places.length / sids.length)) return;
-    const load: Load = { bytes, key, sids: places.map((at) => sids[at]), usedAt: now };
+    const load: SegmentLoad = { bytes, key, sids: places.map((at) => sids[at]), usedAt: now };
     // Looked up only now: what was known when the read began may be gone.
-    const known = this.#known.get(key) ?? new Map<number, Known>();
+    const known = this.#known.get(key) ?? new Map<number, CachedSlice>();
     this.#known.set(key, known);
     for (const [i, at] of places.entries()) {
       known.set(sids[at], { ...range, piece: pieces[i], load });
@@ -189,7 +189,7 @@ export class SegmentSamples {
     this.#add(load);
   }
 
-  #add(load: Load): void {
+  #add(load: SegmentLoad): void {
     this.#loads.add(load);
     this.#bytes += load.bytes;
     if (this.#bytes <= this.#deps.limitBytes) return;
@@ -200,7 +200,7 @@ export class SegmentSamples {
     }
   }
 
-  #forget(load: Load): void {
+  #forget(load: SegmentLoad): void {
     const { bytes, key, sids } = load;
     this.#loads.delete(load);
     this.#bytes -= bytes;
@@ -215,7 +215,7 @@ export class SegmentSamples {
     { columns: names, segments }: Batch,
     columns: SampleColumns,
     call: Call,
-  ): Promise<PiecesBySid[]> {
+  ): Promise<SlicesBySid[]> {
     const check = (): void => checkCall(call);
     check();
     const { files, connection, clock } = this.#deps;
@@ -228,13 +228,13 @@ export class SegmentSamples {
   }
 }
 
-const NOTHING: ReadonlyMap<number, Known> = new Map();
+const NOTHING: ReadonlyMap<number, CachedSlice> = new Map();
 
 /** Looks for what is known. @returns places of the series of which it is not enough. */
 function gaps(
-  { sids, range }: SegmentWanted,
-  known: ReadonlyMap<number, Known>,
-  found: (Piece | undefined)[],
+  { sids, range }: SegmentRequest,
+  known: ReadonlyMap<number, CachedSlice>,
+  found: (SampleSlice | undefined)[],
   now: number,
 ): number[] {
   const places: number[] = [];
@@ -251,7 +251,7 @@ function gaps(
 }
 
 /** What has to be read of all segments, so that each has what it lacks. */
-function conditionsOf(segments: readonly Lacking[]): Omit<RowsWanted, 'paths'> {
+function conditionsOf(segments: readonly MissingRows[]): Omit<RowSelection, 'paths'> {
   const range = { fromMs: Infinity, toMs: -Infinity };
   for (const one of segments) {
     range.fromMs = Math.min(range.fromMs, one.range.fromMs);
@@ -268,7 +268,7 @@ function conditionsOf(segments: readonly Lacking[]): Omit<RowsWanted, 'paths'> {
 }
 
 /** The first and the last of the series. */
-function ends(segments: readonly Lacking[]): SidRange {
+function ends(segments: readonly MissingRows[]): SidRange {
   return {
     first: Math.min(...segments.map(({ sids }) => sids[0])),
     last: Math.max(...segments.map(({ sids }) => sids[sids.length - 1])),
@@ -277,8 +277,8 @@ function ends(segments: readonly Lacking[]): SidRange {
 
 /** What the series have that have to be read, ascending. */
 function distinct(
-  segments: readonly Lacking[],
-  of: (segment: Lacking) => Int32Array | Uint32Array | undefined,
+  segments: readonly MissingRows[],
+  of: (segment: MissingRows) => Int32Array | Uint32Array | undefined,
 ): number[] {
   const found = new Set<number>();
   for (const one of segments) {

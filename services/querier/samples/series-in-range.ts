@@ -3,9 +3,9 @@ import type { Segment, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import { chosenIn } from '../series/selected-series.js';
+import { selectedIn } from '../series/selected-series.js';
 import { MS_PER } from '../series/millis.js';
-import type { SampleView } from './sample-form.js';
+import type { SampleView } from './sample-layout.js';
 
 /** Milliseconds, both ends in it. */
 export interface ClosedRange {
@@ -13,7 +13,7 @@ export interface ClosedRange {
   readonly toMs: number;
 }
 
-export interface RangeQuestion {
+export interface SeriesRangeQuery {
   readonly view: SampleView;
   readonly table: Table;
   readonly range: ClosedRange;
@@ -23,7 +23,7 @@ export interface RangeQuestion {
 type Overlap = 'none' | 'part' | 'whole';
 
 /** Whether any row of the region can be in the range. */
-export function mayHave({ view, table, range }: RangeQuestion): boolean {
+export function mayHaveRows({ view, table, range }: SeriesRangeQuery): boolean {
   if (range.fromMs > range.toMs) return false;
   if (
     view.parts.some(({ part, rowCount }) => rowCount > 0 && overlap(range, part.leastMs, part.greatestMs) !== 'none')
@@ -38,8 +38,8 @@ export function mayHave({ view, table, range }: RangeQuestion): boolean {
  *
  * @param sids ascending, and so is the answer.
  */
-export async function seriesInRange(question: RangeQuestion, sids: Int32Array, slices: Slices): Promise<Int32Array> {
-  if (sids.length === 0 || !mayHave(question)) return NOTHING;
+export async function seriesInRange(question: SeriesRangeQuery, sids: Int32Array, slices: Slices): Promise<Int32Array> {
+  if (sids.length === 0 || !mayHaveRows(question)) return NOTHING;
   const { view, table, range } = question;
   const parts = view.parts.filter(({ rowCount }) => rowCount > 0);
   const inParts = parts.map(({ part }) => overlap(range, part.leastMs, part.greatestMs));
@@ -76,7 +76,7 @@ async function withoutRows(
   for (const segment of segments) {
     if (rest.length === 0) break;
     const metrics = segment.hasMetrics ? await series?.metricsOf(rest, slices) : undefined;
-    rest = without(rest, chosenIn(segment, { sids: rest, metrics }).sids);
+    rest = without(rest, selectedIn(segment, { sids: rest, metrics }).sids);
     if (slices.isOver(rest.length)) await slices.yield();
   }
   return rest;
@@ -99,10 +99,10 @@ function overlap({ fromMs, toMs }: ClosedRange, leastMs: number, greatestMs: num
 
 /** A millisecond more at both ends, for what doubles cannot tell. */
 function segmentOverlap({ timeFirst, timeLast }: Segment, table: Table, range: ClosedRange): Overlap {
-  const factor = MS_PER[unitOf(table)];
+  const factor = MS_PER[timeUnitOfTable(table)];
   return overlap(range, Number(timeFirst) * factor - 1, Number(timeLast) * factor + 1);
 }
 
-export function unitOf(table: Table): TimeUnit {
+export function timeUnitOfTable(table: Table): TimeUnit {
   return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
 }

@@ -4,11 +4,11 @@ import { checkCall, type Call } from '#shared/contracts/call';
 import { MissingFile } from '#shared/segments/local-store';
 
 import { compareLabels, type Labels } from '../series/labels.js';
-import { merged, type Piece } from './piece.js';
+import { mergeSlices, type SampleSlice } from './sample-slice.js';
 import type { StoredSeries } from './sample-source.js';
 import { sortedInSlices } from '../series/sliced-sort.js';
 import type { SeriesGroup, SeriesPlace } from './table-samples.js';
-import type { TimeRange } from './wanted-segments.js';
+import type { TimeRange } from './segment-requests.js';
 
 export interface StoredRead {
   /** Finds the series. */
@@ -66,7 +66,7 @@ async function* readAll(read: StoredRead, after: Labels | undefined): AsyncItera
 
 /** What was read of some series, by place. */
 interface BatchPieces {
-  readonly pieces: readonly (Piece | undefined)[];
+  readonly pieces: readonly (SampleSlice | undefined)[];
   readonly rowCount: number;
 }
 
@@ -77,7 +77,7 @@ async function piecesOf(batch: readonly SeriesPlace[], { range, call }: StoredRe
     if (own === undefined) groups.set(group, [i]);
     else own.push(i);
   }
-  const pieces = new Array<Piece | undefined>(batch.length);
+  const pieces = new Array<SampleSlice | undefined>(batch.length);
   let rowCount = 0;
   for (const [group, own] of groups) {
     const sids = Int32Array.from(own, (i) => batch[i].sid).sort();
@@ -94,11 +94,11 @@ async function piecesOf(batch: readonly SeriesPlace[], { range, call }: StoredRe
 function* joined(batch: readonly SeriesPlace[], pieces: BatchPieces['pieces']): Iterable<StoredSeries> {
   for (let at = 0; at < batch.length;) {
     const { labels } = batch[at];
-    const own: Piece[] = [];
+    const own: SampleSlice[] = [];
     for (; at < batch.length && batch[at].labels.key === labels.key; at++) {
       const piece = pieces[at];
       if (piece !== undefined) own.push(piece);
     }
-    if (own.length > 0) yield { labels, piece: own.length === 1 ? own[0] : merged(own, false) };
+    if (own.length > 0) yield { labels, slice: own.length === 1 ? own[0] : mergeSlices(own, false) };
   }
 }

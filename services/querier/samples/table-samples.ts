@@ -8,23 +8,24 @@ import { expiryNs } from '#shared/schema/ttl';
 
 import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL, selectedFields } from '../series/field-matchers.js';
-import { METRIC_NAME, type Labels } from '../series/labels.js';
+import { type Labels } from '../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileMatcher } from '../series/matcher.js';
 import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import type { TableState } from '../series/database-state.js';
-import { chosenFrom, inGroups, type Chosen } from '../series/selected-series.js';
+import { selectSeries, inGroups, type SelectedSeries } from '../series/selected-series.js';
 import type { LabelIndex, LabelTest } from '../series/label-index.js';
 import { LabelShapes } from '../series/label-shapes.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
-import { between, merged, type Piece } from './piece.js';
-import type { SampleView } from './sample-form.js';
+import { sliceBetween, mergeSlices, type SampleSlice } from './sample-slice.js';
+import type { SampleView } from './sample-layout.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
-import { mayHave, seriesInRange, type ClosedRange } from './series-in-range.js';
+import { mayHaveRows, seriesInRange, type ClosedRange } from './series-in-range.js';
 import { addAll } from '../series/sliced-set.js';
-import { wantedOf, type TimeRange } from './wanted-segments.js';
+import { segmentRequests, type TimeRange } from './segment-requests.js';
 
 /** What it takes to look at a series, as so many samples. */
 const SERIES_WORK = 16;
@@ -89,11 +90,11 @@ export class TableSamples {
       if (index === undefined) continue;
       const sids = await this.#matching(view, index, matchers, slices);
       if (sids.length === 0) continue;
-      for await (const chosen of inGroups(await chosenFrom(index, sids, slices), slices)) {
+      for await (const chosen of inGroups(await selectSeries(index, sids, slices), slices)) {
         for (const field of fields) {
-          const pieces = await this.#piecesOf({ view, field }, chosen, { fromMs, toMs }, call);
+          const read = await this.#piecesOf({ view, field }, chosen, { fromMs, toMs }, call);
           const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-          await eachInSlices(pieces, slices, (sid, piece) => found.push(sampleSeries(labelsOf(sid), piece)));
+          await eachInSlices(read, slices, (sid, piece) => found.push(sampleSeries(labelsOf(sid), piece)));
         }
       }
     }
@@ -229,7 +230,7 @@ export class TableSamples {
           isFresh ||
           (await this.#deps.present.has(
             view.manifest.segments,
-            await chosenFrom(view.series, sids, slices),
+            await selectSeries(view.series, sids, slices),
             metric,
             id,
           ))
@@ -254,7 +255,7 @@ export class TableSamples {
     slices: Slices,
   ): Promise<Int32Array> {
     const question = { view, table: this.table, range: { ...range, fromMs: Math.max(range.fromMs, this.#oldestMs) } };
-    if (view.series === undefined || !mayHave(question)) return NOTHING;
+    if (view.series === undefined || !mayHaveRows(question)) return NOTHING;
     return seriesInRange(question, await this.#matching(view, view.series, matchers, slices), slices);
   }
 
@@ -288,31 +289,31 @@ export class TableSamples {
     sids: Int32Array,
     asked: TimeRange,
     call: Call,
-  ): Promise<ReadonlyMap<number, Piece>> {
-    return this.#piecesOf(source, await chosenFrom(source.view.series, sids, this.#slices(call)), asked, call);
+  ): Promise<ReadonlyMap<number, SampleSlice>> {
+    return this.#piecesOf(source, await selectSeries(source.view.series, sids, this.#slices(call)), asked, call);
   }
 
   async #piecesOf(
     { view, field }: Omit<SeriesGroup, 'samples'>,
-    chosen: Chosen,
+    chosen: SelectedSeries,
     asked: TimeRange,
     call: Call,
-  ): Promise<ReadonlyMap<number, Piece>> {
+  ): Promise<ReadonlyMap<number, SampleSlice>> {
     const { sids } = chosen;
     const slices = this.#slices(call);
     const range = { ...asked, fromMs: Math.max(asked.fromMs, this.#oldestMs - EXPIRED_MS) };
-    const bySeries = new Map<number, Piece[]>();
-    const add = (sid: number, piece: Piece | undefined): void => {
+    const bySeries = new Map<number, SampleSlice[]>();
+    const add = (sid: number, piece: SampleSlice | undefined): void => {
       if (piece === undefined) return;
-      const part = between(piece, range.fromMs, range.toMs);
+      const part = sliceBetween(piece, range.fromMs, range.toMs);
       if (part.times.length === 0) return;
       const pieces = bySeries.get(sid);
       if (pieces === undefined) bySeries.set(sid, [part]);
       else pieces.push(part);
     };
-    const wanted = await wantedOf(view, this.table, { range, chosen, slices });
+    const wanted = await segmentRequests(view, this.table, { range, chosen, slices });
     await this.#deps.files.check(wanted.map(({ segment }) => segment));
-    const pieces = await this.#deps.segments.pieces(this.table, wanted, field.columns, {
+    const pieces = await this.#deps.segments.read(this.table, wanted, field.columns, {
       call,
       slot: this.#deps.slot,
     });
@@ -325,17 +326,17 @@ export class TableSamples {
     }
     for (const { part, rowCount } of view.parts) {
       for (const sid of sids) {
-        const piece = part.piece(sid, rowCount, field.columns);
+        const piece = part.sliceOf(sid, rowCount, field.columns);
         add(sid, piece);
         if (slices.isOver(workOf(piece))) await slices.yield();
       }
     }
     const keepsMissing = mergeModeOf(this.table) === 'last_row';
-    const found = new Map<number, Piece>();
+    const found = new Map<number, SampleSlice>();
     for (const sid of sids) {
       const pieces = bySeries.get(sid);
       if (pieces === undefined) continue;
-      const piece = merged(pieces, keepsMissing);
+      const piece = mergeSlices(pieces, keepsMissing);
       if (piece.times.length > 0) found.set(sid, piece);
       if (slices.isOver(workOf(piece))) await slices.yield();
     }
@@ -383,9 +384,9 @@ export interface SeriesPlace {
 }
 
 async function eachInSlices(
-  pieces: ReadonlyMap<number, Piece>,
+  pieces: ReadonlyMap<number, SampleSlice>,
   slices: Slices,
-  visit: (sid: number, piece: Piece) => void,
+  visit: (sid: number, piece: SampleSlice) => void,
 ): Promise<void> {
   for (const [sid, piece] of pieces) {
     visit(sid, piece);
@@ -393,7 +394,7 @@ async function eachInSlices(
   }
 }
 
-function workOf(piece: Piece | undefined): number {
+function workOf(piece: SampleSlice | undefined): number {
   if (piece === undefined) return SERIES_WORK;
   return SERIES_WORK + piece.times.length * (piece.isAscending ? 1 : SORT_WORK);
 }

@@ -12,26 +12,26 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Labels } from './labels.js';
 import { PLAIN_WORK, type ValueTest } from './matcher.js';
-import type { SeriesRows } from '../snapshot/rows-form.js';
+import type { SeriesRows } from '../snapshot/rows-layout.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { ArrivalLog } from './arrival-log.js';
 import { IntegerBlocks } from './blocks.js';
 import { Integers } from './growing.js';
 import { KnownTags } from './known-tags.js';
 import { LabelValues } from './label-values.js';
-import type { LabelsMemory } from './labels-memory.js';
+import type { LabelsCache } from './labels-cache.js';
 import { MS_PER } from './millis.js';
 import { SegmentLosses } from './segment-losses.js';
-import { allBelow, ascending, NO_SERIES } from './series-sets.js';
+import { sidsBelow, sortSids, NO_SERIES } from './series-sets.js';
 import { isReadByTag, pagesOf, SeriesPages, type SeriesPage } from './series-pages.js';
 
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
   readonly files: Pick<SegmentFiles, 'absolute'>;
   readonly clock: Clock;
-  readonly labelsMemory: LabelsMemory;
+  readonly labelsMemory: LabelsCache;
   /** The table as it is by now. */
-  readonly newestForm: (tableId: number) => Promise<Table>;
+  readonly latestSchema: (tableId: number) => Promise<Table>;
 }
 
 /** What it takes to take in one label of a series, and to begin with a column, as so many numbers. */
@@ -73,7 +73,7 @@ export class LabelIndex implements SeriesRows {
 
   /** @param nameOf the label that a tag column is. */
   constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
-    this.#tags = new KnownTags(table, deps.newestForm);
+    this.#tags = new KnownTags(table, deps.latestSchema);
     this.#metricTagId = metricTagOf(table)?.id;
     this.#nameOf = nameOf;
     this.#deps = deps;
@@ -180,7 +180,7 @@ export class LabelIndex implements SeriesRows {
       found = next instanceof Int32Array ? next : await next;
       if (found.length === 0) break;
     }
-    return found ?? allBelow(count);
+    return found ?? sidsBelow(count);
   }
 
   /** The metric number of each series; undefined if the table is not a metric table. */
@@ -309,7 +309,7 @@ export class LabelIndex implements SeriesRows {
       if (slices.isOver(work)) await slices.yield();
       if (passes(value)) label.addSeriesOf(number, count, found);
     }
-    return ascending(found.array.subarray(0, found.length), count);
+    return sortSids(found.array.subarray(0, found.length), count);
   }
 
   /** The series that have no value that fails. */

@@ -1,10 +1,10 @@
 import { compareBytes, Labels } from './labels.js';
 
 /** A label behind others, in the order in which series tell theirs. */
-interface Step {
+interface ShapeStep {
   readonly name: string;
-  readonly before: Step | undefined;
-  readonly next: Map<string, Step>;
+  readonly before: ShapeStep | undefined;
+  readonly next: Map<string, ShapeStep>;
   /** Of the series that end here. */
   shape: Shape | undefined;
 }
@@ -39,11 +39,11 @@ export class LabelShapes {
   }
 }
 
-function newStep(name: string, before: Step | undefined): Step {
+function newStep(name: string, before: ShapeStep | undefined): ShapeStep {
   return { name, before, next: new Map(), shape: undefined };
 }
 
-function shapeOf(last: Step): Shape {
+function shapeOf(last: ShapeStep): Shape {
   const told: string[] = [];
   for (let step = last; step.before !== undefined; step = step.before) told.unshift(step.name);
   const names = [...new Set(told)].sort(compareBytes);

@@ -1,3 +1,5 @@
+import { METRIC_NAME } from '#shared/schema/metric-table';
+
 /** The labels of a series: names ascending, no empty values; never changed. */
 export class Labels {
   readonly names: readonly string[];
@@ -87,7 +89,6 @@ export class Labels {
 
 export const NO_LABELS = Labels.of([]);
 
-export const METRIC_NAME = '__name__';
 /** What goes with the name of a metric wherever the name is dropped. */
 const METRIC_LABELS: ReadonlySet<string> = new Set([METRIC_NAME, '__type__', '__unit__']);
 

@@ -4,7 +4,7 @@ import type { Segment } from '#shared/contracts/gen/common';
 import type { LabelIndex } from './label-index.js';
 
 /** Series that a query wants. */
-export interface Chosen {
+export interface SelectedSeries {
   /** Ascending. */
   readonly sids: Int32Array;
   /** Metric number of each; undefined where there are none. */
@@ -25,7 +25,11 @@ const GROUP_SERIES = 65_536;
 const METRIC_WORK = 8;
 
 /** @param sids ascending. */
-export async function chosenFrom(index: LabelIndex | undefined, sids: Int32Array, slices: Slices): Promise<Chosen> {
+export async function selectSeries(
+  index: LabelIndex | undefined,
+  sids: Int32Array,
+  slices: Slices,
+): Promise<SelectedSeries> {
   const metrics = await index?.metricsOf(sids, slices);
   const all = { sids, metrics, areMost: false, isPart: false, share: 1 };
   if (index === undefined || metrics === undefined) return all;
@@ -38,7 +42,11 @@ export async function chosenFrom(index: LabelIndex | undefined, sids: Int32Array
 }
 
 /** The same in groups of which each is as many as may be read at once: of whole metrics, or of one. */
-export async function* inGroups(all: Chosen, slices: Slices, most = GROUP_SERIES): AsyncIterable<Chosen> {
+export async function* inGroups(
+  all: SelectedSeries,
+  slices: Slices,
+  most = GROUP_SERIES,
+): AsyncIterable<SelectedSeries> {
   const { sids, metrics, areMost } = all;
   if (sids.length <= most) {
     yield all;
@@ -52,7 +60,7 @@ export async function* inGroups(all: Chosen, slices: Slices, most = GROUP_SERIES
     return;
   }
   const { order, ends } = await byMetric(metrics, slices);
-  const group = (from: number, to: number, isPart: boolean): Chosen => {
+  const group = (from: number, to: number, isPart: boolean): SelectedSeries => {
     const places = order.subarray(from, to).sort();
     const own = { sids: new Int32Array(places.length), metrics: new Uint32Array(places.length) };
     for (let i = 0; i < places.length; i++) {
@@ -107,7 +115,7 @@ async function byMetric(
 }
 
 /** The series that the segment can have rows of. */
-export function chosenIn<T extends Pick<Chosen, 'sids' | 'metrics'>>(segment: Segment, chosen: T): T {
+export function selectedIn<T extends Pick<SelectedSeries, 'sids' | 'metrics'>>(segment: Segment, chosen: T): T {
   const { sidFirst, sidLast, hasMetrics, metricFirst, metricLast } = segment;
   const from = lowerBound(chosen.sids, sidFirst);
   const to = lowerBound(chosen.sids, sidLast + 1);

@@ -10,13 +10,13 @@ import type { SegmentRead, TableRead } from './binding.js';
 import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-search.js';
-import { internalName, partSelect, segmentSelects, type SegmentSource, type SourceShape } from './sources.js';
+import { internalName, partSelect, segmentSelects, type BoundSegment, type SourceShape } from './sources.js';
 
 /** What the SELECT over a region is made of. */
 export interface BoundRegion {
   readonly view: EngineView;
   /** Segments that can have rows of the query, in the order of their sequences. */
-  readonly segments: readonly SegmentSource[];
+  readonly segments: readonly BoundSegment[];
   /** The only series that the query can want; undefined: any. */
   readonly named: NamedSeries | undefined;
   /** The only metrics that the query can want; undefined: any. */
@@ -146,7 +146,7 @@ function partsWithin({ parts }: EngineView, bounds: TimeBounds): EnginePartView[
 
 /** Where a row may have several versions. */
 function bandsOf(
-  segments: readonly SegmentSource[],
+  segments: readonly BoundSegment[],
   parts: readonly EnginePartView[],
   table: Table,
   bounds: TimeBounds,
@@ -160,12 +160,12 @@ function nearOf(bands: readonly Band[]): (range: Band) => boolean {
 
 interface LateRows {
   readonly bands: readonly Band[];
-  readonly segments: readonly SegmentSource[];
+  readonly segments: readonly BoundSegment[];
   readonly parts: readonly EnginePartView[];
   readonly rows: RowFilter;
 }
 
-function lateBands(segments: readonly SegmentSource[], parts: readonly EnginePartView[]): Band[] {
+function lateBands(segments: readonly BoundSegment[], parts: readonly EnginePartView[]): Band[] {
   const bands: Band[] = [];
   for (const { segment } of segments) {
     if (segment.hasLate) bands.push({ first: segment.lateFirst, last: segment.lateLast });

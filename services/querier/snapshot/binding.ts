@@ -57,7 +57,7 @@ export interface Snapshot {
   release(): void;
 }
 
-export interface TakeOptions {
+export interface SnapshotOptions {
   /** What `guess` gave for the same requests: it is the answer if it proves right, else it is let alone. */
   readonly guess?: Snapshot | undefined;
   /** Of the query: it is waited aside for others, while the work on what they answer keeps it. None: nobody counts it. */
@@ -66,7 +66,7 @@ export interface TakeOptions {
 
 export interface Snapshots {
   /** @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short. */
-  take(requests: readonly BindRequest[], call: Call, options?: TakeOptions): Promise<Snapshot>;
+  take(requests: readonly BindRequest[], call: Call, options?: SnapshotOptions): Promise<Snapshot>;
   /**
    * The tables as they were last read, without asking anybody; undefined unless nothing was new then. It may have become
    * short: only `take` tells whether it is still right. It must be released.

@@ -8,7 +8,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import { FreshPart } from './fresh-part.js';
 import type { PartView, RegionView } from './fresh-rows.js';
-import type { RowsForm } from './rows-form.js';
+import type { RowsLayout } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 import { SeriesTable } from './series-table.js';
 
@@ -24,7 +24,7 @@ export interface EngineRowsDeps {
 }
 
 /** Rows and series as tables of the query instance. */
-export class EngineRows implements RowsForm<FreshPart, SeriesTable> {
+export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
   readonly #deps: EngineRowsDeps;
   #nextName = 1;
 

@@ -7,7 +7,7 @@ import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Band } from '#shared/segments/bands';
-import type { RowsPart } from './rows-form.js';
+import type { RowsPart } from './rows-layout.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
 /** Cells that are appended between two rests: about 10 ms. */

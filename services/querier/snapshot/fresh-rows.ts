@@ -6,12 +6,12 @@ import { fromDuckDb } from '#shared/duckdb/errors';
 
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 
-import type { RowsForm, RowsPart, SeriesRows } from './rows-form.js';
+import type { RowsLayout, RowsPart, SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 
 export interface FreshRowsDeps<P extends RowsPart, S extends SeriesRows> {
   readonly manifests: ManifestCache;
-  readonly form: RowsForm<P, S>;
+  readonly form: RowsLayout<P, S>;
   readonly files: SegmentFiles;
   readonly clock: Clock;
 }
@@ -38,14 +38,17 @@ export interface RegionView<P extends RowsPart, S extends SeriesRows> {
 }
 
 /** Whether both have the same rows and series. */
-export function areEqual<P extends RowsPart, S extends SeriesRows>(a: RegionView<P, S>, b: RegionView<P, S>): boolean {
+export function areEqualViews<P extends RowsPart, S extends SeriesRows>(
+  a: RegionView<P, S>,
+  b: RegionView<P, S>,
+): boolean {
   if (a.manifest !== b.manifest || a.series !== b.series || a.seriesCount !== b.seriesCount) return false;
   if (a.parts.length !== b.parts.length) return false;
   return a.parts.every(({ part, rowCount }, i) => part === b.parts[i].part && rowCount === b.parts[i].rowCount);
 }
 
 /** What a part of an owner's answer means for its region. */
-export type TakenPart =
+export type FetchedPart =
   | 'more'
   /** All is here. */
   | 'whole'
@@ -121,7 +124,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   /** Takes over a part of the answer of an owner that was met. */
-  async take(table: Table, part: ScanPart): Promise<TakenPart> {
+  async take(table: Table, part: ScanPart): Promise<FetchedPart> {
     if (part.newerManifest !== undefined) {
       this.#deps.manifests.apply(part.newerManifest);
       return 'old_manifest';

@@ -11,7 +11,7 @@ import { metricTagOf } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
-import type { SeriesRows } from './rows-form.js';
+import type { SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 import { SeriesSearch, type NamedSeries } from './series-search.js';
 import { TagIndex } from './tag-index.js';

@@ -11,12 +11,12 @@ import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 import { bindTable, readRows, type BoundRegion } from './bind.js';
-import type { BindRequest, Snapshot, Snapshots, TableRead, TakeOptions } from './binding.js';
+import type { BindRequest, Snapshot, Snapshots, TableRead, SnapshotOptions } from './binding.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';
 import { SegmentFiles, type ManifestFile } from './segment-files.js';
-import type { SegmentSource } from './sources.js';
+import type { BoundSegment } from './sources.js';
 import type { SeriesTable } from './series-table.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
@@ -44,7 +44,7 @@ interface BoundTable {
 }
 
 /** A snapshot in the making. */
-interface Taking {
+interface SnapshotBuild {
   /** Gets the views that are held for it. */
   readonly views: EngineView[];
   readonly guessed: BoundTable | undefined;
@@ -112,7 +112,7 @@ export class RegionSnapshots implements Snapshots {
     return this.#files;
   }
 
-  async take(requests: readonly BindRequest[], call: Call, options: TakeOptions = {}): Promise<Snapshot> {
+  async take(requests: readonly BindRequest[], call: Call, options: SnapshotOptions = {}): Promise<Snapshot> {
     const { guess, slot = UNCOUNTED_SLOT } = options;
     const guessed = guess instanceof TableSnapshot ? guess.tables : [];
     const views: EngineView[] = [];
@@ -165,7 +165,7 @@ export class RegionSnapshots implements Snapshots {
   }
 
   /** The table with files that are there and whole; a missing file means that a manifest was too old. */
-  async #boundTable(request: BindRequest, taking: Taking, call: Call): Promise<BoundTable> {
+  async #boundTable(request: BindRequest, taking: SnapshotBuild, call: Call): Promise<BoundTable> {
     try {
       return await this.#boundOnce(request, taking, call);
     } catch (error) {
@@ -177,7 +177,7 @@ export class RegionSnapshots implements Snapshots {
     return this.#boundOnce(request, taking, call);
   }
 
-  async #boundOnce(request: BindRequest, { views, guessed, slot }: Taking, call: Call): Promise<BoundTable> {
+  async #boundOnce(request: BindRequest, { views, guessed, slot }: SnapshotBuild, call: Call): Promise<BoundTable> {
     const taken = await slot.releaseWhile(async () => {
       const read = await this.#rows(request.table).view(request.table, call);
       // At once: no place may be left to come back to.
@@ -220,8 +220,8 @@ export class RegionSnapshots implements Snapshots {
     return { named, metrics: await series?.metrics(connection, tagValues) };
   }
 
-  async #sources(segments: readonly Segment[]): Promise<SegmentSource[]> {
-    const sources: SegmentSource[] = [];
+  async #sources(segments: readonly Segment[]): Promise<BoundSegment[]> {
+    const sources: BoundSegment[] = [];
     for (const segment of segments) {
       const columns = await this.#files.columnsOf(segment);
       sources.push({ segment, columns, path: this.#files.absolute(segment.path) });

@@ -15,7 +15,7 @@ import { NewerSchema } from './newer-schema.js';
 import type { FileColumns } from './segment-files.js';
 
 /** A segment with the columns that its file has. */
-export interface SegmentSource {
+export interface BoundSegment {
   readonly segment: Segment;
   readonly path: string;
   readonly columns: FileColumns;
@@ -55,12 +55,12 @@ const FILE_FACTORS: Readonly<Record<TimeUnit, { unit: TimeUnit; factor: bigint }
  * @throws NewerSchema if one was written under a schema that is not known yet.
  */
 export function segmentSelects(
-  segments: readonly SegmentSource[],
+  segments: readonly BoundSegment[],
   shape: SourceShape,
   filter: SourceFilter,
   extra = '',
 ): string[] {
-  const groups = new Map<string, SegmentSource[]>();
+  const groups = new Map<string, BoundSegment[]>();
   for (const source of segments) {
     const { schemaVersion } = source.segment;
     if (mayHaveNewTypes(shape, schemaVersion)) throw new NewerSchema(shape.table);
@@ -72,7 +72,7 @@ export function segmentSelects(
     else group.push(source);
   }
   return [...groups.values()].flatMap((group) => {
-    return parted(group, filter).map((sources) => groupSelect(sources, shape, filter, extra));
+    return groupsOf(group, filter).map((sources) => groupSelect(sources, shape, filter, extra));
   });
 }
 
@@ -86,14 +86,14 @@ function mayHaveNewTypes({ table, fields }: SourceShape, schemaVersion: number):
  * the join to the series is twice as dear (378 and 194 ms of CPU over nine files). Where nothing is joined, where few
  * series are read, and of many files, it is planning that decides (0.7 ms a SELECT).
  */
-function parted(group: readonly SegmentSource[], { rows, isJoined }: SourceFilter): (readonly SegmentSource[])[] {
+function groupsOf(group: readonly BoundSegment[], { rows, isJoined }: SourceFilter): (readonly BoundSegment[])[] {
   if (!isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX) return [group];
   return group.map((source) => [source]);
 }
 
 const SINGLE_FILES_MAX = 32;
 
-function groupSelect(group: readonly SegmentSource[], shape: SourceShape, filter: SourceFilter, extra: string): string {
+function groupSelect(group: readonly BoundSegment[], shape: SourceShape, filter: SourceFilter, extra: string): string {
   const { table, fields, unit } = shape;
   const [{ columns, segment }] = group;
   const paths = group.map(({ path }) => quoteText(path)).join(', ');

@@ -4,8 +4,8 @@ import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { areEqual, FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
-import type { RowsPart, SeriesRows } from './rows-form.js';
+import { areEqualViews, FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+import type { RowsPart, SeriesRows } from './rows-layout.js';
 
 /** What is known of tables without asking anybody; the catalog cache is one. */
 export interface KnownTables {
@@ -18,7 +18,7 @@ export interface TableRowsDeps<P extends RowsPart, S extends SeriesRows> extends
 }
 
 /** A region in one read of its table. */
-interface Reading<P extends RowsPart, S extends SeriesRows> {
+interface RegionReading<P extends RowsPart, S extends SeriesRows> {
   readonly region: RegionInfo;
   readonly fresh: FreshRows<P, S>;
   /** By which its owner is asked. */
@@ -120,7 +120,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   async #read(table: Table, call: Call): Promise<RegionView<P, S>[]> {
-    const whole = new Map<number, Reading<P, S>>();
+    const whole = new Map<number, RegionReading<P, S>>();
     const regions = this.#regionsNow(table);
     for (let attempt = 0; attempt < MANIFEST_TRIES; attempt++) {
       checkCall(call);
@@ -141,8 +141,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     throw new AlmanacError('region_not_ready', `table "${table.name}" changes too fast to be read`);
   }
 
-  async #prepare(table: Table, regions: readonly RegionInfo[]): Promise<Reading<P, S>[]> {
-    const readings: Reading<P, S>[] = [];
+  async #prepare(table: Table, regions: readonly RegionInfo[]): Promise<RegionReading<P, S>[]> {
+    const readings: RegionReading<P, S>[] = [];
     for (const region of regions) {
       const fresh = this.#fresh(region.regionId);
       readings.push({ region, fresh, manifest: await fresh.prepare(table), isWhole: false });
@@ -166,8 +166,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   /** Asks the owners of the regions, all at once. */
-  async #ask(table: Table, readings: readonly Reading<P, S>[], call: Call): Promise<void> {
-    const byOwner = new Map<IngesterService, Reading<P, S>[]>();
+  async #ask(table: Table, readings: readonly RegionReading<P, S>[], call: Call): Promise<void> {
+    const byOwner = new Map<IngesterService, RegionReading<P, S>[]>();
     for (const reading of readings) {
       const owner = this.#deps.ingesters.ownerOf(reading.region);
       const others = byOwner.get(owner);
@@ -180,7 +180,12 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  async #askOwner(owner: IngesterService, table: Table, readings: readonly Reading<P, S>[], call: Call): Promise<void> {
+  async #askOwner(
+    owner: IngesterService,
+    table: Table,
+    readings: readonly RegionReading<P, S>[],
+    call: Call,
+  ): Promise<void> {
     const regions = readings.map(({ region, fresh, manifest }) => fresh.question(manifest, region.epoch));
     const open = new Map(readings.map((reading) => [reading.region.regionId, reading]));
     for await (const { parts, incarnation } of owner.scan({ tableId: table.tableId, regions }, call)) {
@@ -206,12 +211,12 @@ export function areAllEqual<P extends RowsPart, S extends SeriesRows>(
   some: readonly RegionView<P, S>[],
   others: readonly RegionView<P, S>[],
 ): boolean {
-  return some.length === others.length && some.every((view, i) => areEqual(view, others[i]));
+  return some.length === others.length && some.every((view, i) => areEqualViews(view, others[i]));
 }
 
 /** One question more is enough for all regions of an owner that began a new life. @returns whether it did. */
 async function meetAll<P extends RowsPart, S extends SeriesRows>(
-  readings: Iterable<Reading<P, S>>,
+  readings: Iterable<RegionReading<P, S>>,
   incarnation: bigint,
 ): Promise<boolean> {
   let isAnother = false;

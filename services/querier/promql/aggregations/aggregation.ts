@@ -1,4 +1,5 @@
-import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import type { Env } from '../runtime/env.js';
 import type { MutableSeries, StepSeries } from '../runtime/samples.js';
 import type { Aggregation } from '../syntax/ast.js';

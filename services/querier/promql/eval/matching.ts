@@ -1,6 +1,7 @@
 import type { VectorMatching } from '../syntax/ast.js';
 import { SERIES_WORK } from '../runtime/env.js';
-import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import type { QueryLimits } from '../runtime/limits.js';
 import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 

@@ -1,4 +1,5 @@
-import { Labels, METRIC_NAME, NO_LABELS } from '../../series/labels.js';
+import { Labels, NO_LABELS } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import type { LabelMatcher } from '../../series/matcher.js';
 import { newSeries, SERIES_WORK, type Env, type Value } from '../runtime/env.js';
 import { hasSamples, presence, setFloat } from '../runtime/samples.js';

@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { rfc3339 } from '../common/calendar.js';
 import { NeumaierSum } from '../common/compensated-sum.js';
 import { goQuoted, isValidUtf8 } from '../common/go-string.js';

@@ -2,7 +2,8 @@ import { RE2JS } from 're2js';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { METRIC_NAME, printLabels, type Labels } from '../../series/labels.js';
+import { printLabels, type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileMatcher, matchesEmpty, PLAIN_WORK, type LabelMatcher, type ValueTest } from '../../series/matcher.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import {

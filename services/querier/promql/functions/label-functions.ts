@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileRegex, MATCH_WORK } from '../../series/matcher.js';
 import { isValidUtf8, toValidUtf8 } from '../common/go-string.js';
 import type { Env, Value } from '../runtime/env.js';

@@ -1,4 +1,5 @@
-import { METRIC_NAME, type Labels } from '../../series/labels.js';
+import { type Labels } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import type { Span } from '../syntax/ast.js';
 
 /** Annotation about a range or group that has both kinds of samples. */

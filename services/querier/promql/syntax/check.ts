@@ -1,4 +1,4 @@
-import { METRIC_NAME } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { matchesEmpty } from '../../series/matcher.js';
 import { typeOf, type BinaryExpr, type Expr, type FunctionCall, type VectorSelector } from './ast.js';
 import { isComparison, isSetOperator } from './operators.js';

@@ -1,4 +1,4 @@
-import { METRIC_NAME } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileMatcher, type LabelMatcher } from '../../series/matcher.js';
 import { goQuoted, isValidUtf8 } from '../common/go-string.js';
 import type {

@@ -1,4 +1,4 @@
-import { METRIC_NAME } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import type {
   Aggregation,
   BinaryExpr,

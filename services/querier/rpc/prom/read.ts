@@ -6,7 +6,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { LabelMatcher } from '../../series/matcher.js';
 import { compileMatcher } from '../../series/matcher.js';
 import { FrameWriter } from '../../remote-read/frames.js';
-import { PIECE_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
+import { PART_BYTES, TimeSeriesWriter } from '../../remote-read/time-series.js';
 import { WireWriter } from '../../remote-read/wire-writer.js';
 import type { StoredSeries } from '../../samples/sample-source.js';
 import type { SessionDatabases } from './databases.js';
@@ -56,7 +56,7 @@ const frames: Encode = async function* (series, query) {
   for await (const one of series) {
     for (const frame of writer.frames(one, query)) {
       out.raw(frame);
-      if (out.length >= PIECE_BYTES) yield out.take();
+      if (out.length >= PART_BYTES) yield out.take();
     }
   }
   if (out.length > 0) yield out.take();
@@ -68,11 +68,11 @@ function samples(samplesMax: number): Encode {
     const writer = new TimeSeriesWriter();
     const out = new WireWriter();
     for await (const one of series) {
-      count += one.piece.times.length;
+      count += one.slice.times.length;
       if (count > samplesMax) {
         throw new AlmanacError('invalid_arguments', `exceeded sample limit (${samplesMax})`);
       }
-      yield* writer.pieces(one, out);
+      yield* writer.parts(one, out);
     }
     if (out.length > 0) yield out.take();
   };

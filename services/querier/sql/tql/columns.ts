@@ -3,7 +3,8 @@ import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import { typeOf, unwrapped, type BinaryExpr, type Expr, type VectorSelector } from '../../promql/syntax/ast.js';
-import { compareBytes, METRIC_NAME } from '../../series/labels.js';
+import { compareBytes } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { printExpr } from '../../promql/syntax/print.js';
 import type { StepSeries } from '../../promql/runtime/samples.js';
 import { resultLabels } from './result-labels.js';

@@ -8,7 +8,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 
 import type { Expr, VectorSelector } from '../../promql/syntax/ast.js';
 import { FIELD_LABEL, selectedFields } from '../../series/field-matchers.js';
-import { METRIC_NAME } from '../../series/labels.js';
+import { METRIC_NAME } from '#shared/schema/metric-table';
 import { mapSelectors, selectorsOf } from '../../promql/syntax/selectors.js';
 import { sampleFields } from '../../samples/metric-table.js';
 import { sourceOf } from '../../snapshot/logical-table.js';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { chunksOf } from '#services/querier/remote-read/chunks';
 import { FrameWriter } from '#services/querier/remote-read/frames';
 import { Labels } from '#services/querier/series/labels';
-import type { Piece } from '#services/querier/samples/piece';
+import type { SampleSlice } from '#services/querier/samples/sample-slice';
 import { encodeHistogram } from '#shared/histogram/histogram-bytes';
 import {
   histogramProblem,
@@ -19,7 +19,7 @@ type Value = number | 'stale' | NativeHistogram;
 
 const STALE_BITS = 0x7ff0000000000002n;
 
-function pieceOf(rows: readonly (readonly [time: number, value: Value])[]): Piece {
+function pieceOf(rows: readonly (readonly [time: number, value: Value])[]): SampleSlice {
   const values = Float64Array.from(rows, ([, value]) => (typeof value === 'number' ? value : 0));
   const words = new Int32Array(values.buffer);
   for (const [i, [, value]] of rows.entries()) if (value === 'stale') words.set([STALE_LOW, STALE_HIGH], 2 * i);
@@ -59,7 +59,7 @@ describe('chunks of floats', () => {
     const [chunk] = chunksOf(piece);
     expect(hex(chunk.data)).to.equal('0003d00f3ff0000000000000e807c25fff00');
     const labels = Labels.of([['__name__', 'm1']]);
-    const [frame] = new FrameWriter().frames({ labels, piece }, 0);
+    const [frame] = new FrameWriter().frames({ labels, slice: piece }, 0);
     expect(hex(frame)).to.equal(
       '30f9abaa1f0a2e0a0e0a085f5f6e616d655f5f12026d31121c08e80710b817180122120003d00f3ff0000000000000e807c25fff00',
     );
@@ -92,7 +92,7 @@ describe('chunks of floats', () => {
   it('go on in another frame after a MiB', () => {
     const next = random(7);
     const rows = Array.from({ length: 400_000 }, (_, i): [number, number] => [i * 1000, next()]);
-    const series = { labels: Labels.of([['__name__', 'm']]), piece: pieceOf(rows) };
+    const series = { labels: Labels.of([['__name__', 'm']]), slice: pieceOf(rows) };
     const frames = [...new FrameWriter().frames(series, 3)];
     expect(frames.length).to.be.within(2, 5);
     for (const frame of frames) expect(frame.length).to.be.below(1.1 * 2 ** 20);

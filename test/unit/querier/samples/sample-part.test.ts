@@ -97,7 +97,7 @@ describe('SamplePart', () => {
     const columns = Array.from({ length: 20 }, (_, i) => texts(i + 2, count, () => false, Buffer.alloc(100, 'x')));
     const values = Array.from({ length: count }, (_, i) => i);
     await part.append(scanned(), batchOf(count, [numbers(1, values), ...columns]), rest);
-    expect(part.piece(1, count, { value: 1, ...OPEN })?.values.subarray(0, 2)).to.deep.equal(Float64Array.of(1, 3));
+    expect(part.sliceOf(1, count, { value: 1, ...OPEN })?.values.subarray(0, 2)).to.deep.equal(Float64Array.of(1, 3));
     for (let id = 2; id <= 21; id++) expect(part.has('t', Int32Array.from(SIDS), count, id)).to.equal(false);
   });
 
@@ -109,7 +109,7 @@ describe('SamplePart', () => {
     await part.append(scanned(), batchOf(4, [values, texts(3, 4, (row) => row % 2 === 1)]), rest);
     const has = (sid: number, id: number): boolean => part.has(`m${sid}`, Int32Array.of(sid), 8, id);
     expect([has(0, 2), has(1, 2), has(0, 3), has(1, 3)]).to.deep.equal([false, true, true, false]);
-    const { histograms, values: read } = part.piece(1, 8, { value: 1, histogram: 2, start: undefined }) ?? {};
+    const { histograms, values: read } = part.sliceOf(1, 8, { value: 1, histogram: 2, start: undefined }) ?? {};
     expect(histograms?.map((bytes) => bytes && Buffer.from(bytes).toString())).to.deep.equal([
       'histogram',
       undefined,
@@ -146,7 +146,7 @@ describe('SamplePart', () => {
       return Promise.resolve();
     });
     expect(rests).to.be.at.least(9);
-    const piece = part.piece(0, count, { value: 1, histogram: 2, start: undefined });
+    const piece = part.sliceOf(0, count, { value: 1, histogram: 2, start: undefined });
     expect(piece?.values.every((value, i) => value === 2 * i)).to.equal(true);
     expect(piece?.histograms?.filter((bytes) => bytes !== undefined).length).to.equal(200);
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { LabelIndex } from '#services/querier/series/label-index';
-import { LabelsMemory } from '#services/querier/series/labels-memory';
+import { LabelsCache } from '#services/querier/series/labels-cache';
 import { Slices } from '#shared/clock/slices';
 import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
@@ -66,8 +66,8 @@ describe('label index', () => {
       connection,
       files: { absolute: () => path },
       clock,
-      labelsMemory: new LabelsMemory(1 << 20),
-      newestForm: () => Promise.resolve(tableOf()),
+      labelsMemory: new LabelsCache(1 << 20),
+      latestSchema: () => Promise.resolve(tableOf()),
     });
     await index.load([{ path, sidFirst: 0, sidLast: SERIES - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(SERIES);
@@ -96,8 +96,8 @@ describe('label index', () => {
       connection,
       files: { absolute: () => path },
       clock: new HurriedClock(),
-      labelsMemory: new LabelsMemory(1 << 20),
-      newestForm: () => Promise.resolve(tableOf()),
+      labelsMemory: new LabelsCache(1 << 20),
+      latestSchema: () => Promise.resolve(tableOf()),
     });
     await index.load([{ path, sidFirst: 0, sidLast: many - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(many);
@@ -138,8 +138,8 @@ describe('label index', () => {
       connection: watched,
       files: { absolute: (path) => path },
       clock,
-      labelsMemory: new LabelsMemory(1 << 20),
-      newestForm: () => Promise.resolve(tableOf()),
+      labelsMemory: new LabelsCache(1 << 20),
+      latestSchema: () => Promise.resolve(tableOf()),
     });
   }
 

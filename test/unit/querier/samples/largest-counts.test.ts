@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 
-import { Greatest } from '#services/querier/samples/greatest';
+import { LargestCounts } from '#services/querier/samples/largest-counts';
 
 describe('Greatest', () => {
   it('keeps the greatest counts, equal ones by name', () => {
-    const greatest = new Greatest(3);
+    const greatest = new LargestCounts(3);
     for (const [name, value] of [
       ['c', 5],
       ['a', 1],
@@ -22,7 +22,7 @@ describe('Greatest', () => {
   });
 
   it('keeps nothing where nothing is wanted', () => {
-    const greatest = new Greatest(0);
+    const greatest = new LargestCounts(0);
     greatest.add('a', 1);
     expect(greatest.counts).to.deep.equal([]);
   });
@@ -33,7 +33,7 @@ describe('Greatest', () => {
     const beganMs = performance.now();
     const sorted = [...names].sort();
     const sortMs = performance.now() - beganMs;
-    const greatest = new Greatest(limit);
+    const greatest = new LargestCounts(limit);
     for (const name of names) greatest.add(name, 1);
     const { counts } = greatest;
     expect(performance.now() - beganMs).to.be.below(500 + 50 * sortMs);

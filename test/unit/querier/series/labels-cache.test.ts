@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { Labels } from '#services/querier/series/labels';
-import { LabelsMemory } from '#services/querier/series/labels-memory';
+import { LabelsCache } from '#services/querier/series/labels-cache';
 
 describe('LabelsMemory', () => {
   let made = 0;
@@ -13,7 +13,7 @@ describe('LabelsMemory', () => {
   beforeEach(() => (made = 0));
 
   it('gives what was made before, by owner and form', () => {
-    const memory = new LabelsMemory(1 << 20);
+    const memory = new LabelsCache(1 << 20);
     const [one, other] = [{}, {}];
     const first = memory.cached(one, 'a', make)(1);
     expect(memory.cached(one, 'a', make)(1)).to.equal(first);
@@ -23,7 +23,7 @@ describe('LabelsMemory', () => {
   });
 
   it('forgets all when they are too many, also in the midst of a query', () => {
-    const memory = new LabelsMemory(100_000);
+    const memory = new LabelsCache(100_000);
     const labelsOf = memory.cached({}, 'a', make);
     for (let sid = 0; sid < 10_000; sid++) expect(labelsOf(sid).get('sid')).to.equal(String(sid));
     made = 0;
@@ -36,7 +36,7 @@ describe('LabelsMemory', () => {
   });
 
   it('counts long values as what they take', () => {
-    const memory = new LabelsMemory(1 << 20);
+    const memory = new LabelsCache(1 << 20);
     const labelsOf = memory.cached({}, 'a', (sid) => {
       made++;
       return Labels.of([['text', `${sid}`.padEnd(100_000, 'x')]]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { newestForm } from '#services/querier/samples/newest-form';
+import { latestSchema } from '#services/querier/samples/latest-schema';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { systemClock } from '#shared/clock/clock';
@@ -12,12 +12,12 @@ describe('newestForm', () => {
 
   it('is what metadata answers', async () => {
     const catalog = { renew: () => Promise.resolve(), knownById: () => TABLE };
-    expect(await newestForm(7, { catalog, clock: systemClock })).to.equal(TABLE);
+    expect(await latestSchema(7, { catalog, clock: systemClock })).to.equal(TABLE);
   });
 
   it('is not there if the table was dropped', async () => {
     const catalog = { renew: () => Promise.resolve(), knownById: () => undefined };
-    expect(await failureCode(newestForm(7, { catalog, clock: systemClock }))).to.equal('table_not_found');
+    expect(await failureCode(latestSchema(7, { catalog, clock: systemClock }))).to.equal('table_not_found');
   });
 
   it('is not waited for without end: other readers of the table wait, too', async () => {
@@ -27,7 +27,7 @@ describe('newestForm', () => {
         signal.addEventListener('abort', () => reject(callError(signal)));
       });
     };
-    const asked = failureCode(newestForm(7, { catalog: { renew, knownById: () => TABLE }, clock }));
+    const asked = failureCode(latestSchema(7, { catalog: { renew, knownById: () => TABLE }, clock }));
     await clock.advance(10_000);
     expect(await asked).to.equal('region_not_ready');
   });

@@ -46,7 +46,7 @@ export interface SeriesRows extends Pinned {
 }
 
 /** In which form the unflushed rows and the series of regions are kept for reads. */
-export interface RowsForm<P extends RowsPart, S extends SeriesRows> {
+export interface RowsLayout<P extends RowsPart, S extends SeriesRows> {
   /** An empty part for `first`, which has the rows of `batch`, and what follows. */
   createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<P>;
   /** Without series; undefined if reads of this form need none of the table. */

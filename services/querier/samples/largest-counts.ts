@@ -1,21 +1,21 @@
 import { compareBytes } from '../series/labels.js';
-import type { Counted } from './sample-source.js';
+import type { NamedCount } from './sample-source.js';
 
 /**
  * The greatest of many counts, greatest first, equal ones by name: to sort a million for ten of them would hold up others.
  * Twice as many as are wanted are sorted now and then, in whatever order they come.
  */
-export class Greatest {
+export class LargestCounts {
   readonly #limit: number;
-  readonly #found: Counted[] = [];
+  readonly #found: NamedCount[] = [];
   /** The last of those that are wanted, once there are enough. */
-  #last: Counted | undefined;
+  #last: NamedCount | undefined;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  get counts(): readonly Counted[] {
+  get counts(): readonly NamedCount[] {
     this.#cut();
     return this.#found;
   }
@@ -36,6 +36,6 @@ export class Greatest {
   }
 }
 
-function order(one: Counted, other: Counted): number {
+function order(one: NamedCount, other: NamedCount): number {
   return other.value - one.value || compareBytes(one.name, other.name);
 }

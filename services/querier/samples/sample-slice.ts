@@ -13,7 +13,7 @@ export const MISSING = 1;
 export const HIDES = 2;
 
 /** Rows of one series from one source, in the order in which they count: of equal times the later row does. */
-export interface Piece {
+export interface SampleSlice {
   /** Milliseconds. */
   readonly times: Float64Array;
   readonly values: Float64Array;
@@ -28,29 +28,29 @@ export interface Piece {
 }
 
 /** The rows of a piece in `(fromMs, toMs]`; a view if it is ascending. */
-export function between(piece: Piece, fromMs: number, toMs: number): Piece {
+export function sliceBetween(piece: SampleSlice, fromMs: number, toMs: number): SampleSlice {
   const { times } = piece;
   if (!piece.isAscending) return picked(piece, placesBetween(times, fromMs, toMs));
-  const from = upperBound(times, fromMs);
-  const to = upperBound(times, toMs);
+  const from = countUpTo(times, fromMs);
+  const to = countUpTo(times, toMs);
   return from === 0 && to === times.length ? piece : sliced(piece, from, to);
 }
 
 /** One piece of all, ascending: of equal times the last row stays. */
-export function merged(pieces: readonly Piece[], keepsMissing: boolean): Piece {
-  const all = unhidden(pieces.length === 1 ? pieces[0] : joined(pieces));
+export function mergeSlices(pieces: readonly SampleSlice[], keepsMissing: boolean): SampleSlice {
+  const all = unhidden(pieces.length === 1 ? pieces[0] : concatSlices(pieces));
   const whole = keepsMissing ? all : withoutMissing(all);
   if (whole.isAscending) return keepsMissing ? withoutMissing(whole) : whole;
   const order = Int32Array.from(whole.times, (_, i) => i);
   // Equal times stay in the order in which they count.
   order.sort((a, b) => whole.times[a] - whole.times[b] || a - b);
   const last = order.filter((at, i) => i === order.length - 1 || whole.times[at] !== whole.times[order[i + 1]]);
-  const sorted: Piece = { ...picked(whole, last), isAscending: true };
+  const sorted: SampleSlice = { ...picked(whole, last), isAscending: true };
   return keepsMissing ? withoutMissing(sorted) : sorted;
 }
 
 /** Without the rows that deletions hide; those are missing rows from then on. */
-function unhidden(piece: Piece): Piece {
+function unhidden(piece: SampleSlice): SampleSlice {
   const { missing, times } = piece;
   if (missing?.some((mark) => (mark & HIDES) !== 0) !== true) return piece;
   const hiding = new Map<number, number>();
@@ -65,7 +65,7 @@ function unhidden(piece: Piece): Piece {
   };
 }
 
-function withoutMissing(piece: Piece): Piece {
+function withoutMissing(piece: SampleSlice): SampleSlice {
   const { missing, histograms } = piece;
   if (missing === undefined) return piece;
   const places: number[] = [];
@@ -77,7 +77,7 @@ function withoutMissing(piece: Piece): Piece {
 }
 
 /** One piece after the other. */
-export function joined(pieces: readonly Piece[]): Piece {
+export function concatSlices(pieces: readonly SampleSlice[]): SampleSlice {
   const length = pieces.reduce((sum, { times }) => sum + times.length, 0);
   const whole = {
     times: new Float64Array(length),
@@ -102,12 +102,12 @@ export function joined(pieces: readonly Piece[]): Piece {
   return { ...whole, isAscending };
 }
 
-function copyHistograms({ histograms }: Piece, target: (Uint8Array | undefined)[] | undefined, at: number): void {
+function copyHistograms({ histograms }: SampleSlice, target: (Uint8Array | undefined)[] | undefined, at: number): void {
   if (histograms === undefined || target === undefined) return;
   for (let i = 0; i < histograms.length; i++) target[at + i] = histograms[i];
 }
 
-function sliced({ times, values, missing, histograms, starts }: Piece, from: number, to: number): Piece {
+function sliced({ times, values, missing, histograms, starts }: SampleSlice, from: number, to: number): SampleSlice {
   return {
     times: times.subarray(from, to),
     values: values.subarray(from, to),
@@ -118,7 +118,7 @@ function sliced({ times, values, missing, histograms, starts }: Piece, from: num
   };
 }
 
-function picked(piece: Piece, places: Int32Array): Piece {
+function picked(piece: SampleSlice, places: Int32Array): SampleSlice {
   const of = (source: Float64Array): Float64Array => {
     const target = new Float64Array(places.length);
     for (let i = 0; i < places.length; i++) target[i] = source[places[i]];
@@ -142,7 +142,7 @@ function placesBetween(times: Float64Array, fromMs: number, toMs: number): Int32
 }
 
 /** How many times are at most `limit`. */
-export function upperBound(times: ArrayLike<number>, limit: number, length = times.length): number {
+export function countUpTo(times: ArrayLike<number>, limit: number, length = times.length): number {
   let low = 0;
   let high = length;
   while (low < high) {

@@ -7,7 +7,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { withDeadline } from '../run/deadline.js';
 import type { KnownTables } from '../snapshot/table-rows.js';
 
-export interface NewestFormDeps {
+export interface LatestSchemaDeps {
   readonly catalog: Pick<Catalog, 'renew'> & KnownTables;
   readonly clock: Clock;
 }
@@ -20,7 +20,7 @@ const ANSWER_MS_MAX = 3_000;
  *
  * @throws `table_not_found` if it was dropped; `region_not_ready` if metadata does not answer in time.
  */
-export async function newestForm(tableId: number, { catalog, clock }: NewestFormDeps): Promise<Table> {
+export async function latestSchema(tableId: number, { catalog, clock }: LatestSchemaDeps): Promise<Table> {
   const timed = withDeadline(ownCall(`newest-form-${tableId}`), clock, ANSWER_MS_MAX);
   try {
     await catalog.renew(tableId, timed.call);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import { inGroups, type Chosen } from '#services/querier/series/selected-series';
+import { inGroups, type SelectedSeries } from '#services/querier/series/selected-series';
 import { systemClock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
 /** Series 0, 1 .. with these metric numbers. */
-function chosenOf(metrics: readonly number[]): Chosen {
+function chosenOf(metrics: readonly number[]): SelectedSeries {
   return {
     sids: Int32Array.from(metrics, (_, i) => i),
     metrics: Uint32Array.from(metrics),
@@ -15,14 +15,14 @@ function chosenOf(metrics: readonly number[]): Chosen {
   };
 }
 
-async function groupsOf(all: Chosen, most: number): Promise<Chosen[]> {
-  const groups: Chosen[] = [];
+async function groupsOf(all: SelectedSeries, most: number): Promise<SelectedSeries[]> {
+  const groups: SelectedSeries[] = [];
   for await (const group of inGroups(all, new Slices(systemClock), most)) groups.push(group);
   return groups;
 }
 
 /** What a group is, to be compared. */
-function told({ sids, metrics, isPart, share }: Chosen): unknown {
+function told({ sids, metrics, isPart, share }: SelectedSeries): unknown {
   return { sids: [...sids], metrics: metrics && [...metrics], isPart, share };
 }
 

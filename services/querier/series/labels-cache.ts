@@ -12,7 +12,7 @@ type Made = Map<number, Labels>;
  * The labels that were made for queries, of all tables, so that the next query need not make them again. When they are too
  * many, all are forgotten.
  */
-export class LabelsMemory {
+export class LabelsCache {
   readonly #limitBytes: number;
   #usedBytes = 0;
   /** By what series belong to, then by form. It holds nobody. */

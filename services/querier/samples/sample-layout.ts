@@ -1,16 +1,16 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 
-import type { RowsForm } from '../snapshot/rows-form.js';
+import type { RowsLayout } from '../snapshot/rows-layout.js';
 import type { RegionView } from '../snapshot/fresh-rows.js';
-import { labelOfColumn } from './metric-table.js';
+import { labelOfTagColumn } from './metric-table.js';
 import { LabelIndex, type LabelIndexDeps } from '../series/label-index.js';
 import { SamplePart } from './sample-part.js';
 
 export type SampleView = RegionView<SamplePart, LabelIndex>;
 
 /** Rows and series as arrays, for PromQL. */
-export class SampleForm implements RowsForm<SamplePart, LabelIndex> {
+export class SampleLayout implements RowsLayout<SamplePart, LabelIndex> {
   readonly #deps: LabelIndexDeps;
 
   constructor(deps: LabelIndexDeps) {
@@ -22,7 +22,7 @@ export class SampleForm implements RowsForm<SamplePart, LabelIndex> {
   }
 
   createSeries(_regionId: number, table: Table): Promise<LabelIndex> {
-    return Promise.resolve(new LabelIndex(table, (column) => labelOfColumn(table, column), this.#deps));
+    return Promise.resolve(new LabelIndex(table, (column) => labelOfTagColumn(table, column), this.#deps));
   }
 
   drop(): Promise<void> {

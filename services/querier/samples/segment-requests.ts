@@ -1,11 +1,11 @@
 import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 
-import { chosenIn, type Chosen } from '../series/selected-series.js';
+import { selectedIn, type SelectedSeries } from '../series/selected-series.js';
 import { MS_PER } from '../series/millis.js';
-import type { SampleView } from './sample-form.js';
-import type { SegmentWanted } from './segment-samples.js';
-import { unitOf } from './series-in-range.js';
+import type { SampleView } from './sample-layout.js';
+import type { SegmentRequest } from './segment-samples.js';
+import { timeUnitOfTable } from './series-in-range.js';
 
 /** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
 const SLICE_MS = 2 * 3_600_000;
@@ -17,17 +17,17 @@ export interface TimeRange {
 }
 
 /** What is wanted of the segments that can have rows of the series in the range, in the order of their sequences. */
-export async function wantedOf(
+export async function segmentRequests(
   view: SampleView,
   table: Table,
-  { range: { fromMs, toMs }, chosen, slices }: { range: TimeRange; chosen: Chosen; slices: Slices },
-): Promise<SegmentWanted[]> {
-  const factor = MS_PER[unitOf(table)];
-  const wanted: SegmentWanted[] = [];
+  { range: { fromMs, toMs }, chosen, slices }: { range: TimeRange; chosen: SelectedSeries; slices: Slices },
+): Promise<SegmentRequest[]> {
+  const factor = MS_PER[timeUnitOfTable(table)];
+  const wanted: SegmentRequest[] = [];
   for (const segment of view.manifest.segments) {
     const { timeFirst, timeLast } = segment;
     if (Number(timeLast) * factor < fromMs || Number(timeFirst) * factor - 1 > toMs) continue;
-    const own = chosenIn(segment, chosen);
+    const own = selectedIn(segment, chosen);
     if (slices.isOver(chosen.sids.length)) await slices.yield();
     if (own.sids.length === 0) continue;
     const first = Math.floor(Number(timeFirst) * factor) - 1;
