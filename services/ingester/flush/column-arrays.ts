@@ -11,7 +11,7 @@ import type { Generation } from '../memtable/generation.js';
 const NULLS: ChunkColumn = { kind: 'null' };
 
 /** Rows of a batch and the positions they are moved to. */
-export interface RowSelection {
+export interface RowPlacement {
   rows: Uint32Array;
   places: Uint32Array;
   /** Number of valid entries in both arrays. */
@@ -101,7 +101,7 @@ export class ColumnArrays {
   }
 
   /** Copies rows of a batch to their positions. */
-  put(batch: RowBatch, selection: RowSelection): void {
+  put(batch: RowBatch, selection: RowPlacement): void {
     moveTimes(batch.times, this.#times, selection);
     for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, selection);
   }
@@ -118,7 +118,7 @@ export class ColumnArrays {
 }
 
 interface FieldArrays {
-  put(column: Column, selection: RowSelection): void;
+  put(column: Column, selection: RowPlacement): void;
   column(): ChunkColumn;
 }
 
@@ -162,7 +162,7 @@ class FixedArrays implements FieldArrays {
     this.#values = values;
   }
 
-  put(column: Column, selection: RowSelection): void {
+  put(column: Column, selection: RowPlacement): void {
     const { validity, isMerged } = this.#options;
     if (column.kind !== 'fixed') return;
     const put = isMerged && column.validity !== undefined ? withValues(column, selection) : selection;
@@ -192,7 +192,7 @@ class BytesArrays implements FieldArrays {
     this.#rows = new Uint32Array(length);
   }
 
-  put(column: Column, { rows, places, count }: RowSelection): void {
+  put(column: Column, { rows, places, count }: RowPlacement): void {
     if (column.kind !== 'bytes') return;
     if (this.#sources.at(-1) !== column) this.#sources.push(column);
     const source = this.#sources.length - 1;
@@ -217,7 +217,7 @@ class BytesArrays implements FieldArrays {
 }
 
 /** Returns the selected rows that have a value. */
-function withValues(column: Column, { rows, places, count }: RowSelection): RowSelection {
+function withValues(column: Column, { rows, places, count }: RowPlacement): RowPlacement {
   const selection = { rows: new Uint32Array(count), places: new Uint32Array(count), count: 0 };
   for (let i = 0; i < count; i++) {
     if (!hasValue(column, rows[i])) continue;
@@ -228,7 +228,7 @@ function withValues(column: Column, { rows, places, count }: RowSelection): RowS
 }
 
 /** Sets the validity bits of rows that have a value; returns how many have none. */
-function markValues(column: Column, validity: Uint8Array, { rows, places, count }: RowSelection): number {
+function markValues(column: Column, validity: Uint8Array, { rows, places, count }: RowPlacement): number {
   let nullCount = 0;
   for (let i = 0; i < count; i++) {
     if (hasValue(column, rows[i])) validity[places[i] >> 3] |= 1 << (places[i] & 7);
@@ -238,19 +238,19 @@ function markValues(column: Column, validity: Uint8Array, { rows, places, count 
 }
 
 /** Moves times to their positions. */
-export function moveTimes(source: BigInt64Array, target: BigInt64Array, selection: RowSelection): void {
+export function moveTimes(source: BigInt64Array, target: BigInt64Array, selection: RowPlacement): void {
   movePairs(pairs(source), pairs(target), selection);
 }
 
 /** `target[places[i]] = source[rows[i]]`, as words: creates no BigInt, and NaN keeps its bits. */
-function moveWords(source: FixedValues, target: FixedValues, selection: RowSelection): void {
+function moveWords(source: FixedValues, target: FixedValues, selection: RowPlacement): void {
   const width = target.BYTES_PER_ELEMENT;
   if (source.BYTES_PER_ELEMENT === width) moveSame(source, target, selection);
   else if (width === 8) widen(source as Int32Array<ArrayBuffer>, pairs(target), selection);
   else moveEach(source as Int16Array<ArrayBuffer>, target as Int32Array<ArrayBuffer>, selection);
 }
 
-function moveSame(source: FixedValues, target: FixedValues, selection: RowSelection): void {
+function moveSame(source: FixedValues, target: FixedValues, selection: RowPlacement): void {
   const { buffer, byteOffset, length } = source;
   switch (target.BYTES_PER_ELEMENT) {
     case 1:
@@ -270,11 +270,11 @@ function pairs({ buffer, byteOffset, length }: FixedValues | BigInt64Array): Int
 
 type Words = Int8Array | Int16Array | Int32Array;
 
-function moveEach(source: Words, target: Words, { rows, places, count }: RowSelection): void {
+function moveEach(source: Words, target: Words, { rows, places, count }: RowPlacement): void {
   for (let i = 0; i < count; i++) target[places[i]] = source[rows[i]];
 }
 
-function movePairs(source: Int32Array, target: Int32Array, { rows, places, count }: RowSelection): void {
+function movePairs(source: Int32Array, target: Int32Array, { rows, places, count }: RowPlacement): void {
   for (let i = 0; i < count; i++) {
     const from = 2 * rows[i];
     const to = 2 * places[i];
@@ -284,7 +284,7 @@ function movePairs(source: Int32Array, target: Int32Array, { rows, places, count
 }
 
 /** Moves integers of up to 32 bits into words of 64. */
-function widen(source: Words, target: Int32Array, { rows, places, count }: RowSelection): void {
+function widen(source: Words, target: Int32Array, { rows, places, count }: RowPlacement): void {
   for (let i = 0; i < count; i++) {
     const value = source[rows[i]];
     target[2 * places[i]] = value;

@@ -9,7 +9,7 @@
 import type { Slices } from '#shared/clock/slices';
 
 import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
-import { moveTimes, type RowSelection, type ColumnArrays } from './column-arrays.js';
+import { moveTimes, type RowPlacement, type ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
 import { STEP_ROWS, TimeOrder, type Versions } from './time-order.js';
 import type { TimeWindow } from './windows.js';
@@ -142,9 +142,9 @@ export class WindowRows {
   /** Calls `use` for rows of the window that belong to the slice; it returns their cost. */
   async #eachSelection(
     target: Pick<SelectionTarget, 'next' | 'length' | 'places'>,
-    use: (held: HeldBatch, selection: RowSelection) => number,
+    use: (held: HeldBatch, selection: RowPlacement) => number,
   ): Promise<void> {
-    const selection: RowSelection = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
+    const selection: RowPlacement = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
@@ -224,7 +224,7 @@ function selectRows(
   { batch: { seriesIndex }, sids }: HeldBatch,
   inside: Uint8Array | undefined,
   { run: { from, to }, next, length, places: finalPlaces, order }: SelectionTarget,
-  selection: RowSelection,
+  selection: RowPlacement,
 ): void {
   const { rows, places } = selection;
   const placeOf = order?.placeOf;
