@@ -67,7 +67,7 @@ describe('Prometheus and Almanac over the same samples', function () {
     return comparePromData(theirs, await ask(almanac, `/v1/prometheus/api/v1/${path}`, form));
   }
 
-  it('have a hundred queries to answer', () => {
+  it('includes a hundred queries', () => {
     expect(new Set(COMPARED_QUERIES).size).to.equal(COMPARED_QUERIES.length).and.to.be.at.least(100);
   });
 
@@ -80,7 +80,7 @@ describe('Prometheus and Almanac over the same samples', function () {
     });
   }
 
-  it('agree on samples as they are, and on scalars and texts', async () => {
+  it('agree on raw samples, and on scalars and strings', async () => {
     for (const query of ['memory_bytes[3m]', 'gone_gauge[2h]', 'up[4m:1m] offset 2m', 'pi() * 2', '"text"', 'time()']) {
       expect(await difference('query', { query, time: String(S0 + 6300.457) }), query).to.equal('');
     }

@@ -108,7 +108,7 @@ describe('many of everything', () => {
     await one("ADMIN flush_table('far')");
   }
 
-  it('is taken, answered, flushed into few files and found again', async () => {
+  it('are written, queried, flushed into few files and found again', async () => {
     await makeDatabases();
     await makeTables();
     await makeSeries();

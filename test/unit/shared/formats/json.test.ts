@@ -102,7 +102,7 @@ describe('json format', () => {
   writesHere("INTERVAL '0 days'", '"0.000000 secs"');
   writesHere("INTERVAL '-90 seconds'", '"-1 mins -30.000000 secs"');
 
-  it('parts rows by commas', () => {
+  it('separates rows by commas', () => {
     const columns = [
       { name: 'a', type: { name: 'Int64', kind: 'int' as const } },
       { name: 'b', type: { name: 'Json', kind: 'json' as const } },
