@@ -49,7 +49,7 @@ interface Scenario {
   readonly hosts: number;
   readonly hours: number;
   readonly batch: number;
-  /** Every tenth row comes so late, and every twentieth once more. */
+  /** Delays of late rows in hours: every tenth row is late, and every twentieth is repeated. */
   readonly lateHours?: readonly number[];
 }
 

@@ -37,7 +37,7 @@ describe('InfluxDB clients', () => {
 
     it('pings', async () => {
       const { hostname, port } = new URL(almanac.url);
-      // Its ping leaves the path of the host out, unless it stands in the options of requests.
+      // Its ping ignores the path of the host, unless the options of requests contain it.
       const host = { host: hostname, port: Number(port), options: { path: '/v1/influxdb/ping' } };
       const [answer] = await new InfluxDB({ database: 'public', hosts: [host] }).ping(1_000);
       expect(answer).to.include({ online: true, version: '1.8.10' });

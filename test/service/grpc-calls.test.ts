@@ -144,7 +144,7 @@ describe('gRPC: calls', () => {
         const [{ seriesFrom, definitions }] = parts;
         expect(seriesFrom).to.equal(next++);
         expect(definitions).to.have.length(MIB);
-        // Other calls go on meanwhile, and give the stream time to run ahead.
+        // Other calls continue meanwhile, and give the stream time to run ahead.
         if (next % 10 === 0) for (let i = 0; i < 20; i++) await service.flushTable(FLUSH, callFor(10_000));
         expect(state.made - next).to.be.at.most(5);
       }
@@ -247,11 +247,11 @@ describe('gRPC: calls', () => {
 
     it('of the service are logged with the request, unless callers handle them', async () => {
       for (const code of ['storage_unavailable', 'table_not_found', 'region_not_ready', 'cancelled'] as const) {
-        await crossed(new AlmanacError(code, `as asked: ${code}`));
+        await crossed(new AlmanacError(code, `as scripted: ${code}`));
       }
       const fields = { method: 'Ingester.flushTable', requestId: 'request-1', code: 'storage_unavailable' };
       expect(running.log.lines).to.deep.equal([
-        { level: 'warn', message: 'call failed', fields: { ...fields, reason: 'as asked: storage_unavailable' } },
+        { level: 'warn', message: 'call failed', fields: { ...fields, reason: 'as scripted: storage_unavailable' } },
       ]);
     });
 

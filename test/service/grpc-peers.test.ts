@@ -130,7 +130,7 @@ describe('gRPC: peers', () => {
       let calls = 0;
       const fail = () => {
         calls++;
-        return Promise.reject(new AlmanacError('external', 'what lies behind is gone'));
+        return Promise.reject(new AlmanacError('external', 'the upstream service is gone'));
       };
       const running = await rig.start({ flushTable: fail });
       const service = retrying('Ingester', running.service, retries);

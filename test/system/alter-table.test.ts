@@ -68,9 +68,9 @@ describe('ALTER TABLE', () => {
   });
 
   it('puts columns at the requested position', async () => {
-    await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN behind INT AFTER v');
+    await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN later INT AFTER v');
     const names = (await almanac.rows('DESCRIBE TABLE m')).map(([name]) => name);
-    expect(names).to.deep.equal(['first', 'h', 'v', 'behind', 'n', 'ts']);
+    expect(names).to.deep.equal(['first', 'h', 'v', 'later', 'n', 'ts']);
     await almanac.rows("INSERT INTO m VALUES (1, 'c', 2, 3, 4, 5)");
     await holds("SELECT * FROM m WHERE h = 'c'", [[1, 'c', 2, 3, 4, 5]]);
   });

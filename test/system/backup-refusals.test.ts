@@ -77,7 +77,7 @@ describe('almanac backup and restore', function () {
     await rig.expectRows(server);
   });
 
-  it('refuses a damaged or incomplete backup, and leaves nothing behind', async () => {
+  it('refuses a damaged or incomplete backup, and leaves no file', async () => {
     const server = await rig.startWithRows();
     const whole = join(folder(), 'backup');
     await rig.done(rig.backup(server, whole));

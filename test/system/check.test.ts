@@ -73,7 +73,7 @@ describe('almanac check', function () {
     const before = folderSums(folder);
     const end = await runAlmanac(['check', folder, ...flags], { environment: { TMPDIR: temporary } });
     expect(folderSums(folder)).to.deep.equal(before);
-    expect(readdirSync(temporary), 'left behind').to.deep.equal([]);
+    expect(readdirSync(temporary), 'temporary files').to.deep.equal([]);
     return { ...end, lines: end.stdout.trimEnd().split('\n') };
   }
 
@@ -323,7 +323,7 @@ describe('almanac check', function () {
   it('counts orphaned files without reporting a problem', async () => {
     writeFileSync(join(segment(), '../stray.parquet'), 'stray');
     mkdirSync(join(folder, 'store/9/9/9'), { recursive: true });
-    writeFileSync(join(folder, 'store/9/9/9/stray.parquet'), 'of a table that nobody knows');
+    writeFileSync(join(folder, 'store/9/9/9/stray.parquet'), 'of an unknown table');
     const { code, lines } = await check();
     expect(code).to.equal(0);
     expect(lines[0]).to.match(/^note: 2 files \(33 bytes\) in the store belong to nothing/);

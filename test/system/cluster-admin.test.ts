@@ -174,7 +174,7 @@ describe('administration of a cluster', function () {
     };
     await ingester.kill();
     const slots = join(cluster.folder, 'slots');
-    // The first file of the log is one that nobody ever writes, so that reading it does not end.
+    // The first file of the log is a FIFO without a writer, so that reading it does not end.
     const files = readdirSync(slots).map((slot) => join(slots, slot, 'wal/0000000000.wal'));
     execFileSync('mkfifo', files);
     ingester.start();
@@ -194,7 +194,7 @@ describe('administration of a cluster', function () {
     const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${port}`)?.node_id;
     const alive = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
     expect(alive.text).to.contain('only one that is gone can be abandoned');
-    // A process that is only stopped keeps its slot's lock, so nobody adopts its log.
+    // A stopped process keeps its slot's lock, so its log is not adopted.
     ingester.signal('SIGSTOP');
     const startMs = performance.now();
     const found = (await entries()).find((entry) => entry.node_id === nodeId);

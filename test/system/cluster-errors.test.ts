@@ -164,7 +164,7 @@ describe('errors of a cluster', function () {
   it('a failing disk of an ingester: the logs of all three processes report it', async () => {
     // No folder can be made where a file is.
     const store = `${cluster.folder}/store`;
-    renameSync(store, `${store}-aside`);
+    renameSync(store, `${store}-moved`);
     writeFileSync(store, '');
     try {
       const answer = await query("ADMIN flush_table('cpu')", { 'x-request-id': 'flush-to-nowhere' });
@@ -176,7 +176,7 @@ describe('errors of a cluster', function () {
       await Promise.race([expectLogged(first, 'flush-to-nowhere'), expectLogged(second, 'flush-to-nowhere')]);
     } finally {
       unlinkSync(store);
-      renameSync(`${store}-aside`, store);
+      renameSync(`${store}-moved`, store);
     }
     // A flush that began before may still fail.
     const isMended = await pollUntil(performance.now() + WITHIN_MS, async () => {
@@ -202,7 +202,7 @@ describe('errors of a cluster', function () {
 
   it('metadata down: unknown tables fail in time, known tables work', async () => {
     const [metadata] = cluster.of('metadata');
-    // Three of its regions have no row and were never asked for.
+    // Three of its regions have no row and were never requested.
     expect((await write(V1, 'untouched v=1 1')).status).to.equal(204);
     const isOpen = await pollUntil(performance.now() + WITHIN_MS, async () => (await openRegions()) === REGIONS * 2);
     expect(isOpen, 'granted regions are opened').to.equal(true);
@@ -231,7 +231,7 @@ describe('errors of a cluster', function () {
 
   it('ingesters gone: writes and queries fail in time', async () => {
     await Promise.all(cluster.of('ingester').map((member) => member.kill()));
-    // More reads than may run at once: those that wait for an owner hold up nobody else.
+    // More reads than may run at once: those that wait for an owner do not delay others.
     const waiting = Array.from({ length: 12 }, () => query('SELECT count(*) FROM cpu'));
     const [v1, v2, sql, other] = await Promise.all([
       write(V1, rows(1_000)),

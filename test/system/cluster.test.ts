@@ -142,7 +142,7 @@ describe('a cluster of processes', function () {
       return rows[0]?.[0] === 2000;
     });
     expect(isWhole, running.words()).to.equal(true);
-    // The slot is free, and whoever takes it begins another log there.
+    // The slot is free, and the next process that claims it starts another log there.
     await running.addIngester();
     await running.ready();
   });

@@ -46,7 +46,7 @@ describe('DELETE', function () {
     return data.result.map(({ value }) => value);
   }
 
-  /** Values of all series at each second of the samples; asked again and again, answers are kept. */
+  /** Values of all series at each second of the samples; queried repeatedly, so that results are cached. */
   async function range(promql: string): Promise<unknown> {
     const times = { start: String(T0 / 1000 + 1), end: String(T0 / 1000 + 4), step: '1', lookback_delta: '500ms' };
     const parameters = new URLSearchParams({ query: promql, ...times }).toString();
@@ -174,11 +174,11 @@ describe('DELETE', function () {
   });
 
   it('limits the number of conditions whose type must be checked', async () => {
-    await table('asked');
+    await table('checked');
     const parts = Array.from({ length: 1001 }, (_, i) => `ends_with(h, 'x${i}')`);
     const error = 'too many conditions without a comparison in one DELETE, the limit is 1000';
-    expect(await fails(`DELETE FROM asked WHERE ${parts.join(' OR ')}`)).to.deep.equal([1004, error]);
-    expect(await affected(`DELETE FROM asked WHERE ${parts.slice(1).join(' OR ')}`)).to.equal(0);
+    expect(await fails(`DELETE FROM checked WHERE ${parts.join(' OR ')}`)).to.deep.equal([1004, error]);
+    expect(await affected(`DELETE FROM checked WHERE ${parts.slice(1).join(' OR ')}`)).to.equal(0);
   });
 
   it('points at the end of a condition that is incomplete', async () => {

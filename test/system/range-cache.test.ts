@@ -63,7 +63,7 @@ describe('repeated range queries', function () {
     return (JSON.parse(text) as { readonly data: { readonly result: readonly Matrix[] } }).data.result;
   }
 
-  /** What was asked with statistics is computed as a whole. */
+  /** A query with statistics is computed as a whole. */
   async function expectSame(query: string, startMs: number, endMs: number): Promise<void> {
     const [kept, whole] = [await ask(query, startMs, endMs), await ask(query, startMs, endMs, 'true')];
     const about = `${query} ${startMs} ${endMs}`;

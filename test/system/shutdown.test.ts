@@ -132,7 +132,7 @@ async function expectRows(almanac: Almanac, acknowledged: readonly number[], sen
 }
 
 interface SlowWrite {
-  /** Resolves when the server has asked for the body. */
+  /** Resolves when the server has requested the body. */
   readonly isUnderWay: Promise<void>;
   readonly status: Promise<number>;
   finish(): void;

@@ -93,7 +93,7 @@ describe('rows with a time to live', () => {
     const expiresMs = now + 3_000;
     const times = [expiresMs - 7 * 24 * HOUR_MS, now - HOUR_MS];
     await almanac.write(times.map((time) => `weekly,h=a v=1 ${time}`).join('\n'), 'precision=ms');
-    // What is asked with statistics is computed anew.
+    // A query with statistics is computed from scratch.
     const ask = async (query: string, stats: string): Promise<unknown> => {
       const parameters = { query, start: String(now / 1000 - 60), end: String(now / 1000), step: '5', stats };
       const path = `/v1/prometheus/api/v1/query_range?${new URLSearchParams(parameters).toString()}`;

@@ -6,7 +6,7 @@ import { HttpConnection } from '#test/bench/http-connection';
 describe('HttpConnection', () => {
   let server: Server;
   let connection: HttpConnection;
-  /** What the server answers, request by request; each piece leaves on its own. */
+  /** Replies of the server, request by request; each part is sent on its own. */
   let answers: string[][];
   let connections: number;
 
@@ -69,7 +69,7 @@ describe('HttpConnection', () => {
   });
 });
 
-/** Sends pieces one after the other, each only once the kernel has taken the one before. */
+/** Sends parts one after the other, each only once the kernel has accepted the previous one. */
 async function sendPieces(socket: Socket, pieces: readonly string[]): Promise<void> {
   for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
 }

@@ -110,7 +110,7 @@ describe('BoundedQueue', () => {
     expect(await pollUntil(performance.now() + LONG_MS, () => Promise.resolve(isTrue()))).to.equal(true);
   }
 
-  /** Work that ends when it is told to. */
+  /** Work that ends on request. */
   function held(): { work: () => Promise<string>; end: (value: string) => void } {
     let end: (value: string) => void = () => undefined;
     const promise = new Promise<string>((resolve) => (end = resolve));
@@ -156,13 +156,13 @@ describe('BoundedQueue', () => {
     expect(order).to.deep.equal([]);
     await until(() => order.length === 1);
     expect((await failure(running.run(other.work, { waitMs: 0 }))).code).to.equal('rate_limited');
-    other.end('aside');
+    other.end('released');
     second.end('');
     await until(() => order.length === 2);
     expect(running.runningCount).to.equal(1);
     last.end('');
     await Promise.all([aside, two, three]);
-    expect(order).to.deep.equal(['second', 'aside', 'third']);
+    expect(order).to.deep.equal(['second', 'released', 'third']);
     expect([running.runningCount, running.waitingCount]).to.deep.equal([0, 0]);
   });
 

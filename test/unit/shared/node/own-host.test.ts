@@ -41,7 +41,7 @@ describe('ownHost', () => {
     const gone = port();
     await new Promise((resolve) => server.close(resolve));
     expect(await failureCode(ownHost({ addr: `127.0.0.1:${gone}`, isIpv4Only: true }))).to.equal('external');
-    expect(await failureCode(ownHost({ addr: 'nobody.invalid:1', isIpv4Only: true }))).to.equal('external');
+    expect(await failureCode(ownHost({ addr: 'missing.invalid:1', isIpv4Only: true }))).to.equal('external');
     server.listen(0, '127.0.0.1');
   });
 });

@@ -20,7 +20,7 @@ function cells(batch: RowBatch): unknown[][] {
   );
 }
 
-/** Checks that two batches have the same rows, whatever arrays they lie in. */
+/** Checks that two batches have the same rows, whatever arrays hold them. */
 function same(found: RowBatch, expected: RowBatch): void {
   expect(found.rowCount).to.equal(expected.rowCount);
   expect([...found.tsids]).to.deep.equal([...expected.tsids]);

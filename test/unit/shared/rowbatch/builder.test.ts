@@ -84,7 +84,7 @@ describe('FieldBuilder', () => {
     expect(cells(finished(field, 1), 1)).to.deep.equal(['new']);
   });
 
-  // One operation a row: set, set twice, set and take back, or leave null.
+  // One operation per row: set, set twice, set and undo, or leave null.
   const operation = fc.constantFrom('set', 'twice', 'undo', 'null');
   const operations = fc.array(fc.tuple(operation, fc.integer({ min: -300, max: 300 })), { maxLength: 700 });
 
