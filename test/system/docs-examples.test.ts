@@ -57,20 +57,23 @@ describe('examples of the documentation', function () {
     cleanUp();
   });
 
-  for (const { text, line } of blocksOf('docs/sql.md').filter(({ language }) => language === 'sql')) {
-    it(`docs/sql.md:${line} returns what the page shows`, async () => {
-      const error = /^-- error: (.*)$/m.exec(text)?.[1];
-      if (error !== undefined) {
-        const { status, text: response } = await almanac.sql(text);
-        expect(status, response).to.be.within(400, 499);
-        expect(response).to.contain(error);
-        return;
-      }
-      for (const [, statements = '', result] of text.matchAll(/([^]+?)(?:^-- result: (.*)\n|$(?![^]))/gm)) {
-        const rows = await almanac.rows(statements);
-        if (result !== undefined) expect(rows.map((row) => row.join(', ')).join('; ')).to.equal(result);
-      }
-    });
+  for (const page of ['docs/sql.md', 'docs/sql-compatibility.md']) {
+    for (const { language, text, line } of blocksOf(page)) {
+      if (language !== 'sql') continue;
+      it(`${page}:${line} returns what the page shows`, async () => {
+        const error = /^-- error: (.*)$/m.exec(text)?.[1];
+        if (error !== undefined) {
+          const { status, text: response } = await almanac.sql(text);
+          expect(status, response).to.be.within(400, 499);
+          expect(response).to.contain(error);
+          return;
+        }
+        for (const [, statements = '', result] of text.matchAll(/([^]+?)(?:^-- result: (.*)\n|$(?![^]))/gm)) {
+          const rows = await almanac.rows(statements);
+          if (result !== undefined) expect(rows.map((row) => row.join(', ')).join('; ')).to.equal(result);
+        }
+      });
+    }
   }
 
   for (const page of [
