@@ -46,47 +46,49 @@ export class GatewayMetrics {
     },
   ) {
     this.#clock = clock;
-    const labelNames = ['method', 'path', 'code', 'db'] as const;
     const buckets = BUCKETS_SECONDS;
     this.#requests = metrics.counter({
       name: 'servers_http_requests_total',
       help: 'HTTP requests by method, route, status and database',
-      labelNames: [...labelNames],
+      labelNames: ['method', 'path', 'code', 'db'],
     });
     this.#elapsed = metrics.histogram({
       name: 'servers_http_requests_elapsed',
-      help: 'time from a request to the end of its response in seconds',
-      labelNames: [...labelNames],
+      help: 'duration of HTTP requests in seconds, until the end of the response',
+      labelNames: ['method', 'path', 'code', 'db'],
       buckets,
     });
-    const byDatabase = { labelNames: ['db'] as 'db'[], buckets };
     this.#sqlElapsed = metrics.histogram({
       name: 'servers_http_sql_elapsed',
       help: 'duration of SQL requests in seconds',
-      ...byDatabase,
+      labelNames: ['db'],
+      buckets,
     });
     this.#ingestElapsed = new Map(
-      protocols.map(({ name, elapsedMetric }) => [name, metrics.histogram({ ...elapsedMetric, ...byDatabase })]),
+      protocols.map(({ name, elapsedMetric }) => [
+        name,
+        metrics.histogram({ ...elapsedMetric, labelNames: ['db'], buckets }),
+      ]),
     );
     this.#errors = metrics.counter({
       name: 'servers_error_total',
-      help: 'requests that failed, by protocol',
+      help: 'failed write requests by protocol',
       labelNames: ['protocol'],
     });
     this.#refusedBodies = metrics.counter({
       name: 'servers_request_memory_rejected_total',
-      help: 'request bodies that were refused because the memory for bodies was used up',
+      help: 'request bodies rejected because the memory for bodies was used up',
       labelNames: ['reason'],
     });
     metrics.gauge({
       name: 'servers_request_memory_in_use_bytes',
-      help: 'memory that request bodies use',
+      help: 'memory used by request bodies in bytes',
       collect() {
         this.set(bodies.usedBytes);
       },
     });
     metrics
-      .gauge({ name: 'servers_request_memory_limit_bytes', help: 'limit of the memory for request bodies' })
+      .gauge({ name: 'servers_request_memory_limit_bytes', help: 'limit of the memory for request bodies in bytes' })
       .set(bodies.limitBytes);
   }
 

@@ -9,11 +9,11 @@ export function exportDiskGauges(
 ): void {
   const ofStore = metrics.gauge({
     name: 'ingester_store_free_bytes',
-    help: 'free bytes on the disk of segments',
+    help: 'free space on the disk of the segments in bytes',
   });
   const ofWal = metrics.gauge({
     name: 'ingester_wal_free_bytes',
-    help: 'free bytes on the disk of the write-ahead log',
+    help: 'free space on the disk of the write-ahead log in bytes',
   });
   for (const [gauge, folder] of [
     [ofStore, storeFolder],

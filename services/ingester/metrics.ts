@@ -26,21 +26,24 @@ export interface IngesterMetrics {
 /** Registers the ingester's metrics. */
 export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
   return {
-    writtenRows: metrics.counter({ name: 'ingester_written_rows_total', help: 'rows made durable' }),
+    writtenRows: metrics.counter({ name: 'ingester_written_rows_total', help: 'rows written durably' }),
     repeatedBatches: metrics.counter({
       name: 'ingester_repeated_batches_total',
       help: 'repeated batches that were not applied again',
     }),
     forgottenKeys: metrics.counter({
       name: 'ingester_forgotten_keys_total',
-      help: 'idempotency keys dropped within the retry window because a region has too many',
+      help: 'idempotency keys evicted within the retry window because a region had too many',
     }),
-    flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'generations flushed to segments' }),
+    flushes: metrics.counter({ name: 'ingester_flushes_total', help: 'flushes of rows in memory to segments' }),
     flushFailures: metrics.counter({ name: 'ingester_flush_failures_total', help: 'failed flushes' }),
-    flushedBytes: metrics.counter({ name: 'ingester_flushed_bytes_total', help: 'bytes of segments and series files' }),
+    flushedBytes: metrics.counter({
+      name: 'ingester_flushed_bytes_total',
+      help: 'bytes of flushed segments and series files',
+    }),
     flushSeconds: metrics.histogram({
       name: 'ingester_flush_seconds',
-      help: 'duration of a flush',
+      help: 'duration of flushes in seconds',
       buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     }),
     compactions: metrics.counter({ name: 'ingester_compactions_total', help: 'merges of segments' }),
@@ -48,7 +51,7 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     compactedBytes: metrics.counter({ name: 'ingester_compacted_bytes_total', help: 'bytes of merged segments' }),
     compactionSeconds: metrics.histogram({
       name: 'ingester_compaction_seconds',
-      help: 'duration of a merge of segments',
+      help: 'duration of merges of segments in seconds',
       buckets: [0.1, 1, 5, 10, 30, 60, 300, 1800],
     }),
     expiredSegments: metrics.counter({
@@ -57,16 +60,16 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     }),
     damagedFiles: metrics.counter({
       name: 'ingester_damaged_files_total',
-      help: 'store files found damaged or missing when they were needed, each counted once',
+      help: 'store files found damaged or missing, each counted once',
     }),
     memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'memory of unflushed writes in bytes' }),
     regions: metrics.gauge({ name: 'ingester_regions', help: 'open regions' }),
-    walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'bytes of the write-ahead log' }),
+    walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'size of the write-ahead log in bytes' }),
     walFiles: metrics.gauge({ name: 'ingester_wal_files', help: 'files of the write-ahead log' }),
     walSyncs: metrics.gauge({ name: 'ingester_wal_syncs', help: 'syncs of the write-ahead log since the start' }),
     walFull: metrics.gauge({
       name: 'ingester_wal_full',
-      help: '1 while writes are refused because the disk of the write-ahead log is full or read-only, else 0',
+      help: '1 while writes are rejected because the disk of the write-ahead log is full or read-only, otherwise 0',
     }),
   };
 }

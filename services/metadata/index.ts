@@ -96,7 +96,7 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
 function damageReporter(log: Logger, metrics: Metrics): OnDamage {
   const files = metrics.counter({
     name: 'metadata_damaged_files_total',
-    help: 'catalog files found damaged in use, each counted once',
+    help: 'catalog files found damaged, each counted once',
   });
   let isTold = false;
   return (file, reason) => {

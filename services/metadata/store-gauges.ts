@@ -8,14 +8,15 @@ const KEPT_MS = 10_000;
 
 /** Exports totals of the manifest whenever metrics are read. Returns a function that ends the export. */
 export function exportStoreGauges(catalog: MetadataCatalog, metrics: Metrics, clock: Clock): () => void {
-  const gauge = (what: string, help: string): ReturnType<Metrics['gauge']> =>
-    metrics.gauge({ name: `metadata_store_${what}`, help });
-  const segments = gauge('segments', 'segments of all tables that are live');
-  const rows = gauge('rows', 'rows in segments, versions of a row that are not merged yet and expired ones included');
-  const bytes = gauge(
-    'bytes',
-    'bytes of live segments and series files; replaced ones that wait to be deleted are not',
-  );
+  const segments = metrics.gauge({ name: 'metadata_store_segments', help: 'live segments of all tables' });
+  const rows = metrics.gauge({
+    name: 'metadata_store_rows',
+    help: 'rows in live segments, including unmerged versions and expired rows',
+  });
+  const bytes = metrics.gauge({
+    name: 'metadata_store_bytes',
+    help: 'bytes of live segments and series files, without replaced files that are not deleted yet',
+  });
   let summedMs = Number.NEGATIVE_INFINITY;
   return metrics.beforePrint(() => {
     const nowMs = clock.monotonicMs();

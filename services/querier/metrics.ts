@@ -23,7 +23,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows of SQL results' });
+  const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
   return {
     statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
     rowsSent: (count) => rows.inc(count),
@@ -35,6 +35,6 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
 export function damagedFiles(metrics: Metrics): Counter {
   return metrics.counter({
     name: 'querier_damaged_files_total',
-    help: 'store files found damaged or missing when they were needed, each counted once',
+    help: 'store files found damaged or missing, each counted once',
   });
 }

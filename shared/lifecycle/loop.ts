@@ -52,12 +52,12 @@ export class Loop {
     const { name, intervalMs, clock, log, metrics } = this.#options;
     const runs = metrics.counter({
       name: 'loop_turns_total',
-      help: 'runs of background loops',
+      help: 'runs of background loops by loop and result',
       labelNames: ['loop', 'result'],
     });
     const seconds = metrics.histogram({
       name: 'loop_turn_seconds',
-      help: 'duration of a run of background loops in seconds',
+      help: 'duration of runs of background loops in seconds',
       labelNames: ['loop'],
       buckets: [0.001, 0.01, 0.1, 1, 10, 60, 300],
     });

@@ -92,7 +92,7 @@ export class RegionSender {
     options.catalog.onDropped(({ regionIds }) => this.#links.forget(regionIds));
     this.#retries = options.metrics.counter({
       name: 'writer_retries_total',
-      help: 'batches that were sent to a region again, by cause',
+      help: 'batches sent again to a region, by cause',
       labelNames: ['cause'],
     });
   }

@@ -8,12 +8,12 @@ export class WrittenRows {
   constructor(metrics: Metrics) {
     this.#counter = metrics.counter({
       name: 'writer_rows_total',
-      help: 'acknowledged rows by database',
+      help: 'acknowledged rows written, by database',
       labelNames: ['database'],
     });
     this.#deleted = metrics.counter({
       name: 'writer_deleted_rows_total',
-      help: 'rows deleted one by one by database',
+      help: 'rows deleted by DELETE statements, by database',
       labelNames: ['database'],
     });
   }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { expect } from 'chai';
 
 import { contractTypes } from './contract-types.js';
+import { metricsIn } from './metrics-page.js';
 import { referencePages } from './reference-pages.js';
 import { readText } from './tree.js';
 
@@ -13,4 +14,23 @@ describe('generated files', () => {
       expect(readText(file) === text, `${file} is fresh; run npm run generate`).to.equal(true);
     });
   }
+});
+
+describe('metrics page', () => {
+  it('rejects a metric whose name, help or labels are not literals', () => {
+    for (const options of [
+      "name, help: 'x'",
+      "name: 'a', help: text()",
+      "name: 'a', help: 'x', labelNames",
+      '...options',
+    ]) {
+      expect(() => metricsIn('a.ts', `metrics.counter({ ${options} });`)).to.throw('not a literal');
+    }
+  });
+  it('lists name, type, help and labels', () => {
+    const source = "metrics.gauge({ name: 'a', help: 'size in bytes', labelNames: ['b', 'c'] });";
+    expect(metricsIn('a.ts', source)).to.deep.equal([
+      { name: 'a', type: 'gauge', help: 'size in bytes', labels: ['b', 'c'] },
+    ]);
+  });
 });

@@ -2,6 +2,7 @@ import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { printReference } from '#shared/config/print';
 import { ERROR_CODES } from '#shared/errors/codes';
 
+import { metricsPage } from './metrics-page.js';
 import { promqlPage } from './promql-page.js';
 
 /** Returns the documentation pages that are generated from tables in the source, by file name. */
@@ -9,6 +10,7 @@ export function referencePages(): Map<string, string> {
   return new Map([
     ['docs/config.md', printReference(CONFIG_SCHEMA)],
     ['docs/errors.md', errorPage()],
+    ['docs/metrics.md', metricsPage()],
     ['docs/promql.md', promqlPage()],
   ]);
 }
