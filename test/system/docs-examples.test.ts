@@ -57,7 +57,12 @@ describe('examples of the documentation', function () {
     cleanUp();
   });
 
-  for (const page of ['docs/sql.md', 'docs/sql-compatibility.md']) {
+  for (const page of [
+    'docs/sql.md',
+    'docs/sql-compatibility.md',
+    'docs/protocols/prometheus-remote-write.md',
+    'docs/formats/native-histogram.md',
+  ]) {
     for (const { language, text, line } of blocksOf(page)) {
       if (language !== 'sql') continue;
       it(`${page}:${line} returns what the page shows`, async () => {
@@ -80,6 +85,7 @@ describe('examples of the documentation', function () {
     'docs/sql.md',
     'docs/http-api.md',
     'docs/promql.md',
+    'docs/metrics.md',
     'docs/protocols/lineproto.md',
     'docs/protocols/prometheus-http-api.md',
   ]) {
