@@ -32,12 +32,16 @@ function blocksOf(page: string): Block[] {
 
 /** Samples that the metrics in examples of `docs/sql.md` have. */
 function metricSeries(timestamp: number): Series[] {
+  const histogram = { count_int: 0, sum: 0, schema: 3, zero_threshold: 0, zero_count_int: 0, timestamp };
   const labelled: [Record<string, string>, number][] = [
     [{ __name__: 'up', instance: 'a:9100', job: 'node' }, 1],
     [{ __name__: 'node:cpu:rate5m', instance: 'a:9100' }, 0.25],
     [{ __name__: 'cpu_seconds_total', host: 'a' }, 100],
   ];
-  return labelled.map(([labels, value]) => ({ labels: Object.entries(labels), samples: [{ value, timestamp }] }));
+  return [
+    ...labelled.map(([labels, value]) => ({ labels: Object.entries(labels), samples: [{ value, timestamp }] })),
+    { labels: [['__name__', 'latency_seconds']], histograms: [histogram] },
+  ];
 }
 
 describe('examples of the documentation', function () {

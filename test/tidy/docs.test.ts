@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { readText, repositoryFiles } from './tree.js';
 
 const files = repositoryFiles();
-const SECTIONS = ['Breaking', 'Added', 'Changed', 'Fixed', 'Security', 'Performance'];
+const SECTIONS = ['Added', 'Changed', 'Fixed', 'Removed', 'Security'];
 
 /** Paths of sources and pages in backticks, whole or shortened: `write/writer.ts`, `docs/adr/`. */
 function namedFiles(page: string): string[] {
