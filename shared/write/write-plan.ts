@@ -20,7 +20,7 @@ export interface RegionRows {
 }
 
 /** Rows of one table. */
-export type TableRows = Omit<RegionRows, 'region'>;
+export type PlannedRows = Omit<RegionRows, 'region'>;
 
 /** The rows of a table builder, and the table that they are for. */
 export interface ResolvedTable {
@@ -33,7 +33,7 @@ export interface ResolvedTable {
 }
 
 /** The rows of one table that are written, and those that are rejected. */
-export interface TablePlan extends TableRows {
+export interface TablePlan extends PlannedRows {
   readonly rejected: readonly RejectedRow[];
 }
 
@@ -168,7 +168,7 @@ export function regionOf(tsidHigh: number, regionCount: number): number {
  *
  * @param counter chooses the region in append mode.
  */
-export function splitRows({ index, batch, series, knownBy }: TableRows, counter: number): RegionRows[] {
+export function splitRows({ index, batch, series, knownBy }: PlannedRows, counter: number): RegionRows[] {
   const { regions } = index;
   if (batch.rowCount === 0) return [];
   if (regions.length === 1) return [{ index, region: regions[0], batch, series, knownBy }];

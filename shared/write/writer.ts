@@ -77,7 +77,7 @@ export class BatchWriter implements RowWriter {
     call: Call,
   ): Promise<SentTable[]> {
     const resolved = await resolveTables(this.#options, builders, options, isOutdated, call);
-    // All tables are planned before the first rows are sent, so that an error here leaves nothing behind.
+    // All tables are planned before the first rows are sent, so that no row is stored if one of them fails.
     const plans: TablePlan[] = [];
     for (const table of resolved) {
       if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.yield();
@@ -148,7 +148,7 @@ async function resolveTables(
       catalog.apply(response.tables[k]);
     }
   }
-  invariant(false, 'metadata does not add the columns that a write asks for');
+  invariant(false, 'metadata does not add the columns that a write needs');
 }
 
 function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): ResolvedTable {

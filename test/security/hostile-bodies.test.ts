@@ -65,7 +65,7 @@ describe('hostile bodies', () => {
     await expectHealthy();
   }).timeout(20_000);
 
-  it('that break off leave nothing behind', async () => {
+  it('that break off hold no memory or connection', async () => {
     const { hostname, port } = new URL(rig.url);
     const socket = connect(Number(port), hostname);
     const head = `POST ${WRITE} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n`;

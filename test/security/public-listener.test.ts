@@ -52,7 +52,7 @@ function spellings(path: string): string[] {
   ];
 }
 
-/** Nothing of the administration: refused before a route was asked, or no valid request at all. */
+/** Requests for the administration, refused before routing or not valid. */
 function expectNothing(
   answer: { status: number; headers: Readonly<Record<string, string>>; body: string },
   what: string,

@@ -26,7 +26,7 @@ export interface BigBodiesOptions {
   readonly encoding: 'identity' | 'gzip';
 }
 
-/** Sends large bodies at once and asks `/health` meanwhile. The bodies hold different rows of table `big`. */
+/** Sends large bodies at once and requests `/health` meanwhile. The bodies hold different rows of table `big`. */
 export async function bigBodies(
   folder: string,
   { bodies, bytesPerBody, encoding }: BigBodiesOptions,

@@ -131,7 +131,7 @@ export class ScriptedQuerier implements QuerierService {
   readonly ends: string[] = [];
   readonly promRequests: (PromQueryRequest | PromSeriesRequest | PromParseRequest)[] = [];
 
-  /** Answers the text of the query as JSON, or as told: `fail CODE`, `wait`. */
+  /** Returns the text of the query as JSON, or follows it: `fail CODE`, `wait`. */
   async *promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
     yield* this.#prom(request, request.query, call);
   }
@@ -149,11 +149,11 @@ export class ScriptedQuerier implements QuerierService {
     return this.#prom(request, request.query, call);
   }
 
-  /** Answers one part, the database's name; or as told by the value of the first matcher. */
+  /** Returns one part, the name of the database, or follows the value of the first matcher. */
   async *promRead({ database, queries }: PromReadRequest, call: Call): AsyncIterable<PromReadPart> {
     const [word, argument] = (queries[0]?.matchers[0]?.value ?? '').split(' ');
     if (word === 'wait') await this.#wait(call);
-    if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as asked');
+    if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as scripted');
     yield { query: 0, data: Buffer.from(database) };
   }
 
@@ -165,7 +165,7 @@ export class ScriptedQuerier implements QuerierService {
     this.promRequests.push(request);
     const [word, argument] = text.split(' ');
     if (word === 'wait') await this.#wait(call);
-    if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as asked');
+    if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as scripted');
     yield { text: Buffer.from(`{"status":"success","data":`) };
     yield { text: Buffer.from(`${JSON.stringify(text)}}`) };
   }
@@ -176,7 +176,7 @@ export class ScriptedQuerier implements QuerierService {
     for (const part of request.sql.split(';')) {
       const [word, argument] = part.trim().split(' ');
       if (word === 'wait') await this.#wait(call);
-      else if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as asked');
+      else if (word === 'fail') throw new AlmanacError(argument as 'table_not_found', 'as scripted');
       else if (word === 'affected') yield { ...event(statement, 'affected'), affectedRows: Number(argument) };
       else yield* rowEvents(statement, word, Number(argument));
       statement++;
@@ -221,15 +221,15 @@ export interface GatewayRig {
   readonly metrics: Metrics;
   readonly url: string;
   readonly publicUrl: string;
-  /** What `/ready` is told. */
+  /** The readiness that `/ready` reports. */
   readiness: Readiness;
-  /** Says which roles nobody who is ready has. */
+  /** Sets the roles that no ready process has. */
   lack(...roles: string[]): void;
 }
 
 /**
  * @param environment configuration, such as `ALMANAC_HTTP__TIMEOUT`.
- * @param realQuerier asked instead of the scripted one.
+ * @param realQuerier used instead of the scripted one.
  * @param clock the gateway's time.
  */
 export async function startGatewayRig(

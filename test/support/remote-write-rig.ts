@@ -66,7 +66,7 @@ export class RemoteWriteRig {
       batches,
     );
     const options = { cache: this.cache, rules: this.#rules, defaultTable: NAMES.physicalTable };
-    // A copy of the exact length: a read behind the end must not find the bytes of somebody else.
+    // A copy of the exact length, so that a read past the end finds no other bytes.
     const bytes = Buffer.from(Uint8Array.from(body).buffer);
     const decoder = version === 1 ? new DecoderV1(bytes, rows, options) : new DecoderV2(bytes, rows, options);
     while (!decoder.decode(this.sliceBytes)) continue;

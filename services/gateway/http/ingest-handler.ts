@@ -45,7 +45,7 @@ export interface IngestDeps {
 /**
  * Handles every write request: options, body, decode, write, reply.
  *
- * The whole body is decoded before the first row is written, so a rejected body leaves nothing behind. Protocols differ
+ * The whole body is decoded before the first row is written, so no row of a rejected body is stored. Protocols differ
  * only in the members of their route.
  */
 export function ingestHandler(protocol: string, route: IngestRoute, deps: IngestDeps): Handler {

@@ -65,7 +65,7 @@ export function parseLimit(text: string): number {
 }
 
 /** Returns a duration as Prometheus prints it: `1h30m`. */
-export function promDurationText(durationMs: number): string {
+export function compactDurationText(durationMs: number): string {
   let rest = durationMs;
   let text = '';
   for (const [unit, length] of [

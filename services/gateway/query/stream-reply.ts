@@ -120,6 +120,6 @@ function stalled(): AlmanacError {
 }
 
 function tooLarge(bytesMax: number): AlmanacError {
-  const text = `result is larger than http.max_result_bytes, ${bytesMax} bytes: ask for less, or add LIMIT`;
+  const text = `result is larger than http.max_result_bytes, ${bytesMax} bytes: request less, or add LIMIT`;
   return new AlmanacError('invalid_arguments', text);
 }

@@ -8,7 +8,7 @@ import type { SeriesSource } from './runtime/env.js';
 import type { Dialect } from './syntax/parse.js';
 
 /** A PromQL query with its evaluation times, as requests and statements give it. */
-export interface PromRequest {
+export interface PromEvaluationRequest {
   readonly query: string;
   readonly startMs: number;
   readonly endMs: number;
@@ -28,7 +28,7 @@ export interface PromEvaluation {
 /** A consistent view of the databases for all queries of one statement. Must be closed. */
 export interface PromSession extends SeriesSource {
   /** @param source replaces the session as the source of samples; its results are not cached. */
-  evaluate(request: PromRequest, source?: SeriesSource): Promise<PromEvaluation>;
+  evaluate(request: PromEvaluationRequest, source?: SeriesSource): Promise<PromEvaluation>;
   /** Returns the database that a selector reads. @throws `invalid_syntax` if its matchers name no single database. */
   resolveDatabase(matchers: readonly LabelMatcher[]): { readonly database: string };
   close(): void;

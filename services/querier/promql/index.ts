@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { compareLabels } from '../series/labels.js';
+import { sortedInSlices } from '../series/sliced-sort.js';
 import { AGGREGATIONS } from './aggregations/registry.js';
 import { toValidUtf8 } from './common/go-string.js';
 import { evaluate, rangeSamples } from './eval/evaluate.js';
@@ -12,7 +13,6 @@ import type { QueryLimits } from './runtime/limits.js';
 import { withoutDroppedNames, withoutDroppedSampleNames } from './runtime/merge-series.js';
 import type { SampleSeries } from './runtime/samples.js';
 import { fillWindows, type Windows } from './runtime/select.js';
-import { sortedInSlices } from './runtime/sort.js';
 import { statsSelectors } from './runtime/stats-only.js';
 import { typeOf, unwrapped, type Expr } from './syntax/ast.js';
 import { TYPE_NAMES } from './syntax/check.js';

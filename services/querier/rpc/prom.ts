@@ -137,10 +137,10 @@ class PromRunner {
     const { call } = timed;
     let outcome = 'cancelled';
     try {
-      yield* admission.hold(call, async function* (place) {
+      yield* admission.hold(call, async function* (slot) {
         // Not earlier: a query in the queue uses no memory and would be cancelled first.
         const leave = memory.enter((error) => timed.end(error));
-        const databases = evaluation.open(database, call, place);
+        const databases = evaluation.open(database, call, slot);
         try {
           yield* work({ databases, call, startedMs: clock.monotonicMs() });
         } finally {

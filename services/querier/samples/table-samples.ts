@@ -7,7 +7,7 @@ import { fieldsOf, mergeModeOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 
 import type { LabelMatcher } from '../series/matcher.js';
-import { FIELD_LABEL, fieldsMeant } from '../series/field-matchers.js';
+import { FIELD_LABEL, selectedFields } from '../series/field-matchers.js';
 import { type Labels } from '../series/labels.js';
 import { METRIC_NAME } from '#shared/schema/metric-table';
 import { compileMatcher } from '../series/matcher.js';
@@ -260,7 +260,7 @@ export class TableSamples {
   }
 
   #fieldsOf(matchers: readonly LabelMatcher[], slices: Slices): Promise<readonly SampleField[]> {
-    return fieldsMeant(this.#fields, matchers, slices);
+    return selectedFields(this.#fields, matchers, slices);
   }
 
   async #matching(

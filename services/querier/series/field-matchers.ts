@@ -1,16 +1,15 @@
 import type { Slices } from '#shared/clock/slices';
 
-import type { LabelMatcher } from './matcher.js';
-import { compileMatcher, passing } from './matcher.js';
+import { compileMatcher, passing, type LabelMatcher } from './matcher.js';
 
-/** The label that names a field of a table with several. */
+/** Label that selects a field of a table with several fields. */
 export const FIELD_LABEL = '__field__';
 
 /**
- * The fields that matchers of `__field__` mean: those that one of `=` and `=~` names, or all if there are none, but none
- * that `!=` or `!~` leaves out.
+ * Returns the fields that matchers of `__field__` select: those that any `=` or `=~` matches, or all if there are none of
+ * these, without those that `!=` or `!~` excludes.
  */
-export async function fieldsMeant<T extends { readonly name: string }>(
+export async function selectedFields<T extends { readonly name: string }>(
   fields: readonly T[],
   matchers: readonly LabelMatcher[],
   slices: Slices,

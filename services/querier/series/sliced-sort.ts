@@ -1,21 +1,23 @@
 import type { Slices } from '#shared/clock/slices';
 
-/** Things that are sorted without a rest. */
+/** Number of items that are sorted without yielding. */
 const RUN_LENGTH = 4096;
-/** What it takes to merge one thing, as so many numbers. */
+/** Cost of merging one item, in units of reading one number. */
 const MERGE_WORK = 32;
+/** Cost of sorting a run. */
+const RUN_WORK = RUN_LENGTH * MERGE_WORK;
 
-/** Sorts many things in runs that are merged then, with rests between; equal ones keep their order. */
+/** Sorts items with a stable merge sort that yields to the event loop. May sort in place. */
 export async function sortedInSlices<T>(
-  things: T[],
+  items: T[],
   compare: (one: T, other: T) => number,
-  slices: Slices,
+  slices: Pick<Slices, 'isOver' | 'yield'>,
 ): Promise<T[]> {
-  if (things.length <= RUN_LENGTH) return things.sort(compare);
+  if (items.length <= RUN_LENGTH) return items.sort(compare);
   let runs: T[][] = [];
-  for (let at = 0; at < things.length; at += RUN_LENGTH) {
-    runs.push(things.slice(at, at + RUN_LENGTH).sort(compare));
-    await slices.yield();
+  for (let at = 0; at < items.length; at += RUN_LENGTH) {
+    runs.push(items.slice(at, at + RUN_LENGTH).sort(compare));
+    if (slices.isOver(RUN_WORK)) await slices.yield();
   }
   while (runs.length > 1) {
     const next: T[][] = [];
@@ -31,7 +33,7 @@ async function mergedRuns<T>(
   one: readonly T[],
   other: readonly T[],
   compare: (one: T, other: T) => number,
-  slices: Slices,
+  slices: Pick<Slices, 'isOver' | 'yield'>,
 ): Promise<T[]> {
   const all: T[] = [];
   let i = 0;

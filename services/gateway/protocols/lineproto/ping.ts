@@ -2,7 +2,7 @@ import type { HttpReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
 import type { GatewayState } from '../protocol.js';
 
-/** Version of InfluxDB that clients are told: the last release of 1.x. */
+/** Version of InfluxDB that clients see: the last release of 1.x. */
 const VERSION = '1.8.10';
 const JSON_TYPE = { 'content-type': 'application/json' };
 

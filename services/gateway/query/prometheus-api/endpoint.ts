@@ -13,7 +13,7 @@ export interface PromEndpointDeps {
 }
 
 /** A request with its parameters. */
-export interface PromRequest {
+export interface PromApiRequest {
   readonly form: PromForm;
   readonly database: string;
   /** Percent-encoded, as in the request. */
@@ -22,7 +22,7 @@ export interface PromRequest {
 }
 
 /** The whole text of a response, in chunks, or the member `data` of one. */
-export type PromResult = { readonly texts: AsyncIterable<PromText> } | { readonly data: unknown };
+export type PromApiResult = { readonly texts: AsyncIterable<PromText> } | { readonly data: unknown };
 
 /** One path of Prometheus's HTTP API. */
 export interface PromEndpoint {
@@ -32,5 +32,5 @@ export interface PromEndpoint {
   /** Whether the endpoint works while the node starts. */
   readonly needsNoData?: boolean;
   /** @throws `invalid_arguments`, `invalid_syntax` for parameters that are not valid. */
-  readonly run: (request: PromRequest, deps: PromEndpointDeps) => PromResult | Promise<PromResult>;
+  readonly run: (request: PromApiRequest, deps: PromEndpointDeps) => PromApiResult | Promise<PromApiResult>;
 }

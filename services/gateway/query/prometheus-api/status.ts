@@ -1,7 +1,7 @@
 import { thisMachine } from '#shared/config/env';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { promDurationText, MAX_TIME_MS, MIN_TIME_MS } from '../prom-times.js';
+import { compactDurationText, MAX_TIME_MS, MIN_TIME_MS } from '../prom-times.js';
 import type { PromEndpoint } from './endpoint.js';
 
 /** Version of Prometheus whose API this is; clients choose their calls by it. */
@@ -62,9 +62,9 @@ const flags: PromEndpoint = {
   needsNoData: true,
   run: (_request, { config: { promql } }) => ({
     data: {
-      'query.lookback-delta': promDurationText(promql.lookbackMs),
+      'query.lookback-delta': compactDurationText(promql.lookbackMs),
       'query.max-samples': String(promql.maxSamples),
-      'query.timeout': promDurationText(promql.timeoutMs),
+      'query.timeout': compactDurationText(promql.timeoutMs),
       'storage.tsdb.retention.time': '0s',
     },
   }),

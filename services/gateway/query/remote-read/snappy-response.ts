@@ -114,11 +114,11 @@ function withoutLength(block: Uint8Array): Uint8Array {
 }
 
 function noMemory({ limitBytes }: MemoryBudget): AlmanacError {
-  const text = `answer is larger than the memory for answers, ${limitBytes} bytes: ask for less, or for chunks`;
+  const text = `response is larger than the memory for responses, ${limitBytes} bytes: request less, or streamed chunks`;
   return new AlmanacError('invalid_arguments', text);
 }
 
 function tooLarge(bytesMax: number): AlmanacError {
-  const text = `answer is larger than http.max_result_bytes, ${bytesMax} bytes: ask for less`;
+  const text = `response is larger than http.max_result_bytes, ${bytesMax} bytes: request less`;
   return new AlmanacError('invalid_arguments', text);
 }

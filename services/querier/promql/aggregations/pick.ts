@@ -1,10 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Labels } from '../../series/labels.js';
+import { sortedInSlices } from '../../series/sliced-sort.js';
 import { SERIES_WORK } from '../runtime/env.js';
 import { after, type QueryLimits } from '../runtime/limits.js';
 import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
-import { sortedInSlices } from '../runtime/sort.js';
 import type { AggregationCall, Group, GroupPicker, PromAggregation } from './aggregation.js';
 
 const INT64_MAX = 9223372036854774784;
@@ -200,7 +200,11 @@ function mixed(value: number): number {
 
 function ranking(name: string, doc: string, compare: (a: number, b: number) => number): PromAggregation {
   return {
-    ...{ name, doc, param: { name: 'k', type: 'scalar' }, selectsSeries: true, checkParam: countsOf },
+    name,
+    doc,
+    param: { name: 'k', type: 'scalar' },
+    selectsSeries: true,
+    checkParam: countsOf,
     body: { kind: 'pick', run: (group, call) => byRank(group, call, compare) },
   };
 }

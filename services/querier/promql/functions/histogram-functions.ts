@@ -287,37 +287,25 @@ const histogramFraction: ValueFunction = {
 };
 
 /** Declares a function that maps each native histogram to a float. */
-function histogramFunction(
-  name: string,
-  doc: string,
-  map: (histogram: Histogram) => number,
-  histogramPart?: 'countAndSum',
-): FunctionDefinition {
-  const base = { name, args: { v: 'vector' }, doc, body: ofHistograms(map) } as const;
-  return histogramPart === undefined ? base : { ...base, histogramPart };
+function histogramFunction(name: string, doc: string, map: (histogram: Histogram) => number): FunctionDefinition {
+  return { name, args: { v: 'vector' }, doc, body: ofHistograms(map) };
 }
+
+/** Declares a function that reads only count and sum of native histograms. */
+function statsFunction(name: string, doc: string, map: (histogram: Histogram) => number): FunctionDefinition {
+  return { ...histogramFunction(name, doc, map), histogramPart: 'countAndSum' };
+}
+
+const mean = ({ sum, count }: Histogram): number => sum / count;
+const stddev = (histogram: Histogram): number => Math.sqrt(variance(histogram));
 
 /** Functions of classic and native histograms. */
 export const HISTOGRAM_FUNCTIONS: readonly FunctionDefinition[] = [
-  histogramFunction(
-    'histogram_count',
-    'Number of observations of native histograms.',
-    ({ count }) => count,
-    'countAndSum',
-  ),
-  histogramFunction('histogram_sum', 'Sum of the observations of native histograms.', ({ sum }) => sum, 'countAndSum'),
-  histogramFunction(
-    'histogram_avg',
-    'Mean of the observations of native histograms.',
-    ({ sum, count }) => sum / count,
-    'countAndSum',
-  ),
+  statsFunction('histogram_count', 'Number of observations of native histograms.', ({ count }) => count),
+  statsFunction('histogram_sum', 'Sum of the observations of native histograms.', ({ sum }) => sum),
+  statsFunction('histogram_avg', 'Mean of the observations of native histograms.', mean),
   histogramFunction('histogram_stdvar', 'Estimated variance of the observations of native histograms.', variance),
-  histogramFunction(
-    'histogram_stddev',
-    'Estimated standard deviation of the observations of native histograms.',
-    (histogram) => Math.sqrt(variance(histogram)),
-  ),
+  histogramFunction('histogram_stddev', 'Square root of `histogram_stdvar`.', stddev),
   {
     name: 'histogram_quantile',
     args: { q: 'scalar', v: 'vector' },

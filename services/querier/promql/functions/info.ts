@@ -113,8 +113,17 @@ async function infoSeries(
   // The info series are read at the time of the samples that they describe.
   const { offsetMs, atMs } = commonReference(expr.args[0]) ?? { offsetMs: 0, atMs: undefined };
   const selector: VectorSelector = {
-    ...{ kind: 'vectorSelector', name: '', matchers: [...matchers, ...identifying], start: expr.start, end: expr.end },
-    ...{ offsetMs, offsetExpr: undefined, atMs, startOrEnd: undefined, isAnchored: false, isSmoothed: false },
+    kind: 'vectorSelector',
+    name: '',
+    matchers: [...matchers, ...identifying],
+    start: expr.start,
+    end: expr.end,
+    offsetMs,
+    offsetExpr: undefined,
+    atMs,
+    startOrEnd: undefined,
+    isAnchored: false,
+    isSmoothed: false,
   };
   const samples = await loadInstant(selector, env);
   const times = await instantSeconds(samples, selector, env, (one) => one.times);

@@ -264,79 +264,42 @@ function experimentalOverTime(name: string, doc: string, body: RangeFunction): F
   return { ...overTime(name, doc, body), isExperimental: true };
 }
 
+const countSamples = ofEnds((_, from, to) => to - from);
+const anySample = ofEnds(() => 1);
+const newest = perWindow(({ series, to }) => valueAt(series, to - 1));
+const oldest = perWindow(({ series, from }) => valueAt(series, from));
+const newestTime = ofEnds(({ times }, _, to) => times[to - 1] / 1000);
+const oldestTime = ofEnds(({ times }, from) => times[from] / 1000);
+const lastLeastTime = extremeTime((x, best) => x <= best);
+const lastGreatestTime = extremeTime((x, best) => x >= best);
+const stddev = ofNumbers((floats, _, { env }) => deviation(floats, env.limits));
+const stdvar = ofNumbers((floats, _, { env }) => variance(floats, env.limits));
+const mad = ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits));
+const quantile = ofNumbers((floats, { step }, context) => quantileAt(floats, step, context));
+
 /** Functions that aggregate the samples of a range. */
 export const OVER_TIME_FUNCTIONS: readonly FunctionDefinition[] = [
   overTime('avg_over_time', 'Mean of the samples.', withFloats(combined(true), means)),
   overTime('sum_over_time', 'Sum of the samples.', withFloats(combined(false), sums)),
   overTime('min_over_time', 'Least float.', extremes(false)),
   overTime('max_over_time', 'Greatest float.', extremes(true)),
-  overTime(
-    'count_over_time',
-    'Number of samples.',
-    ofEnds((_, from, to) => to - from),
-  ),
+  overTime('count_over_time', 'Number of samples.', countSamples),
   {
     name: 'quantile_over_time',
     args: { q: 'scalar', v: 'matrix' },
     doc: 'The `q` quantile of the floats, 0 ≤ `q` ≤ 1.',
-    body: ofNumbers((floats, { step }, context) => quantileAt(floats, step, context)),
+    body: quantile,
   },
-  overTime(
-    'stddev_over_time',
-    'Population standard deviation of the floats.',
-    ofNumbers((floats, _, { env }) => deviation(floats, env.limits)),
-  ),
-  overTime(
-    'stdvar_over_time',
-    'Population variance of the floats.',
-    ofNumbers((floats, _, { env }) => variance(floats, env.limits)),
-  ),
-  experimentalOverTime(
-    'mad_over_time',
-    'Median absolute deviation of the floats.',
-    ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits)),
-  ),
-  {
-    ...overTime(
-      'last_over_time',
-      'The newest sample.',
-      perWindow(({ series, to }) => valueAt(series, to - 1)),
-    ),
-    keepsName: true,
-  },
-  {
-    ...overTime(
-      'first_over_time',
-      'The oldest sample.',
-      perWindow(({ series, from }) => valueAt(series, from)),
-    ),
-    keepsName: true,
-  },
-  overTime(
-    'present_over_time',
-    'Returns 1 if there is a sample.',
-    ofEnds(() => 1),
-  ),
+  overTime('stddev_over_time', 'Population standard deviation of the floats.', stddev),
+  overTime('stdvar_over_time', 'Population variance of the floats.', stdvar),
+  experimentalOverTime('mad_over_time', 'Median absolute deviation of the floats.', mad),
+  { ...overTime('last_over_time', 'The newest sample.', newest), keepsName: true },
+  { ...overTime('first_over_time', 'The oldest sample.', oldest), keepsName: true },
+  overTime('present_over_time', 'Returns 1 if there is a sample.', anySample),
   countFunction('changes', 'Number of times the value changed.', isChange, areUnequal),
   countFunction('resets', 'Number of counter resets.', isDrop, isCounterReset, true),
-  experimentalOverTime(
-    'ts_of_min_over_time',
-    'Time of the last least float, in seconds.',
-    extremeTime((x, best) => x <= best),
-  ),
-  experimentalOverTime(
-    'ts_of_max_over_time',
-    'Time of the last greatest float, in seconds.',
-    extremeTime((x, best) => x >= best),
-  ),
-  experimentalOverTime(
-    'ts_of_first_over_time',
-    'Time of the oldest sample, in seconds.',
-    ofEnds(({ times }, from) => times[from] / 1000),
-  ),
-  experimentalOverTime(
-    'ts_of_last_over_time',
-    'Time of the newest sample, in seconds.',
-    ofEnds(({ times }, _, to) => times[to - 1] / 1000),
-  ),
+  experimentalOverTime('ts_of_min_over_time', 'Time of the last least float, in seconds.', lastLeastTime),
+  experimentalOverTime('ts_of_max_over_time', 'Time of the last greatest float, in seconds.', lastGreatestTime),
+  experimentalOverTime('ts_of_first_over_time', 'Time of the oldest sample, in seconds.', oldestTime),
+  experimentalOverTime('ts_of_last_over_time', 'Time of the newest sample, in seconds.', newestTime),
 ];

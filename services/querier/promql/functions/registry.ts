@@ -9,7 +9,7 @@ import { OVER_TIME_FUNCTIONS } from './over-time.js';
 import { RATE_FUNCTIONS } from './rate.js';
 import { REGRESSION_FUNCTIONS } from './regression.js';
 import { SORT_FUNCTIONS } from './sort-functions.js';
-import { TIME_FUNCTIONS } from './time.js';
+import { DATE_FUNCTIONS } from './time.js';
 
 /** All functions in families, by the headings of `docs/promql.md`. */
 export const FUNCTION_FAMILIES: Readonly<Record<string, readonly FunctionDefinition[]>> = {
@@ -18,7 +18,7 @@ export const FUNCTION_FAMILIES: Readonly<Record<string, readonly FunctionDefinit
   Regression: REGRESSION_FUNCTIONS,
   Histograms: HISTOGRAM_FUNCTIONS,
   Mathematics: MATH_FUNCTIONS,
-  'Dates and times': TIME_FUNCTIONS,
+  'Dates and times': DATE_FUNCTIONS,
   Labels: LABEL_FUNCTIONS,
   'Info metrics': INFO_FUNCTIONS,
   'Missing series': ABSENT_FUNCTIONS,

@@ -1,6 +1,6 @@
 import { compareBytes, compareLabels } from '../../series/labels.js';
+import { sortedInSlices } from '../../series/sliced-sort.js';
 import { FLOAT_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
-import { sortedInSlices } from '../runtime/sort.js';
 import { stringOf, vectorOf, type FunctionDefinition, type ValueCall, type ValueFunction } from './function.js';
 
 const INEFFECTIVE = 'sort is ineffective for range queries since results are always ordered by labels';

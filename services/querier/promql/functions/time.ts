@@ -35,8 +35,14 @@ function dateFunction(name: string, doc: string, part: (calendar: Calendar) => n
 /** Declares a scalar that follows from the times of the query; it is replaced before evaluation. */
 function rangeConstant(name: string, doc: string, queryConstant: (range: QueryRange) => number): FunctionDefinition {
   return {
-    ...{ name, args: {}, returns: 'scalar', isExperimental: true, dependsOnTime: true, dependsOnRange: true },
-    ...{ doc, queryConstant },
+    name,
+    args: {},
+    returns: 'scalar',
+    isExperimental: true,
+    dependsOnTime: true,
+    dependsOnRange: true,
+    doc,
+    queryConstant,
   };
 }
 
@@ -77,7 +83,7 @@ const timestampBody: ValueFunction = {
 };
 
 /** Functions of time. */
-export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
+export const DATE_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'time',
     args: {},

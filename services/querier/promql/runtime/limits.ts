@@ -86,6 +86,12 @@ export class QueryLimits {
     this.check();
   }
 
+  /** Counts work and reports whether to await `yield`, as `Slices` does. @throws as `check`. */
+  isOver(work: number): boolean {
+    this.spend(work);
+    return this.#isDue;
+  }
+
   /** Whether the query has computed long enough to await `yield` before it continues. */
   get isDue(): boolean {
     return this.#isDue;

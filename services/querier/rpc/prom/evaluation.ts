@@ -10,7 +10,7 @@ import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
 import { selectorsOf } from '../../promql/syntax/selectors.js';
 import { isStepwise, reachMs } from '../../promql/syntax/time-dependence.js';
 import type { SampleSources } from '../../samples/sample-source.js';
-import type { PromEngine, PromEvaluation, PromRequest, PromSession } from '../../promql/engine.js';
+import type { PromEngine, PromEvaluation, PromEvaluationRequest, PromSession } from '../../promql/engine.js';
 import { SessionDatabases } from './databases.js';
 import { RangeCache, type DatabaseStates } from './range-cache.js';
 
@@ -81,7 +81,7 @@ export class Evaluation implements PromEngine {
   }
 
   async #evaluate(
-    request: PromRequest,
+    request: PromEvaluationRequest,
     { session, databases, source, call }: EvaluationScope,
   ): Promise<PromEvaluation> {
     const { clock, promLimits } = this.#deps;

@@ -1,8 +1,8 @@
 import type { PromQueryRequest, ResultColumn, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import { resultFormatNamed } from '#shared/formats/registry';
 import type { MetricNames } from '#shared/schema/metric-table';
 
-import { resultFormatNamed } from '#shared/formats/registry';
 import { unwrapped, type Expr } from '../../promql/syntax/ast.js';
 import type { Histogram } from '../../promql/histogram/histogram.js';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';

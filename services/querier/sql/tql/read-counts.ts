@@ -1,7 +1,7 @@
 import type { LabelMatcher } from '../../series/matcher.js';
 import { selectorText } from '../../promql/syntax/print.js';
 import type { SampleSeries } from '../../promql/runtime/samples.js';
-import type { PromEvaluation, PromRequest, PromSession } from '../../promql/engine.js';
+import type { PromEvaluation, PromEvaluationRequest, PromSession } from '../../promql/engine.js';
 
 interface Read {
   readonly selector: string;
@@ -28,8 +28,8 @@ export class ReadCounts implements PromSession {
     return series;
   }
 
-  evaluate(question: PromRequest): Promise<PromEvaluation> {
-    return this.#session.evaluate(question, this);
+  evaluate(request: PromEvaluationRequest): Promise<PromEvaluation> {
+    return this.#session.evaluate(request, this);
   }
 
   resolveDatabase(matchers: readonly LabelMatcher[]): { readonly database: string } {

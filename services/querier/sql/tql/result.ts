@@ -1,10 +1,10 @@
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { OutputColumn } from '#shared/formats/format';
 import { UNIT_NS } from '#shared/schema/data-type';
 
 import { NO_LABELS, type Labels } from '../../series/labels.js';
 import { FLOAT_SAMPLE, NO_SAMPLE, type StepSeries } from '../../promql/runtime/samples.js';
-import type { OutputColumn } from '#shared/formats/format';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { TqlColumn } from './columns.js';
 

@@ -7,7 +7,7 @@ import { labelOfColumn } from '#shared/schema/label-column';
 import { tagsOf } from '#shared/schema/table-schema';
 
 import type { Expr, VectorSelector } from '../../promql/syntax/ast.js';
-import { FIELD_LABEL, fieldsMeant } from '../../series/field-matchers.js';
+import { FIELD_LABEL, selectedFields } from '../../series/field-matchers.js';
 import { METRIC_NAME } from '#shared/schema/metric-table';
 import { mapSelectors, selectorsOf } from '../../promql/syntax/selectors.js';
 import { sampleFields } from '../../samples/metric-table.js';
@@ -64,7 +64,7 @@ async function subjectOf(table: Table, { matchers }: VectorSelector, slices: Sli
     if (name !== FIELD_LABEL || op !== '=' || all.some((field) => field.name === value)) continue;
     throw new AlmanacError('invalid_arguments', `Cannot find column ${value}`);
   }
-  const fields = (await fieldsMeant(all, matchers, slices)).map((field) => field.name);
+  const fields = (await selectedFields(all, matchers, slices)).map((field) => field.name);
   return fields.length === 0 ? undefined : { table, fields };
 }
 

@@ -26,7 +26,7 @@ describe('administration', () => {
     expect((await get('/-/ready'))[2]).to.equal('Almanac is Ready.\n');
   });
 
-  it('is not ready while nobody takes writes or answers queries', async () => {
+  it('is not ready without a ready ingester or querier', async () => {
     rig.lack('ingester', 'querier');
     try {
       const body = '{"status":"waiting","waiting":["ingester","querier"],"progress":1}';
@@ -77,7 +77,7 @@ describe('administration', () => {
     expect(await get('/config')).to.deep.equal([200, 'text/plain; charset=utf-8', 'naming = "almanac"\n']);
   });
 
-  it('answers for itself where a node is named, and for nobody else', async () => {
+  it('replies for its own node ID only', async () => {
     const [status, , text] = await get('/status?node=7');
     expect(status).to.equal(200);
     expect(JSON.parse(text)).to.include({ node_id: 7, role: 'standalone' }).and.not.have.property('cluster');

@@ -26,7 +26,7 @@ function event(text: string): SqlEvent {
 
 const lost = (): AlmanacError => new AlmanacError('external', 'the connection is lost');
 
-/** Answers with these texts, then ends as told. */
+/** Returns these texts, then ends with the given error. */
 async function* answers(texts: readonly string[], end?: AlmanacError): AsyncIterable<SqlEvent> {
   await Promise.resolve();
   for (const text of texts) yield event(text);
@@ -76,7 +76,7 @@ describe('queriers in other processes', () => {
     expect(seen.size).to.equal(3);
   });
 
-  it('replace each other for reads, whatever stands before the first word', async () => {
+  it('replace each other for reads, with comments or parentheses before the first word', async () => {
     add('q1', lost);
     add('q2', lost);
     add('q3');
@@ -108,7 +108,7 @@ describe('queriers in other processes', () => {
     expect(answer).to.equal('q3');
   });
 
-  it('are not ended one after the other by a question', async () => {
+  it('are not all crashed by one query', async () => {
     let asked = 0;
     const broken = (): AlmanacError => {
       asked++;
@@ -118,7 +118,7 @@ describe('queriers in other processes', () => {
     expect((await failure(ask('SELECT 1'))).message).to.equal('the connection is lost');
     expect(asked).to.equal(3);
     nodes = [];
-    for (const addr of ['q1', 'q2', 'q3', 'q4']) add(addr, () => new RefusedError('nobody is there'));
+    for (const addr of ['q1', 'q2', 'q3', 'q4']) add(addr, () => new RefusedError('connection refused'));
     add('q5');
     expect(await ask('SELECT 1')).to.equal('q5');
   });

@@ -140,7 +140,7 @@ describe('line protocol over HTTP', () => {
     expect(rig.tables.rows.map(({ timeNs }) => timeNs)).to.deep.equal([1n, 3n, 4n]);
   });
 
-  it('knows no database that was not made', async () => {
+  it('rejects a database that does not exist', async () => {
     expect(await answer(`${V1}?db=x`, 'm f=1')).to.deep.equal([404, { error: 'database not found: "x"' }]);
     const message = 'bucket "x" not found';
     expect(await answer(`${V2}?bucket=x`, 'm f=1')).to.deep.equal([

@@ -116,7 +116,7 @@ describe('a request on its way', () => {
     expect((await fetch(`${rig.url}/ready`)).status).to.equal(200);
   });
 
-  it('has the id that its client gave it, if that may stand in a log', async () => {
+  it('has the ID that its client gave it, if that may appear in a log', async () => {
     rig = await startGatewayRig();
     const idOf = async (id: string): Promise<string | null> => {
       const response = await fetch(`${rig.url}/v1/sql?sql=fail+internal`, { headers: { 'x-request-id': id } });

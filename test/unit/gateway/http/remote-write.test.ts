@@ -37,7 +37,7 @@ describe('remote write over HTTP', () => {
     return (JSON.parse(text) as { error: unknown }).error;
   }
 
-  it('takes both versions on both paths, and asks for a table of metrics', async () => {
+  it('accepts both versions on both paths, and creates a metric table', async () => {
     const types: [string, Uint8Array][] = [
       ['', V1],
       ['application/x-protobuf', V1],
@@ -194,7 +194,7 @@ describe('remote write over HTTP', () => {
       ['invalid_arguments', 400],
     ];
     for (const [code, status] of codes) {
-      rig.tables.failure = new AlmanacError(code, 'as asked');
+      rig.tables.failure = new AlmanacError(code, 'as scripted');
       const given = await answer(V1);
       expect(given.status, code).to.equal(status);
       expect(given.headers.get('x-prometheus-remote-write-samples-written')).to.equal('0');

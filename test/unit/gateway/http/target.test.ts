@@ -17,7 +17,7 @@ describe('parseTarget', () => {
     expect(parseTarget('http://host?v1')).to.deep.equal({ path: '/', search: 'v1' });
   });
 
-  it('knows no other form', () => {
+  it('rejects all other forms of a target', () => {
     for (const url of ['*', 'host:80', 'ftp://host/v1', 'v1/sql', '']) expect(parseTarget(url)).to.equal(undefined);
   });
 });

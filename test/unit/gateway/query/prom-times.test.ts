@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import {
-  promDurationText,
+  compactDurationText,
   MAX_TIME_MS,
   MIN_TIME_MS,
   parseDuration,
@@ -78,7 +78,13 @@ describe("times and durations of Prometheus's HTTP API", () => {
   });
 
   it('prints durations', () => {
-    expect([300_000, 120_000, 5_400_000, 1, 0].map(promDurationText)).to.deep.equal(['5m', '2m', '1h30m', '1ms', '0s']);
+    expect([300_000, 120_000, 5_400_000, 1, 0].map(compactDurationText)).to.deep.equal([
+      '5m',
+      '2m',
+      '1h30m',
+      '1ms',
+      '0s',
+    ]);
   });
 
   it('reads limits', () => {

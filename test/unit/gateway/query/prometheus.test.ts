@@ -43,7 +43,7 @@ describe("paths of Prometheus's HTTP API", () => {
     return [status, json['errorType'], json['error'], json['code']];
   }
 
-  it('pass the whole question on', async () => {
+  it('pass all parameters on', async () => {
     const range = '/api/v1/query_range?query=up&start=1.5&end=2015-07-01T20:10:51.781Z&step=1y&limit=3&stats=all';
     expect(await queryOf(ask(`${range}&lookback_delta=1m&lookback=2m&db=x`))).to.deep.equal({
       ...{ database: 'x', query: 'up', startMs: 1500, endMs: 1_435_781_451_781, stepMs: 31_536_000_000 },
@@ -89,18 +89,18 @@ describe("paths of Prometheus's HTTP API", () => {
   it('answer errors by the names of Prometheus', async () => {
     const late = 'query timed out in expression evaluation';
     const cases: Record<string, unknown[]> = {
-      invalid_syntax: [400, 'bad_data', 'invalid parameter "query": as asked', 2000],
-      invalid_arguments: [400, 'bad_data', 'as asked', 1004],
-      execute_query: [422, 'execution', 'as asked', 3001],
-      resources_exhausted: [422, 'execution', 'as asked', 6000],
+      invalid_syntax: [400, 'bad_data', 'invalid parameter "query": as scripted', 2000],
+      invalid_arguments: [400, 'bad_data', 'as scripted', 1004],
+      execute_query: [422, 'execution', 'as scripted', 3001],
+      resources_exhausted: [422, 'execution', 'as scripted', 6000],
       cancelled: [499, 'canceled', 'query was canceled in expression evaluation', 1005],
       deadline_exceeded: [503, 'timeout', late, 1008],
-      storage_unavailable: [500, 'internal', 'as asked', 5000],
+      storage_unavailable: [500, 'internal', 'as scripted', 5000],
       internal: [500, 'internal', 'Internal error: 1003', 1003],
-      external: [503, 'unavailable', 'as asked', 1007],
-      region_not_ready: [503, 'unavailable', 'as asked', 4008],
-      rate_limited: [429, 'unavailable', 'as asked', 6001],
-      permission_denied: [403, 'forbidden', 'as asked', 7006],
+      external: [503, 'unavailable', 'as scripted', 1007],
+      region_not_ready: [503, 'unavailable', 'as scripted', 4008],
+      rate_limited: [429, 'unavailable', 'as scripted', 6001],
+      permission_denied: [403, 'forbidden', 'as scripted', 7006],
     };
     for (const [code, expected] of Object.entries(cases)) {
       expect(await failure(ask(`/api/v1/query?query=fail%20${code}`)), code).to.deep.equal(expected);
@@ -130,7 +130,7 @@ describe("paths of Prometheus's HTTP API", () => {
     expect(rig.querier.ends).to.deep.equal(['cancelled']);
   });
 
-  it('tell what does not exist here honestly', async () => {
+  it('report features that Almanac does not have as empty', async () => {
     const expected: Record<string, unknown> = {
       '/rules': { groups: [] },
       '/rules?type=alert': { groups: [] },
@@ -158,7 +158,7 @@ describe("paths of Prometheus's HTTP API", () => {
     }
   });
 
-  it('tell what the server is', async () => {
+  it('describe the server', async () => {
     const data = async (path: string): Promise<Record<string, unknown>> =>
       ((await (await ask(`/api/v1/status/${path}`)).json()) as { data: Record<string, unknown> }).data;
     const build = await data('buildinfo');

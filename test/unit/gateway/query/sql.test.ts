@@ -117,10 +117,10 @@ describe('/v1/sql', () => {
   it('reports errors of statements, also after earlier results', async () => {
     const response = await fetch(`${rig.url}/v1/sql?sql=rows%202;fail%20table_not_found`);
     expect(response.status).to.equal(400);
-    expect(await response.json()).to.deep.include({ code: 4001, error: 'as asked' });
+    expect(await response.json()).to.deep.include({ code: 4001, error: 'as scripted' });
     for (const prefix of ['x-greptime', 'x-almanac']) {
       expect(response.headers.get(`${prefix}-err-code`)).to.equal('4001');
-      expect(response.headers.get(`${prefix}-err-msg`)).to.match(/^error: as asked, execution_time_ms: \d+$/);
+      expect(response.headers.get(`${prefix}-err-msg`)).to.match(/^error: as scripted, execution_time_ms: \d+$/);
     }
     expect(response.headers.get('x-greptime-format')).to.equal(null);
     expect(response.headers.get('x-almanac-query-id')).not.to.equal(null);
@@ -170,7 +170,7 @@ describe('/v1/sql with a small limit for results', () => {
     const response = await fetch(`${rig.url}/v1/sql?sql=bytes%209000`);
     expect(response.status).to.equal(400);
     const { error } = (await response.json()) as { error: string };
-    expect(error).to.equal('result is larger than http.max_result_bytes, 1024 bytes: ask for less, or add LIMIT');
+    expect(error).to.equal('result is larger than http.max_result_bytes, 1024 bytes: request less, or add LIMIT');
     await rig.gateway.stop();
   });
 });

@@ -53,7 +53,7 @@ describe('RegionSender, below a writer', () => {
       return decodeDefinitions(ingester.requests[request].definitions).length;
     }
 
-    it('defines a series once, and again when the owner has started anew', async () => {
+    it('defines a series once, and again when the owner has restarted', async () => {
       const write = (time: bigint) => bench.writer.write(oneRow('cpu', { host: 'a' }, { v: 1 }, time), OPTIONS, call);
       await write(1n);
       await write(2n);
@@ -148,7 +148,7 @@ describe('RegionSender, below a writer', () => {
       ]);
     });
 
-    it('starts again when the table was dropped, and makes it anew', async () => {
+    it('creates a dropped table again', async () => {
       await bench.writer.write(oneRow('cpu', { dc: 'x', host: 'a' }, { v: 1.5, w: 1 }), OPTIONS, call);
       const old = await table('cpu');
       await bench.metadata.dropTable({ database: 'public', name: 'cpu', ifExists: false }, call);
@@ -259,7 +259,7 @@ describe('RegionSender, below a writer', () => {
       expect(ingester.rows).to.have.length(50);
     });
 
-    it('are all asked, and the error that may heal is told', async () => {
+    it('are all tried, and the error that may heal is reported', async () => {
       const batches = new BatchSet();
       for (let i = 0; i < 50; i++) add(batches, 'cpu', { host: `h${i}` }, { v: i });
       ingester.refusals.push(new AlmanacError('unsupported', 'no'), new AlmanacError('region_busy', 'full'));

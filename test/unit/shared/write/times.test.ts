@@ -10,7 +10,7 @@ function convert(times: bigint[], from: TimeUnit, to: TimeUnit): { times: bigint
 }
 
 describe('convertTimes', () => {
-  it('accepts the ends of each range and refuses what lies beyond', () => {
+  it('accepts the ends of each range and rejects times beyond them', () => {
     const ends: [TimeUnit, bigint][] = [
       ['s', 8_640_000_000_000n],
       ['ms', 8_640_000_000_000_000n],

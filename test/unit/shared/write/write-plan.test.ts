@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Table } from '#shared/contracts/gen/common';
 import { SeriesEntry } from '#shared/rowbatch/builder';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
-import { regionOf, splitRows, type TableRows } from '#shared/write/write-plan';
+import { regionOf, splitRows, type PlannedRows } from '#shared/write/write-plan';
 import { indexOf, type TableIndex } from '#shared/write/table-index';
 
 function tableOf(regions: number, options: Record<string, string> = {}): TableIndex {
@@ -32,7 +32,7 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
 }
 
 /** One row for each entry: the upper half of its series' id. Its time is its position. */
-function batchOf(highs: readonly number[]): Omit<TableRows, 'index'> {
+function batchOf(highs: readonly number[]): Omit<PlannedRows, 'index'> {
   const distinct = [...new Set(highs)];
   const tsids = BigUint64Array.from(distinct, (high) => BigInt(high) << 32n);
   const batch: RowBatch = {

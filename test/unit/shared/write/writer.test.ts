@@ -81,7 +81,7 @@ describe('BatchWriter', () => {
       ]);
     });
 
-    it('asks metadata once for all tables of a request, and never for known ones', async () => {
+    it('calls metadata once for all tables of a request, and never for known ones', async () => {
       const both = (): BatchSet => {
         const batches = oneRow('a', { host: 'x' }, { v: 1 });
         add(batches, 'b', {}, { v: 2 });

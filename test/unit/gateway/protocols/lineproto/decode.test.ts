@@ -44,7 +44,7 @@ function field(line: string): unknown {
   return onlyRow(line).fields['f'];
 }
 
-/** Also behind a good line of the same series, so that both readers see it. */
+/** Also after a valid line of the same series, so that both readers see it. */
 function rejects(line: string, reason: string): void {
   for (const text of [line, `${line}\n`, `m f=1 1\n${line}\n`]) {
     const { rejected } = decode(text);

@@ -61,7 +61,7 @@ describe('SeriesCache', () => {
     expect(chainLength(cache)).to.equal(2);
   });
 
-  it('compares a key with few others, whoever made them', () => {
+  it('compares a key with few others, even if a client forges hashes', () => {
     let keys = ['m,h='];
     for (const pair of ['nopylm5d 5332ju33', '2h2e4bal osrtsldk', '5x0lyucm ppptmws2', 'ym5u1ztg nsotvz4p']) {
       keys = keys.flatMap((key) => pair.split(' ').map((block) => key + block));

@@ -40,7 +40,7 @@ describe('remote write 1.0, by itself', () => {
     expect(rig.decode(1, bodyV1([], metadata)).rows).to.deep.equal([]);
   });
 
-  it('refuses what is not UTF-8, or repairs it where it is told to', () => {
+  it('rejects bytes that are not UTF-8, or replaces them in lossy mode', () => {
     const body = bodyV1([
       one([
         ['__name__', 'm'],
@@ -55,7 +55,7 @@ describe('remote write 1.0, by itself', () => {
     expect(lossy.rows).to.deep.equal([row({ __name__: 'm', a: '\ufffd\ufffdUU' }, 1)]);
   });
 
-  it('takes only names of before Prometheus 3 where it is told to', () => {
+  it('accepts only names of Prometheus 2 in legacy mode', () => {
     const rig = new RemoteWriteRig({ isLegacy: true });
     const { reasons } = rig.decode(
       1,
@@ -69,7 +69,7 @@ describe('remote write 1.0, by itself', () => {
     expect(reasons[0]).to.match(/^invalid label name "http\.method"/);
   });
 
-  it('tells of many refused series without a long answer', () => {
+  it('reports many rejected series in a short reply', () => {
     const bad = Array.from({ length: 5_000 }, (_, i) => one([['i', String(i).padStart(300, 'x')]]));
     const { rejectedCount, reasons } = new RemoteWriteRig().decode(1, bodyV1(bad));
     expect(rejectedCount).to.equal(5_000);

@@ -35,7 +35,7 @@ describe('the memory of series of remote write', () => {
   });
 
   it('finds series again whose labels have bytes that are no number', () => {
-    // The length is written as F0 7F, which makes a double no number if it stands at the end of the eight bytes.
+    // The length is written as F0 7F, which makes a double no number if it is at the end of the eight bytes.
     const text = Buffer.alloc(0x3ff0, 'x');
     for (const name of ['a', 'ab', 'abc', 'abcd', 'abcde', 'abcdef', 'abcdefg', 'abcdefgh']) {
       const labels = Buffer.concat([label('__name__', Buffer.from('m')), label(name, text)]);

@@ -49,7 +49,7 @@ describe('remote read over HTTP', () => {
     return [status, text];
   }
 
-  it('answers whole, or in frames if these are asked for first', async () => {
+  it('replies as a whole, or in frames if the client prefers them', async () => {
     for (const path of ['/v1/prometheus/read', '/v1/prometheus/api/v1/read']) {
       const whole = await read(['__name__=up'], [SAMPLES, CHUNKS], path);
       expect([whole.status, whole.headers.get('content-type')]).to.deep.equal([200, 'application/x-protobuf']);

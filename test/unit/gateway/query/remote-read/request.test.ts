@@ -76,7 +76,7 @@ describe('requests of remote read', () => {
     expect(reasonOf(Buffer.from('ffffffffffffffffffff01', 'hex'))).to.equal('unexpected EOF');
   });
 
-  it('are refused where they ask for too much', () => {
+  it('are rejected above a limit', () => {
     expect(reasonOf(Buffer.concat(Array.from({ length: 1001 }, () => Buffer.from([0x0a, 0]))))).to.equal(
       'request has more than 1000 queries',
     );

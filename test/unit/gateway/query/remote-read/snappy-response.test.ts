@@ -56,11 +56,11 @@ describe('snappy responses of remote read', () => {
     none.release();
   });
 
-  it('are refused when they are too large, and give back what they took', async () => {
+  it('are rejected when they are too large, and release their memory', async () => {
     const parts = Array.from({ length: 5 }, () => ({ query: 0, data: Buffer.alloc(MIB) }));
     const error = await failure(make(parts, 1, 4 * MIB));
     expect([error.code, error.message]).to.deep.equal([
-      ...['invalid_arguments', `answer is larger than http.max_result_bytes, ${4 * MIB} bytes: ask for less`],
+      ...['invalid_arguments', `response is larger than http.max_result_bytes, ${4 * MIB} bytes: request less`],
     ]);
   });
 
@@ -85,7 +85,7 @@ describe('snappy responses of remote read', () => {
     const error = await failure(make(parts, 1));
     expect([error.code, error.message]).to.deep.equal([
       'invalid_arguments',
-      `answer is larger than the memory for answers, ${4 * MIB} bytes: ask for less, or for chunks`,
+      `response is larger than the memory for responses, ${4 * MIB} bytes: request less, or streamed chunks`,
     ]);
   });
 });

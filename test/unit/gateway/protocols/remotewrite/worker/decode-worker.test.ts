@@ -35,7 +35,7 @@ describe('the helper of remote write', () => {
     return (await helper.match(cache, body))?.rowCount;
   }
 
-  it('is asked by a busy thread, about bodies of some size', () => {
+  it('is used by a busy thread, for bodies of some size', () => {
     const { cache } = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(helper.isWorthwhile(cache, packed, known.length)).to.equal(true);
@@ -65,7 +65,7 @@ describe('the helper of remote write', () => {
     expect(await rowCount(helper, rig, compressSync(more))).to.equal(2_000);
   });
 
-  it('leaves bodies that are damaged, and is not asked for a while by who has such', async () => {
+  it('leaves damaged bodies to the main thread, and skips the next ones of their cache', async () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, Buffer.alloc(10_000, 0xff))).to.equal(undefined);
@@ -77,7 +77,7 @@ describe('the helper of remote write', () => {
     expect(asked()).to.equal(true);
   });
 
-  it('has forgotten what a cache forgot', async () => {
+  it('drops the series that a cache drops', async () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     const reading = helper.match(rig.cache, packed);
@@ -92,13 +92,13 @@ describe('the helper of remote write', () => {
     expect(await rowCount(helper, rig, compressSync(other))).to.equal(2_000);
   });
 
-  it('that dies leaves its bodies to others, and is not asked for a minute', async () => {
+  it('leaves its bodies to the main thread when it dies, and is not used for a minute', async () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, packed)).to.equal(2_000);
     const reading = helper.match(rig.cache, packed);
     await helper.stop();
-    // Whether it was read before the end or not, it is told.
+    // Resolves whether the body was matched before the end or not.
     expect((await reading)?.rowCount ?? 0).to.be.oneOf([0, 2_000]);
     expect(helper.isWorthwhile(rig.cache, packed, known.length)).to.equal(false);
   });
