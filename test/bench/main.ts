@@ -86,8 +86,6 @@ interface Options {
 }
 
 async function main(): Promise<void> {
-  const [scenario, part = ''] = process.argv.slice(2);
-  if (scenario === 'micro') return runMicroBenchmarks(part);
   const options = readOptions();
   if (options === undefined) {
     print(USAGE);
@@ -325,4 +323,5 @@ function title(scenario: Scenario): string {
   return `${scenario.hosts} hosts x ${scenario.hours} h (${rows} rows), ${scenario.batch} lines a request`;
 }
 
-await main();
+const [scenario, part] = process.argv.slice(2);
+await (scenario === 'micro' ? runMicroBenchmarks(part ?? '') : main());
