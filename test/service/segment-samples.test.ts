@@ -53,7 +53,7 @@ describe('SegmentSamples', () => {
           segment,
           sids: Int32Array.of(0),
           metrics: undefined,
-          areMost: true,
+          isMajority: true,
           isPart: false,
           share: 1,
           range,

@@ -125,13 +125,13 @@ describe('SamplePart', () => {
     const withText = tableOf(['Float64', 'String']);
     const part = new SamplePart(old, scanned());
     const batch = batchOf(2, [numbers(1, [1, 2]), numbers(2, [3, 4])]);
-    expect(part.takes(scanned(), batchOf(2, [numbers(1, [1, 2])]))).to.equal(true);
-    expect(part.takes(scanned(), batch)).to.equal(false);
-    expect(part.lacks(next)).to.equal(false);
+    expect(part.accepts(scanned(), batchOf(2, [numbers(1, [1, 2])]))).to.equal(true);
+    expect(part.accepts(scanned(), batch)).to.equal(false);
+    expect(part.isOutdatedFor(next)).to.equal(false);
     await part.append(scanned(), batch, rest);
-    expect([part.lacks(old), part.lacks(withText), part.lacks(next)]).to.deep.equal([false, false, true]);
-    expect(part.takes(scanned(), batch)).to.equal(true);
-    expect(part.takes(scanned(2), batch)).to.equal(false);
+    expect([part.isOutdatedFor(old), part.isOutdatedFor(withText), part.isOutdatedFor(next)]).to.deep.equal([false, false, true]);
+    expect(part.accepts(scanned(), batch)).to.equal(true);
+    expect(part.accepts(scanned(2), batch)).to.equal(false);
   });
 
   it('rests within long columns', async () => {

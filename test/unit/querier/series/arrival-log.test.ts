@@ -5,9 +5,9 @@ import { ArrivalLog } from '#services/querier/series/arrival-log';
 describe('ArrivalLog', () => {
   it('tells the least time of what came, and nothing of what it has not seen', () => {
     const log = new ArrivalLog();
-    log.note(0n, 10n, 500);
-    log.note(10n, 20n, 300);
-    log.note(25n, 30n, 400);
+    log.add(0n, 10n, 500);
+    log.add(10n, 20n, 300);
+    log.add(25n, 30n, 400);
     expect(log.firstTimeOf(0n, 20n)).to.equal(300);
     expect(log.firstTimeOf(3n, 10n)).to.equal(500);
     expect(log.firstTimeOf(10n, 30n)).to.equal(-Infinity);
@@ -20,7 +20,7 @@ describe('ArrivalLog', () => {
     for (const gap of [0n, 1n]) {
       const log = new ArrivalLog();
       const last = 10_000n;
-      for (let i = 1n; i <= last; i++) log.note(i * 10n, i * 10n + 10n - gap, Number(i));
+      for (let i = 1n; i <= last; i++) log.add(i * 10n, i * 10n + 10n - gap, Number(i));
       expect(log.length).to.be.at.most(1024);
       expect(log.firstTimeOf(last * 10n, last * 10n + 9n)).to.be.at.most(Number(last));
       expect(log.firstTimeOf(10n, last * 10n + 9n)).to.equal(gap === 0n ? 1 : -Infinity);

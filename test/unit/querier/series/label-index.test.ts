@@ -192,13 +192,13 @@ describe('label index', () => {
     const index = narrow(clock);
     await index.load([await seriesFile(0, 20_000)]);
     clock.turns = 0;
-    const names = Promise.all([1, 2].map(() => index.labelsUnder('t0', 'm', new Slices(clock))));
+    const names = Promise.all([1, 2].map(() => index.labelNamesWith('t0', 'm', new Slices(clock))));
     expect((await names).map((them) => [...(them ?? [])])).to.deep.equal([
       ['t0', 't1', 't2'],
       ['t0', 't1', 't2'],
     ]);
     expect(clock.turns).to.be.at.least(5);
-    expect(await index.labelsUnder('t0', 'none', new Slices(clock))).to.equal(undefined);
+    expect(await index.labelNamesWith('t0', 'none', new Slices(clock))).to.equal(undefined);
   });
 
   it('finds the series of very many values without a list for each, and only those that there were', async () => {

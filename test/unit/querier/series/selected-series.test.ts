@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { inGroups, type SelectedSeries } from '#services/querier/series/selected-series';
+import { groupsOfSeries, type SelectedSeries } from '#services/querier/series/selected-series';
 import { systemClock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
@@ -9,7 +9,7 @@ function chosenOf(metrics: readonly number[]): SelectedSeries {
   return {
     sids: Int32Array.from(metrics, (_, i) => i),
     metrics: Uint32Array.from(metrics),
-    areMost: true,
+    isMajority: true,
     isPart: false,
     share: 1,
   };
@@ -17,7 +17,7 @@ function chosenOf(metrics: readonly number[]): SelectedSeries {
 
 async function groupsOf(all: SelectedSeries, most: number): Promise<SelectedSeries[]> {
   const groups: SelectedSeries[] = [];
-  for await (const group of inGroups(all, new Slices(systemClock), most)) groups.push(group);
+  for await (const group of groupsOfSeries(all, new Slices(systemClock), most)) groups.push(group);
   return groups;
 }
 

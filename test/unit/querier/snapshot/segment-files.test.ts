@@ -97,7 +97,7 @@ describe('files of segments', () => {
     await files.check(FILES);
     nowMs = 10_000;
     rot(FILES[1]);
-    const failing = files.reading(FILES, () => Promise.reject(READ_FAILED));
+    const failing = files.readChecked(FILES, () => Promise.reject(READ_FAILED));
     expect(await failureOf(failing)).to.equal('"1/b.parquet" is damaged: its checksum does not match');
     expect(await failureOf(files.check(FILES))).to.contain('"1/b.parquet" is damaged');
     writeFileSync(join(folder, FILES[1].path), BYTES);
@@ -113,7 +113,7 @@ describe('files of segments', () => {
       `Invalid Input Error: Failed to read file "${files.absolute(FILES[1].path)}": ZSTD failure`,
     );
     const translated = new AlmanacError('execute_query', 'Failed to read file', { cause: named });
-    expect(await failureOf(files.reading(FILES, () => Promise.reject(translated)))).to.contain('is damaged');
+    expect(await failureOf(files.readChecked(FILES, () => Promise.reject(translated)))).to.contain('is damaged');
     expect(reads).to.deep.equal(['b.parquet']);
   });
 
