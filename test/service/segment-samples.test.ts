@@ -22,7 +22,7 @@ describe('SegmentSamples', () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp();
   });
 
-  it('keeps nothing at all of files whose samples had to go', async () => {
+  it('keeps no entry for a file whose samples were evicted', async () => {
     const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     cleanUps.push(() => rig.stop());
     const table = await rig.table('m');

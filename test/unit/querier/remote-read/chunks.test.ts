@@ -65,7 +65,7 @@ describe('chunks of floats', () => {
     );
   });
 
-  it('hold any times and values bit for bit, 120 at most', () => {
+  it('store all times and values exactly, at most 120 per chunk', () => {
     const specials = [0, -0, NaN, Infinity, -Infinity, Number.MIN_VALUE, Number.MAX_VALUE, 1e21, 0.1, 'stale'] as const;
     for (let seed = 1; seed <= 200; seed++) {
       const next = random(seed);
@@ -89,7 +89,7 @@ describe('chunks of floats', () => {
     }
   });
 
-  it('go on in another frame after a MiB', () => {
+  it('continue in another frame after 1 MiB', () => {
     const next = random(7);
     const rows = Array.from({ length: 400_000 }, (_, i): [number, number] => [i * 1000, next()]);
     const series = { labels: Labels.of([['__name__', 'm']]), slice: pieceOf(rows) };
@@ -148,7 +148,7 @@ function expectSame(samples: readonly ChunkSample[], rows: readonly (readonly [n
 }
 
 describe('chunks of histograms', () => {
-  it('hold counts that grow, of integers and of floats', () => {
+  it('store growing integer and float counts', () => {
     for (const isFloat of [false, true]) {
       const rows = Array.from({ length: 250 }, (_, i): [number, NativeHistogram] => {
         const scale = isFloat ? 1.5 : 1;
@@ -165,7 +165,7 @@ describe('chunks of histograms', () => {
     }
   });
 
-  it('hold custom bounds and thresholds of all kinds', () => {
+  it('store custom bounds and all kinds of thresholds', () => {
     const rows = [0, 2 ** -243, 2 ** 10, 2 ** 11, 0.001, 1e-310].map((zeroThreshold, i): [number, NativeHistogram] => [
       i,
       histogram({ zeroThreshold, positiveBuckets: [1] }),
@@ -177,7 +177,7 @@ describe('chunks of histograms', () => {
     expectSame(readBack(others).samples, others);
   });
 
-  it('begin anew where counters do, buckets differ, a gauge comes, a series ends, or a float is between', () => {
+  it('start after a counter reset, a bucket change, a gauge, the end of a series, or a float', () => {
     const at = (n: number, changes: Partial<NativeHistogram> = {}): NativeHistogram =>
       histogram({ positiveBuckets: [n, 2 * n], ...changes });
     const rows: [number, Value][] = [
@@ -207,7 +207,7 @@ describe('chunks of histograms', () => {
     }
   });
 
-  it('are exact up to counts that doubles hold, and alone beyond', () => {
+  it('are exact up to the counts that doubles represent, and hold one histogram above', () => {
     const counts = [2 ** 49, 2 ** 50, 2 ** 53 - 1, 2 ** 60, 2 ** 62];
     const rows = counts.map((count, i): [number, NativeHistogram] => [i, histogram({ positiveBuckets: [count] })]);
     const { kinds, samples } = readBack(rows);

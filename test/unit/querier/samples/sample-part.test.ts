@@ -90,7 +90,7 @@ function texts(columnId: number, rowCount: number, isMissing: (row: number) => b
 const rest = (): Promise<void> => Promise.resolve();
 
 describe('SamplePart', () => {
-  it('keeps nothing of the texts of a table', async () => {
+  it('stores no text of an ordinary table', async () => {
     const table = tableOf(['Float64', ...Array.from({ length: 20 }, () => 'String')]);
     const part = new SamplePart(table, scanned());
     const count = 20_000;
@@ -101,7 +101,7 @@ describe('SamplePart', () => {
     for (let id = 2; id <= 21; id++) expect(part.has('t', Int32Array.from(SIDS), count, id)).to.equal(false);
   });
 
-  it('knows which rows of a metric table have a text', async () => {
+  it('tracks which rows of a metric table have a text', async () => {
     const table = tableOf(['Float64', 'Binary', 'String'], { [PHYSICAL_METRIC_TABLE]: 'true' });
     const part = new SamplePart(table, scanned());
     const values = numbers(1, [1, 2, 3, 4]);
@@ -119,7 +119,7 @@ describe('SamplePart', () => {
     expect(Array.from(read ?? [])).to.deep.equal([2, 4, 2, 4]);
   });
 
-  it('lacks a column that the table did not have when it came, and takes no more rows with a newer one', async () => {
+  it('is outdated for a column that it dropped, and accepts no rows with a newer one', async () => {
     const old = tableOf(['Float64']);
     const next = tableOf(['Float64', 'Float64']);
     const withText = tableOf(['Float64', 'String']);
@@ -134,7 +134,7 @@ describe('SamplePart', () => {
     expect(part.accepts(scanned(2), batch)).to.equal(false);
   });
 
-  it('rests within long columns', async () => {
+  it('pauses within long columns', async () => {
     const count = 200_000;
     const table = tableOf(['Float64', 'Binary'], { [PHYSICAL_METRIC_TABLE]: 'true' });
     const part = new SamplePart(table, scanned());

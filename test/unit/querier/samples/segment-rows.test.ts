@@ -8,8 +8,8 @@ import { HurriedClock } from '#test/support/hurried-clock';
 
 const QUERY: SegmentQuery = { startAt: undefined, histogramAt: undefined, opAt: undefined, sql: () => '' };
 
-describe('rows of a segment', () => {
-  it('make one piece for each series of each file, in whatever order the engine gives them', async () => {
+describe('decodeRows', () => {
+  it('returns one slice per series and file, whatever the order of the rows', async () => {
     const clock = new HurriedClock();
     const instance = await DuckDBInstance.create();
     try {

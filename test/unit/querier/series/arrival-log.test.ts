@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ArrivalLog } from '#services/querier/series/arrival-log';
 
 describe('ArrivalLog', () => {
-  it('tells the least time of what came, and nothing of what it has not seen', () => {
+  it('returns the lowest time of the arrivals, and -Infinity for sequences that were not recorded', () => {
     const log = new ArrivalLog();
     log.add(0n, 10n, 500);
     log.add(10n, 20n, 300);
@@ -16,7 +16,7 @@ describe('ArrivalLog', () => {
     expect(log.firstTimeOf(30n, 31n)).to.equal(-Infinity);
   });
 
-  it('stays small, whether arrivals follow each other or have gaps between', () => {
+  it('stays small for contiguous arrivals and for arrivals with gaps', () => {
     for (const gap of [0n, 1n]) {
       const log = new ArrivalLog();
       const last = 10_000n;

@@ -34,7 +34,7 @@ function tableOf(): Table {
   return { ...ids, columns, options: {}, regions: [], primaryKey: [], ttl: '' };
 }
 
-describe('label index', () => {
+describe('LabelIndex', () => {
   let cleanUp: () => void = () => undefined;
   let folder = '';
   let connection: DuckDBConnection;
@@ -50,7 +50,7 @@ describe('label index', () => {
     cleanUp();
   });
 
-  it('serves others while it reads many series with many labels', async () => {
+  it('yields while it reads many series with many labels', async () => {
     const path = join(folder, 'series.parquet');
     const all = Array.from({ length: TAGS }, (_, i) => i);
     const cells = all.map((i) => (i === 0 ? `'job'` : `if(s % ${TAGS} = ${i}, 'v' || s, NULL)`) + ` AS t${i}`);
@@ -82,7 +82,7 @@ describe('label index', () => {
     expect([...(await index.matching(tests, new Slices(clock)))]).to.deep.equal([7]);
   });
 
-  it('reads a file with more series than it asks for at a time, and tells names and values of some of them', async () => {
+  it('reads a file with more series than one page, and returns names and values of some of them', async () => {
     const many = 130_000;
     const path = join(folder, 'many.parquet');
     const cells = `'d' || s AS t0, if(s % 2 = 0, 'even', NULL) AS t1, if(s = ${many - 1}, '', NULL) AS t2`;
@@ -145,7 +145,7 @@ describe('label index', () => {
 
   const NEW = 9_000;
 
-  it('tells nothing of series that are being read, or could not be, and has them at the next attempt', async () => {
+  it('hides series whose read is in progress or failed, and reads them at the next attempt', async () => {
     const clock = new HurriedClock();
     let isBroken = false;
     let during: Promise<unknown[]> | undefined;
@@ -180,14 +180,14 @@ describe('label index', () => {
     ]);
   });
 
-  it('takes in nothing of files with a gap before them', async () => {
+  it('adds nothing from files after a gap', async () => {
     const index = narrow(new HurriedClock());
     await index.load([await seriesFile(0, 3)]);
     expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('begins behind series 3');
     expect(index.count).to.equal(3);
   });
 
-  it('serves others while it looks for the labels of a metric with many series', async () => {
+  it('yields while it collects the label names of a metric with many series', async () => {
     const clock = new HurriedClock();
     const index = narrow(clock);
     await index.load([await seriesFile(0, 20_000)]);
@@ -201,7 +201,7 @@ describe('label index', () => {
     expect(await index.labelNamesWith('t0', 'none', new Slices(clock))).to.equal(undefined);
   });
 
-  it('finds the series of very many values without a list for each, and only those that there were', async () => {
+  it('finds series by many values without a list for each, and only within the snapshot', async () => {
     const many = 400_000;
     const clock = new HurriedClock();
     const index = narrow(clock);

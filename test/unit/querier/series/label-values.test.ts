@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { LabelValues } from '#services/querier/series/label-values';
 
 describe('LabelValues', () => {
-  it('knows the series of each value, below an end', () => {
+  it('lists the series of each value below a limit', () => {
     const label = new LabelValues(1, 'job');
     for (let sid = 0; sid < 100; sid++) label.add(label.numberFor(sid % 10 === 3 ? 'rare' : 'common'), sid);
     label.add(label.numberFor('single'), 100);
@@ -17,7 +17,7 @@ describe('LabelValues', () => {
     expect(label.numberOf('none')).to.equal(undefined);
   });
 
-  it('finds each of so many values that they are in several maps', () => {
+  it('finds all values after they are split into several maps', () => {
     const label = new LabelValues(1, 'device');
     for (let sid = 0; sid < 100_000; sid++) label.add(label.numberFor(`device-${sid}`), sid);
     for (let sid = 0; sid < 100_000; sid++) {

@@ -10,7 +10,7 @@ function manifest(paths: readonly string[], truncatedSequence = 0n): RegionManif
 }
 
 describe('SegmentLosses', () => {
-  it('tells whether a later manifest has all that an earlier one had', () => {
+  it('returns equal numbers only if a later manifest has all segments of the earlier one', () => {
     const losses = new SegmentLosses();
     const first = losses.generationOf(manifest(['a', 'b']));
     expect(losses.generationOf(manifest(['a', 'b']))).to.equal(first);

@@ -26,13 +26,13 @@ function told({ sids, metrics, isPart, share }: SelectedSeries): unknown {
   return { sids: [...sids], metrics: metrics && [...metrics], isPart, share };
 }
 
-describe('inGroups', () => {
-  it('leaves what is few as it is', async () => {
+describe('groupsOfSeries', () => {
+  it('returns a small selection unchanged', async () => {
     const all = chosenOf([3, 3, 1]);
     expect(await groupsOf(all, 3)).to.deep.equal([all]);
   });
 
-  it('puts whole metrics together, and cuts only one that is more than a group', async () => {
+  it('groups whole metrics, and splits only a metric that is larger than a group', async () => {
     const all = chosenOf([7, 2, 7, 9, 2, 7, 7, 4, 7, 9]);
     expect((await groupsOf(all, 4)).map(told)).to.deep.equal([
       { sids: [1, 4, 7], metrics: [2, 2, 4], isPart: false, share: 0.3 },
@@ -42,7 +42,7 @@ describe('inGroups', () => {
     ]);
   });
 
-  it('has each series once, whatever the metrics are', async () => {
+  it('returns each series once for any metrics', async () => {
     for (let seed = 1; seed <= 300; seed++) {
       let state = seed;
       const next = (below: number): number => {

@@ -5,7 +5,7 @@ import { Slices } from '#shared/clock/slices';
 import { HurriedClock } from '#test/support/hurried-clock';
 
 describe('sortedInSlices', () => {
-  it('sorts as a sort at once does, and serves others meanwhile', async () => {
+  it('returns the result of a plain sort, and yields in between', async () => {
     const clock = new HurriedClock();
     let turns = 0;
     clock.onTurn = () => turns++;

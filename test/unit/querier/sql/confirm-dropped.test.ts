@@ -79,7 +79,7 @@ describe('confirmDropped', () => {
     return (endMs ?? Infinity) - startMs;
   }
 
-  it('asks each owner once for all tables, when the catalog is as new as the drop', async () => {
+  it('requests each owner once for all tables when the catalog is as new as the drop', async () => {
     expect(await confirm([dropped(1, 5, 6, 5), dropped(2, 6, 0)])).to.deep.equal([]);
     expect(reached).to.deep.equal([7n]);
     expect(asked).to.deep.equal([
@@ -88,7 +88,7 @@ describe('confirmDropped', () => {
     ]);
   });
 
-  it('asks again until an answer comes', async () => {
+  it('repeats the request until it is answered', async () => {
     answers.set(5, LOST);
     const confirming = confirm([dropped(1, 5)]);
     await pass(1_000);
@@ -98,7 +98,7 @@ describe('confirmDropped', () => {
     expect(asked.length).to.be.within(3, 10);
   });
 
-  it('passes over a node that does not answer and counts as gone', async () => {
+  it('skips a node that does not respond and counts as gone', async () => {
     answers.set(5, LOST);
     const confirming = confirm([dropped(1, 5, 6)]);
     await pass(5_000);
@@ -107,7 +107,7 @@ describe('confirmDropped', () => {
     expect(await confirming).to.deep.equal([5]);
   });
 
-  it('takes for ended what refuses connections: at once if it counts as gone, else if it goes on', async () => {
+  it('treats a node that refuses connections as stopped: at once if it counts as gone, otherwise if it keeps refusing', async () => {
     answers.set(5, REFUSED);
     const lasting = confirm([dropped(1, 5)]);
     expect(await durationMs(lasting)).to.be.within(3_000, 4_000);
@@ -119,7 +119,7 @@ describe('confirmDropped', () => {
     expect(await atOnce).to.deep.equal([]);
   });
 
-  it('does not take a refusal for an end that is followed by other answers', async () => {
+  it('does not treat a refusal as a stop when other responses follow', async () => {
     answers.set(5, REFUSED);
     const confirming = failure(confirm([dropped(1, 5)]));
     await pass(2_000);
@@ -132,7 +132,7 @@ describe('confirmDropped', () => {
     expect((await confirming).code).to.equal('external');
   });
 
-  it('says which nodes did not confirm', async () => {
+  it('names the nodes that did not confirm', async () => {
     answers.set(5, LOST);
     answers.set(6, new AlmanacError('unsupported', 'an older release'));
     const failing = failure(confirm([dropped(1, 5, 6, 7)]));
@@ -142,7 +142,7 @@ describe('confirmDropped', () => {
     expect(message).to.match(/^table "t1" was dropped, but nodes 5, 6 did not confirm it in time/);
   });
 
-  it('tells so before the deadline of the call', async () => {
+  it('fails before the deadline of the call', async () => {
     answers.set(5, LOST);
     const failing = failure(
       confirm([dropped(1, 5), dropped(2, 5)], { ...ownCall('test'), deadlineMs: clock.nowMs() + 2_000 }),

@@ -28,14 +28,14 @@ describe('atAllOwners', () => {
     return { deps: { ingesters, metadata } as unknown as StatementDeps, table };
   }
 
-  it('asks each owner once for all of its regions', async () => {
+  it('requests each owner once for all of its regions', async () => {
     const { deps: asking, table } = deps([7, 8, 7]);
     const asked: (readonly number[])[] = [];
     await atAllOwners(asking, table, call, (_, regionIds) => Promise.resolve(asked.push(regionIds)));
     expect(asked).to.deep.equal([[1, 3], [2]]);
   });
 
-  it('leaves no failure that nobody hears of when another region has no owner', async () => {
+  it('leaves no unhandled rejection when another region has no owner', async () => {
     const { deps: asking, table } = deps([7, 0]);
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { SqlBench } from '#test/support/sql-bench';
 
-describe('what a query asks of a snapshot', () => {
+describe('bounds and columns of a snapshot request', () => {
   let bench: SqlBench;
   before(async () => {
     bench = await SqlBench.open();

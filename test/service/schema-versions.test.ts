@@ -7,7 +7,7 @@ import { CALL, StorageRig, type RigRow, type Transport } from '#test/support/sto
 import { tempFolder } from '#test/support/temp-folder';
 
 for (const transport of ['direct', 'grpc'] as const) {
-  describe(`forms of a table, ${transport}`, () => suite(transport));
+  describe(`tables with schema changes, ${transport}`, () => suite(transport));
 }
 
 function suite(transport: Transport): void {
@@ -33,7 +33,7 @@ function suite(transport: Transport): void {
     return start(folder);
   }
 
-  it('show columns that came later to those who know them', async () => {
+  it('shows new columns to queries by the new schema', async () => {
     const rig = await start();
     const older = await narrowTable(rig.metadata.service);
     const newer = await rig.table('t');
@@ -43,7 +43,7 @@ function suite(transport: Transport): void {
     expect(await rig.rows(newer)).to.deep.equal(rows);
   });
 
-  it('are the newest where a field got another type, and rows of both are taken', async () => {
+  it('applies the newest type of a field and returns the rows of both types', async () => {
     let rig = await start();
     const older = await rig.table('t');
     await rig.write(older, [{ host: 'v', time: 1n, a: 1 }]);
