@@ -29,7 +29,7 @@ describe('SampleStore labels', () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  /** The table with one tag more, as a write makes it. */
+  /** Adds a tag to the table, as a write does. */
   async function withZone(name: string): Promise<Table> {
     const zone = { name: 'zone', type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
     const request = { database: 'public', tables: [{ name, columns: [zone], options: {} }], create: false };
@@ -128,7 +128,7 @@ describe('SampleStore labels', () => {
     ]);
   });
 
-  /** A reader that knows nothing yet. */
+  /** Opens a sample store without cached data. */
   async function another(of: StorageRig): Promise<SampleStore> {
     const opened = await openSamples(
       of,

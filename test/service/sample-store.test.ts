@@ -152,7 +152,7 @@ describe('SampleStore', () => {
     await open.labelNames(query);
     clock.turns = 0;
     expect(await open.labelValues('host', query)).to.deep.equal(hosts.sort());
-    // Sorting them takes about a hundred.
+    // Sorting alone takes about 100 yields.
     expect(clock.turns).to.be.at.least(150);
     open.close();
   });
@@ -187,7 +187,7 @@ describe('SampleStore', () => {
         open.close();
       }
     };
-    // The far sample makes the bounds of the memtable say nothing of the others.
+    // The distant sample widens the bounds of the memtable beyond the others.
     await rig.write(table, [row('a', 100, 1), row('b', 100, 1), row('b', 200, 2), row('far', 9_000_000_000, 1)]);
     expect(await hosts(10, 50)).to.deep.equal([]);
     expect(await hosts(100, 100)).to.deep.equal(['a', 'b']);
@@ -208,7 +208,7 @@ describe('SampleStore', () => {
 
   it('lists the series of a segment that ends where the range begins', async () => {
     const table = await rig.table('m');
-    // As doubles, the nanoseconds of this time are a little less than its milliseconds.
+    // Converted to a double, the nanoseconds of this time are slightly less than its milliseconds.
     const lastMs = 1_763_800_000_997;
     await rig.write(table, [{ host: 'x', time: BigInt(lastMs) * MS, a: 1 }]);
     await rig.flush(table);
@@ -246,13 +246,13 @@ describe('SampleStore', () => {
       if (isFlushed) await rig.flush(table);
       const abort = new AbortController();
       const open = await opened.store.open('public', { ...CALL, signal: abort.signal }, UNCOUNTED_SLOT);
-      // Knows the rows by now, so that all turns to come are those of the series.
+      // The rows are loaded by now, so that only the work on series yields.
       await open.state([[matcher('__name__=m')]]);
       const before = clock.turns;
       clock.onTurn = () => abort.abort();
       const given = await failure(open.select([matcher('__name__=m')], ...FOREVER));
       expect(given.code).to.equal('cancelled');
-      expect(clock.turns - before, 'it had turns left').to.equal(1);
+      expect(clock.turns - before, 'yields after the cancellation').to.equal(1);
       clock.onTurn = () => undefined;
       open.close();
     }
@@ -260,7 +260,7 @@ describe('SampleStore', () => {
 
   it('reads stored series in batches, ordered by labels', async () => {
     const table = await rig.table('m');
-    // More than are sorted or read at once, in an order of their own.
+    // More series than are sorted or read at once, in shuffled order.
     const hosts = Array.from({ length: 5000 }, (_, i) => `h${(i * 7919) % 5000}`);
     await rig.write(
       table,
@@ -275,10 +275,10 @@ describe('SampleStore', () => {
       const open = await store.open('public', CALL, UNCOUNTED_SLOT);
       const found: string[] = [];
       try {
-        for await (const { labels, slice: piece } of open.stored(texts.map(matcher), fromMs, toMs)) {
-          expect(piece.isAscending).to.equal(true);
+        for await (const { labels, slice } of open.stored(texts.map(matcher), fromMs, toMs)) {
+          expect(slice.isAscending).to.equal(true);
           found.push(
-            `${labels.get('host')} ${Array.from(piece.times, (time, i) => `${time}:${piece.values[i]}`).join(' ')}`,
+            `${labels.get('host')} ${Array.from(slice.times, (time, i) => `${time}:${slice.values[i]}`).join(' ')}`,
           );
         }
       } finally {

@@ -64,7 +64,7 @@ describe('SegmentSamples', () => {
     const read = async (all: typeof segments): Promise<(number | undefined)[]> => {
       const columns = { value, histogram: undefined, start: undefined };
       const found = await samples.read(table, wantedOf(all), columns, { call: CALL, slot: UNCOUNTED_SLOT });
-      return found.map(([piece]) => piece?.values[0]);
+      return found.map(([slice]) => slice?.values[0]);
     };
     for (const segment of segments) await read([segment]);
     expect(samples.keptCount).to.equal(1);

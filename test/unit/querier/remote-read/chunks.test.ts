@@ -19,7 +19,7 @@ type Value = number | 'stale' | NativeHistogram;
 
 const STALE_BITS = 0x7ff0000000000002n;
 
-function pieceOf(rows: readonly (readonly [time: number, value: Value])[]): SampleSlice {
+function sliceOf(rows: readonly (readonly [time: number, value: Value])[]): SampleSlice {
   const values = Float64Array.from(rows, ([, value]) => (typeof value === 'number' ? value : 0));
   const words = new Int32Array(values.buffer);
   for (const [i, [, value]] of rows.entries()) if (value === 'stale') words.set([STALE_LOW, STALE_HIGH], 2 * i);
@@ -38,7 +38,7 @@ function floatsOf(samples: readonly ChunkSample[]): unknown[] {
   ]);
 }
 
-/** Numbers that are the same in every run. */
+/** Returns a pseudo-random generator with a fixed sequence. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -51,15 +51,15 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('chunks of floats', () => {
   it('are byte for byte those of Prometheus', () => {
-    const piece = pieceOf([
+    const slice = sliceOf([
       [1000, 1],
       [2000, 2],
       [3000, 2],
     ]);
-    const [chunk] = chunksOf(piece);
+    const [chunk] = chunksOf(slice);
     expect(hex(chunk.data)).to.equal('0003d00f3ff0000000000000e807c25fff00');
     const labels = Labels.of([['__name__', 'm1']]);
-    const [frame] = new FrameWriter().frames({ labels, slice: piece }, 0);
+    const [frame] = new FrameWriter().frames({ labels, slice }, 0);
     expect(hex(frame)).to.equal(
       '30f9abaa1f0a2e0a0e0a085f5f6e616d655f5f12026d31121c08e80710b817180122120003d00f3ff0000000000000e807c25fff00',
     );
@@ -69,7 +69,7 @@ describe('chunks of floats', () => {
     const specials = [0, -0, NaN, Infinity, -Infinity, Number.MIN_VALUE, Number.MAX_VALUE, 1e21, 0.1, 'stale'] as const;
     for (let seed = 1; seed <= 200; seed++) {
       const next = random(seed);
-      // A zigzag varint of a time has 53 bits to be exact.
+      // A zigzag varint needs one more bit than the time, and doubles are exact up to 53 bits.
       let time = Math.floor((next() - 0.5) * 2 ** Math.floor(next() * 52));
       const rows = Array.from({ length: 1 + Math.floor(next() * 400) }, (_, i): [number, Value] => {
         time += 1 + Math.floor(next() * 2 ** (seed % 5 === 0 ? 3 : Math.floor(next() * 40)));
@@ -78,7 +78,7 @@ describe('chunks of floats', () => {
         if (kind === 1) return [time, specials[Math.floor(next() * specials.length)]];
         return [time, kind === 2 ? next() : (next() - 0.5) * 2 ** Math.floor(next() * 2000 - 1000)];
       });
-      const chunks = [...chunksOf(pieceOf(rows))];
+      const chunks = [...chunksOf(sliceOf(rows))];
       const samples = chunks.flatMap(({ encoding, data, minMs, maxMs }) => {
         const read = decodeChunk(encoding, data).samples;
         expect([read[0].time, read[read.length - 1].time], `seed ${seed}`).to.deep.equal([minMs, maxMs]);
@@ -92,7 +92,7 @@ describe('chunks of floats', () => {
   it('continue in another frame after 1 MiB', () => {
     const next = random(7);
     const rows = Array.from({ length: 400_000 }, (_, i): [number, number] => [i * 1000, next()]);
-    const series = { labels: Labels.of([['__name__', 'm']]), slice: pieceOf(rows) };
+    const series = { labels: Labels.of([['__name__', 'm']]), slice: sliceOf(rows) };
     const frames = [...new FrameWriter().frames(series, 3)];
     expect(frames.length).to.be.within(2, 5);
     for (const frame of frames) expect(frame.length).to.be.below(1.1 * 2 ** 20);
@@ -122,9 +122,9 @@ const STALE_HISTOGRAM: NativeHistogram = {
   ...{ isStale: true, schema: 0, zeroThreshold: 0, sum: NaN },
 };
 
-/** Chunks as `encoding reset` with what was read of each histogram. */
+/** Encodes and decodes rows. Returns `encoding reset` of each chunk and the decoded histograms. */
 function readBack(rows: readonly (readonly [number, Value])[]): { kinds: string[]; samples: ChunkSample[] } {
-  const chunks = [...chunksOf(pieceOf(rows))].map(({ encoding, data }) => ({
+  const chunks = [...chunksOf(sliceOf(rows))].map(({ encoding, data }) => ({
     encoding,
     ...decodeChunk(encoding, data),
   }));

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { ManualClock } from '#test/support/manual-clock';
 
-const LOOKS_MS = 200;
-/** After so long what is used is looked at again. */
+const CHECKS_MS = 200;
+/** Time after which memory is measured again. */
 const READING_MS = 20;
 
 describe('MemoryWatch', () => {
@@ -31,15 +31,15 @@ describe('MemoryWatch', () => {
     gone();
     used[0] = 11;
     await clock.advance(READING_MS);
-    enter('begun when it was large already');
-    await clock.advance(LOOKS_MS);
+    enter('started when memory was already high');
+    await clock.advance(CHECKS_MS);
     expect(ended).to.deep.equal(['youngest: resources_exhausted']);
-    await clock.advance(LOOKS_MS);
-    expect(ended, 'what the first holds is not free yet').to.have.length(1);
+    await clock.advance(CHECKS_MS);
+    expect(ended, "the first query's memory is not free yet").to.have.length(1);
     leave();
-    await clock.advance(LOOKS_MS);
-    expect(ended, 'nor is it when that has left, before a collection').to.have.length(1);
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
+    expect(ended, 'nor after it has left, before a garbage collection').to.have.length(1);
+    await clock.advance(CHECKS_MS);
     expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
   });
 
@@ -47,7 +47,7 @@ describe('MemoryWatch', () => {
     enter('oldest');
     const leave = enter('youngest');
     used[0] = 11;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     expect(ended).to.deep.equal(['youngest: resources_exhausted']);
     leave();
     used[0] = 13;
@@ -58,10 +58,10 @@ describe('MemoryWatch', () => {
   it('watches the next query at once when the cancelled one was the last', async () => {
     const leave = enter('last');
     used[0] = 11;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     leave();
     used[0] = 5;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     enter('next');
     used[0] = 11;
     await clock.advance(100);
@@ -71,10 +71,10 @@ describe('MemoryWatch', () => {
   it('discards its measurements while there are no queries', async () => {
     used[1] = 11;
     const leave = enter('early');
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     leave();
     used[1] = 5;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     enter('late');
     used[1] = 11;
     await clock.advance(50);
@@ -92,7 +92,7 @@ describe('MemoryWatch', () => {
   it('watches each kind of memory separately', async () => {
     enter('one');
     used[1] = 11;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     expect(ended).to.deep.equal(['one: resources_exhausted']);
   });
 

@@ -27,8 +27,8 @@ describe('latestSchema', () => {
         signal.addEventListener('abort', () => reject(callError(signal)));
       });
     };
-    const asked = failureCode(latestSchema(7, { catalog: { renew, knownById: () => TABLE }, clock }));
+    const result = failureCode(latestSchema(7, { catalog: { renew, knownById: () => TABLE }, clock }));
     await clock.advance(10_000);
-    expect(await asked).to.equal('region_not_ready');
+    expect(await result).to.equal('region_not_ready');
   });
 });

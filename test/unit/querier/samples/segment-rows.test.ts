@@ -28,7 +28,7 @@ describe('decodeRows', () => {
         [9, 6, 7],
       ]);
       const read = Array.from(files[0], ([sid, { times, values, missing, isAscending }]) => {
-        // Where a row has no value, anything is there.
+        // The number of a row without a value is undefined.
         const present = Array.from(values, (value, i) => (missing?.[i] === 1 ? 0 : value));
         return [sid, [...times], present, missing === undefined ? [] : [...missing], isAscending];
       });

@@ -12,7 +12,7 @@ describe('Blocks', () => {
     blocks.setAll(values, BLOCK - 2);
     blocks.set(3 * BLOCK, 7);
     const at = [0, BLOCK - 3, BLOCK - 2, BLOCK, 3 * BLOCK - 3, 3 * BLOCK - 2, 3 * BLOCK];
-    expect(at.map((place) => blocks.get(place))).to.deep.equal([0, 0, 0.5, 2.5, 2 * BLOCK - 0.5, 0, 7]);
+    expect(at.map((index) => blocks.get(index))).to.deep.equal([0, 0, 0.5, 2.5, 2 * BLOCK - 0.5, 0, 7]);
   });
 
   it('keeps values while the first block grows', () => {

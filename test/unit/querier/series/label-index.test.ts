@@ -115,7 +115,7 @@ describe('LabelIndex', () => {
     ]).to.deep.equal([125_000]);
   });
 
-  /** A file of series, all with the same in `t0` and `t2`, each with a value of its own in `t1`. */
+  /** Writes a file of series with equal `t0` and `t2`, and distinct `t1`. */
   async function seriesFile(from: number, to: number): Promise<SeriesFile> {
     const path = join(folder, `${from}-${to}.parquet`);
     await connection.run(
@@ -125,12 +125,12 @@ describe('LabelIndex', () => {
     return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
   }
 
-  /** An index of three tags. @param asked is told each question to the engine, and may refuse it. */
-  function narrow(clock: HurriedClock, asked: (sql: string) => void = () => undefined): LabelIndex {
+  /** Creates an index of three tags. @param onQuery is called before each engine query, which fails if it throws. */
+  function narrow(clock: HurriedClock, onQuery: (sql: string) => void = () => undefined): LabelIndex {
     const table = tableOf();
     const watched = {
       run(sql: string) {
-        asked(sql);
+        onQuery(sql);
         return connection.run(sql);
       },
     } as unknown as DuckDBConnection;
@@ -149,19 +149,19 @@ describe('LabelIndex', () => {
     const clock = new HurriedClock();
     let isBroken = false;
     let during: Promise<unknown[]> | undefined;
-    const told = async (): Promise<unknown[]> => {
+    const values = async (): Promise<unknown[]> => {
       const all = await index.matching([], new Slices(clock), 3);
       const values = await index.valuesIn('t1', all, new Slices(clock));
       return [values, [...index.valuesOf('t1')].map(({ value }) => value)];
     };
     const index: LabelIndex = narrow(clock, (sql) => {
-      // The last of the questions: what came before of `t0` and `t1` is known.
+      // The last query of the read: `t0` and `t1` are already indexed.
       if (!isBroken || !sql.includes('f3::VARCHAR')) return;
-      during = told();
+      during = values();
       throw new Error('no such file');
     });
     await index.load([await seriesFile(0, 3)]);
-    const before = await told();
+    const before = await values();
     expect(before).to.deep.equal([
       ['v0', 'v1', 'v2'],
       ['v0', 'v1', 'v2'],
@@ -169,7 +169,7 @@ describe('LabelIndex', () => {
     const files = [await seriesFile(3, 3 + NEW)];
     isBroken = true;
     expect((await refusal(index.load(files)))?.code).to.equal('internal');
-    expect([await during, await told()]).to.deep.equal([before, before]);
+    expect([await during, await values()]).to.deep.equal([before, before]);
     isBroken = false;
     await index.load(files);
     expect(index.count).to.equal(3 + NEW);
@@ -183,7 +183,7 @@ describe('LabelIndex', () => {
   it('adds nothing from files after a gap', async () => {
     const index = narrow(new HurriedClock());
     await index.load([await seriesFile(0, 3)]);
-    expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('begins behind series 3');
+    expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('starts after series 3');
     expect(index.count).to.equal(3);
   });
 

@@ -4,8 +4,8 @@ import { LabelShapes } from '#services/querier/series/label-shapes';
 
 describe('LabelShapes', () => {
   const shapes = new LabelShapes();
-  const pairsOf = (...told: [string, string][]): unknown => {
-    return [...shapes.labels((add) => told.forEach(([name, value]) => add(name, value))).pairs()];
+  const pairsOf = (...pairs: [string, string][]): unknown => {
+    return [...shapes.labels((add) => pairs.forEach(([name, value]) => add(name, value))).pairs()];
   };
 
   it('sorts names by their bytes, whatever the order of the labels', () => {
@@ -22,7 +22,7 @@ describe('LabelShapes', () => {
     expect(pairsOf()).to.deep.equal([]);
   });
 
-  it('uses the last of duplicate names, and shares shapes only between equal sequences', () => {
+  it('uses the last of duplicate names, and treats names of built-in properties like others', () => {
     expect(pairsOf(['__name__', 'table'], ['host', 'x'], ['__name__', 'tag'])).to.deep.equal([
       ['__name__', 'tag'],
       ['host', 'x'],

@@ -17,9 +17,9 @@ describe('SegmentLosses', () => {
     expect(losses.generationOf(manifest(['b', 'a', 'c']))).to.equal(first);
     const merged = losses.generationOf(manifest(['d', 'c']));
     expect(merged).not.to.equal(first);
-    expect(losses.generationOf(manifest(['d', 'c', 'e'])), 'grown again').to.equal(merged);
+    expect(losses.generationOf(manifest(['d', 'c', 'e'])), 'another segment added').to.equal(merged);
     expect(losses.generationOf(manifest(['d', 'c', 'e'], 7n)), 'truncated').not.to.equal(merged);
-    // Of a read that began earlier.
+    // A manifest of an earlier read.
     const older = losses.generationOf(manifest(['a', 'b']));
     expect(older).not.to.be.oneOf([first, merged]);
   });

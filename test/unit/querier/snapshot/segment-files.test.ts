@@ -26,9 +26,9 @@ describe('SegmentFiles', () => {
   let files: SegmentFiles;
   let folder = '';
   let nowMs = 0;
-  /** By which time goes on at each look at the clock. */
+  /** Time that passes at each reading of the clock. */
   let stepMs = 0;
-  let turns = 0;
+  let yields = 0;
   let reads: string[] = [];
 
   beforeEach(() => {
@@ -52,7 +52,7 @@ describe('SegmentFiles', () => {
         ...systemClock,
         monotonicMs: () => (nowMs += stepMs),
         yield: () => {
-          turns++;
+          yields++;
           return Promise.resolve();
         },
       },
@@ -62,7 +62,7 @@ describe('SegmentFiles', () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  /** As bits rot: nobody wrote the file. */
+  /** Damages a file without changing its stamp. */
   function rot({ path }: ManifestFile): void {
     const { atime, mtime } = statSync(join(folder, path));
     writeFileSync(join(folder, path), DAMAGED);
@@ -155,13 +155,13 @@ describe('SegmentFiles', () => {
     const many = Array.from({ length: 2_000 }, () => FILES[0]);
     await files.check(many);
     for (const look of [() => files.check(many), () => files.checkKnown(many)]) {
-      turns = 0;
+      yields = 0;
       nowMs += 1_000;
-      // As looks take time.
+      // A stat call takes time.
       stepMs = 0.01;
       await look();
       stepMs = 0;
-      expect(turns).to.be.greaterThan(2);
+      expect(yields).to.be.greaterThan(2);
     }
     expect(reads).to.deep.equal(['a.parquet']);
   });

@@ -8,7 +8,7 @@ const TAG = {
   ...{ id: 1, name: '__name__', type: 'String', kind: 'tag', nullable: true },
   ...{ defaultSql: '', comment: '', backfillSql: '', formerTypes: [] },
 };
-/** A series of each of many names, two of the name `up`, and one whose name begins with a byte order mark. */
+/** One series for each of many names, two for `up`, and one whose name starts with a byte order mark. */
 const SERIES =
   "(SELECT (i + 10)::UINTEGER AS sid, 'm' || i AS f1 FROM range(30000) r(i) " +
   "UNION ALL VALUES (7::UINTEGER, 'up'), (8::UINTEGER, '\uFEFFup'), (9::UINTEGER, 'up'))";

@@ -46,7 +46,7 @@ describe('SeriesTable', () => {
     cleanUp();
   });
 
-  /** A file of the series `[from, to)`: 1000 metrics, a pod for each series, two zones. */
+  /** Writes a file of the series `[from, to)`: 1000 metrics, a pod for each series, two zones. */
   async function file(from: number, to: number): Promise<SeriesFile> {
     const path = join(folder, `${from}-${to}.parquet`);
     const tags = `'m' || s % 1000 AS __name__, 'pod-' || s AS pod, if(s % 2 = 0, 'a', NULL) AS zone`;
@@ -63,7 +63,7 @@ describe('SeriesTable', () => {
     return SeriesTable.create({ connection, appending, files }, name, table);
   }
 
-  /** Definitions of the series `[from, to)`, as an owner tells them. */
+  /** Returns the definitions of the series `[from, to)`, as an owner sends them. */
   function definitions(from: number, to: number): ScanPart {
     const list = Array.from({ length: to - from }, (_, i) => {
       const values = [`m${(from + i) % 1000}`, `pod-${from + i}`];
@@ -95,7 +95,7 @@ describe('SeriesTable', () => {
     ]);
   });
 
-  it('reads fewer series from files when each has many tags, which take memory although they are absent', async () => {
+  it('reads from files at fewer series when each has many tags, because absent tags take memory too', async () => {
     const table = tableOf();
     const more = Array.from({ length: 300 }, (_, i) => ({ ...table.columns[1], id: 10 + i, name: `t${i}` }));
     const wide = { ...table, columns: [...table.columns, ...more] };

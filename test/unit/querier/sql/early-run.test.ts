@@ -10,7 +10,7 @@ import { beginEarly, slotAfter, takenAfter, type EarlyRun } from '#services/quer
 import type { BindRequest, Snapshot, Snapshots } from '#services/querier/snapshot/binding';
 import { refusal } from '#test/support/failure';
 
-/** Takes so long that a test would end first. */
+/** Runs longer than any test. */
 const ENDLESS = 'SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b';
 
 describe('early run of a query', () => {

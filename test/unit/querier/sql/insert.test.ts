@@ -181,7 +181,7 @@ describe('INSERT and REPLACE', () => {
     stopsAll('an open tuple', "('x'", /expected: ', or \)', found: EOF/);
     stopsAll('no tuple', '', /expected: '\(', found: EOF/);
     stopsAll('a missing value', "('x', 1), (, 2)", /expected: 'a value', found: ,/);
-    stopsAll('something behind the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
+    stopsAll('text after the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
     stopsAll('half an expression', "('x', 1), ('y', 2 *)", /syntax error/);
     it('limits the computed values before the statements in front of it run', async () => {
       const tuples = Array.from({ length: 20_001 }, (_, i) => `(1 + ${i})`).join(', ');

@@ -118,7 +118,7 @@ describe('SQL sandbox', () => {
     refuses('SELECT * FROM pg_catalog.pg_class');
     refuses('SELECT * FROM (SHOW TABLES)');
     refuses('SELECT * FROM (DESCRIBE cpu)');
-    // The first part of a recursive expression does not see the expression itself.
+    // The first part of a recursive expression cannot refer to the expression.
     for (const name of ['duckdb_tables', 'sqlite_master', 'pg_class']) {
       const first = `SELECT * FROM ${name}`;
       refuses(`WITH RECURSIVE ${name}(a) AS (${first} UNION ALL ${first}) SELECT * FROM ${name}`);

@@ -255,7 +255,7 @@ describe('SELECT', () => {
     );
     fails('a day that does not exist', `SELECT * FROM ms WHERE ts > '1993-02-29'`, 3001, /Error parsing timestamp/);
     gives(
-      'goes on through subqueries',
+      'compares times of subqueries',
       `SELECT count(*) FROM (SELECT date_trunc('minute', ts) AS m FROM ms) WHERE m >= '2023-11-14 22:14:00'`,
       [[2]],
     );
@@ -286,7 +286,7 @@ describe('SELECT', () => {
       ]);
       expect(await bench.rows('SELECT range FROM range(25000) ORDER BY 1', { limit: 5000 })).to.have.length(5000);
     });
-    it('fails when a late row fails', async () => {
+    it('fails when a row near the end fails', async () => {
       const error = await bench.error(
         `SELECT CASE WHEN range = 249999 THEN CAST('x' || range AS BIGINT) ELSE range END FROM range(250000)`,
       );
