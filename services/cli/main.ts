@@ -10,7 +10,7 @@ import { versionText } from './version-text.js';
 const HELP_COLUMNS_MAX = 80;
 const EXAMPLES = `Examples:
   almanac standalone                      run the server
-  almanac sql "SHOW TABLES"               ask it
+  almanac sql "SHOW TABLES"               query it
   almanac config print --sources          see what it is set to, and why
 `;
 

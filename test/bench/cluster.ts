@@ -11,7 +11,7 @@ import type { TsbsData } from './tsbs/generator.js';
 import { BENCH_FOLDER } from './tsbs/lines-file.js';
 import { drawQueries, QUERY_KIND_NAMES, type QueryKind } from './tsbs/queries.js';
 
-/** A question asked of a cluster of one gateway, two ingesters, one querier and one metadata, and of one process. */
+/** One query, timed on a cluster of one gateway, two ingesters, one querier and one metadata, and on one process. */
 export interface ClusterKindFigures {
   readonly kind: QueryKind;
   readonly count: number;
@@ -37,15 +37,15 @@ const QUERY_SEED = 7;
 const WARM_COUNT = 5;
 const TIMED_COUNT = 200;
 const TIMED_COUNT_MIN = 8;
-/** No further question of a kind is asked after so long. */
+/** Time after which no more queries of a kind are sent. */
 const TIMED_MS_MAX = 15_000;
 const POLL_MS = 50;
 const READY_WITHIN_MS = 60_000;
 
-/** What a user gives at most for being able to scale: so many times the time of one process, and so many ms. */
+/** Accepted cost of scaling out: a factor of the time of one process, and a number of ms. */
 export const BOUND = { factor: 1.5, ms: 3 };
 
-/** Loads the same rows into a cluster of processes and into one process, then asks both the same questions in turn. */
+/** Loads the same rows into a cluster of processes and into one process, then sends both the same queries alternately. */
 export async function measureCluster(plan: ClusterPlan): Promise<ClusterFigures> {
   const cluster = await ProcessCluster.start(plan.port);
   const standalone = await RunningServer.start(almanac, plan.port + 6);
@@ -115,7 +115,7 @@ class ProcessCluster {
     for (const [i, role] of roles.entries()) this.#spawn(role, port + 1 + i, ['--metadata-addr', metadata]);
   }
 
-  /** @param port of metadata; those of the others come behind it, the last is that of HTTP. */
+  /** @param port of metadata; the other processes use the following ones, HTTP the last. */
   static async start(port: number): Promise<ProcessCluster> {
     const cluster = new ProcessCluster(port);
     const untilMs = systemClock.monotonicMs() + READY_WITHIN_MS;

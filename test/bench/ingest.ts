@@ -47,13 +47,13 @@ export interface IngestFigures extends LoadResult {
   readonly readyMs: number;
 }
 
-/** Loads rows into a server, flushes, and tells what both cost. */
+/** Loads rows into a server, flushes, and returns what both cost. */
 export function measureIngest(server: RunningServer, plan: LoadPlan): Promise<IngestFigures> {
   const target = { port: server.port, path: server.kind.writePath };
   return measureLoad(server, { ...plan, valuesPerRow: FIELD_COUNT }, () => runLoader(target, plan));
 }
 
-/** What a load and the flush behind it cost the server. */
+/** Cost of a load, and of the flush after it, for the server. */
 export async function measureLoad(
   server: RunningServer,
   plan: { readonly batch: number; readonly connections: number; readonly valuesPerRow: number },

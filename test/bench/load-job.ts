@@ -36,7 +36,7 @@ const RETRY_DELAY_MS = 20;
 const RETRIES_MAX = 500;
 
 /**
- * Sends all bodies and tells how that went.
+ * Sends all bodies and returns the figures.
  *
  * @param rowsOf how many rows each body has.
  */
@@ -76,7 +76,7 @@ export async function runJob(
   };
 }
 
-/** Bodies that any number of connections share: each takes the next one that nobody has. */
+/** Bodies shared by any number of connections: each takes the next one. */
 export class LoadJob {
   readonly latenciesMs: Float64Array;
   readonly refused: number[] = [];

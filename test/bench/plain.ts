@@ -35,8 +35,8 @@ const QUESTIONS: readonly { readonly title: string; readonly sql: string; readon
 ];
 
 /**
- * Asks the same of a server over HTTP and of its files by the same engine in this process, in turn. The table must be
- * flushed and without overlaps.
+ * Runs the same queries on a server over HTTP, and on its files by the same engine in this process, alternately. The table
+ * must be flushed and have no overlapping segments.
  */
 export async function measurePlain(port: number, storeFolder: string): Promise<PlainFigures[]> {
   const instance = await DuckDBInstance.create();

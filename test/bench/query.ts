@@ -17,14 +17,14 @@ export interface QueryFigures {
 }
 
 const QUERY_SEED = 7;
-/** Asked first, not timed, and compared with the reference. */
+/** Queries that are sent first, not timed, and compared with the reference. */
 const CHECKED_COUNT = 3;
 const TIMED_COUNT_MIN = 5;
 const TIMED_COUNT_MAX = 100;
-/** No further question of a kind is asked after so long. */
+/** Time after which no more queries of a kind are sent. */
 const TIMED_MS_MAX = 4_000;
 
-/** Asks questions of all kinds over one connection, one after the other. Latency runs from the first byte sent to the last received. */
+/** Sends queries of all kinds over one connection, one after the other. Latency is from the first byte sent to the last received. */
 export async function measureQueries(server: RunningServer<TsbsServerKind>, data: TsbsData): Promise<QueryFigures[]> {
   const figures: QueryFigures[] = [];
   for (const kind of QUERY_KIND_NAMES) {

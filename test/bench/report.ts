@@ -52,14 +52,14 @@ export function printCluster(title: string, figures: ClusterFigures): void {
     return [kind, ms(clusterP50Ms), ms(standaloneP50Ms), ms(boundMs), verdict, whole(count), problem];
   });
   printTable(title, [
-    ['kind, p50 ms', 'cluster', 'one process', `x ${BOUND.factor} + ${BOUND.ms}`, '', 'asked', ''],
+    ['kind, p50 ms', 'cluster', 'one process', `x ${BOUND.factor} + ${BOUND.ms}`, '', 'queries', ''],
     ...rows,
   ]);
   const { clusterRowsPerSecond, standaloneRowsPerSecond } = figures;
   print(`rows/s: cluster ${whole(clusterRowsPerSecond)}, one process ${whole(standaloneRowsPerSecond)}`);
 }
 
-/** What rows that come late or twice cost, against those in order. */
+/** Compares the cost of late and repeated rows with that of rows in order. */
 export function printLate(inOrder: IngestFigures, late: IngestFigures): void {
   const pairs = [
     `rows/s ${ratio(late.rowsPerSecond, inOrder.rowsPerSecond)}`,

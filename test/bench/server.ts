@@ -21,7 +21,7 @@ export interface ServerKind {
   readonly storeFolders: readonly string[];
   /** Runs once after the start, for example to make the database. */
   prepare?(connection: HttpConnection): Promise<void>;
-  /** Makes written rows part of the stored data, or only asks for it; absent where the server does so by itself. */
+  /** Makes written rows part of the stored data, or only requests it; undefined if the server does so by itself. */
   flush?(connection: HttpConnection): Promise<void>;
   /** Stored files that count no more, and are removed later. */
   garbage?(dataFolder: string): readonly string[];
@@ -31,11 +31,11 @@ export interface ServerKind {
   readonly settles: boolean;
 }
 
-/** One that answers the TSBS questions. */
+/** A server that runs the TSBS queries. */
 export interface TsbsServerKind extends ServerKind {
-  /** The question in the server's own language. */
+  /** The query in the server's own language. */
   question(query: TsbsQuery, shape: TsbsShape): Question;
-  /** Looks at an answer; returns '' if it is right as far as can be told, else what is wrong. */
+  /** Checks a result; returns '' if it is right as far as can be known, otherwise what is wrong. */
   check(query: TsbsQuery, data: TsbsData, answerText: string): string;
 }
 
@@ -43,7 +43,7 @@ export interface TsbsServerKind extends ServerKind {
 export interface MetricServerKind extends ServerKind {
   /** What goes before `/api/v1` of Prometheus's HTTP API. */
   readonly promPrefix: string;
-  /** Fewer than asked for, where samples must come in order of time. */
+  /** Fewer than requested, where samples must be sent in order of time. */
   readonly connectionsMax?: number;
 }
 
@@ -57,7 +57,7 @@ const READY_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 60_000;
 const POLL_MS = 10;
 const REST_POLL_MS = 1_000;
-/** A size that did not change for so many polls is at rest. */
+/** A size that did not change for this many polls counts as final. */
 const REST_POLLS = 6;
 const REST_WITHIN_POLLS = 60;
 /** Linux counts CPU time in hundredths of a second. */
@@ -106,7 +106,7 @@ export class RunningServer<K extends ServerKind = ServerKind> {
   /** User and system CPU seconds of all threads since the start. */
   cpuSeconds(): number {
     const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8');
-    // The name of the program stands in parentheses and may hold blanks; utime and stime are fields 14 and 15.
+    // The name of the program is in parentheses and may contain blanks; utime and stime are fields 14 and 15.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
   }
@@ -122,8 +122,8 @@ export class RunningServer<K extends ServerKind = ServerKind> {
     await this.kind.flush?.(this.#connection);
     if (!this.kind.settles) return;
     await this.#rest();
-    // VictoriaMetrics, asked once during its own merges, rested anywhere from 0.56 to 0.93 bytes a value; asked
-    // again at rest, at 0.48 each time.
+    // VictoriaMetrics, flushed once during its own merges, settled anywhere from 0.56 to 0.93 bytes a value; flushed
+    // again afterwards, at 0.48 each time.
     await this.kind.flush?.(this.#connection);
     await this.#rest();
   }

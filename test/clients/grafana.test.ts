@@ -87,7 +87,7 @@ describe('the calls of Grafana', () => {
     ]);
   });
 
-  it('offer names and values', async () => {
+  it('complete names and values', async () => {
     const limited = `${WINDOW}&limit=40000`;
     expect(await data('labels', limited)).to.deep.equal(['__name__', 'job', 'k8s.pod']);
     expect(await data(`labels?${limited}&match[]=graf_seconds`)).to.include('job');
@@ -103,7 +103,7 @@ describe('the calls of Grafana', () => {
     });
   });
 
-  it('are told the same about what is wrong when they ask again by GET', async () => {
+  it('get the same errors when they retry by GET', async () => {
     for (const [path, form] of [
       ['labels', 'match[]=%7B'],
       ['series', 'match[]=%7Ba%3D'],
@@ -119,7 +119,7 @@ describe('the calls of Grafana', () => {
     }
   });
 
-  it('find nothing to alert about', async () => {
+  it('find no alerts', async () => {
     expect(await data('rules')).to.deep.equal({ groups: [] });
     expect(await data('rules?type=alert')).to.deep.equal({ groups: [] });
     expect(await data('alerts')).to.deep.equal({ alerts: [] });
@@ -127,7 +127,7 @@ describe('the calls of Grafana', () => {
     expect(await data('alertmanagers')).to.deep.include({ activeAlertmanagers: [] });
   });
 
-  it('find nothing in a database that is not there', async () => {
+  it('find nothing in a missing database', async () => {
     const [status, { data: found }] = await call('labels', WINDOW, { 'x-greptime-db-name': 'nowhere' });
     expect([status, found]).to.deep.equal([200, []]);
   });

@@ -37,7 +37,7 @@ describe('InfluxDB clients', () => {
 
     it('pings', async () => {
       const { hostname, port } = new URL(almanac.url);
-      // Its ping leaves the path of the host out, unless it stands in the options of requests.
+      // Its ping ignores the path of the host, unless the options of requests contain it.
       const host = { host: hostname, port: Number(port), options: { path: '/v1/influxdb/ping' } };
       const [answer] = await new InfluxDB({ database: 'public', hosts: [host] }).ping(1_000);
       expect(answer).to.include({ online: true, version: '1.8.10' });
@@ -58,7 +58,7 @@ describe('InfluxDB clients', () => {
       expect(rows[1].slice(0, 5)).to.deep.equal(['south', -1, null, null, null]);
     });
 
-    it('hears of an unknown database', async () => {
+    it('reports an unknown database', async () => {
       const failure = await client('nowhere')
         .writePoints([{ measurement: 'm', fields: { degrees: 1 } }])
         .catch((error: unknown) => error);
@@ -93,7 +93,7 @@ describe('InfluxDB clients', () => {
       expect(rows[0], text).to.deep.equal([500, 124_750, 124.75, 'first\nsecond "quoted"', 10]);
     });
 
-    it('hears what was wrong, and nothing was written', async () => {
+    it('reports what was wrong, and nothing was written', async () => {
       const failures: HttpError[] = [];
       const write = async (bucket: string, records: readonly string[]): Promise<HttpError | undefined> => {
         const api = new InfluxClientV2({ url: `${almanac.url}/v1/influxdb` }).getWriteApi('org', bucket, 'ns', {

@@ -42,7 +42,7 @@ describe('the client library prometheus-query', () => {
         driver = new PrometheusDriver({ endpoint: almanac.url, baseURL: '/v1/prometheus/api/v1', preferPost });
       });
 
-      it('asks queries', async () => {
+      it('runs queries', async () => {
         const { resultType, result } = await driver.instantQuery('sum by (host) (lib_total)', new Date(END));
         const vector = result as InstantVector[];
         expect(resultType).to.equal('vector');
@@ -60,7 +60,7 @@ describe('the client library prometheus-query', () => {
         expect(failed).to.have.property('error').that.contains('unclosed left parenthesis');
       });
 
-      it('looks around', async () => {
+      it('lists labels and series', async () => {
         const series = await driver.series('lib_total', T0, END);
         expect(series.map(({ name, labels }: Metric) => [name, labels])).to.deep.equal([
           ['lib_total', { host: 'a' }],
@@ -74,7 +74,7 @@ describe('the client library prometheus-query', () => {
         });
       });
 
-      it('asks for what Almanac does not have', async () => {
+      it('requests what Almanac does not have', async () => {
         expect(await driver.targets('active')).to.deep.include({ activeTargets: [], droppedTargets: [] });
         expect(await driver.targetsMetadata('{job="x"}', 'm', 2)).to.deep.equal([]);
         expect(await driver.rules()).to.deep.equal([]);
@@ -90,7 +90,7 @@ describe('the client library prometheus-query', () => {
         }
       });
 
-      it('asks how the server is', async () => {
+      it('requests the state of the server', async () => {
         expect(await driver.status()).to.deep.equal({ yaml: '' });
         expect(await driver.statusFlags()).to.have.property('query.lookback-delta', '5m');
         expect(await driver.statusRuntimeInfo()).to.have.property('startTime');

@@ -192,7 +192,7 @@ describe('a real Prometheus', function () {
     }
   });
 
-  it('is asked by promtool in the same way', async () => {
+  it('is queried by promtool in the same way', async () => {
     const samples = Array.from({ length: 9 }, (_, i) => ({ value: i, timestamp: T0 + i * 15_000 }));
     const hosts = ['x', 'y'].map((host) => {
       return { labels: [['__name__', 'tool'] as const, ['host', host] as const], samples };

@@ -10,8 +10,8 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const S0 = Math.floor(COMPARED_START_MS / 1000);
 /**
- * Off the samples, which are 0.123 s behind whole seconds: Prometheus before 3 counts one at the left edge of a window.
- * Rates at the beginning of a series are not asked for either: how far they reach back has changed since.
+ * Not aligned with the samples, which are 0.123 s after whole seconds: Prometheus before 3 includes the left edge of a window.
+ * Rates at the beginning of a series are avoided too: how far they extrapolate has changed since.
  */
 const INSTANTS = [3600.731, 6300.457];
 const RANGE = { start: String(S0 + 2201.377), end: String(S0 + 7501.377), step: '97' };
@@ -39,7 +39,7 @@ describe('Prometheus and Almanac over the same samples', function () {
       for (let at = marks.indexOf(QUIET_NAN); at >= 0; at = marks.indexOf(QUIET_NAN, at)) STALE.copy(marks, at);
       for (const body of stale.length === 0 ? [bodyV1(series)] : [bodyV1(series), marks]) {
         await write(almanac, '/v1/prometheus/write', body);
-        // An older Prometheus takes no sample behind the newest of its series.
+        // An older Prometheus accepts no sample older than the newest of its series.
         await write(reference, '/api/v1/write', body);
       }
       if (++batch % 5 === 0) await almanac.sql("ADMIN flush_table('almanac_physical_table')");
@@ -67,7 +67,7 @@ describe('Prometheus and Almanac over the same samples', function () {
     return comparePromData(theirs, await ask(almanac, `/v1/prometheus/api/v1/${path}`, form));
   }
 
-  it('have a hundred queries to answer', () => {
+  it('includes a hundred queries', () => {
     expect(new Set(COMPARED_QUERIES).size).to.equal(COMPARED_QUERIES.length).and.to.be.at.least(100);
   });
 
@@ -80,7 +80,7 @@ describe('Prometheus and Almanac over the same samples', function () {
     });
   }
 
-  it('agree on samples as they are, and on scalars and texts', async () => {
+  it('agree on raw samples, and on scalars and strings', async () => {
     for (const query of ['memory_bytes[3m]', 'gone_gauge[2h]', 'up[4m:1m] offset 2m', 'pi() * 2', '"text"', 'time()']) {
       expect(await difference('query', { query, time: String(S0 + 6300.457) }), query).to.equal('');
     }

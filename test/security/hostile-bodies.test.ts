@@ -31,7 +31,7 @@ describe('hostile bodies', () => {
     expect(await rig.metrics.print()).to.match(/^almanac_servers_request_memory_in_use_bytes 0$/m);
   }
 
-  it('get a clear answer, whatever bytes they are', async () => {
+  it('get a clear error, whatever their bytes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 300 }),
@@ -45,7 +45,7 @@ describe('hostile bodies', () => {
     await expectHealthy();
   }).timeout(20_000);
 
-  it('are refused when they unpack to too much', async () => {
+  it('are refused when they expand too far', async () => {
     const bomb = gzipSync(Buffer.alloc(200 * MEBIBYTE, 0x61));
     expect(bomb.length).to.be.lessThan(MEBIBYTE);
     const answers = await Promise.all(Array.from({ length: 8 }, () => status(bomb, { 'content-encoding': 'gzip' })));
@@ -53,7 +53,7 @@ describe('hostile bodies', () => {
     await expectHealthy();
   }).timeout(30_000);
 
-  it('are refused when a line is longer than a body may be', async () => {
+  it('are refused when a line exceeds the body limit', async () => {
     expect(await status(Buffer.alloc(100 * MEBIBYTE, 0x78))).to.equal(413);
     await expectHealthy();
   }).timeout(20_000);
@@ -65,7 +65,7 @@ describe('hostile bodies', () => {
     await expectHealthy();
   }).timeout(20_000);
 
-  it('that break off hold no memory or connection', async () => {
+  it('that are truncated hold no memory or connection', async () => {
     const { hostname, port } = new URL(rig.url);
     const socket = connect(Number(port), hostname);
     const head = `POST ${WRITE} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n`;
@@ -89,7 +89,7 @@ describe('bodies of 60 MB', () => {
 
   after(() => server.kill());
 
-  it('do not keep health waiting', async () => {
+  it('do not delay /health', async () => {
     const fields = 'usage_user=58i,usage_idle=24.5,note="some text of usual length",usage_nice=17i';
     const tags = 'region=eu-central-1,datacenter=eu-central-1a,rack=12,os=Ubuntu15.10';
     const lines = Array.from({ length: 350_000 }, (_, i) => `cpu,hostname=host_${i % 1_000},${tags} ${fields} ${i}\n`);

@@ -81,7 +81,7 @@ describe('public listener', () => {
     });
   }
 
-  it('answers 404 itself to every target that is a path', async () => {
+  it('returns 404 itself for every target that is a path', async () => {
     for (const target of [
       '/',
       '/metrics',
@@ -108,7 +108,7 @@ describe('public listener', () => {
     expect(JSON.parse(unknown.body)).to.deep.include({ code: 1001, error: 'no such path: /v1/metrics' });
   });
 
-  it('is not left by CONNECT, an upgrade or a header', async () => {
+  it('cannot be left by CONNECT, an upgrade or a header', async () => {
     expect(await exchange(rig.publicUrl, 'CONNECT 127.0.0.1:4000 HTTP/1.1\r\nHost: x\r\n\r\n')).to.equal('');
     const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
     const lines = ['GET /metrics HTTP/1.1', 'Host: x', ...upgrade, '', ''].join('\r\n');
@@ -120,7 +120,7 @@ describe('public listener', () => {
     expect((await sendRaw(rig.publicUrl, 'POST /v1/health', ['X-HTTP-Method-Override: GET'])).body).to.equal('{}');
   });
 
-  it('does not take the body of one request for the next', async () => {
+  it('does not mistake the body of one request for the next', async () => {
     const inner = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n';
     const both = [
       'POST /v1/lineproto/write HTTP/1.1',
@@ -169,7 +169,7 @@ describe('main listener', () => {
     }
   });
 
-  it('refuses targets that are no paths', async () => {
+  it('refuses targets that are not paths', async () => {
     for (const target of ['*', 'status', 'ftp://x/status', 'x:80']) {
       expect((await sendRaw(rig.url, `OPTIONS ${target}`)).status, target).to.equal(400);
     }

@@ -18,7 +18,7 @@ describe('gRPC: calls', () => {
   afterEach(() => rig.close());
 
   describe('a call', () => {
-    it('carries deadline and request id, and answers in the shapes of the contract', async () => {
+    it('carries deadline and request ID, and returns the shapes of the contract', async () => {
       let seen: Call | undefined;
       const { service } = await rig.start({
         write(request, call) {
@@ -36,7 +36,7 @@ describe('gRPC: calls', () => {
       expect(seen?.signal.aborted).to.equal(false);
     });
 
-    it('without a deadline has none at the other side', async () => {
+    it('without a deadline has none on the other side', async () => {
       let deadlineMs = 0;
       const { service } = await rig.start({
         flushTable(_request, call) {
@@ -48,7 +48,7 @@ describe('gRPC: calls', () => {
       expect(deadlineMs).to.equal(Number.MAX_SAFE_INTEGER);
     });
 
-    it('finds its own answer among a hundred at once', async () => {
+    it('gets its own reply among a hundred concurrent ones', async () => {
       const { service } = await rig.start({ flushTable: ({ tableId }) => Promise.resolve({ segments: tableId * 3 }) });
       const call = callFor(20_000);
       const ids = Array.from({ length: 100 }, (_, i) => i);
@@ -70,7 +70,7 @@ describe('gRPC: calls', () => {
       expect(await failureCode(service.flushTable(FLUSH, callFor(-1)))).to.equal('deadline_exceeded');
     });
 
-    it('leaves a handler time to say why it waited in vain', async () => {
+    it('leaves a handler time to report what it waited for', async () => {
       const { service } = await rig.start({
         async flushTable(_request, call) {
           await systemClock.sleep(call.deadlineMs - Date.now(), call.signal);
@@ -80,7 +80,7 @@ describe('gRPC: calls', () => {
       expect(await failureCode(service.flushTable(FLUSH, callFor(600)))).to.equal('region_busy');
     });
 
-    it('tells the handler when its caller gives up, and the caller its own reason', async () => {
+    it('reports a cancellation to the handler, and its own reason to the caller', async () => {
       let reason: Promise<AlmanacError> | undefined;
       const arrived = event();
       const { service } = await rig.start({
@@ -99,7 +99,7 @@ describe('gRPC: calls', () => {
       expect(await failureCode(service.flushTable(FLUSH, callFor(20_000, caller.signal)))).to.equal('rate_limited');
     });
 
-    it('tells the handler when the connection is gone', async () => {
+    it('reports a lost connection to the handler', async () => {
       let reason: Promise<AlmanacError> | undefined;
       const arrived = event();
       const { service, connection } = await rig.start({
@@ -137,14 +137,14 @@ describe('gRPC: calls', () => {
       return { ...running, state };
     }
 
-    it('is made no faster than it is read', async () => {
+    it('is produced no faster than it is read', async () => {
       const { service, state } = await startScan(40);
       let next = 0;
       for await (const { parts } of service.scan(SCAN, callFor(30_000))) {
         const [{ seriesFrom, definitions }] = parts;
         expect(seriesFrom).to.equal(next++);
         expect(definitions).to.have.length(MIB);
-        // Other calls go on meanwhile, and give the stream time to run ahead.
+        // Other calls continue meanwhile, and give the stream time to run ahead.
         if (next % 10 === 0) for (let i = 0; i < 20; i++) await service.flushTable(FLUSH, callFor(10_000));
         expect(state.made - next).to.be.at.most(5);
       }
@@ -152,14 +152,14 @@ describe('gRPC: calls', () => {
       expect(state.isEnded).to.equal(true);
     });
 
-    it('ends at its source when the reader leaves', async () => {
+    it('ends at its source when the reader cancels', async () => {
       const { service, state } = await startScan(1000);
       for await (const _chunk of service.scan(SCAN, callFor(30_000))) break;
       expect(await pollUntil(performance.now() + 10_000, () => Promise.resolve(state.isEnded))).to.equal(true);
       expect(state.made).to.be.lessThan(10);
     });
 
-    it('leaves nothing behind, whenever its caller leaves', async () => {
+    it('releases everything, whenever its caller cancels', async () => {
       let running = 0;
       const { service } = await rig.start({
         async *scan(_request, call) {
@@ -189,7 +189,7 @@ describe('gRPC: calls', () => {
       expect(await pollUntil(performance.now() + 10_000, () => Promise.resolve(running === 0))).to.equal(true);
     });
 
-    it('ends for both when the call is given up while the reader waits', async () => {
+    it('ends on both sides when the call is cancelled while the reader waits', async () => {
       let reason: Promise<AlmanacError> | undefined;
       const { service } = await rig.start({
         async *scan(_request, call) {
@@ -208,7 +208,7 @@ describe('gRPC: calls', () => {
       expect((await reason)?.code).to.equal('cancelled');
     });
 
-    it('gives what came before an error, then the error', async () => {
+    it('returns what came before an error, then the error', async () => {
       const { service } = await rig.start({
         async *scan() {
           yield await Promise.resolve(scanChunk(1));
@@ -236,7 +236,7 @@ describe('gRPC: calls', () => {
       return failure(running.service.flushTable(FLUSH, callFor(10_000)));
     };
 
-    it('of every code cross with message, details and the time to wait', async () => {
+    it('of every code cross with message, details and retry delay', async () => {
       for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
         const extras = { details: { name: 'täble "x"\n', limit: '7' }, retryAfterSeconds: 3 };
         const error = await crossed(new AlmanacError(code, `100 % of ${code}: Ω\n`, extras));
@@ -245,13 +245,13 @@ describe('gRPC: calls', () => {
       expect((await crossed(new AlmanacError('external', 'x'))).retryAfterSeconds).to.equal(undefined);
     });
 
-    it("that are not the caller's are logged with the request, unless callers mend them by themselves", async () => {
+    it('of the service are logged with the request, unless callers handle them', async () => {
       for (const code of ['storage_unavailable', 'table_not_found', 'region_not_ready', 'cancelled'] as const) {
-        await crossed(new AlmanacError(code, `as asked: ${code}`));
+        await crossed(new AlmanacError(code, `as scripted: ${code}`));
       }
       const fields = { method: 'Ingester.flushTable', requestId: 'request-1', code: 'storage_unavailable' };
       expect(running.log.lines).to.deep.equal([
-        { level: 'warn', message: 'call failed', fields: { ...fields, reason: 'as asked: storage_unavailable' } },
+        { level: 'warn', message: 'call failed', fields: { ...fields, reason: 'as scripted: storage_unavailable' } },
       ]);
     });
 
@@ -265,7 +265,7 @@ describe('gRPC: calls', () => {
       expect(error.details).to.deep.equal({ first: 'kept' });
     });
 
-    it('that nobody foresaw are internal, and logged with the request', async () => {
+    it('that are unexpected become internal, and are logged with the request', async () => {
       const error = await crossed(new TypeError('x is not a function'));
       expect(error).to.include({ code: 'internal', message: 'x is not a function' });
       const [line] = running.log.lines;
@@ -273,7 +273,7 @@ describe('gRPC: calls', () => {
       expect(line.fields).to.include({ error: thrown, method: 'Ingester.flushTable', requestId: 'request-1' });
     });
 
-    it('name a method that the peer does not have', async () => {
+    it('name a method that the peer lacks', async () => {
       const admin = running.connection.client('Admin').status({}, callFor(10_000));
       expect(await failureCode(admin)).to.equal('unsupported');
     });
@@ -290,14 +290,14 @@ describe('gRPC: calls', () => {
       expect(error.message).to.match(/^Ingester\.write: the request has 20\d\d bytes, more than the 1000 that/);
     });
 
-    it('stop an answer before it is sent, with its size', async () => {
+    it('stop a reply before it is sent, with its size', async () => {
       const { service } = await rig.start({ write }, { serve: { messageBytesMax: 3000 } });
       const error = await failure(service.write(writeRequest(new Uint8Array(10)), callFor(10_000)));
       expect(error.code).to.equal('resources_exhausted');
       expect(error.message).to.match(/^Ingester\.write: the reply has \d+ bytes, more than the message limit of 3000/);
     });
 
-    it('of the receiver hold as well', async () => {
+    it('of the receiver apply as well', async () => {
       const narrowServer = await rig.start({ write }, { serve: { messageBytesMax: 1000 } });
       const sent = failure(narrowServer.service.write(writeRequest(new Uint8Array(2000)), callFor(10_000)));
       expect(await sent).to.include({ code: 'resources_exhausted' });

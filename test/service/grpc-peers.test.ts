@@ -23,8 +23,8 @@ describe('gRPC: peers', () => {
   const rig = new GrpcRig();
   afterEach(() => rig.close());
 
-  describe('a peer that is not there', () => {
-    it('is told at once where it refuses', async () => {
+  describe('a missing peer', () => {
+    it('is reported at once if it refuses connections', async () => {
       const service = rig.connectTo(await freePort(), { name: 'node 3 (ingester)' }).client('Ingester');
       const begin = performance.now();
       const error = await failure(service.flushTable(FLUSH, callFor(30_000)));
@@ -37,7 +37,7 @@ describe('gRPC: peers', () => {
       expect(error.details['peer']).to.match(new RegExp(`${who.source}$`));
     });
 
-    it('is told after a second where it is silent', async () => {
+    it('is reported after a second if it is silent', async () => {
       const sockets: Socket[] = [];
       const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
       rig.onClose(() => {
@@ -54,7 +54,7 @@ describe('gRPC: peers', () => {
       expect(error).to.not.be.instanceOf(RefusedError);
     });
 
-    it('is waited for by those who want to', async () => {
+    it('is waited for by patient callers', async () => {
       const port = await freePort();
       const service = rig.connectTo(port, { connectMs: undefined }).client('Ingester');
       const error = await failure(service.flushTable(FLUSH, callFor(300)));
@@ -65,7 +65,7 @@ describe('gRPC: peers', () => {
     });
   });
 
-  describe('a peer that is killed', () => {
+  describe('a killed peer', () => {
     async function startPeer(port = 0): Promise<{ process: ChildProcess; port: number }> {
       const peer = fork(PEER, [String(port)]);
       rig.onClose(() => peer.kill('SIGKILL'));
@@ -73,7 +73,7 @@ describe('gRPC: peers', () => {
       return { process: peer, port: bound };
     }
 
-    it('ends calls and streams at work, and is found again when it is back', async () => {
+    it('ends running calls and streams, and is found again when it is back', async () => {
       const peer = await startPeer();
       const connection = rig.connectTo(peer.port);
       const service = connection.client('Ingester');
@@ -109,7 +109,7 @@ describe('gRPC: peers', () => {
       expect(await waiting).to.deep.equal({ segments: 5 });
     });
 
-    it('that are out of time say who did not answer, whoever ends them', async () => {
+    it('name the unresponsive peer when time runs out, whichever side ends them', async () => {
       const link = rig.connectTo(await freePort(), { name: 'metadata' });
       const service = retrying('Ingester', link.client('Ingester'), retries);
       const caller = new AbortController();
@@ -118,7 +118,7 @@ describe('gRPC: peers', () => {
       expect((await waiting).message).to.match(/^metadata at 127\.0\.0\.1:\d+ (cannot be reached|did not reply)/);
     });
 
-    it('end when they are given up', async () => {
+    it('end when they are cancelled', async () => {
       const service = retrying('Ingester', rig.connectTo(await freePort()).client('Ingester'), retries);
       const caller = new AbortController();
       const waiting = failureCode(service.flushTable(FLUSH, callFor(30_000, caller.signal)));
@@ -126,11 +126,11 @@ describe('gRPC: peers', () => {
       expect(await waiting).to.equal('cancelled');
     });
 
-    it('are those that may be, and never after an answer', async () => {
+    it('repeat only repeatable methods, and never after a reply', async () => {
       let calls = 0;
       const fail = () => {
         calls++;
-        return Promise.reject(new AlmanacError('external', 'what lies behind is gone'));
+        return Promise.reject(new AlmanacError('external', 'the upstream service is gone'));
       };
       const running = await rig.start({ flushTable: fail });
       const service = retrying('Ingester', running.service, retries);
@@ -144,7 +144,7 @@ describe('gRPC: peers', () => {
   });
 
   describe('stop', () => {
-    it('lets calls at work end, and takes no new ones', async () => {
+    it('lets running calls finish, and refuses new ones', async () => {
       const arrived = event();
       const release = event();
       const { service, server } = await rig.start({
@@ -164,7 +164,7 @@ describe('gRPC: peers', () => {
       await server.stop(0);
     });
 
-    it('cuts off what takes longer than its limit', async () => {
+    it('fails calls that exceed its limit', async () => {
       let reason: Promise<AlmanacError> | undefined;
       const arrived = event();
       const { service, server } = await rig.start({
@@ -181,7 +181,7 @@ describe('gRPC: peers', () => {
       expect(await reason).to.include({ code: 'external', message: 'the process is stopping' });
     });
 
-    it('refuses an address that is taken', async () => {
+    it('reports an address that is in use', async () => {
       const { port } = await rig.serveOn(0);
       const error = await failure(rig.serveOn(port));
       expect(error.code).to.equal('illegal_state');
@@ -194,7 +194,7 @@ describe('gRPC: peers', () => {
     const requestFor = (service: string): Buffer =>
       Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
 
-    it('answers any gRPC client', async () => {
+    it('serves any gRPC client', async () => {
       const { server } = await rig.start({});
       const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
       rig.onClose(() => client.close());
@@ -215,7 +215,7 @@ describe('gRPC: peers', () => {
       expect(refused).to.deep.include({ code: 5, details: 'service "other" is not served here' });
     });
 
-    it('tells watchers of each change, and of the end', async () => {
+    it('reports each change to watchers, and the end', async () => {
       const { server } = await rig.start({});
       const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
       rig.onClose(() => client.close());

@@ -14,7 +14,7 @@ describe("errors of Prometheus's HTTP API", () => {
 
   const RANGE = { start: '0', end: '600', step: '60' };
 
-  it("says what is wrong in Prometheus's words", async () => {
+  it("have Prometheus's messages", async () => {
     const texts: Readonly<Record<string, string>> = {
       '': '1:1: parse error: no expression found in input',
       'sum(': '1:5: parse error: unclosed left parenthesis',
@@ -36,7 +36,7 @@ describe("errors of Prometheus's HTTP API", () => {
     }
   });
 
-  it('says which parameter is wrong', async () => {
+  it('name the invalid parameter', async () => {
     const stamp = (name: string, text: string): string =>
       `invalid parameter "${name}": cannot parse "${text}" to a valid timestamp`;
     const time = `invalid time value for 'time': cannot parse "abc" to a valid timestamp`;
@@ -117,7 +117,7 @@ describe("errors of Prometheus's HTTP API", () => {
     expect(most.status).to.equal(200);
   });
 
-  it('says what failed in evaluation', async () => {
+  it('describe what failed in evaluation', async () => {
     const [status, type, text] = await rig.error('/query', { query: 'up * on (job) up', time: '0' });
     expect([status, type]).to.deep.equal([422, 'execution']);
     expect(text).to.match(
@@ -137,7 +137,7 @@ describe("errors of Prometheus's HTTP API", () => {
     expect(Object.keys(json)).to.deep.equal(['status', 'errorType', 'error', 'code']);
   });
 
-  it('ends queries that wait for storage in time', async () => {
+  it('end queries that wait for storage at their deadline', async () => {
     rig.samples.isStuck = true;
     expect(await rig.error('/query', { query: 'up', timeout: '50ms' })).to.deep.equal([
       ...[503, 'timeout', 'query timed out in expression evaluation'],

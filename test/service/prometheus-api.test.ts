@@ -14,7 +14,7 @@ describe("Prometheus's HTTP API", () => {
 
   const RANGE = { start: '0', end: '600', step: '60' };
 
-  it('answers queries at one time', async () => {
+  it('evaluates instant queries', async () => {
     const { text, status } = await rig.get('/query', { query: 'up{job="b"} + 0.5', time: '60.5' });
     expect(status).to.equal(200);
     const vector = '[{"metric":{"instance":"3","job":"b"},"value":[60.500,"1.5"]}]';
@@ -27,7 +27,7 @@ describe("Prometheus's HTTP API", () => {
     );
   });
 
-  it('answers samples of a range selector', async () => {
+  it('returns the samples of a range selector', async () => {
     expect(await rig.result('up{job="b"}[2m]', '120')).to.deep.equal([
       {
         metric: { __name__: 'up', instance: '3', job: 'b' },
@@ -45,7 +45,7 @@ describe("Prometheus's HTTP API", () => {
     expect(values.map(([, text]) => text)).to.deep.equal(['1e+21', '1e-07', '-0', '+Inf', '-Inf', 'NaN', '1.5e-10']);
   });
 
-  it('tells when buckets had to be fixed, whatever the time', async () => {
+  it('reports that buckets had to be fixed, whatever the time', async () => {
     const bucket = (bound: string, count: number): string =>
       `label_replace(vector(${count}), "le", "${bound}", "", "")`;
     const query = `histogram_quantile(0.5, ${bucket('1', 2)} or ${bucket('+Inf', 1)})`;
@@ -75,7 +75,7 @@ describe("Prometheus's HTTP API", () => {
     expect(Object.keys(series)).to.deep.equal(['metric', 'histograms']);
   });
 
-  it('answers queries at many times, by labels', async () => {
+  it('evaluates range queries, by labels', async () => {
     const { json } = await rig.get('/query_range', { ...RANGE, query: 'sum by (job) (up)', end: '60' });
     expect(json['data']).to.deep.equal({
       resultType: 'matrix',
@@ -100,7 +100,7 @@ describe("Prometheus's HTTP API", () => {
     expect(scalar.text).to.contain('{"resultType":"matrix","result":[{"metric":{},"values":[[0,"1"],[60,"1"]]}]}');
   });
 
-  it('cuts results and says so', async () => {
+  it('limits results and reports it', async () => {
     for (const [path, times] of [
       ['/query', { time: '0' }],
       ['/query_range', RANGE],
@@ -118,7 +118,7 @@ describe("Prometheus's HTTP API", () => {
     expect(json['infos']).to.have.length(1);
   });
 
-  it('tells statistics', async () => {
+  it('returns statistics', async () => {
     const { json } = await rig.get('/query_range', { ...RANGE, query: 'rate(up[2m])', end: '120', stats: 'all' });
     const { stats } = json['data'] as { stats: { samples: Record<string, unknown>; timings: Record<string, unknown> } };
     expect(stats.samples['totalQueryableSamples']).to.equal(3 * (1 + 2 + 2));
@@ -163,7 +163,7 @@ describe("Prometheus's HTTP API", () => {
     expect(cut.json).to.deep.equal({ status: 'success', data: ['big'], warnings: ['results truncated due to limit'] });
   });
 
-  it('finds databases', async () => {
+  it('searches several databases', async () => {
     const names = async (db: string, headers: Record<string, string> = {}): Promise<unknown> => {
       const url = `${rig.gateway.url}/v1/prometheus/api/v1/label/__name__/values${db === '' ? '' : `?db=${db}`}`;
       return (await read(await fetch(url, { headers }))).json['data'];
@@ -192,7 +192,7 @@ describe("Prometheus's HTTP API", () => {
     }
   });
 
-  it('formats queries and shows their trees', async () => {
+  it('formats queries and returns their trees', async () => {
     const query = 'sum(rate(foo{b="1",a=~"x.*"}[5m] offset 1h @ 1609746000)) by(x)';
     expect((await rig.get('/format_query', { query })).json['data']).to.equal(
       'sum by (x) (rate(foo{a=~"x.*",b="1"}[5m] @ 1609746000.000 offset 1h))',
@@ -206,7 +206,7 @@ describe("Prometheus's HTTP API", () => {
     });
   });
 
-  it('tells metadata and exemplars', async () => {
+  it('returns metadata and exemplars', async () => {
     const up = [{ type: 'gauge', help: 'is it up', unit: '' }];
     expect((await rig.get('/metadata', { limit: '1' })).json).to.deep.equal({ status: 'success', data: { up } });
     expect((await rig.get('/metadata', { limit: '0' })).json['data']).to.deep.equal({});
@@ -218,7 +218,7 @@ describe("Prometheus's HTTP API", () => {
     expect((await rig.get('/query_exemplars', { query: '1' })).json['data']).to.deep.equal([]);
   });
 
-  it('tells facts of the series', async () => {
+  it('returns facts about the series', async () => {
     const facts = (await rig.get('/status/tsdb')).json['data'] as Record<string, unknown>;
     expect(facts['headStats']).to.include({ numSeries: 6 });
     expect(facts['seriesCountByMetricName']).to.deep.equal([{ name: 'up', value: 6 }]);
@@ -229,7 +229,7 @@ describe("Prometheus's HTTP API", () => {
     ]);
   });
 
-  it('answers /v1/promql with a table', async () => {
+  it('serves /v1/promql with a table', async () => {
     const ask = async (parameters: Record<string, string>): Promise<PromResponse> =>
       read(await fetch(`${rig.gateway.url}/v1/promql?${encoded(parameters)}`));
     const records = async (query: string): Promise<{ schema: { column_schemas: unknown[] }; rows: unknown[][] }> => {

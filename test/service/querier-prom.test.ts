@@ -34,7 +34,7 @@ describe('PromQL between processes', () => {
   after(() => rig.close());
   afterEach(() => expect(samples.openCount).to.equal(0));
 
-  it('answers queries and series requests', async () => {
+  it('returns results of queries and series requests', async () => {
     const { service } = remote;
     const metric = '{"__name__":"up","job":"ä"}';
     expect(await textOf(service.promQuery(QUERY, callFor(5_000)))).to.equal(

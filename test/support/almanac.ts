@@ -19,7 +19,7 @@ export interface AlmanacOptions {
   readonly waitUntilReady?: boolean;
 }
 
-/** Options of a process that merges segments only when it is told to. */
+/** Options of a process that merges segments only on request. */
 export const MERGES_BY_HAND = {
   environment: { ALMANAC_STANDALONE__INGESTER__COMPACTION: 'false' },
 } as const satisfies AlmanacOptions;
@@ -160,7 +160,7 @@ export class Almanac extends HttpApi {
   }
 }
 
-/** Asks again and again until the answer is true or the time is over. */
+/** Polls until the condition is true or the time is over. */
 export async function pollUntil(untilMs: number, isDone: () => Promise<boolean>): Promise<boolean> {
   for (;;) {
     if (await isDone()) return true;

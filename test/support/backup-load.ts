@@ -26,7 +26,7 @@ export const LOAD_TABLES = [
   `CREATE TABLE appended (host STRING, n BIGINT, v DOUBLE, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (host)) WITH (append_mode = 'true')`,
 ];
 
-/** Writers of every kind of table that go on until they are told to stop, and tables that come and go. */
+/** Writers of every kind of table that run until they are stopped, and tables that are created and dropped. */
 export class BackupLoad {
   readonly #writers: readonly Writer[];
   #isStopped = false;
@@ -48,7 +48,7 @@ export class BackupLoad {
     await this.#running;
   }
 
-  /** Rows that each writer was told are kept, by its name. */
+  /** Acknowledged rows of each writer, by its name. */
   acknowledged(): Map<string, number> {
     return new Map(this.#writers.map(({ name, acknowledged }) => [name, acknowledged]));
   }

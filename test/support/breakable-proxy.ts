@@ -2,7 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 
 import { invariant } from '#shared/errors/invariant';
 
-/** Passes connections on to a port of this machine, and breaks them when it is told to. */
+/** Forwards connections to a port of this machine, and breaks them on request. */
 export class BreakableProxy {
   readonly port: number;
   /** Where connections go from now on. */

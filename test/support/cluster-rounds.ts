@@ -190,7 +190,7 @@ class Rounds {
     }
   }
 
-  /** Counts rows again and again: what was acknowledged before a question has to be in its answer. */
+  /** Counts rows repeatedly: what was acknowledged before a query has to be in its result. */
   async #read(): Promise<void> {
     while (!this.#isOver) {
       const writer = this.#pick(this.#writers);

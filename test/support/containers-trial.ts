@@ -16,7 +16,7 @@ const ROWS_PER_REQUEST = 200;
 /** The trial shows what is kept, not how fast: the machine has other work. */
 const WRITE_PAUSE_MS = 100;
 const READ_PAUSE_MS = 100;
-/** So long nothing may fail until trouble counts as over. */
+/** Time without a failure after which a disturbance counts as over. */
 const QUIET_MS = 5_000;
 const FULL_MS_MAX = 30_000;
 const MOVED_MS_MAX = 60_000;
@@ -32,9 +32,8 @@ interface Writer {
 }
 
 /**
- * A cluster of containers under load: one ingester is killed and started again, one removed for good, two more added,
- * all stopped and started. Every row that was acknowledged has to be there once; every answer in between has all
- * rows that were acknowledged before its question, or is refused with "not ready" (503).
+ * all stopped and started. Every acknowledged row has to be there once; every query in between returns all rows that were
+ * acknowledged before it, or is refused with "not ready" (503).
  *
  * @throws an error that says what was missing.
  */
@@ -168,7 +167,7 @@ class Trial {
     invariant(isQuiet, 'requests keep failing');
   }
 
-  /** Resolves when all tables answer: logs that no ingester took with its slot are taken over after a lease. */
+  /** Resolves when all tables can be queried: logs without an owner are adopted after a lease. */
   async readable(): Promise<string> {
     const sinceMs = performance.now();
     const isReadable = await within(FULL_MS_MAX, async () => {

@@ -56,7 +56,7 @@ export class Containers extends HttpApi {
     return new Containers(options, hasPlugin ? ['docker', 'compose'] : ['docker-compose']);
   }
 
-  /** `up -d` with so many containers of the two services, and more flags. */
+  /** Runs `up -d` with the given number of containers of the two services, and more flags. */
   async up({ ingester, querier }: Scale, ...flags: string[]): Promise<void> {
     const scale = ['--scale', `ingester=${ingester}`, '--scale', `querier=${querier}`];
     await this.compose('up', '-d', ...flags, ...scale);
@@ -104,7 +104,7 @@ export class Containers extends HttpApi {
   }
 }
 
-/** Asks again and again until the answer is true or the time is over. Each question may be a command. */
+/** Polls until the condition is true or the time is over. Each poll may run a command. */
 export async function within(milliseconds: number, isDone: () => Promise<boolean>): Promise<boolean> {
   const untilMs = performance.now() + milliseconds;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Holds up who passes it until it is opened, and tells that somebody came. */
+/** Holds its callers until it is opened, and reports that one has arrived. */
 export class Gate {
   #tell: () => void = () => undefined;
   #open: () => void = () => undefined;

@@ -7,7 +7,7 @@ export interface HealthFigures {
   readonly maxMs: number;
 }
 
-/** Asks `/health` again and again, one question at a time on one connection, until `work` ends. */
+/** Requests `/health` repeatedly, one request at a time on one connection, until `work` ends. */
 export async function watchHealth(url: string, work: Promise<unknown>): Promise<HealthFigures> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const waitsMs: number[] = [];

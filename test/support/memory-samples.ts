@@ -58,7 +58,7 @@ export class MemorySamples implements SampleSources {
     return Promise.resolve({
       select,
       stored: (matchers, fromMs, toMs) => storedOf(select(matchers, fromMs, toMs)),
-      // Never twice the same: nothing is kept of what is asked here.
+      // Never equal: results of these queries are not cached.
       state: () =>
         Promise.resolve(new Map([[this.#stateCount++, { schemaVersion: 1, regions: [], oldestMs: -Infinity }]])),
       labelNames: (query) => Promise.resolve(sorted(labelsOf(query).flatMap(({ names }) => names))),

@@ -5,7 +5,7 @@ import { serve, type GrpcServer, type ServeOptions } from '#shared/grpc/serve';
 
 import { KeptLog } from './quiet-log.js';
 
-/** A service behind a server and a connection of its own, over loopback. */
+/** Serves a service over loopback, and returns a client with a connection of its own. */
 export interface OverGrpc<Name extends ContractName> {
   readonly service: Contracts[Name];
   readonly server: GrpcServer;

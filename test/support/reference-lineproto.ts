@@ -15,7 +15,7 @@ export interface ReferenceRow {
 
 export interface ReferenceResult {
   readonly rows: readonly ReferenceRow[];
-  /** As the answer tells them, in order. */
+  /** In the order and wording of the reply. */
   readonly rejected: readonly string[];
   /** Rows that a type kept out. */
   readonly conflictCount: number;

@@ -67,10 +67,10 @@ describe('ALTER TABLE', () => {
     ]);
   });
 
-  it('puts columns where it is told', async () => {
-    await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN behind INT AFTER v');
+  it('puts columns at the requested position', async () => {
+    await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN later INT AFTER v');
     const names = (await almanac.rows('DESCRIBE TABLE m')).map(([name]) => name);
-    expect(names).to.deep.equal(['first', 'h', 'v', 'behind', 'n', 'ts']);
+    expect(names).to.deep.equal(['first', 'h', 'v', 'later', 'n', 'ts']);
     await almanac.rows("INSERT INTO m VALUES (1, 'c', 2, 3, 4, 5)");
     await holds("SELECT * FROM m WHERE h = 'c'", [[1, 'c', 2, 3, 4, 5]]);
   });
@@ -128,7 +128,7 @@ describe('ALTER TABLE', () => {
     expect(await almanac.rows('SELECT count(*) FROM moved')).to.deep.equal([[3]]);
   });
 
-  it('leaves a table in its database', async () => {
+  it('refuses to move a table into another database', async () => {
     await almanac.rows('CREATE DATABASE other');
     const text = (wanted: string): string =>
       `1001 Not supported: RENAME of table "m" into database "${wanted}", tables stay in theirs ("public")`;
@@ -152,7 +152,7 @@ describe('ALTER TABLE', () => {
     return (JSON.parse(text) as { readonly data: unknown }).data;
   }
 
-  it('renames what PromQL has seen before', async () => {
+  it('renames columns that PromQL has read before', async () => {
     const range = { start: '0', end: '10', step: '1' };
     const asked = async (query: string): Promise<string[]> => {
       const { result } = (await promql('query_range', { query, ...range })) as {
@@ -184,7 +184,7 @@ describe('ALTER TABLE', () => {
     expect(await asked('{h="a"}')).to.deep.equal(['m n', 'moved n', 'm v', 'moved w']);
   });
 
-  it('changes defaults for rows to come', async () => {
+  it('changes defaults for later rows', async () => {
     await almanac.rows('ALTER TABLE m MODIFY COLUMN n SET DEFAULT 42');
     await almanac.rows("INSERT INTO m (h, ts) VALUES ('c', 3)");
     await almanac.rows('ALTER TABLE m MODIFY COLUMN n DROP DEFAULT');
@@ -192,7 +192,7 @@ describe('ALTER TABLE', () => {
     await holds('SELECT n FROM m ORDER BY h', [[10], [20], [42], [null]]);
   });
 
-  it('sets and unsets options, which SHOW CREATE TABLE tells', async () => {
+  it('sets and unsets options, which SHOW CREATE TABLE prints', async () => {
     await almanac.rows("ALTER TABLE m SET 'ttl' = '1d', 'comment' = 'c'");
     expect(String((await almanac.rows('SHOW CREATE TABLE m'))[0][1])).to.contain("ttl = '1day'");
     // Rows of 1970.
@@ -217,7 +217,7 @@ describe('ALTER TABLE', () => {
     await holds('SELECT count(*) FROM m', [[3]]);
   });
 
-  it('of a database reaches the tables that have no option of their own', async () => {
+  it('applies options of a database to tables without the option', async () => {
     await almanac.rows('CREATE DATABASE d');
     await almanac.rows('CREATE TABLE d.t (ts TIMESTAMP(3) TIME INDEX, v INT)');
     await almanac.rows('INSERT INTO d.t VALUES (1, 1)');
@@ -234,7 +234,7 @@ describe('ALTER TABLE', () => {
     expect(await refused("ALTER DATABASE d SET 'append_mode' = 'true'")).to.contain('Invalid set database option');
   });
 
-  it('says what cannot be, and changes nothing', async () => {
+  it('refuses invalid changes, and changes nothing', async () => {
     const before = await almanac.rows('SHOW CREATE TABLE m');
     const wrong: readonly (readonly [string, string])[] = [
       ['ALTER TABLE m ADD COLUMN v DOUBLE', '4003 Column v already exists in table m'],
@@ -251,7 +251,7 @@ describe('ALTER TABLE', () => {
     expect((await almanac.sql('ALTER TABLE m')).status).to.equal(400);
   });
 
-  it('goes on under writes, none of which is lost', async () => {
+  it('loses no row under concurrent writes', async () => {
     let written = 0;
     const writing = async (): Promise<void> => {
       for (let i = 0; i < 60; i++) {

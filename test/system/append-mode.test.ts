@@ -53,7 +53,7 @@ describe("ALTER TABLE .. SET 'append_mode'", function () {
     expect(await stored(name)).to.deep.equal([...rows, ['z', 9, 9], ['z', 9, 9]]);
   }
 
-  it('is refused while versions of a row lie in two segments, and keeps the last ones when those are merged', async () => {
+  it('is refused while two segments hold versions of a row, and keeps the newest after a merge', async () => {
     await table('two');
     await insert('two', "('a', 1, 1), ('b', 1, 1)");
     await flush('two');
@@ -78,7 +78,7 @@ describe("ALTER TABLE .. SET 'append_mode'", function () {
     await succeeds('fresh', [['a', 2, 1]]);
   });
 
-  it('makes versions one that are in memory only', async () => {
+  it('merges versions that are only in memory', async () => {
     await table('memory');
     await insert('memory', "('a', 1, 1), ('a', 2, 1)");
     await insert('memory', "('a', 3, 1), ('b', 3, 2)");
@@ -88,7 +88,7 @@ describe("ALTER TABLE .. SET 'append_mode'", function () {
     ]);
   });
 
-  it('is not refused for late rows that are no versions', async () => {
+  it('accepts late rows that are not versions', async () => {
     await table('backfill');
     const day = 86_400_000;
     await insert('backfill', `('a', 1, ${9 * day}), ('b', 1, ${2 * day})`);

@@ -24,7 +24,7 @@ describe('almanac backup and restore', function () {
 
   afterEach(() => rig.cleanUp());
 
-  it('refuse folders that would be in the way', async () => {
+  it('refuses overlapping and non-empty folders', async () => {
     const server = await rig.startWithRows();
     const data = server.folder;
     const other = folder();
@@ -77,7 +77,7 @@ describe('almanac backup and restore', function () {
     await rig.expectRows(server);
   });
 
-  it('refuse a backup that is damaged or not whole, and leave nothing then', async () => {
+  it('refuses a damaged or incomplete backup, and leaves no file', async () => {
     const server = await rig.startWithRows();
     const whole = join(folder(), 'backup');
     await rig.done(rig.backup(server, whole));
@@ -125,7 +125,7 @@ describe('almanac backup and restore', function () {
     expect(readdirSync(target)).to.deep.equal([]);
   });
 
-  it('make folders in which no process starts: it would change the backup', async () => {
+  it('creates folders in which no process starts, because it would change the backup', async () => {
     const server = await rig.startWithRows();
     const target = join(folder(), 'backup');
     await rig.done(rig.backup(server, target, '--copy'));
@@ -147,7 +147,7 @@ describe('almanac backup and restore', function () {
     await rig.expectRows(await rig.start(data));
   });
 
-  it('need the server of the data folder only while its log has rows that are in no segment', async () => {
+  it('needs the server of the data folder only while its log has rows that are in no segment', async () => {
     const [server, other] = [await rig.startWithRows(), await rig.startWithRows()];
     const target = join(folder(), 'backup');
     await rig.refused(rig.backup({ folder: server.folder, url: other.url }, target), 'the server of this data folder');

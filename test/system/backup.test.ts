@@ -20,7 +20,7 @@ describe('almanac backup and restore', function () {
 
   afterEach(() => rig.cleanUp());
 
-  it('keep every row that was acknowledged before, under load, and the original goes on', async () => {
+  it('keeps every acknowledged row under load, and the original continues to run', async () => {
     const server = await rig.start(folder());
     for (const statement of LOAD_TABLES) await rig.rows(server, statement);
     const load = new BackupLoad(server);
@@ -53,7 +53,7 @@ describe('almanac backup and restore', function () {
     }
   });
 
-  it('make an instance of its own, which runs beside the original, and leave the backup as it is', async () => {
+  it('creates an independent instance that runs beside the original, and leaves the backup unchanged', async () => {
     const server = await rig.startWithRows();
     const [target, copy] = [join(folder(), 'backup'), join(folder(), 'copy')];
     // Two at once take turns.
@@ -93,7 +93,7 @@ describe('almanac backup and restore', function () {
     expect(filesOf(target)).to.deep.equal(linked);
   });
 
-  it('know a request that is sent again under its key, and only if its rows are there', async () => {
+  it('recognises a request that is repeated under its key, and only if its rows are there', async () => {
     const server = await rig.start(folder());
     const append = `CREATE TABLE a (v DOUBLE, ts TIMESTAMP(9) TIME INDEX) WITH (append_mode = 'true')`;
     await rig.rows(server, append);
@@ -117,7 +117,7 @@ describe('almanac backup and restore', function () {
     }
   });
 
-  it('take an instance without tables, before and after its first start', async () => {
+  it('accepts an instance without tables, before and after its first start', async () => {
     const server = await rig.start(folder());
     let target = folder();
     await rig.done(rig.backup(server, target));
@@ -130,7 +130,7 @@ describe('almanac backup and restore', function () {
     expect(await rig.rows(restored, 'SELECT v FROM m')).to.deep.equal([[1]]);
   });
 
-  it('follow links by which segments were moved to another disk', async () => {
+  it('follows symbolic links by which segments were moved to another disk', async () => {
     const server = await rig.startWithRows();
     const [disk, target, data] = [folder(), folder(), folder()];
     await rig.refused(rig.backup(server, join(server.folder, 'store')), 'must be separate from', 2);
@@ -151,7 +151,7 @@ describe('almanac backup and restore', function () {
     await rig.expectRows(await rig.start(data));
   });
 
-  it('that were killed are not taken for whole ones, and can be done again', async () => {
+  it('does not mistake an interrupted run for a complete one, and can be repeated', async () => {
     const server = await rig.start(folder());
     for (const statement of LOAD_TABLES) await rig.rows(server, statement);
     const load = new BackupLoad(server);
@@ -187,7 +187,7 @@ describe('almanac backup and restore', function () {
     await load.check(server, load.acknowledged());
   });
 
-  it('find the log where it is kept apart, and any name of a table', async () => {
+  it('finds a log in a separate folder, and tables with any name', async () => {
     const [data, walDir] = [folder(), folder()];
     const server = await rig.start(data, { ...SMALL, ALMANAC_WAL__DIR: walDir });
     await rig.rows(server, 'CREATE DATABASE "a.b-c"');
@@ -209,7 +209,7 @@ describe('almanac backup and restore', function () {
     }
   });
 
-  it('take a cluster over one folder, and make a standalone server or a cluster of it', async () => {
+  it('backs up a cluster that shares one folder, and restores a standalone server or a cluster', async () => {
     const cluster = await Cluster.start(folder(), { ingesters: 2, environment: { ALMANAC_MEMORY__LIMIT: '256MiB' } });
     rig.cleanUps.push(() => cluster.killAll());
     const lines = Array.from({ length: 200 }, (_, i) => `m,h=${i} v=${i} ${i + 1}`).join('\n');

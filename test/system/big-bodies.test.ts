@@ -12,7 +12,7 @@ describe('bodies of 60 MB', () => {
   afterEach(() => cleanUp());
 
   for (const encoding of ['identity', 'gzip'] as const) {
-    it(`are taken whole (${encoding}) while /health is answered, within a bound of memory`, async () => {
+    it(`are accepted whole (${encoding}) while /health responds, within a memory limit`, async () => {
       const folder = tempFolder((after) => (cleanUp = after));
       const figures = await bigBodies(folder, { bodies: 2, bytesPerBody: 60_000_000, encoding });
       const text = JSON.stringify(figures);

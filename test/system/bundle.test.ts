@@ -39,7 +39,7 @@ describe('the bundled program', function () {
     return execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
   }
 
-  it('needs nothing of the compiled tree', async () => {
+  it('needs no file of the compiled tree', async () => {
     const almanac = await Almanac.start(join(root, 'data'), { program: join(root, 'services/cli/almanac.cjs') });
     cleanUps.push(() => almanac.kill());
     await almanac.written('m,h=a v=1 1');
@@ -49,7 +49,7 @@ describe('the bundled program', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
-  it('is left aside as soon as the tree is compiled anew', () => {
+  it('is ignored as soon as the tree is newer', () => {
     const compiled = join(root, 'dist/services/cli/main.js');
     const mark = join(root, 'dist/tsconfig.tsbuildinfo');
     mkdirSync(join(compiled, '..'), { recursive: true });

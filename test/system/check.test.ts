@@ -73,7 +73,7 @@ describe('almanac check', function () {
     const before = folderSums(folder);
     const end = await runAlmanac(['check', folder, ...flags], { environment: { TMPDIR: temporary } });
     expect(folderSums(folder)).to.deep.equal(before);
-    expect(readdirSync(temporary), 'left behind').to.deep.equal([]);
+    expect(readdirSync(temporary), 'temporary files').to.deep.equal([]);
     return { ...end, lines: end.stdout.trimEnd().split('\n') };
   }
 
@@ -112,7 +112,7 @@ describe('almanac check', function () {
     return path;
   }
 
-  it('finds nothing wrong after a crash, and counts what is there', async () => {
+  it('finds no problem after a crash, and counts files and rows', async () => {
     const { code, lines } = await check();
     expect(lines).to.have.length(1);
     const [, segments, rows, seriesFiles, records, files] = SUMMARY.exec(lines[0])!.map(Number);
@@ -126,7 +126,7 @@ describe('almanac check', function () {
     expect(code).to.equal(0);
   });
 
-  it('prints one JSON object if asked', async () => {
+  it('prints one JSON object with --json', async () => {
     flip(segment(), 20);
     const { code, stdout } = await check('--json');
     expect(code).to.equal(1);
@@ -150,7 +150,7 @@ describe('almanac check', function () {
     expect(orphans).to.deep.equal({ files: 0, bytes: 0 });
   });
 
-  it('finds a flipped bit anywhere in a segment, unless it is to be quick', async () => {
+  it('finds a flipped bit anywhere in a segment, except with --quick', async () => {
     const path = segment();
     const bytes = readFileSync(path);
     for (const at of [0, 4, bytes.length >> 1, bytes.length - 1]) {
@@ -162,7 +162,7 @@ describe('almanac check', function () {
     expect((await check('--quick')).code).to.equal(0);
   });
 
-  it('finds a cut segment, also if it is to be quick', async () => {
+  it('finds a truncated segment, even with --quick', async () => {
     truncateSync(segment(), 100);
     const text = /\.parquet" is damaged: it has 100 bytes instead of \d+; lost: 2 rows of public\.m; restore the file/;
     await expectProblem(text);
@@ -174,14 +174,14 @@ describe('almanac check', function () {
     await expectProblem(/\.parquet" is missing; lost: 2 rows of public\.m; restore the file/);
   });
 
-  it('finds a segment that cannot be read', async () => {
+  it('finds an unreadable segment', async () => {
     const path = segment();
     rmSync(path);
     symlinkSync(path, path);
     await expectProblem(/\.parquet" cannot be read: ELOOP.*; lost: 2 rows of public\.m/);
   });
 
-  it('finds folders that cannot be looked into', async () => {
+  it('reports unreadable folders', async () => {
     for (const name of ['store/1/1/1', LOG]) {
       const path = join(folder, name);
       rmSync(path, { recursive: true });
@@ -210,7 +210,7 @@ describe('almanac check', function () {
     expect((await check()).code).to.equal(0);
   });
 
-  it('finds what contradicts itself in the catalog', async () => {
+  it('finds contradictions within the catalog', async () => {
     const faults = [
       ['UPDATE regions SET watermark = watermark - 1 WHERE region_id = 1', /the region is flushed up to \d+/],
       ['UPDATE regions SET truncated_sequence = (1 << 40) + 1 WHERE region_id = 1', /is truncated up to/],
@@ -231,7 +231,7 @@ describe('almanac check', function () {
     expect(stdout).to.match(/has rows of series 2, the last one defined is -1/);
   });
 
-  it('finds a damaged, an empty and a missing catalog, and reads the logs all the same', async () => {
+  it('reports a damaged, an empty and a missing catalog, and reads the logs nevertheless', async () => {
     const path = catalog();
     const whole = readFileSync(path);
     const expectCatalog = async (text: RegExp): Promise<void> => {
@@ -249,7 +249,7 @@ describe('almanac check', function () {
     await expectCatalog(/almanac\.db" is missing.*--metadata-dir/);
   });
 
-  it('refuses a catalog of a newer release, and checks one of an earlier one', async () => {
+  it('refuses a catalog of a newer release, and accepts one of an earlier one', async () => {
     catalog((connection) => connection.pragma('user_version = 99'));
     await expectProblem(/almanac\.db" the catalog has format 99, this release supports up to \d+: use a newer release/);
     catalog((connection) => {
@@ -264,7 +264,7 @@ describe('almanac check', function () {
     expect(code).to.equal(0);
   });
 
-  it('finds a damaged log record in front of others, and a file that is no log', async () => {
+  it('finds a damaged log record followed by others, and a file that is not a log', async () => {
     flip(logFile(3), 8 + 80);
     await expectProblem(/0000000003\.wal" is damaged at byte 8 \(\d+ bytes after it\); lost: .*skip-corrupt/);
     cpSync(join(filled, LOG), join(folder, LOG), { recursive: true });
@@ -272,7 +272,7 @@ describe('almanac check', function () {
     await expectProblem(/0000000001\.wal" does not begin as a log of this format does/);
   });
 
-  it('does not mind the torn end of a log, and says so', async () => {
+  it('accepts the torn end of a log, and notes it', async () => {
     const { length } = readFileSync(logFile(3));
     truncateSync(logFile(3), length - 5);
     const { code, lines } = await check();
@@ -285,7 +285,7 @@ describe('almanac check', function () {
     expect((await check()).lines[0]).to.match(/^note: ".*3\.wal" is a log file without its whole header/);
   });
 
-  it('finds missing log files: between others, and the first of rows that are in no segment', async () => {
+  it('finds missing log files: in the middle, and at the start of rows that are in no segment', async () => {
     rmSync(logFile(2));
     await expectProblem(/0000000002\.wal" is missing; lost: its rows that are in no segment yet/);
     rmSync(logFile(1));
@@ -305,7 +305,7 @@ describe('almanac check', function () {
     );
   });
 
-  it('finds a catalog of another cluster, and takes no file of the store for one that belongs to nothing', async () => {
+  it('finds a catalog of another cluster, and then counts no file as an orphan', async () => {
     const path = catalog((connection) => connection.exec("UPDATE identity SET value = 'other' WHERE name = 'cluster'"));
     const { lines } = await check();
     await expectProblem(
@@ -320,16 +320,16 @@ describe('almanac check', function () {
     await expectProblem(/names the cluster \w{32}, the catalog is that of the cluster \w{32};/);
   });
 
-  it('counts files that belong to nothing, which is no problem', async () => {
+  it('counts orphaned files without reporting a problem', async () => {
     writeFileSync(join(segment(), '../stray.parquet'), 'stray');
     mkdirSync(join(folder, 'store/9/9/9'), { recursive: true });
-    writeFileSync(join(folder, 'store/9/9/9/stray.parquet'), 'of a table that nobody knows');
+    writeFileSync(join(folder, 'store/9/9/9/stray.parquet'), 'of an unknown table');
     const { code, lines } = await check();
     expect(code).to.equal(0);
     expect(lines[0]).to.match(/^note: 2 files \(33 bytes\) in the store belong to nothing/);
   });
 
-  it('refuses what is no data folder', async () => {
+  it('refuses a folder that is not a data folder', async () => {
     const empty = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const file = join(empty, 'file');
     writeFileSync(file, '');
@@ -349,14 +349,14 @@ describe('almanac check', function () {
     expect((await runAlmanac(['check', folder, folder])).code).to.equal(2);
   });
 
-  it('takes the configured folder if none is named', async () => {
+  it('checks the configured folder by default', async () => {
     const environment = { ALMANAC_STORAGE__DATA_HOME: folder };
     const { code, stdout } = await runAlmanac(['check', '--quick'], { environment });
     expect(code).to.equal(0);
     expect(stdout).to.match(/^checked 3 segments/);
   });
 
-  it('reads a disk that cannot be written', async () => {
+  it('checks a read-only disk', async () => {
     const mountPoint = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const disk = await TinyDisk.mount(mountPoint, 64);
     cleanUps.push(() => disk.unmount());
@@ -367,7 +367,7 @@ describe('almanac check', function () {
     expect(stdout).to.match(/^checked 3 segments \(4 rows/);
   });
 
-  it('finds nothing wrong beside a server that writes, flushes, merges and drops, and leaves it alone', async () => {
+  it('finds no problem beside a server that writes, flushes, merges and drops, and does not disturb it', async () => {
     const almanac = await Almanac.start(folder, { environment: { ALMANAC_WAL__FILE_SIZE: '64KiB' } });
     cleanUps.push(() => almanac.kill());
     let isDone = false;
@@ -396,7 +396,7 @@ describe('almanac check', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
-  it('looks at the folders of a cluster, and tells when metadata has its own', async () => {
+  it('checks the folders of a cluster, and reports that metadata has a folder of its own', async () => {
     const data = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const cluster = await Cluster.start(data, { ingesters: 2, environment: { ALMANAC_MEMORY__LIMIT: '256MiB' } });
     cleanUps.push(() => cluster.killAll());

@@ -82,7 +82,7 @@ describe('almanac', () => {
   });
 
   describe('config', () => {
-    it('prints a default file that it accepts itself', async () => {
+    it('prints a default file that it accepts as input', async () => {
       const { code, stdout } = await run(['config', 'default']);
       expect(code).to.equal(0);
       writeFileSync(join(folder, 'a.toml'), stdout);
@@ -118,7 +118,7 @@ describe('almanac', () => {
     });
   });
 
-  it('ends quietly when the reader of its output leaves', () => {
+  it('exits quietly when the reader of its output closes the pipe', () => {
     const program = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
     const { stdout, stderr } = spawnSync(
       'sh',
@@ -160,7 +160,7 @@ describe('almanac', () => {
       server.close();
     });
 
-    it('health is 0 when /ready answers 200 and 3 otherwise', async () => {
+    it('health exits with 0 when /ready responds with 200, and with 3 otherwise', async () => {
       expect(await run(['health', '--host', url])).to.deep.equal({ code: 0, stdout: 'ready\n', stderr: '' });
       expect(requests[0].path).to.equal('/ready');
       answer = { status: 503, body: '{"status":"starting","waiting":["wal replay"]}' };
@@ -174,7 +174,7 @@ describe('almanac', () => {
       expect((await run(['health', '--host', url])).code).to.equal(3);
     });
 
-    it('sql takes statements from arguments, a file and standard input', async () => {
+    it('sql reads statements from arguments, a file and standard input', async () => {
       answer = { status: 200, body: rowsAnswer(['n'], '[1]') };
       const host = ['--host', url];
       expect(await run(['sql', ...host, 'SELECT 1; SELECT 2'])).to.deep.equal({
@@ -196,7 +196,7 @@ describe('almanac', () => {
       ]);
     });
 
-    it('sql writes the form that was asked for', async () => {
+    it('sql writes the requested format', async () => {
       answer = { status: 200, body: rowsAnswer(['ts', 'v'], '[1700000000123456789,"a, 12"],[2.0,null]') };
       const output = async (form: string): Promise<string> => {
         return (await run(['sql', '--host', url, '-o', form, 'SELECT ts FROM t'])).stdout;
@@ -208,7 +208,7 @@ describe('almanac', () => {
       expect((await run(['sql', '--host', url, '-o', 'xml', 'SELECT 1'])).code).to.equal(2);
     });
 
-    it('sql tells what the server refused: 1 for a failure, 4 for missing rights', async () => {
+    it("sql prints the server's error: exit code 1 for a failure, 4 for missing permission", async () => {
       answer = { status: 400, body: '{"code":2000,"error":"sql parser error","execution_time_ms":0}' };
       const failed = await run(['sql', '--host', url, 'SELEC 1']);
       expect(failed).to.deep.equal({ code: 1, stdout: '', stderr: 'error: sql parser error (2000)\n' });
@@ -218,7 +218,7 @@ describe('almanac', () => {
       expect(requests.at(-1)?.authorization).to.equal(`Basic ${Buffer.from('me:hush').toString('base64')}`);
     });
 
-    it('sql says when no server is there, and when there is no statement', async () => {
+    it('sql reports a missing server and a missing statement', async () => {
       server.closeAllConnections();
       server.close();
       const { code, stderr } = await run(['sql', '--host', url, 'SELECT 1']);
@@ -229,7 +229,7 @@ describe('almanac', () => {
     });
   });
 
-  it('sql talks to a running server', async () => {
+  it('sql runs statements on a running server', async () => {
     const almanac = await Almanac.start(folder);
     const sql = (...args: string[]) => run(['sql', '--host', almanac.url, ...args]);
     expect((await sql('CREATE TABLE t (ts TIMESTAMP TIME INDEX, v DOUBLE)')).stdout).to.equal('0\n');

@@ -68,7 +68,7 @@ describe('administration of a cluster', function () {
     expect(counts.reduce((sum, count) => sum + count)).to.equal((await regions()).length);
   });
 
-  it('answers for any process that ?node= names', async () => {
+  it('serves the status of any process that ?node= names', async () => {
     for (const { role, node_id: nodeId } of await entries()) {
       const { status, text } = await cluster.get(`/status?node=${nodeId}`);
       expect(status, text).to.equal(200);
@@ -107,7 +107,7 @@ describe('administration of a cluster', function () {
     expect((await cluster.sql('SELECT count(*) FROM cpu')).rows).to.deep.equal([[1000]]);
   });
 
-  it('SHOW REGIONS tells what ADMIN takes, and what is wrong with it is a 400', async () => {
+  it('SHOW REGIONS prints what ADMIN accepts, and ADMIN rejects invalid arguments with 400', async () => {
     const shown = (await cluster.sql('SHOW FULL REGIONS FROM cpu')).rows as [string, number, number, ...unknown[]][];
     expect(shown.map(([table, region, peer]) => [table, region, peer])).to.deep.equal(
       (await regions()).map(({ regionId, nodeId }) => ['cpu', regionId, nodeId]),
@@ -141,7 +141,7 @@ describe('administration of a cluster', function () {
     await cluster.ready();
   });
 
-  it('DROP TABLE names an ingester that does not confirm it, and passes it over when it is gone', async () => {
+  it('DROP TABLE names an ingester that does not confirm it, and skips it when it is gone', async () => {
     const write = async (table: string) => {
       const lines = Array.from({ length: 50 }, (_, n) => `${table},host=h${n} n=${n}i ${n + 1}`).join('\n');
       expect((await cluster.write(lines)).status).to.equal(204);
@@ -165,7 +165,7 @@ describe('administration of a cluster', function () {
     }
   });
 
-  it('an ingester that reads its log for long is starting, not gone, and cannot be abandoned', async () => {
+  it('an ingester that replays a long log is starting, not gone, and cannot be abandoned', async () => {
     const [ingester] = cluster.of('ingester');
     const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${cluster.proxies[0].port}`)?.node_id;
     const stateIs = async (state: string): Promise<boolean> => {
@@ -174,7 +174,7 @@ describe('administration of a cluster', function () {
     };
     await ingester.kill();
     const slots = join(cluster.folder, 'slots');
-    // The first file of the log is one that nobody ever writes, so that reading it does not end.
+    // The first file of the log is a FIFO without a writer, so that reading it does not end.
     const files = readdirSync(slots).map((slot) => join(slots, slot, 'wal/0000000000.wal'));
     execFileSync('mkfifo', files);
     ingester.start();
@@ -188,13 +188,13 @@ describe('administration of a cluster', function () {
     await cluster.ready();
   });
 
-  it('says which process does not answer, and ADMIN abandon_slot gives its regions to others', async () => {
+  it('names the process that does not respond, and ADMIN abandon_slot moves its regions', async () => {
     const [ingester] = cluster.of('ingester');
     const { port } = cluster.proxies[0];
     const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${port}`)?.node_id;
     const alive = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
     expect(alive.text).to.contain('only one that is gone can be abandoned');
-    // A process that is only stopped keeps its slot's lock, so nobody adopts its log.
+    // A stopped process keeps its slot's lock, so its log is not adopted.
     ingester.signal('SIGSTOP');
     const startMs = performance.now();
     const found = (await entries()).find((entry) => entry.node_id === nodeId);

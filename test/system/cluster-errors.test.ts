@@ -135,7 +135,7 @@ describe('errors of a cluster', function () {
     expect(line.nodeId).to.be.a('number');
   }
 
-  it('an ingester that does not answer: writes and queries fail in time, and are found in the logs', async () => {
+  it('an unresponsive ingester: writes and queries fail in time, and the logs name it', async () => {
     const [ingester] = cluster.of('ingester');
     ingester.signal('SIGSTOP');
     try {
@@ -161,10 +161,10 @@ describe('errors of a cluster', function () {
     expect(text).to.contain('"rows":[[1000]]');
   });
 
-  it('a disk that fails below an ingester: found in the logs of all three processes', async () => {
+  it('a failing disk of an ingester: the logs of all three processes report it', async () => {
     // No folder can be made where a file is.
     const store = `${cluster.folder}/store`;
-    renameSync(store, `${store}-aside`);
+    renameSync(store, `${store}-moved`);
     writeFileSync(store, '');
     try {
       const answer = await query("ADMIN flush_table('cpu')", { 'x-request-id': 'flush-to-nowhere' });
@@ -176,7 +176,7 @@ describe('errors of a cluster', function () {
       await Promise.race([expectLogged(first, 'flush-to-nowhere'), expectLogged(second, 'flush-to-nowhere')]);
     } finally {
       unlinkSync(store);
-      renameSync(`${store}-aside`, store);
+      renameSync(`${store}-moved`, store);
     }
     // A flush that began before may still fail.
     const isMended = await pollUntil(performance.now() + WITHIN_MS, async () => {
@@ -186,7 +186,7 @@ describe('errors of a cluster', function () {
     expect(isMended, cluster.words()).to.equal(true);
   });
 
-  it('a query that needs more memory than its querier has: 6000, and the querier lives on', async () => {
+  it("a query that exceeds the querier's memory: 6000, and the querier continues", async () => {
     const [querier] = cluster.of('querier');
     const { pid } = querier;
     const answer = await query(GREEDY, { 'x-request-id': 'greedy', 'x-almanac-timeout': '20s' });
@@ -200,9 +200,9 @@ describe('errors of a cluster', function () {
     expect(querier.runs && querier.pid === pid).to.equal(true);
   });
 
-  it('metadata that is down: what is unknown fails in time, what is known goes on', async () => {
+  it('metadata down: unknown tables fail in time, known tables work', async () => {
     const [metadata] = cluster.of('metadata');
-    // Three of its regions have no row and were never asked for.
+    // Three of its regions have no row and were never requested.
     expect((await write(V1, 'untouched v=1 1')).status).to.equal(204);
     const isOpen = await pollUntil(performance.now() + WITHIN_MS, async () => (await openRegions()) === REGIONS * 2);
     expect(isOpen, 'granted regions are opened').to.equal(true);
@@ -229,9 +229,9 @@ describe('errors of a cluster', function () {
     expect((await query('CREATE TABLE other (ts TIMESTAMP TIME INDEX)')).status).to.equal(200);
   });
 
-  it('ingesters that are gone: writes and queries fail in time', async () => {
+  it('ingesters gone: writes and queries fail in time', async () => {
     await Promise.all(cluster.of('ingester').map((member) => member.kill()));
-    // More reads than may run at once: those that wait for an owner hold up nobody else.
+    // More reads than may run at once: those that wait for an owner do not delay others.
     const waiting = Array.from({ length: 12 }, () => query('SELECT count(*) FROM cpu'));
     const [v1, v2, sql, other] = await Promise.all([
       write(V1, rows(1_000)),
@@ -252,7 +252,7 @@ describe('errors of a cluster', function () {
     expect(text).to.contain('"rows":[[1000]]');
   });
 
-  it('a request that names its time has no more of it', async () => {
+  it('a request with a timeout of its own fails at that time', async () => {
     await Promise.all(cluster.of('ingester').map((member) => member.kill()));
     const answer = await timed(cluster.post(V1, rows(10), { 'x-almanac-timeout': '700ms' }));
     for (const member of cluster.of('ingester')) member.start();
@@ -261,7 +261,7 @@ describe('errors of a cluster', function () {
     expect(answer.elapsedMs).to.be.below(TIMEOUT_MS);
   });
 
-  it('no querier: queries fail at once, writes go on', async () => {
+  it('no querier: queries fail at once, writes work', async () => {
     await cluster.of('querier')[0].kill();
     const sql = await query('SELECT count(*) FROM cpu');
     expectSql(sql, 503, 1007);

@@ -7,7 +7,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const T0 = 1_700_000_000_000;
 
-describe('metrics in a cluster', function () {
+describe('metric tables in a cluster', function () {
   this.timeout(240_000);
   const cleanUps: (() => void)[] = [];
   let cluster: Cluster;
@@ -47,7 +47,7 @@ describe('metrics in a cluster', function () {
     return found;
   }
 
-  it('are whole tables at every querier, with the labels that were written last', async () => {
+  it('have the newest labels at every querier', async () => {
     const labels = ['first'];
     await write('first', 1);
     for (let round = 0; round < 4; round++) {

@@ -47,7 +47,7 @@ describe('a cluster of processes', function () {
     return rows[0];
   }
 
-  it('keeps its folder from a standalone server', async () => {
+  it('locks its folder against a standalone server', async () => {
     const data = folder();
     cluster = await Cluster.start(data, { ingesters: 1 });
     const { code, stderr } = await runAlmanac(['standalone', '--data-dir', data, '--http-addr', '127.0.0.1:0']);
@@ -74,7 +74,7 @@ describe('a cluster of processes', function () {
     expect(await count(running)).to.deep.equal([1500, 1500]);
   });
 
-  it('gives the regions of an ingester that ends to the others, without an error in between', async () => {
+  it('moves the regions of a stopping ingester to the others without an error', async () => {
     cluster = await Cluster.start(folder(), { ingesters: 2 });
     const running = cluster;
     await write(running, 0, 1000);
@@ -94,7 +94,7 @@ describe('a cluster of processes', function () {
     expect(await count(running)).to.deep.equal([at + 10, at + 10]);
   });
 
-  it('adopts the slot of an ingester that was killed for good', async () => {
+  it('adopts the slot of an ingester that was killed', async () => {
     cluster = await Cluster.start(folder(), { ingesters: 2, environment: { ALMANAC_CLUSTER__LEASE: '2s' } });
     const running = cluster;
     await write(running, 0, 2000);
@@ -118,7 +118,7 @@ describe('a cluster of processes', function () {
     expect(await count(running)).to.deep.equal([2100, 2100]);
   });
 
-  it('adopts no slot whose log is not there, until it is', async () => {
+  it('adopts no slot while its log is missing', async () => {
     const data = folder();
     cluster = await Cluster.start(data, { ingesters: 2, environment: { ALMANAC_CLUSTER__LEASE: '2s' } });
     const running = cluster;
@@ -142,12 +142,12 @@ describe('a cluster of processes', function () {
       return rows[0]?.[0] === 2000;
     });
     expect(isWhole, running.words()).to.equal(true);
-    // The slot is free, and whoever takes it begins another log there.
+    // The slot is free, and the next process that claims it starts another log there.
     await running.addIngester();
     await running.ready();
   });
 
-  it('goes on without metadata, and without being told when it is back', async () => {
+  it('works without metadata, and reconnects when it is back', async () => {
     cluster = await Cluster.start(folder(), { ingesters: 2 });
     const running = cluster;
     await write(running, 0, 500);
@@ -167,7 +167,7 @@ describe('a cluster of processes', function () {
     expect(await count(running)).to.deep.equal([1000, 1000]);
   });
 
-  it('has all rows after everything ended and started again', async () => {
+  it('has all rows after every process was stopped and started', async () => {
     cluster = await Cluster.start(folder(), { ingesters: 2, queriers: 2 });
     const running = cluster;
     await write(running, 0, 3000);
@@ -183,7 +183,7 @@ describe('a cluster of processes', function () {
     expect(await count(running)).to.deep.equal([3100, 3100]);
   });
 
-  it('applies a request once that is sent twice under a key, also after its region has moved', async () => {
+  it('applies a request once that is repeated under a key, also after its region has moved', async () => {
     cluster = await Cluster.start(folder(), { ingesters: 2 });
     const running = cluster;
     await running.sql(
@@ -201,7 +201,7 @@ describe('a cluster of processes', function () {
     expect(rows).to.deep.equal([[2]]);
   });
 
-  it('loses nothing, doubles nothing and answers nothing short while its processes break', async () => {
+  it('loses and duplicates nothing and returns no partial result while its processes break', async () => {
     const { acknowledgedRows, answeredReads } = await clusterRounds(folder(), { rounds: ROUNDS, seed: 7 });
     expect(acknowledgedRows).to.be.greaterThan(1000);
     expect(answeredReads).to.be.greaterThan(0);

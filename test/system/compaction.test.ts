@@ -51,7 +51,7 @@ describe('merging of segments', () => {
     expect(await almanac.rows(exact)).to.deep.equal(before);
   });
 
-  it('reads files that came before a column, and merges by window', async () => {
+  it('reads files older than a column, and merges by window', async () => {
     for (let i = 0; i < 4; i++) {
       const time = BigInt(i % 2) * DAY_NS + BigInt(i);
       await almanac.written(`m,h=a f${i}=${i} ${time}\nm,h=b,t${i}=x f${i}=${i}i,g=1 ${time}`.replace(/f\d=\d+i,/, ''));
@@ -64,7 +64,7 @@ describe('merging of segments', () => {
     expect(await almanac.rows('SELECT * FROM m ORDER BY almanac_timestamp, h')).to.deep.equal(before);
   });
 
-  it('goes on while rows are written, read, flushed, truncated and merged at once', async () => {
+  it('runs while rows are written, read, flushed, truncated and merged', async () => {
     let written = 0;
     const writing = async (): Promise<void> => {
       for (let i = 0; i < 40; i++) {
@@ -100,7 +100,7 @@ describe('merging of segments', () => {
     expect(await almanac.rows('SELECT count(*) FROM m')).to.deep.equal([[0]]);
   });
 
-  it('leaves a damaged segment alone, says so, and reads what is whole', async () => {
+  it('skips a damaged segment, reports it, and reads the intact ones', async () => {
     for (let day = 0; day < 2; day++) {
       for (let i = 0; i < 2; i++) {
         await almanac.written(`m,h=a v=${i} ${BigInt(day) * DAY_NS + BigInt(i)}`);
@@ -121,7 +121,7 @@ describe('merging of segments', () => {
     expect((await almanac.sql('SELECT count(*) FROM m')).status).to.equal(503);
   });
 
-  it('comes by itself', async () => {
+  it('starts in the background', async () => {
     await almanac.stop();
     almanac = await Almanac.start(folder);
     for (let i = 0; i < 8; i++) {
@@ -136,7 +136,7 @@ describe('merging of segments', () => {
     expect(text).to.match(/almanac_ingester_compaction_failures_total 0/);
   });
 
-  it('says what is wrong with the name of a table', async () => {
+  it('explains what is wrong with a table name', async () => {
     for (const wrong of ["ADMIN compact_table('absent')", 'ADMIN compact_table()', "ADMIN compact_table('a', 'b')"]) {
       expect((await almanac.sql(wrong)).status).to.be.within(400, 404);
     }

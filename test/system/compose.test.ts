@@ -40,14 +40,14 @@ function loadOf(service: ComposeService): LoadedConfig {
 describe('docker-compose.yml', () => {
   const { services, volumes } = readCompose();
 
-  it('has the four roles, and one process with everything in a profile', () => {
+  it('has the four roles, and a profile with everything in one process', () => {
     expect(Object.keys(services).sort()).to.deep.equal([...ROLES].sort());
     const withProfile = Object.entries(services).filter(([, { profiles }]) => profiles !== undefined);
     expect(withProfile.map(([name]) => name)).to.deep.equal(['standalone']);
   });
 
   for (const [name, service] of Object.entries(services)) {
-    it(`${name}: its command is one of the program, its health check asks for the same role`, async () => {
+    it(`${name}: runs a command of the program, and its health check names the same role`, async () => {
       expect(service.command).to.deep.equal([name]);
       expect(service.healthcheck.test).to.deep.equal(['CMD', 'almanac', 'health', name]);
       const { args, healthArgs } = composeProcess(service, {
@@ -72,7 +72,7 @@ describe('docker-compose.yml', () => {
       expect(kind).to.equal(name === 'standalone' ? 'default' : 'role environment');
     });
 
-    it(`${name}: gives up all rights that it does not need, and gets the time to stop`, () => {
+    it(`${name}: drops all capabilities that it does not need, and gets the time to stop`, () => {
       expect(service).to.deep.include({
         read_only: true,
         cap_drop: ['ALL'],
@@ -93,7 +93,7 @@ describe('docker-compose.yml', () => {
     expect(readCompose({ ALMANAC_PORT: '4310' }).services['gateway'].ports).to.deep.equal(['127.0.0.1:4310:4000']);
   });
 
-  it('lets the cluster call each other: names of services, and the ports that they listen on', () => {
+  it('lets the services reach each other by name, on the ports that they listen on', () => {
     for (const name of CLUSTER) {
       const { metadata, grpc } = loadOf(services[name]).config;
       const port = grpc.bindAddr.replace('0.0.0.0:', '');
@@ -104,7 +104,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('shares one named volume between those who keep or read data', () => {
+  it('shares one named volume between the services that store or read data', () => {
     for (const name of ['metadata', ...SCALED]) {
       expect(services[name].volumes, name).to.deep.equal([`data:${DATA_FOLDER}`]);
     }
@@ -115,7 +115,7 @@ describe('docker-compose.yml', () => {
     expect(Object.keys(volumes).sort()).to.deep.equal(['data', 'standalone']);
   });
 
-  it('starts as processes: folders and ports are those of the test', () => {
+  it('starts as processes, with folders and ports of the test', () => {
     const places = { dataFolder: '/tmp/none', metadataPort: 11, grpcPort: 22, httpPort: 33 };
     for (const name of CLUSTER) {
       const { role, environment } = composeProcess(services[name], places);
@@ -138,7 +138,7 @@ describe('the cluster of docker-compose.yml, as processes', function () {
     for (const cleanUp of cleanUps.splice(0)) cleanUp();
   });
 
-  it('gets healthy, takes rows, answers, and ends in good order', async () => {
+  it('becomes healthy, accepts rows, serves queries, and stops cleanly', async () => {
     const { services } = readCompose();
     const dataFolder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const [metadataPort, httpPort] = await Promise.all([freePort(), freePort()]);
@@ -183,7 +183,7 @@ describe('deploy/Dockerfile', () => {
     expect(exposed).to.include('4006');
   });
 
-  it('runs as a numeric user, without a shell, and is probed', () => {
+  it('runs as a numeric user without a shell, and has a health check', () => {
     expect(lines).to.include.members([
       'USER 10001:10001',
       'STOPSIGNAL SIGTERM',

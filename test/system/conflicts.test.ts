@@ -6,7 +6,7 @@ import { tempFolder } from '#test/support/temp-folder';
 const TIME = 'almanac_timestamp';
 const V2 = '/v1/lineproto/api/v2/write';
 
-describe('schemas under writers', () => {
+describe('schemas under concurrent writers', () => {
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
 
@@ -37,7 +37,7 @@ describe('schemas under writers', () => {
   }
 
   describe('types', () => {
-    it('of a request are those of its first values; other rows are left out and told', async () => {
+    it('follow the first values of a request; rows with other types are rejected and reported', async () => {
       const answer = await almanac.write('m v=1i 1\nm v=2.5 2\nm v=3i 3\nm v="x",w=1 4');
       expect(answer.status).to.equal(400);
       expect(answer.text).to.contain(
@@ -47,7 +47,7 @@ describe('schemas under writers', () => {
       expect(await rows(`SELECT v FROM m ORDER BY ${TIME}`)).to.deep.equal([[1], [3]]);
     });
 
-    it('of a table win over those of a request, in memory and in segments', async () => {
+    it('of a table take precedence over those of a request, in memory and in segments', async () => {
       await accepts('m v=1.5 1');
       await refuses('m v=2i 2', 400, 'is type integer, already exists as type float');
       await rows("ADMIN flush_table('m')");
@@ -59,7 +59,7 @@ describe('schemas under writers', () => {
       expect(await rows(`SELECT v FROM m ORDER BY ${TIME}`)).to.deep.equal([[1.5], [4]]);
     });
 
-    it('are told by the second version too, which takes the rows that fit', async () => {
+    it('are reported by the v2 endpoint too, which stores the rows that fit', async () => {
       await accepts('m v=1i 1');
       const { status, text } = await almanac.post(V2, 'm v=2i 2\nm v=2.5 3');
       expect(status, text).to.equal(422);
@@ -69,7 +69,7 @@ describe('schemas under writers', () => {
   });
 
   describe('letter case', () => {
-    it('tells no two columns apart: rows with the second name are left out, the others of the request are kept', async () => {
+    it('does not distinguish columns: rows with the second name are rejected, the others of the request are stored', async () => {
       await accepts('m,Host=a Usage=1 1');
       const name = 'columns "Usage" and "usage" of table "m" differ only by letter case';
       await refuses('good v=1 1\nm,Host=a usage=2 2\nm,Host=a Usage=3 3\nother v=2 1', 400, name);
@@ -86,7 +86,7 @@ describe('schemas under writers', () => {
     });
   });
 
-  it('widen by the new tags and fields of many writers at once, and lose nothing', async () => {
+  it('adds the new tags and fields of many concurrent writers, and loses nothing', async () => {
     const writers = 8;
     const rounds = 15;
     await Promise.all(
@@ -107,7 +107,7 @@ describe('schemas under writers', () => {
     expect(new Set(columns)).to.have.property('size', columns.length);
   });
 
-  it('DROP TABLE under writers: no answer but those that are documented, and no old row comes back', async () => {
+  it('DROP TABLE under writers: only documented replies, and no old row returns', async () => {
     const isDone = { now: false };
     const statuses = new Set<number>();
     let generation = 0;
@@ -142,7 +142,7 @@ describe('schemas under writers', () => {
     expect(await rows('SELECT * FROM m')).to.deep.equal([['text', 1]]);
   });
 
-  it('of a database that does not exist are not made', async () => {
+  it('does not create tables in a database that does not exist', async () => {
     await refuses('m v=1 1', 404, 'database not found: "nowhere"', 'db=nowhere');
     const { status, text } = await almanac.post(`${V2}?bucket=nowhere`, 'm v=1 1');
     expect([status, JSON.parse(text)]).to.deep.equal([
@@ -156,7 +156,7 @@ describe('schemas under writers', () => {
     await refuses('m v=1 1', 404, 'database not found', 'db=nowhere');
   });
 
-  it('take times in every precision', async () => {
+  it('accepts times in every precision', async () => {
     const precisions = { n: 1n, ns: 1n, u: 1_000n, us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n };
     for (const [precision, unit] of Object.entries({ ...precisions, m: 60_000_000_000n, h: 3_600_000_000_000n })) {
       const table = `t_${precision}`;
@@ -167,7 +167,7 @@ describe('schemas under writers', () => {
     await refuses('m v=1 1', 400, 'invalid precision "days"', 'precision=days');
   });
 
-  it('take times at the ends of the range, and refuse those beyond', async () => {
+  it('accepts times at the ends of the range, and refuses those beyond', async () => {
     const most = 9_223_372_036_854_775_806n;
     await accepts(`m v=1 ${most}\nm v=2 ${-most}`);
     await refuses(`m v=3 ${most + 1n}`, 400, 'time outside range');

@@ -7,7 +7,7 @@ describe('kill -9', () => {
   let cleanUp: () => void = () => undefined;
   afterEach(() => cleanUp());
 
-  it('neither loses nor duplicates an acknowledged row, in five rounds of writers of every kind', async () => {
+  it('neither loses nor duplicates an acknowledged row in five rounds with writers of every kind', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     const { acknowledgedRows } = await crashRounds(folder, { rounds: 5, seed: 1 });
     expect(acknowledgedRows).to.be.greaterThan(0);

@@ -22,7 +22,7 @@ function damageTable(folder: string, table: string): string {
   return path;
 }
 
-describe('a catalog that is damaged where no start reads it', function () {
+describe('damage of the catalog that no start reads', function () {
   this.timeout(60_000);
   const cleanUps: (() => unknown)[] = [];
   let folder = '';
@@ -38,7 +38,7 @@ describe('a catalog that is damaged where no start reads it', function () {
     return almanac;
   }
 
-  it('is told once with its path, and neither sums nor rows are made up', async () => {
+  it('is reported once with its path, and invents neither sums nor rows', async () => {
     const before = await start();
     await before.written('m,h=a v=1 1');
     await before.flush('m');

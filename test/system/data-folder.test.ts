@@ -58,7 +58,7 @@ describe('the data folder of a cluster', function () {
     return (JSON.parse(text) as { folderId: string }).folderId;
   }
 
-  it('is not that of an ingester or a querier with another one, which exits at once', async () => {
+  it('must be the same for every ingester and querier; others exit at once', async () => {
     const data = folder();
     const cluster = await startCluster(data);
     expect((await cluster.write('m v=1 1')).status).to.equal(204);
@@ -72,7 +72,7 @@ describe('the data folder of a cluster', function () {
     expect((await cluster.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
   });
 
-  it('cannot be that of a standalone server, running or stopped, nor the other way round', async () => {
+  it('cannot also be that of a standalone server, running or stopped, and vice versa', async () => {
     const [ofServer, ofCluster] = [folder(), folder()];
     const server = await Almanac.start(ofServer, { environment: ENVIRONMENT });
     cleanUps.push(() => server.kill());
@@ -102,7 +102,7 @@ describe('the data folder of a cluster', function () {
     expect(await again.stop()).to.equal(0);
   });
 
-  it('without its catalog gets no new one, neither from a standalone server nor from metadata', async () => {
+  it('gets no new catalog if its own is lost, neither from a standalone server nor from metadata', async () => {
     const data = folder();
     const server = await Almanac.start(data, { environment: ENVIRONMENT });
     cleanUps.push(() => server.kill());
@@ -137,7 +137,7 @@ describe('the data folder of a cluster', function () {
     expect(await again.stop()).to.equal(0);
   });
 
-  it('whose identity is lost or damaged is repaired as the error message says', async () => {
+  it('can be repaired as the error message says if its identity is lost or damaged', async () => {
     const data = folder();
     const file = join(data, 'identity/folder.json');
     const start = async (): Promise<Almanac> => {
@@ -170,7 +170,7 @@ describe('the data folder of a cluster', function () {
     }
   });
 
-  it('is compared again with that of a querier that registered before all ingesters', async () => {
+  it('is compared again for a querier that registered before all ingesters', async () => {
     const [data, other] = [folder(), folder()];
     const grpcFlags = async (): Promise<string[]> => ['--grpc-addr', `127.0.0.1:${await freePort()}`];
     const metadata = startMember('metadata', data, await grpcFlags());
@@ -188,7 +188,7 @@ describe('the data folder of a cluster', function () {
     expect(ingester.runs).to.equal(true);
   });
 
-  it('of an earlier release, without an identity, gets one; ingesters that start at the same time agree', async () => {
+  it('of an earlier release gets an identity; ingesters that start at the same time agree on it', async () => {
     const data = folder();
     const server = await Almanac.start(data, { environment: ENVIRONMENT });
     cleanUps.push(() => server.kill());
@@ -205,7 +205,7 @@ describe('the data folder of a cluster', function () {
     expect(cluster.of('ingester').every((member) => member.runs)).to.equal(true);
   });
 
-  it('with an invalid identity, or one that cannot be written, is a clear error', async () => {
+  it('reports an invalid identity, or one that cannot be written', async () => {
     const metadataAddr = `127.0.0.1:${await freePort()}`;
     for (const role of ['ingester', 'querier'] as const) {
       const torn = folder();

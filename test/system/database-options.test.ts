@@ -51,7 +51,7 @@ describe('options of a database', function () {
   const REPLACED = [[null, 2]];
   const FILLED = [[1, 2]];
 
-  it('say what becomes of equal rows in tables of CREATE TABLE', async () => {
+  it("determine how CREATE TABLE's tables merge equal rows", async () => {
     for (const [database, option, rows] of [
       ['appending', "append_mode = 'true'", KEPT],
       ['last', "merge_mode = 'last_row'", REPLACED],
@@ -66,7 +66,7 @@ describe('options of a database', function () {
     expect((await almanac.sql('DELETE FROM appending.t')).text).to.contain('DELETE is not allowed under append mode');
   });
 
-  it('say it in tables of line protocol', async () => {
+  it("determine how line protocol's tables merge equal rows", async () => {
     for (const [database, option, rows] of [
       ['appending', "append_mode = 'true'", KEPT],
       ['last', "merge_mode = 'last_row'", REPLACED],
@@ -79,7 +79,7 @@ describe('options of a database', function () {
     }
   });
 
-  it('give way to what is said of a table', async () => {
+  it('are overridden by options of a table', async () => {
     for (const [name, option, rows] of [
       ['never', "append_mode = 'false'", REPLACED],
       ['fills', "merge_mode = 'last_non_null'", FILLED],
@@ -97,12 +97,12 @@ describe('options of a database', function () {
     }
   });
 
-  it('do not reach the tables of metrics', async () => {
+  it('do not apply to metric tables', async () => {
     await almanac.rows(`CREATE TABLE appending.metrics ${COLUMNS} WITH ('physical_metric_table' = 'true')`);
     expect(await shown('appending.metrics')).to.deep.equal([]);
   });
 
-  it('are shown as they were given', async () => {
+  it('are shown as they were set', async () => {
     const [[, text]] = await almanac.rows('SHOW CREATE DATABASE appending');
     expect(text).to.equal("CREATE DATABASE IF NOT EXISTS appending\nWITH(\n  append_mode = 'true'\n)");
     const wrong = "CREATE DATABASE both WITH ('append_mode' = 'true', 'merge_mode' = 'last_non_null')";

@@ -46,7 +46,7 @@ describe('DELETE', function () {
     return data.result.map(({ value }) => value);
   }
 
-  /** Values of all series at each second of the samples; asked again and again, answers are kept. */
+  /** Values of all series at each second of the samples; queried repeatedly, so that results are cached. */
   async function range(promql: string): Promise<unknown> {
     const times = { start: String(T0 / 1000 + 1), end: String(T0 / 1000 + 4), step: '1', lookback_delta: '500ms' };
     const parameters = new URLSearchParams({ query: promql, ...times }).toString();
@@ -74,7 +74,7 @@ describe('DELETE', function () {
   }
 
   for (const type of ['DOUBLE', 'FLOAT']) {
-    it(`tells zeros of either sign apart in a tag, ${type}`, async () => {
+    it(`distinguishes zeros of either sign in a tag, ${type}`, async () => {
       const create = (name: string): Promise<unknown> =>
         rows(`CREATE TABLE ${name} (r ${type}, ts TIMESTAMP TIME INDEX, v INT, PRIMARY KEY (r))`);
       const all = (name: string): Promise<unknown[][]> => rows(`SELECT r::VARCHAR, v FROM ${name} ORDER BY v`);
@@ -98,7 +98,7 @@ describe('DELETE', function () {
     });
   }
 
-  it('takes away what its condition is true of, whatever the condition', async () => {
+  it('deletes exactly the rows that satisfy the condition, whatever it is', async () => {
     await table('cond');
     await rows(
       "INSERT INTO cond VALUES ('x', 1, 'p', 1), ('x', 2, 'q', 2), ('y', 3, NULL, 1), (NULL, 4, 'r', 1), ('z', 5, 's', 9)",
@@ -113,7 +113,7 @@ describe('DELETE', function () {
     expect(await rows('SELECT count(*) FROM cond')).to.deep.equal([[0]]);
   });
 
-  it('answers what is wrong with it', async () => {
+  it('explains invalid statements', async () => {
     await table('wrong');
     await table('kept', "WITH ('append_mode' = 'true')");
     await rows("INSERT INTO wrong VALUES ('x', 1, 'p', 1)");
@@ -127,7 +127,7 @@ describe('DELETE', function () {
     expect(await rows('SELECT count(*) FROM wrong')).to.deep.equal([[1]]);
   });
 
-  it('refuses a condition that is no boolean, whatever its values', async () => {
+  it('refuses a condition that is not boolean, whatever its values', async () => {
     await table('typed');
     await rows("INSERT INTO typed VALUES ('x', 1, 'p', 1), ('y', 0, 'q', 2), ('z', 7, 'true', 3)");
     for (const [condition, part, type] of [
@@ -158,14 +158,14 @@ describe('DELETE', function () {
     expect(await affected('DELETE FROM typed WHERE (true)')).to.equal(1);
   });
 
-  it('does not fail for a row by a part of the condition that need not be looked at', async () => {
+  it('does not fail because of a part of the condition that need not be evaluated', async () => {
     await table('parts');
     await rows("INSERT INTO parts VALUES ('x', 1, 'n/a', 1), ('y', 0, 'true', 2), ('z', 7, 'false', 3)");
     expect(await affected("DELETE FROM parts WHERE b = 'n/a' OR (a = 0 AND CAST(b AS BOOLEAN))")).to.equal(2);
     expect(await rows('SELECT h FROM parts')).to.deep.equal([['z']]);
   });
 
-  it('reads a long condition once, however deep it lies', async () => {
+  it('reads a long condition once, however deeply it is nested', async () => {
     await table('deep');
     const asked = performance.now();
     const condition = '('.repeat(250) + 'a + '.repeat(300_000) + 'a' + ')'.repeat(250);
@@ -173,15 +173,15 @@ describe('DELETE', function () {
     expect(performance.now() - asked).to.be.lessThan(10_000);
   });
 
-  it('takes so many conditions that are to be asked about, and no more', async () => {
-    await table('asked');
+  it('limits the number of conditions whose type must be checked', async () => {
+    await table('checked');
     const parts = Array.from({ length: 1001 }, (_, i) => `ends_with(h, 'x${i}')`);
     const error = 'too many conditions without a comparison in one DELETE, the limit is 1000';
-    expect(await fails(`DELETE FROM asked WHERE ${parts.join(' OR ')}`)).to.deep.equal([1004, error]);
-    expect(await affected(`DELETE FROM asked WHERE ${parts.slice(1).join(' OR ')}`)).to.equal(0);
+    expect(await fails(`DELETE FROM checked WHERE ${parts.join(' OR ')}`)).to.deep.equal([1004, error]);
+    expect(await affected(`DELETE FROM checked WHERE ${parts.slice(1).join(' OR ')}`)).to.equal(0);
   });
 
-  it('says where a condition ends too early', async () => {
+  it('points at the end of a condition that is incomplete', async () => {
     await table('half');
     const end = [2000, 'Invalid SQL syntax: sql parser error: syntax error at end of input'];
     for (const condition of ['h = ', "h = 'x' AND", 'a IN (1, 2) OR NOT', 'h = -- that']) {
@@ -191,7 +191,7 @@ describe('DELETE', function () {
     expect((await fails('DELETE FROM half WHERE (h = )'))[1]).to.contain('at or near ")"');
   });
 
-  it('without a condition takes everything away', async () => {
+  it('without a condition deletes everything', async () => {
     await table('whole');
     await rows("INSERT INTO whole VALUES ('x', 1, 'p', 1), ('y', 1, 'p', 1)");
     await rows("ADMIN flush_table('whole')");
@@ -202,7 +202,7 @@ describe('DELETE', function () {
   });
 
   for (const mode of ['last_row', 'last_non_null']) {
-    it(`hides what was before for good, ${mode}`, async () => {
+    it(`hides earlier rows permanently, ${mode}`, async () => {
       const name = `hides_${mode}`;
       await table(name, `WITH ('merge_mode' = '${mode}')`);
       const all = `SELECT h, a, b FROM ${name} ORDER BY h, ts`;
@@ -235,7 +235,7 @@ describe('DELETE', function () {
     });
   }
 
-  it('leaves no file behind when everything is deleted and merged', async () => {
+  it('leaves no file when everything is deleted and merged', async () => {
     await table('nothing');
     await rows("INSERT INTO nothing SELECT 'h' || (i % 10), i, 'b', i FROM range(1000) AS r(i)");
     await rows("ADMIN flush_table('nothing')");
@@ -252,7 +252,7 @@ describe('DELETE', function () {
     expect(await rows('SELECT count(*) FROM nothing')).to.deep.equal([[0]]);
   });
 
-  it('takes many rows of many series', async () => {
+  it('deletes many rows of many series', async () => {
     await table('many', "WITH ('merge_mode' = 'last_non_null')");
     await rows("INSERT INTO many SELECT 'h' || (i % 997), i, 'b', i FROM range(200000) AS r(i)");
     expect(await affected('DELETE FROM many WHERE a % 4 > 0')).to.equal(150_000);
@@ -265,7 +265,7 @@ describe('DELETE', function () {
     ]);
   });
 
-  it('does not bring values back that a table was widened by', async () => {
+  it('does not restore values when a table gets new columns', async () => {
     await table('wide', "WITH ('merge_mode' = 'last_non_null')");
     await rows("INSERT INTO wide VALUES ('x', 1, 'p', 1)");
     await rows("DELETE FROM wide WHERE h = 'x'");
@@ -278,7 +278,7 @@ describe('DELETE', function () {
     expect(await rows('SELECT * FROM wide')).to.deep.equal(now);
   });
 
-  it('goes away with what it hides, over many windows and where nothing older is left', async () => {
+  it('is removed with the rows that it hides, over many windows and where nothing older is left', async () => {
     await table('long');
     const dayMs = 86_400_000;
     for (const [from, to] of [
@@ -295,7 +295,7 @@ describe('DELETE', function () {
     expect(await rows('SELECT count(*), sum(a % 2) FROM long')).to.deep.equal([[50, 0]]);
   });
 
-  it('keeps a table from taking every row, until deleted ones are gone from the disk', async () => {
+  it('prevents append mode until the deleted rows are gone from the disk', async () => {
     await table('appending');
     await rows("INSERT INTO appending VALUES ('x', 1, 'p', 1), ('y', 1, 'p', 1)");
     await rows("ADMIN flush_table('appending')");
@@ -312,7 +312,7 @@ describe('DELETE', function () {
     ['', 'a % 2 = 0'],
     [', with a condition that reads the table again', 'a % 2 = 0 AND h IN (SELECT h FROM racing)'],
   ] as const) {
-    it(`never takes a row that was written anew meanwhile${words}`, async () => {
+    it(`keeps a row that was rewritten meanwhile${words}`, async () => {
       await rows('DROP TABLE IF EXISTS racing');
       await table('racing');
       let isOver = false;
@@ -335,7 +335,7 @@ describe('DELETE', function () {
     });
   }
 
-  it('takes samples of a metric away, for SQL and PromQL', async () => {
+  it('deletes samples of a metric, for SQL and PromQL', async () => {
     const series = ['a', 'b'].flatMap((job) =>
       ['kept_total', 'cut_total'].map((metric) => ({
         labels: Object.entries({ __name__: metric, job }),

@@ -32,7 +32,7 @@ describe('EXPLAIN', () => {
     return String(rows[0].at(-1)).split('\n');
   }
 
-  it('says what is pruned, merged and read', async () => {
+  it('prints what is pruned, merged and read', async () => {
     for (let day = 0n; day < 4n; day++) {
       const [first, second] = [day * DAY_NS, day * DAY_NS + 1n];
       await almanac.written(`m,h=h${day} a=1 ${first}\nm,h=h${day} a=2 ${second}`);
@@ -59,7 +59,7 @@ describe('EXPLAIN', () => {
     expect((await scan("SELECT * FROM m WHERE h = 'h3'"))[2]).to.equal('  merged: 0 segments, 0 rows in memory');
   });
 
-  it('answers in JSON, with nothing of where data is kept', async () => {
+  it('returns JSON without any location of the data', async () => {
     const plans = async (kind: string, what = 'a'): Promise<unknown[]> => {
       const rows = await almanac.rows(`${kind} SELECT ${what} FROM m WHERE h = 'h2'`);
       const texts = rows.map((row) => String(row.at(-1)));
@@ -82,7 +82,7 @@ describe('EXPLAIN', () => {
     });
   });
 
-  it('says which segments have deletions, and how long it took', async () => {
+  it('prints which segments have deletions, and durations', async () => {
     expect((await almanac.sql("DELETE FROM m WHERE h = 'h0'")).status).to.equal(200);
     await flush();
     const lines = await scan('SELECT count(*) FROM m', 'EXPLAIN ANALYZE VERBOSE');

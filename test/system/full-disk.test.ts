@@ -69,7 +69,7 @@ describe('a server on a disk that fills up', function () {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  it('refuses writes, answers reads, accepts writes once there is space, and keeps every acknowledged row', async () => {
+  it('refuses writes, serves reads, accepts writes once there is space, and keeps every acknowledged row', async () => {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const disk = await TinyDisk.mount(folder, 128);
     cleanUps.push(() => disk.unmount());

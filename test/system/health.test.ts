@@ -44,7 +44,7 @@ describe('almanac health of a process without HTTP', () => {
     return runAlmanac(['health', 'ingester', '--grpc-addr', `127.0.0.1:${server.port}`]);
   }
 
-  it('is 0 when the standard health service says SERVING, asked for the whole process', async () => {
+  it('exits with 0 when the standard health service reports SERVING for the whole process', async () => {
     let asked: Buffer | undefined;
     const end = await ask((call, callback) => {
       asked = call.request;
@@ -54,7 +54,7 @@ describe('almanac health of a process without HTTP', () => {
     expect(asked).to.deep.equal(Buffer.alloc(0));
   });
 
-  it('is 3 and tells why when it says anything else', async () => {
+  it('exits with 3 and the reason for any other status', async () => {
     const waiting = await ask((_call, callback) => callback(null, NOT_SERVING));
     expect(waiting).to.deep.equal({ code: 3, stdout: '', stderr: 'not ready: NOT_SERVING\n' });
     stop();
@@ -71,7 +71,7 @@ describe('almanac health of a process without HTTP', () => {
     expect(without.stderr).to.contain('gRPC status 12');
   });
 
-  it('is 3 when nothing listens', async () => {
+  it('exits with 3 when nothing listens', async () => {
     const server = await startHealth(undefined);
     server.stop();
     const end = await runAlmanac(['health', 'querier'], {
@@ -80,7 +80,7 @@ describe('almanac health of a process without HTTP', () => {
     expect(end).to.deep.equal({ code: 3, stdout: '', stderr: `not ready: 127.0.0.1:${server.port}: ECONNREFUSED\n` });
   });
 
-  it('is 3 within three seconds when a listener says nothing', async () => {
+  it('exits with 3 within three seconds when a listener does not respond', async () => {
     const silent: TcpServer = createServer();
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -97,7 +97,7 @@ describe('almanac health of a process without HTTP', () => {
     expect(performance.now() - startMs).to.be.lessThan(5_000);
   });
 
-  it('asks a listener on every address by the loopback one, whatever ALMANAC_HOST names', async () => {
+  it('calls a listener on every address by the loopback address, whatever ALMANAC_HOST is', async () => {
     const server = await startHealth((_call, callback) => callback(null, SERVING));
     stop = server.stop;
     const environment = {

@@ -99,7 +99,7 @@ describe('hostile PromQL', function () {
   }
 
   for (const [name, query, range, status, error] of HOSTILE) {
-    it(`ends in Prometheus's words: ${name}`, async () => {
+    it(`ends with Prometheus's message: ${name}`, async () => {
       const answer = await ask(query, range);
       const json = JSON.parse(answer.text) as { readonly error?: string };
       expect(answer.status, answer.text.slice(0, 300)).to.equal(status);
@@ -122,7 +122,7 @@ describe('hostile PromQL', function () {
     return served;
   }
 
-  it('lets others be served while a query computes', async () => {
+  it('lets other requests be served while a query computes', async () => {
     const heavy = ask('sum(quantile_over_time(0.9, m[30m]))', `start=${T0}&end=${T0 + SAMPLES * 3}&step=4`);
     expect(await servedDuring(heavy)).to.be.greaterThan(10);
     expect((await heavy).status).to.equal(200);
@@ -135,14 +135,14 @@ describe('hostile PromQL', function () {
     'count_over_time(m[1y:1s])',
     'quantile_over_time(0.9, vector(time())[100d:1s])',
   ]) {
-    it(`lets others be served within one window of millions of steps: ${query}`, async () => {
+    it(`lets other requests be served within one window of millions of steps: ${query}`, async () => {
       const heavy = ask(query, `start=${T0}&end=${T0}&step=1`);
       expect(await servedDuring(heavy)).to.be.greaterThan(10);
       expect((await heavy).status).to.be.oneOf([200, 422]);
     });
   }
 
-  it('ends a query in time within one window', async () => {
+  it('ends a query at its deadline within one window', async () => {
     const heavy = ask('mad_over_time(vector(time())[280d:1s])', `start=${T0}&end=${T0}&step=1&timeout=200ms`);
     await servedDuring(heavy);
     const { status, text } = await heavy;
@@ -160,7 +160,7 @@ describe('hostile PromQL', function () {
       { query: `label_replace(w, "a", "$1", "host", "(${SLOW})")`, time: String(T0), timeout: '150ms' },
     ],
   ] as const) {
-    it(`lets others be served between values of a pattern, and ends in time: ${kind}`, async () => {
+    it(`lets other requests be served between values of a pattern, and ends at its deadline: ${kind}`, async () => {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
       const body = new URLSearchParams(form).toString();
       const heavy = almanac.post(`/v1/prometheus/api/v1/${path}`, body, headers);
@@ -170,7 +170,7 @@ describe('hostile PromQL', function () {
     });
   }
 
-  it('lets others be served while series are looked for by a pattern', async () => {
+  it('lets other requests be served while series are searched by a pattern', async () => {
     const heavy = almanac.get(`/v1/prometheus/api/v1/series?match[]=${encodeURIComponent(selector)}`);
     expect(await servedDuring(heavy)).to.be.greaterThan(10);
     expect((await heavy).status).to.equal(200);

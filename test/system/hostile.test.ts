@@ -50,7 +50,7 @@ describe('hostile input', () => {
     return Number(rows[0][0]);
   }
 
-  it(`of ${BODIES} bodies leaves exactly the rows of their good lines`, async () => {
+  it(`of ${BODIES} bodies stores exactly the rows of their valid lines`, async () => {
     const random = new SeededRandom(2026);
     const expected = new Map<string, Set<string>>();
     const bodies = Array.from({ length: BODIES }, (_, i) => hostileBody(random, i));
@@ -97,7 +97,7 @@ describe('hostile input', () => {
     await expectHealthy();
   });
 
-  it('of gzip that unpacks to too much, breaks off or is none is refused', async () => {
+  it('refuses gzip that expands too far, is truncated or is invalid', async () => {
     const gzip = { 'content-encoding': 'gzip' };
     const whole = gzipSync('m v=1 1\nm v=2 2\n');
     const bomb = gzipSync(Buffer.alloc(300 * MEBIBYTE, 0x61));
@@ -116,7 +116,7 @@ describe('hostile input', () => {
     await expectHealthy();
   });
 
-  it('of invalid UTF-8 is refused whole', async () => {
+  it('refuses a body with invalid UTF-8 as a whole', async () => {
     for (const bad of [[0xff], [0xc3, 0x28], [0xe2, 0x82], [0xf0, 0x9f, 0x9c], [0xc0, 0xaf], [0xed, 0xa0, 0x80]]) {
       for (const [before, after] of [
         ['good v=1 1\nm,h=', ' v=1 1\n'],
@@ -132,7 +132,7 @@ describe('hostile input', () => {
     await expectHealthy();
   });
 
-  it('of SQL neither reads nor writes a file', async () => {
+  it('neither reads nor writes a file by SQL', async () => {
     await almanac.write('m v=1 1');
     await almanac.sql("ADMIN flush_table('m')");
     const outside = join(folder, 'outside');

@@ -34,7 +34,7 @@ describe('series after a restart', () => {
 
   const lines = Array.from({ length: SERIES }, (_, i) => `cpu,host=h${i} usage=${i} 1700000000000000000`).join('\n');
 
-  it('are loaded when they are needed first, and are the same', async () => {
+  it('are loaded on first use, and are the same', async () => {
     await almanac.written(lines);
     await hasOpen(1);
     await almanac.flush('cpu');
@@ -46,7 +46,7 @@ describe('series after a restart', () => {
     expect(await almanac.rows("SELECT count(*), max(usage) FROM cpu WHERE host = 'h7'")).to.deep.equal([[2, 1000]]);
   });
 
-  it('do not have to be loaded for a batch to be known again that was applied before', async () => {
+  it('need not be loaded to recognise a batch that was applied before', async () => {
     await almanac.rows("CREATE TABLE events (ts TIMESTAMP TIME INDEX, n BIGINT) WITH (append_mode = 'true')");
     const send = (): ReturnType<Almanac['post']> =>
       almanac.post('/v1/lineproto/write', 'events n=1i 1700000000000000000', { 'idempotency-key': 'once' });
@@ -59,7 +59,7 @@ describe('series after a restart', () => {
     expect(await almanac.rows('SELECT count(*) FROM events')).to.deep.equal([[1]]);
   });
 
-  it('are loaded at the start where rows of the log are in no segment', async () => {
+  it('are loaded at the start if the log has rows that are in no segment', async () => {
     await almanac.written(lines);
     await almanac.kill();
     almanac = await Almanac.start(folder);

@@ -16,7 +16,7 @@ function one(labels: Readonly<Record<string, string>>, value = 1, timestamp = T0
   return { labels: Object.entries(labels), samples: [{ value, timestamp }] };
 }
 
-describe('Metrics as tables of SQL', function () {
+describe('metrics as SQL tables', function () {
   this.timeout(120_000);
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
@@ -52,7 +52,7 @@ describe('Metrics as tables of SQL', function () {
     return (await rows(`DESC ${table}`, database)).map(([name]) => name);
   }
 
-  it('shows numbers that JSON does not have as null, and tells them apart', async () => {
+  it('shows numbers that JSON lacks as null, and distinguishes them', async () => {
     await write([NaN, Infinity, -Infinity, 1].map((value, i) => one({ __name__: 'odd_numbers' }, value, T0 + i)));
     const sql = `SELECT ${VALUE}, ${VALUE}::VARCHAR, isnan(${VALUE}), isinf(${VALUE}) FROM odd_numbers ORDER BY ${TIME}`;
     expect(await rows(sql)).to.deep.equal([
@@ -63,7 +63,7 @@ describe('Metrics as tables of SQL', function () {
     ]);
   });
 
-  it('says how a metric in another letter case is named', async () => {
+  it('suggests the name of a metric in another letter case', async () => {
     await write([one({ __name__: 'ALERTS', a: 'b' })]);
     const missing = 'Table not found: almanac.public.alerts, did you mean "ALERTS"?';
     expect(await fails('SELECT count(*) FROM ALERTS')).to.deep.equal([4001, `Failed to plan SQL: ${missing}`]);
@@ -107,7 +107,7 @@ describe('Metrics as tables of SQL', function () {
     });
   });
 
-  it('get new columns with new labels, also in a query that was asked before', async () => {
+  it('get new columns with new labels, also in a query that ran before', async () => {
     await write([one({ __name__: 'grows', a: '1' })]);
     const ask = (): Promise<unknown[][]> => rows('SELECT * FROM grows ORDER BY 2');
     expect(await ask()).to.deep.equal([[T0, 1, '1']]);
@@ -211,7 +211,7 @@ describe('Metrics as tables of SQL', function () {
     expect((await rows('SHOW INDEX FROM listed')).length).to.equal(2);
   });
 
-  it('take rows of INSERT as those of remote write', async () => {
+  it('store rows of INSERT like those of remote write', async () => {
     await write([one({ __name__: 'filled', job: 'a', Zone: 'x' }), one({ __name__: 'filled', job: 'b' }, 2)]);
     await rows(`INSERT INTO filled VALUES (${T0}, 3, 'x', 'a'), (${T0 + 1}, 4, '', 'b')`);
     await rows(`INSERT INTO filled (job, ${VALUE}, ${TIME}) VALUES ('c', 5, ${T0})`);
@@ -231,7 +231,7 @@ describe('Metrics as tables of SQL', function () {
     expect((await fails(`INSERT INTO filled (nothing) VALUES ('a')`))[0]).to.equal(4002);
   });
 
-  it('cannot be changed by themselves', async () => {
+  it('cannot be altered by themselves', async () => {
     await write([one({ __name__: 'kept' })]);
     const physical = `almanac.public.${PHYSICAL}`;
     const refused = (what: string): [number, string] => {
@@ -250,7 +250,7 @@ describe('Metrics as tables of SQL', function () {
     expect(await rows(`SELECT count(*) FROM kept`)).to.deep.equal([[1]]);
   });
 
-  it('are written as metrics only, and the columns that hold them stay what they are', async () => {
+  it('are written only as metrics, and the columns that hold them cannot change', async () => {
     await write([one({ __name__: 'guarded', job: 'a' })]);
     const before = await rows(`DESCRIBE TABLE ${PHYSICAL}`);
     for (const lines of [`${PHYSICAL} v=1 1`, `${PHYSICAL},job=a,w=x ${VALUE}=5 1`]) {
@@ -283,7 +283,7 @@ describe('Metrics as tables of SQL', function () {
     ]);
   });
 
-  it('stand behind a table of the same name', async () => {
+  it('are hidden by a table of the same name', async () => {
     await rows('CREATE TABLE taken (x INT, ts TIMESTAMP TIME INDEX)');
     await rows('INSERT INTO taken VALUES (5, 1)');
     await write([one({ __name__: 'taken' })]);
@@ -293,7 +293,7 @@ describe('Metrics as tables of SQL', function () {
     expect(await rows(`SELECT ${VALUE} FROM taken`)).to.deep.equal([[1]]);
   });
 
-  it('are many', async () => {
+  it('may be numerous', async () => {
     const count = 12_000;
     for (let at = 0; at < count; at += 2000) {
       const some = Array.from({ length: 2000 }, (_, i) =>
@@ -307,7 +307,7 @@ describe('Metrics as tables of SQL', function () {
     expect(await columns('many_11999', 'other')).to.deep.equal([TIME, VALUE, 'label_49']);
   });
 
-  it('go with their physical table, those of its database alone', async () => {
+  it('are dropped with their physical table, only in its database', async () => {
     await rows('CREATE DATABASE dropping');
     const series = [one({ __name__: 'gone_a', a: 'b' }), one({ __name__: 'gone_b' })];
     await write(series, '?db=dropping');

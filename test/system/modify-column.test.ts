@@ -93,7 +93,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     return (await almanac.rows(`DESC ${table}`)).find(([name]) => name === column)?.[1];
   }
 
-  it('makes every value one of the new type, wherever it is', async () => {
+  it('converts every value to the new type, wherever it is stored', async () => {
     const columns = CHANGES.map(([name, type]) => `${name} ${type}`).join(', ');
     const row = (host: string, values: readonly string[], time: number): string =>
       `INSERT INTO t (h, ${NAMES}, ts) VALUES ('${host}', ${values.join(', ')}, ${time})`;
@@ -124,7 +124,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     expect((await almanac.rows(`SELECT h, ${NAMES} FROM t WHERE h < 'z' ORDER BY h`)).length).to.equal(6);
   });
 
-  it('makes texts of the first and last times and dates', async () => {
+  it('converts the first and last times and dates to text', async () => {
     const [us, ns, day] = ['8640000000000000000', '9223372036854775806', '2147483646'];
     await run(
       'CREATE TABLE t (h STRING PRIMARY KEY, us TIMESTAMP(6), ns TIMESTAMP(9), d DATE, ts TIMESTAMP(3) TIME INDEX)',
@@ -139,7 +139,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     await holds('t', 'SELECT us, ns, d FROM t ORDER BY h', before);
   });
 
-  it('takes a value through all types that its column has had since', async () => {
+  it('converts a value through all types that its column has had since', async () => {
     await run(
       'CREATE TABLE t (h STRING PRIMARY KEY, n INT, m INT, b BOOLEAN, ts TIMESTAMP(3) TIME INDEX)',
       "INSERT INTO t VALUES ('a', 5, 5, true, 1)",
@@ -198,7 +198,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     await holds('whole', 'SELECT h FROM whole ORDER BY h', [['a'], ['c'], ['d']]);
   });
 
-  it('changes the values of rows that are older than the column, and defaults', async () => {
+  it('converts the values of rows older than the column, and defaults', async () => {
     await run(
       'CREATE TABLE t (h STRING PRIMARY KEY, ts TIMESTAMP(3) TIME INDEX)',
       "INSERT INTO t VALUES ('a', 1)",
@@ -220,7 +220,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     expect(create).to.match(/"f" DOUBLE NULL DEFAULT 0\.1/);
   });
 
-  it('PromQL sees numbers as they were, and no texts', async () => {
+  it('lets PromQL see numbers as they were, and no texts', async () => {
     await run(
       'CREATE TABLE t (h STRING PRIMARY KEY, v INT, ts TIMESTAMP(3) TIME INDEX)',
       "INSERT INTO t VALUES ('a', 1, 1)",
@@ -237,7 +237,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     expect(await samples('last_over_time(t[1ms])')).to.deep.equal([]);
   });
 
-  it('line protocol may write the new type, and is told of a conflict with it', async () => {
+  it('lets line protocol write the new type, and reports a conflict with it', async () => {
     await almanac.written('m v=1i 1');
     expect((await almanac.write('m v=1.5 2')).text).to.contain('is type float, already exists as type integer');
     await run('ALTER TABLE m MODIFY COLUMN v DOUBLE');
@@ -246,7 +246,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     await holds('m', 'SELECT v FROM m ORDER BY 1', [[1], [1.5]]);
   });
 
-  it('goes along with other changes', async () => {
+  it('can be combined with other changes', async () => {
     await run(
       'CREATE TABLE t (h STRING PRIMARY KEY, n INT, o INT, ts TIMESTAMP(3) TIME INDEX)',
       "INSERT INTO t VALUES ('a', 1, 1, 1)",
@@ -268,7 +268,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     expect(await almanac.rows('SELECT o FROM u WHERE k > 2')).to.deep.equal([[7]]);
   });
 
-  it('says what cannot be, and changes nothing', async () => {
+  it('refuses invalid changes, and changes nothing', async () => {
     await run(
       'CREATE TABLE t (id INT PRIMARY KEY, i INT, u BIGINT UNSIGNED, f DOUBLE, k STRING, b VARBINARY, s TIMESTAMP(0), ' +
         'must INT NOT NULL, j TIMESTAMP(3) TIME INDEX)',
@@ -307,7 +307,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     await holds('t', 'SELECT id, i, u, f, k, must FROM t', [[1, 1, 1, 1, '1', 1]]);
   });
 
-  it('loses nothing of writers, and lets readers read', async () => {
+  it('loses no row of writers, and lets readers read', async () => {
     const types = ['SMALLINT', 'INT', 'BIGINT', 'DOUBLE', 'STRING'];
     await run('CREATE TABLE t (h STRING PRIMARY KEY, n TINYINT, ts TIMESTAMP(3) TIME INDEX)');
     let isOver = false;
@@ -347,7 +347,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     await holds('t', `SELECT h, count(*), count(*) FILTER (WHERE ${sound}) FROM t GROUP BY h ORDER BY h`, wanted);
   });
 
-  it('is known to a check, a backup and what is made of it', async () => {
+  it('is known to check, backup and restore', async () => {
     await run(
       'CREATE TABLE t (h STRING PRIMARY KEY, n INT, ts TIMESTAMP(3) TIME INDEX)',
       "INSERT INTO t VALUES ('a', 1, 1)",
@@ -374,7 +374,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     ]);
   });
 
-  it('reaches every process of a cluster, of which none stores or shows a wrong value', async () => {
+  it('reaches every process of a cluster, none of which stores or shows a wrong value', async () => {
     const cluster = await Cluster.start(
       tempFolder((after) => cleanUps.push(after)),
       { gateways: 2, queriers: 2 },

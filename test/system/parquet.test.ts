@@ -56,7 +56,7 @@ describe('flushed files', () => {
     });
   }
 
-  it('hold the ends of the ranges of times and dates, beyond which nothing is taken', async () => {
+  it('hold the limits of times and dates, beyond which rows are refused', async () => {
     await sql(
       `CREATE TABLE ends (a TIMESTAMP(0), b TIMESTAMP(3), c TIMESTAMP(6), d TIMESTAMP(9), e DATE, ts TIMESTAMP(9) TIME INDEX)`,
     );
@@ -113,7 +113,7 @@ describe('flushed files', () => {
     expect(Object.is(values[3], -0)).to.equal(true);
   });
 
-  it('are few when rows lie ten years apart, and each is sorted', async () => {
+  it('are few when rows are ten years apart, and each is sorted', async () => {
     const lines = Array.from({ length: 5_000 }, (_, i) => {
       const decade = BigInt(i % 5);
       return `m,h=h${i % 7} v=${i}i ${decade * 10n * YEAR_NS + BigInt(i)}`;
@@ -133,7 +133,7 @@ describe('flushed files', () => {
     }
   });
 
-  it('join to the right rows after widening, late rows and rows that were written again', async () => {
+  it('join to the right rows after widening, late rows and rewritten rows', async () => {
     await almanac.written('m,h=a v=1,w=1 10\nm,h=a v=2,w=2 20\nm,h=b v=3 10');
     await sql("ADMIN flush_table('m')");
     await almanac.written('m,h=a w=9,x="new" 10\nm,h=a,dc=eu v=4 15\nm,h=a v=5 5\nm,h=a v=6 5');
@@ -157,7 +157,7 @@ describe('flushed files', () => {
     ]);
   });
 
-  it('name their columns by the numbers of the catalog', async () => {
+  it('name their columns by the IDs of the catalog', async () => {
     await almanac.written('m,h=a v=1 1');
     await sql("ADMIN flush_table('m')");
     await almanac.written('m,h=a,dc=b v=1,w=2i 2');

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Almanac } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
-describe('INSERT of some columns into a row that is there', () => {
+describe('INSERT of some columns into an existing row', () => {
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
 

@@ -50,7 +50,7 @@ describe('PromQL over tables of line protocol', function () {
   }
 
   const gives = (query: string, expected: readonly string[]): void => {
-    it(`answers ${query}`, async () => expect(await values(query)).to.deep.equal(expected));
+    it(`returns ${query}`, async () => expect(await values(query)).to.deep.equal(expected));
   };
 
   gives('cpu', ['a idle 3', 'a up 1', 'a usage 1.5', 'b idle 4', 'b up 0', 'b usage 2.5']);
@@ -72,13 +72,13 @@ describe('PromQL over tables of line protocol', function () {
   gives('sum(cpu{__field__="usage"}) + sum(cpu{__database__="other"})', ['  13']);
   gives('{__name__=~"cpu|temp",__database__="other"}', ['far  9']);
 
-  it('says that a database does not exist', async () => {
+  it('reports a database that does not exist', async () => {
     const answer = await ask('query', { query: 'cpu{__database__="nowhere"}', time: '0' });
     expect([answer['status'], answer['warnings']]).to.deep.equal(['success', ['Database not found: nowhere']]);
   });
 
   for (const matcher of ['=~"other"', '!="other"', '!~"x"', '=""']) {
-    it(`wants a database to be named, not ${matcher}`, async () => {
+    it(`requires a database to be named, not ${matcher}`, async () => {
       const { errorType, error } = await ask('query', { query: `cpu{__database__${matcher}}` });
       const text =
         'invalid parameter "query": Invalid query: expected a non-empty equality matcher for \'__database__\'';
@@ -107,7 +107,7 @@ describe('PromQL over tables of line protocol', function () {
     for (const table of ['early_us', 'early_ns']) await almanac.rows(`DROP TABLE ${table}`);
   });
 
-  it('reads the greatest of unsigned integers, in memory and in segments', async () => {
+  it('reads the largest unsigned integers, in memory and in segments', async () => {
     await write('public', [`huge,host=a v=18446744073709551615u ${T0}`, `huge,host=b v=9223372036854775808u ${T0}`]);
     for (let round = 0; round < 2; round++) {
       expect(await values('huge')).to.deep.equal(['a  18446744073709552000', 'b  9223372036854776000']);

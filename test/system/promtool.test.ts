@@ -47,7 +47,7 @@ describe('promtool and Grafana against a process', function () {
     expect(promtool('labels', `--start=${T0}`, `--end=${T0 + 60}`, 'host')).to.equal('a\nb\n');
   });
 
-  it('find nothing wrong with our own metrics', async function () {
+  it("find nothing wrong with Almanac's own metrics", async function () {
     needPrograms('promtool').call(this);
     expect((await almanac.write('m f=1', 'db=nowhere')).status).to.equal(404);
     const { text } = await almanac.get('/metrics');
@@ -57,7 +57,7 @@ describe('promtool and Grafana against a process', function () {
     expect([`${stdout.toString()}${stderr.toString()}`, status]).to.deep.equal(['', 0]);
   });
 
-  it('get what a data source asks for', async () => {
+  it('get the metadata that a data source requests', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const path = '/v1/prometheus/api/v1';
     const data = async (answer: Promise<{ status: number; text: string }>): Promise<unknown> => {

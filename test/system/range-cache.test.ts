@@ -36,7 +36,7 @@ interface Matrix {
   readonly values: readonly (readonly [number, string])[];
 }
 
-describe('range queries that are asked again', function () {
+describe('repeated range queries', function () {
   this.timeout(180_000);
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
@@ -63,7 +63,7 @@ describe('range queries that are asked again', function () {
     return (JSON.parse(text) as { readonly data: { readonly result: readonly Matrix[] } }).data.result;
   }
 
-  /** What was asked with statistics is computed as a whole. */
+  /** A query with statistics is computed as a whole. */
   async function expectSame(query: string, startMs: number, endMs: number): Promise<void> {
     const [kept, whole] = [await ask(query, startMs, endMs), await ask(query, startMs, endMs, 'true')];
     const about = `${query} ${startMs} ${endMs}`;
@@ -85,7 +85,7 @@ describe('range queries that are asked again', function () {
     }
   }
 
-  it('give what they would give if they were computed anew, whatever is written meanwhile', async () => {
+  it('return what a full computation would return, whatever is written meanwhile', async () => {
     const below = chance(7);
     let now = 40;
     const at = (step: number): number => T0 + step * STEP_MS;

@@ -101,7 +101,7 @@ describe('remote read from a process', function () {
     return Object.fromEntries(all.map(({ labels, samples }) => [labels, samples.map((it) => [it.time - T0, it.bits])]));
   }
 
-  it('gives back every bit, in the order of labels, before and after a flush', async () => {
+  it('returns every bit, in the order of labels, before and after a flush', async () => {
     const odd = [0, -0, 1.5, NaN, Infinity, -Infinity, Number.MIN_VALUE, 1e300];
     const samples = odd.map((value, i) => ({ value, timestamp: T0 + i * 15_001 }));
     const count = Array.from({ length: 500 }, (_, i) => ({ value: i, timestamp: T0 + i }));
@@ -134,7 +134,7 @@ describe('remote read from a process', function () {
     expect(part).to.deep.equal({ '__name__=odd,a=x,z=0': [10, 11, 12].map((i) => [i, bitsOf(i)]) });
   });
 
-  it('keeps the mark of an end', async () => {
+  it('keeps staleness markers', async () => {
     const body = bodyV1([labelled({ __name__: 'ended' }, { samples: [{ value: NaN, timestamp: T0 }] })]);
     Buffer.from('020000000000f07f', 'hex').copy(body, body.indexOf(Buffer.from('000000000000f87f', 'hex')));
     expect((await almanac.post('/v1/prometheus/write', Uint8Array.from(compressSync(body)))).status).to.equal(204);
@@ -144,7 +144,7 @@ describe('remote read from a process', function () {
     }
   });
 
-  it('gives back every bit after merging, with marks of an end, signed zeros and rows that came late', async () => {
+  it('returns every bit after merging, with staleness markers, signed zeros and late rows', async () => {
     const odd = [0, -0, -1.5, NaN, Infinity, -Infinity, -Number.MIN_VALUE, 0.1];
     for (let part = 0; part < 6; part++) {
       const samples = odd.map((value, i) => ({ value, timestamp: T0 + (((part * 7) % 5) * 20 + i) * 15_000 + part }));
@@ -168,7 +168,7 @@ describe('remote read from a process', function () {
     expect(marks.filter(([, bits]) => bits === bitsOf(-0))).to.have.length(6);
   });
 
-  it('gives back histograms of all kinds, and floats between them', async () => {
+  it('returns histograms of all kinds, and floats between them', async () => {
     const samples = [{ value: 4.5, timestamp: T0 + 9000 }];
     await write([labelled({ __name__: 'hist' }, { histograms: HISTOGRAMS, samples })]);
     for (let time = 0; time < 2; time++) {
@@ -190,7 +190,7 @@ describe('remote read from a process', function () {
     }
   });
 
-  it('reads tables of other protocols, a series for each field, and databases that are named', async () => {
+  it('reads tables of other protocols, a series for each field, and named databases', async () => {
     expect((await almanac.write(`cpu,host=a user=1,idle=2i ${T0}000000`)).status).to.equal(204);
     expect(await floats(['__name__=cpu'])).to.deep.equal({
       '__field__=idle,__name__=cpu,host=a': [[0, bitsOf(2)]],
@@ -224,7 +224,7 @@ describe('remote read from a process', function () {
     expect(await found('n=1', 'nothing=~.*', 'host=~(?i)B')).to.equal('b');
   });
 
-  it('streams many series while others are served, with memory for a part of them', async function () {
+  it('streams many series while other requests are served, with memory for a part of them', async function () {
     const series = 3000;
     for (let part = 0; part < 10; part++) {
       const all = Array.from({ length: series }, (_, i) =>
@@ -256,7 +256,7 @@ describe('remote read from a process', function () {
 describe('remote read from a cluster', function () {
   this.timeout(240_000);
 
-  it('has the series of all ingesters, fresh and flushed', async () => {
+  it('returns the series of all ingesters, fresh and flushed', async () => {
     let cleanUp: () => void = () => undefined;
     const cluster = await Cluster.start(
       tempFolder((after) => (cleanUp = after)),

@@ -67,7 +67,7 @@ describe('Prometheus remote write to a process', function () {
     return found;
   }
 
-  it('refuses a body that is of the other version than its content type says', async () => {
+  it('refuses a body whose version differs from its content type', async () => {
     const series = [{ labels: [['__name__', 'up']] as const, samples: [{ value: 1, timestamp: T0 }] }];
     for (const [body, headers] of [
       [bodyV1(series), V2_TYPE],
@@ -80,7 +80,7 @@ describe('Prometheus remote write to a process', function () {
     expect((await almanac.post(PATH, packed(Buffer.alloc(0)), V2_TYPE)).status).to.equal(204);
   });
 
-  it('says of too many labels which limit it is, and whose', async () => {
+  it('names the limit of labels that a series exceeds', async () => {
     const wide = (metric: string, from: number, to: number): Series => {
       const own = Array.from({ length: to - from }, (_, i) => [`l${from + i}`, 'x'] as const);
       return { labels: [['__name__', metric], ...own], samples: [{ value: 1, timestamp: T0 }] };
@@ -99,7 +99,7 @@ describe('Prometheus remote write to a process', function () {
     });
   });
 
-  it('lists what has rows from start to end, before they are flushed and after', async () => {
+  it('lists metrics with rows from start to end, before and after they are flushed', async () => {
     const series = (job: string, timestamp: number): Series => {
       const labels = [
         ['__name__', 'up'],
@@ -147,7 +147,7 @@ describe('Prometheus remote write to a process', function () {
     expect(text).to.match(/physical_metric_table = 'true'|'physical_metric_table' = 'true'/);
   });
 
-  it('replaces a sample by a later one, whichever of both is a histogram', async () => {
+  it('replaces a sample by a later one, whether float or histogram', async () => {
     const labels = [['__name__', 'h']] as const;
     const histograms = [
       {
@@ -182,7 +182,7 @@ describe('Prometheus remote write to a process', function () {
     expect(await rows(bits)).to.deep.equal([[stale]]);
   });
 
-  it('keeps values apart in segments that compare as equal', async () => {
+  it('distinguishes values in segments that compare as equal', async () => {
     const samples = [Number.NaN, Number.NaN, Number.NaN].map((value, i) => ({ value, timestamp: T0 + i }));
     const body = bodyV1([{ labels: [['__name__', 'm']], samples }]);
     const quiet = Buffer.from('000000000000f87f', 'hex');
@@ -199,7 +199,7 @@ describe('Prometheus remote write to a process', function () {
     expect(await rows('SELECT v::VARCHAR FROM zeros ORDER BY ts')).to.deep.equal([['0.0'], ['-0.0'], ['0.0']]);
   });
 
-  it('takes good series of a bad request, and says which were bad', async () => {
+  it('stores valid series of a request, and reports the invalid ones', async () => {
     const series = [
       { labels: [['__name__', 'm']] as const, samples: [{ value: 1, timestamp: T0 }] },
       { labels: [['a', 'b']] as const, samples: [{ value: 2, timestamp: T0 }] },
@@ -224,7 +224,7 @@ describe('Prometheus remote write to a process', function () {
     }
   });
 
-  it('writes to databases and tables that series name', async () => {
+  it('writes to the databases and tables that series name', async () => {
     await rows('CREATE DATABASE idc1');
     const samples = [{ value: 42, timestamp: 3000 }];
     const answer = await write(
@@ -325,7 +325,7 @@ describe('Prometheus remote write to a process', function () {
     for (const n of acknowledged) expect(counts.get(n), String(n)).to.equal(50);
   });
 
-  it('takes what a real Prometheus scrapes from itself', scrapedByPrometheus);
+  it('stores what a real Prometheus scrapes from itself', scrapedByPrometheus);
 
   async function scrapedByPrometheus(this: Context): Promise<void> {
     needPrograms('prometheus').call(this);

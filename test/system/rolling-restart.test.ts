@@ -6,7 +6,7 @@ import { tempFolder } from '#test/support/temp-folder';
 describe('a rolling restart under load', function () {
   this.timeout(180_000);
 
-  it('is cured by one retry for every client, and loses and doubles no row', async () => {
+  it('is hidden by one retry of every client, and loses and duplicates no row', async () => {
     let cleanUp: () => void = () => undefined;
     const folder = tempFolder((after) => (cleanUp = after));
     try {

@@ -12,11 +12,11 @@ const SERIES_PER_REQUEST = 10_000;
 const YEARS = 100;
 const YEAR_NS = 31_536_000_000_000_000n;
 
-/** One table in so many is flushed, besides those of many series and of many years. */
+/** Every how many tables one is flushed, besides those of many series and of many years. */
 const FLUSHED_SHARE = 10;
 /** A flush of a table makes a segment and a series file. */
 const FILES_PER_TABLE = 2;
-/** A flush of one region makes at most so many segments, whatever its times are. */
+/** Largest number of segments of one flush of a region, whatever its times are. */
 const WINDOWS_MAX = 64;
 /** Catalog, lock, log and what belongs to them. */
 const OTHER_FILES = 20;
@@ -65,7 +65,7 @@ describe('many of everything', () => {
     }
   }
 
-  /** @param step looks at the tables of one database in so many. */
+  /** @param step checks every `step`-th table of a database. */
   async function expectTables(step: number): Promise<void> {
     for (let database = 0; database < DATABASES; database += step) {
       const counts = Array.from({ length: TABLES_PER_DATABASE }, (_, i) => `SELECT v, w FROM t${i}`).join(
@@ -108,7 +108,7 @@ describe('many of everything', () => {
     await one("ADMIN flush_table('far')");
   }
 
-  it('is taken, answered, flushed into few files and found again', async () => {
+  it('are written, queried, flushed into few files and found again', async () => {
     await makeDatabases();
     await makeTables();
     await makeSeries();

@@ -4,7 +4,7 @@ import { Almanac } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
 describe('SHOW CREATE TABLE', () => {
-  it('is taken back under another name, where line protocol gave one that CREATE TABLE refuses', async () => {
+  it('prints a statement that is accepted under another name, even if line protocol created a name that CREATE TABLE refuses', async () => {
     let cleanUp = (): void => undefined;
     const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
     try {
@@ -24,7 +24,7 @@ describe('SHOW CREATE TABLE', () => {
     }
   });
 
-  it('makes a table again with as many regions, where the number was given', async () => {
+  it('recreates a table with the same number of regions, if it was given', async () => {
     let cleanUp = (): void => undefined;
     const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
     try {

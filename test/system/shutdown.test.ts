@@ -28,7 +28,7 @@ describe('SIGTERM', () => {
     cleanUp();
   });
 
-  it('under load answers what is under way, exits 0, and loses no acknowledged row', async () => {
+  it('under load replies to running requests, exits with 0, and loses no acknowledged row', async () => {
     let next = 0;
     const acknowledged: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
@@ -46,7 +46,7 @@ describe('SIGTERM', () => {
     }
   });
 
-  it('lets a slow request and a running query end', async () => {
+  it('lets a slow request and a running query finish', async () => {
     await almanac.write(linesOf(0));
     const query = almanac.sql(
       'SELECT count(*) FROM load AS a, load AS b, range(100) AS c WHERE a.n + b.n + c.range > 0',
@@ -132,7 +132,7 @@ async function expectRows(almanac: Almanac, acknowledged: readonly number[], sen
 }
 
 interface SlowWrite {
-  /** Resolves when the server has asked for the body. */
+  /** Resolves when the server has requested the body. */
   readonly isUnderWay: Promise<void>;
   readonly status: Promise<number>;
   finish(): void;

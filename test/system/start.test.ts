@@ -21,12 +21,12 @@ async function refuses(dataFolder: string, text: string): Promise<void> {
 }
 
 describe('a start', () => {
-  it('is refused below a folder that takes no names', () => refuses('/proc/none/data', 'cannot be made'));
+  it('is refused in a folder that accepts no names', () => refuses('/proc/none/data', 'cannot be made'));
 
   let cleanUp: () => void = () => undefined;
   afterEach(() => cleanUp());
 
-  it('on an empty folder is quick', async () => {
+  it('on an empty folder is fast', async () => {
     const startMs = performance.now();
     const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
     const startedMs = performance.now();
@@ -34,7 +34,7 @@ describe('a start', () => {
     expect(startedMs - startMs).to.be.lessThan(START_MS_MAX);
   });
 
-  it('with a long log tells how far it is, answers health, and has every row', async () => {
+  it('with a long log reports its progress, serves health, and has every row', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     const { answers, secondsToReady } = await bigWal(folder, 64 * MEBIBYTE);
     const starting = answers.filter(({ httpStatus }) => httpStatus === 503);
@@ -48,7 +48,7 @@ describe('a start', () => {
     expect(secondsToReady).to.be.lessThan(30);
   });
 
-  it('where a file is in the place of the data folder fails with a clear text', async () => {
+  it('with a file in place of the data folder fails with a clear message', async () => {
     const file = join(
       tempFolder((after) => (cleanUp = after)),
       'data',
@@ -58,13 +58,13 @@ describe('a start', () => {
     await refuses(join(file, 'below'), 'cannot be made');
   });
 
-  it('in a place that cannot be written fails with a clear text', async () => {
+  it('in a folder that cannot be written fails with a clear message', async () => {
     // Not even root can make anything in /sys.
     await refuses('/sys/almanac-data', 'data folder "/sys/almanac-data" cannot be made');
     await refuses('/sys', 'cannot lock "/sys/lock.db"');
   });
 
-  it('in a folder that another process uses fails with a clear text, and leaves that one alone', async () => {
+  it('in a folder that another process uses fails with a clear message, and does not disturb that process', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     const first = await Almanac.start(folder);
     await first.write('m v=1 1');
@@ -77,7 +77,7 @@ describe('a start', () => {
     expect(await first.stop()).to.equal(0);
   });
 
-  it('on a port that is taken fails with a clear text', async () => {
+  it('on a port that is in use fails with a clear message', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     const first = await Almanac.start(join(folder, 'a'));
     const address = first.url.slice('http://'.length);

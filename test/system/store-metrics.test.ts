@@ -17,7 +17,7 @@ describe('metrics of the store', function () {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  it('say how much there is in all tables, and how much the disk has left', async () => {
+  it('report the size of all tables, and the free space of the disk', async () => {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     const almanac = await Almanac.start(folder, MERGES_BY_HAND);
     cleanUps.push(() => almanac.kill());

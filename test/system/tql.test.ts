@@ -76,7 +76,7 @@ describe('TQL', function () {
   }
 
   const gives = (query: string, columns: string, rows: unknown[][]): void => {
-    it(`answers ${query}`, async () => {
+    it(`returns ${query}`, async () => {
       const [names, found] = await table(query);
       expect(names.map((name) => name.replace(/ [A-Za-z0-9]+$/, '')).join(' | ')).to.equal(columns);
       expect(found).to.deep.equal(rows);
@@ -92,7 +92,7 @@ describe('TQL', function () {
     });
   };
 
-  describe('of tables', () => {
+  describe('over tables', () => {
     gives("TQL EVAL (0, 10, '5s') test{k='b'}", 'i | j | k', [
       [1, 5000, 'b'],
       [1, 10_000, 'b'],
@@ -116,7 +116,7 @@ describe('TQL', function () {
     gives('TQL EVAL (0, 0, \'5s\') absent(unknown{a="b"})', 'time | value | a', [[0, 1, 'b']]);
   });
 
-  describe('of several fields', () => {
+  describe('over several fields', () => {
     gives("TQL EVAL (5, 5, '5s') multi", 'ts | u | s | Host', [
       [5_000_000_000, 0.5, 1, 'a'],
       [5_000_000_000, 1.5, 2, 'b'],
@@ -134,7 +134,7 @@ describe('TQL', function () {
     fails('TQL EVAL (0, 0, \'5s\') multi{__field__="note"}', 1004, 'Cannot find column note');
   });
 
-  describe('of metrics', () => {
+  describe('over metrics', () => {
     gives("TQL EVAL (5, 5, '5s') up", 'almanac_timestamp | almanac_value | Job | job', [
       [5000, 1, 'a', 'b'],
       [5000, 0, null, 'c'],
@@ -145,7 +145,7 @@ describe('TQL', function () {
     gives("TQL EVAL (0, 0, '5s') histogram_count(lat) AS n", 'n | almanac_timestamp', [[3, 0]]);
   });
 
-  describe('of no table', () => {
+  describe('without tables', () => {
     gives("TQL EVAL (0, 10, '5s') 1 + 1", 'time | value', [
       [0, 2],
       [5000, 2],
@@ -159,14 +159,14 @@ describe('TQL', function () {
     gives('TQL EVAL vector(1)', 'time | value', [[0, 1]]);
   });
 
-  it('types its columns, and cuts them as other results', async () => {
+  it('types its columns, and limits them like other results', async () => {
     const [columns] = await table("TQL EVAL (0, 0, '5s') multi");
     expect(columns).to.deep.equal(['ts TimestampNanosecond', 'u Float64', 's Float64', 'Host String']);
     const [, rows] = await table('TQL EVAL (0, 9, 1) 1', { limit: '3' });
     expect(rows).to.have.length(3);
   });
 
-  describe('inside of queries', () => {
+  describe('inside queries', () => {
     it('is joined with tables', async () => {
       const [columns, rows] = await table(`
         WITH x AS (TQL EVAL (5, 5, '5s') sum by (k) (test) AS v), y AS (SELECT k, count(*) AS n FROM test GROUP BY k)
@@ -178,7 +178,7 @@ describe('TQL', function () {
       ]);
     });
 
-    it('has names for its columns, however they are alike', async () => {
+    it('names its columns uniquely, however similar they are', async () => {
       const sql = "WITH x(t, v) AS (TQL EVAL (0, 0, '5s') up) SELECT * FROM x";
       const [columns, rows] = await table(sql);
       expect(columns).to.deep.equal([...['t TimestampMillisecond', 'v Float64', '^job String', 'job String']]);
@@ -206,7 +206,7 @@ describe('TQL', function () {
       expect((await table("SELECT 1; WITH x AS (TQL EVAL (0, 0, '5s') nothing) SELECT * FROM x"))[1]).to.deep.equal([]);
     });
 
-    it('leaves nothing behind', async () => {
+    it('leaves no table', async () => {
       await ask("SELECT * FROM (TQL EVAL (0, 0, '5s') test)");
       const { text } = await almanac.sql('SELECT * FROM __tql_0');
       expect(text).to.contain('Table not found');
@@ -216,8 +216,8 @@ describe('TQL', function () {
     fails('WITH x AS (TQL EVAL (0, 0, 1) sum() SELECT 1', 2000, /parse error/);
   });
 
-  describe('that is explained', () => {
-    it('tells what it computes', async () => {
+  describe('EXPLAIN and ANALYZE', () => {
+    it('print what is computed', async () => {
       const [columns, rows] = await table("TQL EXPLAIN (0, 10, '5s') sum by (k) (rate(test[1m])) / 2");
       expect(columns).to.deep.equal(['plan_type String', 'plan String']);
       expect(rows).to.deep.equal([
@@ -234,7 +234,7 @@ describe('TQL', function () {
       expect(graph[0][1]).to.match(/^digraph \{\n[\s\S]* n0 -> n1\n\}$/);
     });
 
-    it('tells what it read', async () => {
+    it('print what was read', async () => {
       const [columns, rows] = await table("TQL ANALYZE (0, 10, '5s') sum(test)");
       expect(columns).to.deep.equal(['stage Int64', 'node Int64', 'plan String']);
       expect(rows.slice(1)).to.deep.equal([
@@ -245,7 +245,7 @@ describe('TQL', function () {
     });
   });
 
-  describe('that is hostile', () => {
+  describe('with hostile input', () => {
     fails("TQL EVAL (0, 1, '5s') sum(", 2000, /parse error: unclosed left parenthesis/);
     fails("TQL EVAL (0, 1, '5s') up[5m]", 2000, /^invalid expression type "range vector" for range query/);
     fails('TQL EVAL (0, 1, \'5s\') {__name__=~"t.*"}', 1004, 'Matcher operator =~ is not supported for __name__');
@@ -256,7 +256,7 @@ describe('TQL', function () {
     fails(`TQL EVAL (${'('.repeat(300)}1${')'.repeat(300)}, 1, 1) 1`, 2000, /nested deeper than 256/);
     fails('TQL EVAL (0, 1, 1) max_over_time(vector(1)[104w:1s])', 3001, /would load too many samples into memory/);
 
-    it('is read before other statements of the request run', async () => {
+    it('is parsed before other statements of the request run', async () => {
       const { text } = await almanac.sql('CREATE TABLE early (ts TIMESTAMP TIME INDEX); TQL EVAL (0, 0, 1) sum(');
       expect(JSON.parse(text)).to.include({ code: 2000, statement_index: 1 });
       expect((await almanac.sql('DESC early')).text).to.contain('Table not found');

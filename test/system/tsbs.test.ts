@@ -12,7 +12,7 @@ const ROWS = SHAPE.hosts * SHAPE.steps;
 const ROWS_PER_REQUEST = 3_000;
 const QUESTIONS_PER_KIND = 3;
 
-describe('the TSBS questions', () => {
+describe('the TSBS queries', () => {
   const data = generate(SHAPE);
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
@@ -26,18 +26,18 @@ describe('the TSBS questions', () => {
     cleanUp();
   });
 
-  it('are answered right over rows that are not flushed', async () => {
+  it("return the reference's results over rows in memory", async () => {
     await writeRows(almanac, data, 0, ROWS);
     await expectRightAnswers(almanac, data);
   });
 
-  it('are answered right over rows that are flushed', async () => {
+  it("return the reference's results over flushed rows", async () => {
     await writeRows(almanac, data, 0, ROWS);
     await flush(almanac);
     await expectRightAnswers(almanac, data);
   });
 
-  it('are answered right over rows of both kinds, of which some came late and some twice', async () => {
+  it("return the reference's results over rows of both kinds, some of them late or repeated", async () => {
     const third = ROWS / 3;
     await writeRows(almanac, data, 2 * third, ROWS);
     await flush(almanac);

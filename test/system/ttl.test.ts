@@ -51,7 +51,7 @@ describe('rows with a time to live', () => {
     return count;
   }
 
-  it('are not seen any more once it is over, in memory and in segments', async () => {
+  it('are hidden once they have expired, in memory and in segments', async () => {
     await make('hourly', '1h');
     await make('daily', '1d');
     await make('endless', '');
@@ -65,7 +65,7 @@ describe('rows with a time to live', () => {
     }
   });
 
-  it('are not seen by PromQL either, nor are series that have no others', async () => {
+  it('are hidden from PromQL, and so are series without other rows', async () => {
     await make('hourly', '1h');
     await fill('hourly');
     const ask = async (path: string): Promise<unknown> => {
@@ -87,13 +87,13 @@ describe('rows with a time to live', () => {
     }
   });
 
-  it('do not stay in answers of PromQL that were kept before', async () => {
+  it('do not stay in cached results of PromQL', async () => {
     await make('weekly', '7d');
     const now = Date.now();
     const expiresMs = now + 3_000;
     const times = [expiresMs - 7 * 24 * HOUR_MS, now - HOUR_MS];
     await almanac.write(times.map((time) => `weekly,h=a v=1 ${time}`).join('\n'), 'precision=ms');
-    // What is asked with statistics is computed anew.
+    // A query with statistics is computed from scratch.
     const ask = async (query: string, stats: string): Promise<unknown> => {
       const parameters = { query, start: String(now / 1000 - 60), end: String(now / 1000), step: '5', stats };
       const path = `/v1/prometheus/api/v1/query_range?${new URLSearchParams(parameters).toString()}`;
@@ -115,7 +115,7 @@ describe('rows with a time to live', () => {
     }
   });
 
-  it('have that of the database unless the table has its own', async () => {
+  it('have the time to live of the database unless the table has its own', async () => {
     await almanac.rows("CREATE DATABASE d WITH (ttl = '1h')");
     await almanac.rows(
       "CREATE TABLE d.own (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl = 'forever')",
@@ -128,7 +128,7 @@ describe('rows with a time to live', () => {
     expect(await hosts('d.its')).to.deep.equal([]);
   });
 
-  it('are seen again with a longer one, as long as they are on the disk', async () => {
+  it('become visible again with a longer time to live, as long as they are on disk', async () => {
     const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 10 * DAY_MS;
     const between = `${Math.floor((Date.now() - day - 12 * HOUR_MS) / 1000)}s`;
     await make('again', between);
@@ -142,7 +142,7 @@ describe('rows with a time to live', () => {
     }
   });
 
-  it('may live no longer than an instant', async () => {
+  it('may expire at once', async () => {
     await make('gone', 'instant');
     await fill('gone');
     expect(await hosts('gone')).to.deep.equal([]);
@@ -150,7 +150,7 @@ describe('rows with a time to live', () => {
     expect(await hosts('gone')).to.deep.equal([]);
   });
 
-  it('leave the disk with their segments', async () => {
+  it('are removed from disk with their segments', async () => {
     await make('hourly', '1h');
     await make('endless', '');
     const old = Date.now() - 3 * HOUR_MS;
@@ -170,7 +170,7 @@ describe('rows with a time to live', () => {
     expect(await pollUntil(performance.now() + 10_000, counted)).to.equal(true);
   });
 
-  it('stay deleted when it becomes longer', async () => {
+  it('stay deleted when the time to live becomes longer', async () => {
     // Both of one window, and in the middle of it is when rows expire.
     const middle = (Math.floor(Date.now() / DAY_MS) - 0.5) * DAY_MS;
     const ttl = `${Math.round((Date.now() - middle) / 1000)}s`;
@@ -193,7 +193,7 @@ describe('rows with a time to live', () => {
     expect(await hosts('shortened')).to.deep.equal(['new']);
   });
 
-  it('leave the disk after a restart too, where nobody writes or reads their table any more', async () => {
+  it('are removed from disk after a restart too, even if their table is no longer read or written', async () => {
     await make('hourly', '1h');
     await make('endless', '');
     const old = Date.now() - 3 * HOUR_MS;
@@ -207,7 +207,7 @@ describe('rows with a time to live', () => {
     expect(await pollUntil(performance.now() + 60_000, () => Promise.resolve(segments() === 0))).to.equal(true);
   });
 
-  it('may have one that is written in several ways', async () => {
+  it('accept a time to live in several notations', async () => {
     await make('worded', '1h');
     const shown = async (): Promise<string> => String((await almanac.rows('SHOW CREATE TABLE worded'))[0][1]);
     for (const [given, canonical] of [
@@ -228,7 +228,7 @@ describe('rows with a time to live', () => {
     expect(JSON.parse(refused.text)).to.include({ code: 1004, error: 'instant TTL is not allowed for a database' });
   });
 
-  it('cannot have one that is no duration, by a hint or an option', async () => {
+  it('refuse a time to live that is not a duration, in a hint or an option', async () => {
     const made = await almanac.sql("CREATE TABLE t (ts TIMESTAMP TIME INDEX) WITH (ttl = '7 parsecs')");
     expect(made.status).to.equal(400);
     const hinted = await almanac.post('/v1/lineproto/write', 'm v=1', { 'x-almanac-hints': 'ttl=7 parsecs' });

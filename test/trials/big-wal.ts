@@ -2,8 +2,8 @@ import { bigWal } from '#test/support/big-wal';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run trial -- big-wal [MiB] [memory.limit]`: how long a start takes with so much log that no segment has, and how much
- * memory.
+ * `npm run trial -- big-wal [MiB] [memory.limit]`: duration and memory of a start with a long log whose rows are in no
+ * segment.
  */
 const mebibytes = Number(process.argv[2] ?? 1024);
 const limit = process.argv[3];

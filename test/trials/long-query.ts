@@ -21,7 +21,7 @@ const load = (seed: number): Promise<{ rowsPerSecond: number }> =>
 
 const end = START_MS / 1000 + hours * 3600;
 let asked = 0;
-/** A question of its own each time, so that no kept answer serves. @returns milliseconds. */
+/** Sends a query that is different each time, so that no cached result serves. @returns milliseconds. */
 async function ask(): Promise<number> {
   const query = `count(quantile_over_time(0.9${++asked}, {__name__=~"node_.*_.*"}[30m]))`;
   const range = `start=${end - RANGE_SECONDS}&end=${end}&step=30`;

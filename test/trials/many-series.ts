@@ -11,9 +11,9 @@ import { deviceLines, deviceName, metricName, podName, samplesBody } from '#test
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run trial -- many-series [--metrics 5000000] [--devices 1000000] [--memory 12GiB]`: so many series by remote write, and so
- * many of one table by line protocol, one sample each; then a flush, a restart, a write of what is known, and queries.
- * Prints time and memory of each step, and the slowest `/health` meanwhile.
+ * `npm run trial -- many-series [--metrics 5000000] [--devices 1000000] [--memory 12GiB]`: writes the given number of series by
+ * remote write, and of one table by line protocol, one sample each; then a flush, a restart, a write of known series, and
+ * queries. Prints time and memory of each step, and the slowest `/health` meanwhile.
  */
 const text = { type: 'string' } as const;
 const { values: options } = parseArgs({ options: { metrics: text, devices: text, memory: text } });
@@ -91,7 +91,7 @@ await ask();
 invariant((await almanac.stop()) === 0, 'the server did not end well');
 for (const cleanUp of cleanUps) cleanUp();
 
-/** Questions of each kind, the dearest last. */
+/** Queries of each kind, the most expensive last. */
 async function ask(): Promise<void> {
   const range = `start=${TIME_MS / 1000 - 600}&end=${TIME_MS / 1000 + 600}`;
   const name = metricName(7);

@@ -9,9 +9,9 @@ import { segmentCount } from '#test/support/segment-count';
 import { tempFolder } from '#test/support/temp-folder';
 
 /**
- * `npm run trial -- steady-writes [--minutes 30] [--rows 20000] [--late 0.01]`: so many rows a second of 2,000 hosts, at the
- * time of the clock, a share of them ten minutes late. Prints a line a minute: segments, and medians of questions that
- * look at the same span each time. The last line compares the last minute with the fifth, and counts every row.
+ * `npm run trial -- steady-writes [--minutes 30] [--rows 20000] [--late 0.01]`: writes rows of 2,000 hosts at a constant rate with
+ * the current time, a fraction of them ten minutes late. Prints a line per minute: segments, and medians of queries over
+ * a range of constant length. The last line compares the last minute with the fifth, and counts every row.
  */
 const text = { type: 'string' } as const;
 const { values } = parseArgs({ options: { minutes: text, rows: text, late: text } });
@@ -106,7 +106,7 @@ async function write(): Promise<void> {
 async function ask(sql: string): Promise<number> {
   const askedMs = systemClock.monotonicMs();
   const { status, body } = await asking.postForm('/v1/sql?db=public', { sql });
-  invariant(status === 200, `a question failed: ${status} ${body.toString()}`);
+  invariant(status === 200, `a query failed: ${status} ${body.toString()}`);
   return systemClock.monotonicMs() - askedMs;
 }
 

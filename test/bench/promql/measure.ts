@@ -8,9 +8,9 @@ import { panelRequest, PANELS, RANGES, type Panel, type Range } from './panels.j
 export interface PanelFigures {
   readonly panel: string;
   readonly range: Range['name'];
-  /** The first time that it was asked. */
+  /** Latency of the first query. */
   readonly coldMs: number;
-  /** When it is asked again and again, its end a step later each time. */
+  /** Latency of repeated queries, whose end moves by one step each time. */
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly answerBytes: number;
@@ -19,7 +19,7 @@ export interface PanelFigures {
   readonly sum: number;
 }
 
-/** A panel of one step, asked again after all else. */
+/** A panel of one step, queried again after everything else. */
 export interface LaterFigures {
   readonly panel: string;
   readonly p50Ms: number;
@@ -35,7 +35,7 @@ export interface PromqlFigures {
   readonly cpuSecondsPerPanel: number;
 }
 
-/** How a server is asked. */
+/** How queries are sent. */
 export interface PromqlTarget {
   readonly server: string;
   readonly port: number;
@@ -45,17 +45,17 @@ export interface PromqlTarget {
 }
 
 const REPEATS = 50;
-/** The same for panels of one step once all else was asked: so many are some minutes of a dashboard. */
+/** Repetitions for panels of one step after everything else: about some minutes of a dashboard. */
 const LATER_REPEATS = 500;
 const CLIENTS = 8;
 const CLIENTS_MS = 6_000;
 
-/** Asks all panels, first each once, then each several times, then with eight clients at once. */
+/** Queries all panels: first each once, then each several times, then with eight concurrent clients. */
 export async function measurePanels(target: PromqlTarget, hours: number): Promise<PromqlFigures> {
   const connection = new HttpConnection({ host: '127.0.0.1', port: target.port });
   const lastSecond = START_MS / 1000 + hours * 3600;
   const all = RANGES.flatMap((range) => PANELS.map((panel) => ({ panel, range })));
-  // The ends move with each question, and stay within the data.
+  // The ends move with each query, and stay within the data.
   const endOf = (question: number): number => lastSecond - (REPEATS + 1 - question) * STEP_SECONDS - 7.3;
   const cold: number[] = [];
   for (const { panel, range } of all) cold.push((await ask(connection, target, panel, range, endOf(0))).ms);

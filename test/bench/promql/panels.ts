@@ -1,4 +1,4 @@
-/** What dashboards of node exporters ask. */
+/** Panels of typical node exporter dashboards. */
 export interface Panel {
   readonly name: string;
   readonly query: string;

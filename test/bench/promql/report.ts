@@ -29,7 +29,7 @@ export function printPanels(title: string, all: readonly PromqlFigures[]): void 
     const others = peers.map(({ later }) => later[i].p50Ms);
     return [panel, ms(p50Ms), ...others.map((other) => `${ms(other)} (${ratio(p50Ms, other)})`)];
   });
-  printTable('promql, instant panels, 500 questions each after all others', [laterHead, ...laterRows]);
+  printTable('promql, instant panels, 500 queries each after all others', [laterHead, ...laterRows]);
   for (const { server, panelsPerSecond, cpuSecondsPerPanel } of all) {
     print(
       `${server}: ${panelsPerSecond.toFixed(0)} panels/s of 1 h for 8 clients, ${ms(cpuSecondsPerPanel * 1000)} CPU ms each`,

@@ -23,7 +23,7 @@ const BOUNDS = ['0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1.0', '
 const GROUPS = ['memory', 'netstat_Tcp', 'netstat_Ip', 'netstat_Udp', 'sockstat', 'vmstat', 'timex', 'procs', 'nf'];
 const WORDS = ['Active', 'Cached', 'InErrs', 'OutSegs', 'Dirty', 'Mapped', 'allocs', 'pgfault', 'entries', 'offset'];
 
-/** How a value goes on from scrape to scrape. */
+/** How a value changes from scrape to scrape. */
 type Course =
   | 'constant'
   /** Grows by whole numbers, at a rate that changes slowly. */
@@ -157,7 +157,7 @@ function cpuShapes(): Shape[] {
   ]);
 }
 
-/** Errors, drops and settings, which hardly change, make up most of what is told of a device. */
+/** Errors, drops and settings, which hardly change, are most of the metrics of a device. */
 function deviceShapes(): Shape[] {
   const courses = (counters: number, seconds: number, all: number): Course[] =>
     Array.from({ length: all }, (_, i) => (i < counters ? 'counter' : i < counters + seconds ? 'seconds' : 'constant'));

@@ -11,7 +11,7 @@ export interface RemoteWritePlan {
   readonly seed: number;
 }
 
-/** Sends samples of node exporters to a server, flushes, and tells what both cost. */
+/** Sends samples of node exporters to a server, flushes, and returns what both cost. */
 export function measureRemoteWrite(server: RunningServer, plan: RemoteWritePlan): Promise<IngestFigures> {
   const { hosts, hours, batch, connections, seed } = plan;
   const options = { port: server.port, path: server.kind.writePath, hosts, hours, batch, connections, seed };

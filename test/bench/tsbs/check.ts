@@ -28,7 +28,7 @@ export function checkQuery(query: TsbsQuery, data: TsbsData, responseText: strin
   return checkAnswer(answer(query, data), responseText);
 }
 
-/** The comparison alone: columns by name, numbers within 1e-9, rows in any order where none was asked for. */
+/** The comparison alone: columns by name, numbers within 1e-9, rows in any order unless one was requested. */
 export function checkAnswer(expected: ExpectedAnswer, responseText: string): string {
   const records = parseRecords(responseText);
   if (typeof records === 'string') return records;

@@ -1,11 +1,11 @@
 import { SeededRandom } from './seeded-random.js';
 
 export interface Lateness {
-  /** Share of rows that come late, of 1. */
+  /** Fraction of rows that are late. */
   readonly late: number;
   /** Share of rows that come once more, of 1. */
   readonly repeated: number;
-  /** A row comes late by as many rows, one of these. */
+  /** Number of rows by which a row is late, one of these. */
   readonly delays: readonly number[];
   readonly seed: number;
 }

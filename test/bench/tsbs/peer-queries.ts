@@ -3,7 +3,7 @@ import { HIGH_CPU_ABOVE, isoTime, LAST_MINUTES, type QuestionShape, type TsbsQue
 import { answer } from './reference.js';
 import type { Question } from '../server.js';
 
-/** The question for InfluxDB 1.x. */
+/** The query for InfluxDB 1.x. */
 export function toInfluxQl(query: TsbsQuery): Question {
   return { path: '/query?db=bench&epoch=ns', form: { q: INFLUXQL_OF_SHAPE[query.shape](query) } };
 }
@@ -32,7 +32,7 @@ function influxWhere(query: TsbsQuery): string {
   return query.choosesHosts ? `(${hosts}) AND ${range}` : range;
 }
 
-/** The question in MetricsQL. Windows end at each step there, so buckets are shifted against the SQL form. */
+/** The query in MetricsQL. Windows end at each step there, so buckets are shifted against the SQL version. */
 export function toMetricsQl(query: TsbsQuery, shape: TsbsShape): Question {
   const dataEnd = START_SECONDS + (shape.steps - 1) * STEP_SECONDS;
   const names = metricSelector(query);

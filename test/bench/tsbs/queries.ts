@@ -1,7 +1,7 @@
 import { FIELD_NAMES, START_SECONDS, STEP_SECONDS, type TsbsShape } from './generator.js';
 import { SeededRandom } from './seeded-random.js';
 
-/** What a kind asks, without its sizes. */
+/** A kind of query, without its sizes. */
 export type QuestionShape =
   /** Greatest value of each field in each minute, over the chosen hosts together. */
   | 'max-per-minute'
@@ -18,7 +18,7 @@ export type QuestionShape =
 
 interface KindSizes {
   readonly shape: QuestionShape;
-  /** The first so many fields. */
+  /** Number of fields, beginning with the first. */
   readonly fields: number;
   /** Hosts drawn by chance; 0 = all. */
   readonly hosts: number;
@@ -48,7 +48,7 @@ export const QUERY_KINDS = {
 export type QueryKind = keyof typeof QUERY_KINDS;
 export const QUERY_KIND_NAMES = Object.keys(QUERY_KINDS) as QueryKind[];
 
-/** One question: a kind with its chances drawn. */
+/** One query: a kind with its random choices made. */
 export interface TsbsQuery {
   readonly kind: QueryKind;
   readonly shape: QuestionShape;
@@ -64,7 +64,7 @@ export interface TsbsQuery {
 export const HIGH_CPU_ABOVE = 90;
 export const LAST_MINUTES = 5;
 
-/** Draws `count` questions of a kind. Ranges that are longer than the data set are cut to it. */
+/** Draws `count` queries of a kind. Ranges longer than the data set are cut to it. */
 export function drawQueries(kind: QueryKind, shape: TsbsShape, count: number, seed: number): TsbsQuery[] {
   const sizes: KindSizes = QUERY_KINDS[kind];
   const random = new SeededRandom(seed ^ (QUERY_KIND_NAMES.indexOf(kind) << 16));
@@ -86,7 +86,7 @@ export function drawQueries(kind: QueryKind, shape: TsbsShape, count: number, se
   });
 }
 
-/** The question in Almanac's SQL: a SELECT over table `cpu` with time index `almanac_timestamp`. */
+/** The query in Almanac's SQL: a SELECT over table `cpu` with time index `almanac_timestamp`. */
 export function toSql(query: TsbsQuery): string {
   return SQL_OF_SHAPE[query.shape](query);
 }

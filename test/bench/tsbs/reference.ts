@@ -8,7 +8,7 @@ export interface AnswerColumn {
   readonly type: 'time' | 'text' | 'number';
 }
 
-/** The one right answer to a question. */
+/** The correct result of a query. */
 export interface ExpectedAnswer {
   readonly columns: readonly AnswerColumn[];
   readonly rows: readonly (readonly (string | number)[])[];
@@ -16,7 +16,7 @@ export interface ExpectedAnswer {
   readonly ordered: boolean;
 }
 
-/** Answers a question from the generator's own values, by plain loops. */
+/** Computes a result from the generator's own values, by plain loops. */
 export function answer(query: TsbsQuery, data: TsbsData): ExpectedAnswer {
   return ANSWER_OF_SHAPE[query.shape](query, data);
 }

@@ -6,7 +6,7 @@ import { HttpConnection } from '#test/bench/http-connection';
 describe('HttpConnection', () => {
   let server: Server;
   let connection: HttpConnection;
-  /** What the server answers, request by request; each piece leaves on its own. */
+  /** Replies of the server, request by request; each part is sent on its own. */
   let answers: string[][];
   let connections: number;
 
@@ -32,7 +32,7 @@ describe('HttpConnection', () => {
     server.close();
   });
 
-  it('reads a body of known length that comes in pieces', async () => {
+  it('reads a body of known length that arrives in parts', async () => {
     answers.push(['HTTP/1.1 200 OK\r\nContent-Le', 'ngth: 5\r\n\r', '\nab', 'cde']);
     const { status, body } = await connection.get('/');
     expect([status, body.toString()]).to.deep.equal([200, 'abcde']);
@@ -46,7 +46,7 @@ describe('HttpConnection', () => {
     expect(body.toString()).to.equal('abcdefghijklmn');
   });
 
-  it('takes an answer without a body, and the next one on the same connection', async () => {
+  it('reads a reply without a body, and the next one on the same connection', async () => {
     answers.push(['HTTP/1.1 204 No Content\r\n\r\n'], ['HTTP/1.1 400 Bad Request\r\nContent-Length: 1\r\n\r\nx']);
     const first = await connection.get('/');
     const second = await connection.get('/');
@@ -54,7 +54,7 @@ describe('HttpConnection', () => {
     expect(connections).to.equal(1);
   });
 
-  it('connects anew after an answer that closes', async () => {
+  it('reconnects after a reply that closes the connection', async () => {
     const closing = ['HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'];
     answers.push(closing, closing);
     await connection.get('/');
@@ -62,14 +62,14 @@ describe('HttpConnection', () => {
     expect(connections).to.equal(2);
   });
 
-  it('rejects when the server closes before the answer', async () => {
+  it('rejects when the server closes before the reply', async () => {
     server.once('connection', (socket: Socket) => socket.once('data', () => socket.end()));
     const outcome = await connection.get('/').catch((cause: unknown) => String(cause));
     expect(outcome).to.include('closed before the answer');
   });
 });
 
-/** Sends pieces one after the other, each only once the kernel has taken the one before. */
+/** Sends parts one after the other, each only once the kernel has accepted the previous one. */
 async function sendPieces(socket: Socket, pieces: readonly string[]): Promise<void> {
   for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
 }

@@ -42,7 +42,7 @@ describe('loader', () => {
     expect([result.rows, result.requests, result.errors, result.retries]).to.deep.equal([195, 4, 0, 0]);
   });
 
-  it('sends again what was refused for now, and does not count what was refused for good', async () => {
+  it('repeats what was refused as retryable, and does not count what was refused for good', async () => {
     statuses = [503, 400];
     const result = await runLoader({ port, path: '/write' }, { file, from: 0, to: 90, batch: 40, connections: 1 });
     expect([result.rows, result.errors, result.retries, result.firstError]).to.deep.equal([50, 1, 1, '400 no']);

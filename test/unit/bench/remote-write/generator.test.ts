@@ -4,7 +4,7 @@ import { NodeExporters } from '#test/bench/remote-write/generator';
 import { RemoteWriteRig } from '#test/support/remote-write-rig';
 
 describe('samples of node exporters', () => {
-  it('are the same for the same seed, and have the size of those of a data centre', () => {
+  it('are equal for equal seeds, and have the size of those of a data centre', () => {
     const exporters = new NodeExporters({ targets: 20, seed: 1 });
     expect(exporters.seriesCount).to.be.within(18_500, 19_500);
     const bytes = (seed: number): Buffer => {
@@ -15,7 +15,7 @@ describe('samples of node exporters', () => {
     expect(bytes(1).equals(bytes(2))).to.equal(false);
   });
 
-  it('are bodies that a server takes, each series once a scrape', () => {
+  it('are bodies that a server accepts, each series once per scrape', () => {
     const exporters = new NodeExporters({ targets: 2, seed: 1 });
     const rig = new RemoteWriteRig();
     const bodies = [...exporters.bodies(3, 500)];

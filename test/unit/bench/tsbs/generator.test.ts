@@ -3,14 +3,14 @@ import { expect } from 'chai';
 import { FIELD_COUNT, generate, LineEncoder, rowCount, type TsbsData } from '#test/bench/tsbs/generator';
 
 describe('TSBS generator', () => {
-  it('makes the same bytes for the same seed, wherever it runs', () => {
+  it('generates the same bytes for the same seed, on any machine', () => {
     const lines = linesOf(generate({ hosts: 20, steps: 50, seed: 1 }));
     expect(createHash('sha256').update(lines).digest('hex')).to.equal(
       '9694c92dff7296e8093e432834f9513fe045e2fe9c23c3ca8619ac38ea4ed340',
     );
   });
 
-  it('makes other values for another seed', () => {
+  it('generates other values for another seed', () => {
     const one = generate({ hosts: 2, steps: 2, seed: 1 });
     const two = generate({ hosts: 2, steps: 2, seed: 2 });
     expect(one.values).not.to.deep.equal(two.values);
@@ -40,7 +40,7 @@ describe('TSBS generator', () => {
     ]);
   });
 
-  it('writes ten tags and ten integer fields a line', () => {
+  it('writes ten tags and ten integer fields per line', () => {
     const [line] = linesOf(generate({ hosts: 1, steps: 1, seed: 1 })).split('\n');
     expect(line).to.match(
       new RegExp(
@@ -52,7 +52,7 @@ describe('TSBS generator', () => {
     );
   });
 
-  it('writes the values that it tells, also 0 and 100', () => {
+  it('writes the values that it reports, including 0 and 100', () => {
     const data: TsbsData = {
       ...generate({ hosts: 1, steps: 1, seed: 1 }),
       values: Uint8Array.of(0, 9, 10, 19, 20, 55, 90, 99, 100, 1),
@@ -61,7 +61,7 @@ describe('TSBS generator', () => {
     expect(numbers).to.deep.equal(['0', '9', '10', '19', '20', '55', '90', '99', '100', '1']);
   });
 
-  it('tells the end of each line', () => {
+  it('reports the end of each line', () => {
     const data = generate({ hosts: 3, steps: 4, seed: 1 });
     const encoder = new LineEncoder(data);
     const out = new Uint8Array(encoder.bytesMax(5));

@@ -7,7 +7,7 @@ import { TAG_NAMES } from '#test/bench/tsbs/tags';
 
 const DATA = generate({ hosts: 12, steps: 720, seed: 5 });
 
-describe('TSBS questions in SQL', () => {
+describe('TSBS queries in SQL', () => {
   let instance: DuckDBInstance;
   let connection: DuckDBConnection;
 
@@ -31,7 +31,7 @@ describe('TSBS questions in SQL', () => {
     });
   }
 
-  it('draws the same questions for the same seed', () => {
+  it('draws the same queries for the same seed', () => {
     const [one, two] = [1, 1].map((seed) => drawQueries('cpu-max-all-8', DATA.shape, 5, seed));
     expect(one).to.deep.equal(two);
     expect(drawQueries('cpu-max-all-8', DATA.shape, 5, 2)).not.to.deep.equal(one);

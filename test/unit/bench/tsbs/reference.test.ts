@@ -27,7 +27,7 @@ const T0 = START_SECONDS;
 const REST = [7, 0, 0, 0, 0, 0, 0, 0, 0];
 
 describe('TSBS reference', () => {
-  it('takes the greatest value a minute, of the chosen hosts inside the range', () => {
+  it('computes the maximum per minute, of the selected hosts within the range', () => {
     const found = answer(query('single-groupby-5-1-1', [0], T0 + 15, T0 + 70), DATA);
     expect(found.columns.map((column) => column.name)).to.deep.equal([
       'minute',
@@ -43,17 +43,17 @@ describe('TSBS reference', () => {
     ]);
   });
 
-  it('takes a point at the start of a range and none at its end', () => {
+  it('includes the start of a range and excludes its end', () => {
     const found = answer(query('single-groupby-1-1-1', [0], T0 + 20, T0 + 40), DATA);
     expect(found.rows).to.deep.equal([[T0, 40]]);
   });
 
-  it('takes the greatest value an hour over several hosts', () => {
+  it('computes the maximum per hour over several hosts', () => {
     const found = answer(query('cpu-max-all-8', [0, 1], T0, T0 + 3600), DATA);
     expect(found.rows).to.deep.equal([[T0, 99, ...REST]]);
   });
 
-  it('takes means for each host and hour', () => {
+  it('computes means for each host and hour', () => {
     const found = answer(query('double-groupby-1', [0, 1], T0, T0 + 80), DATA);
     expect(found.rows).to.deep.equal([
       [T0, 'host_0', 49.5],
@@ -95,12 +95,12 @@ describe('checkAnswer', () => {
   }));
   const rows = expected.rows.map((row) => [`${row[0]}000000000`, ...row.slice(1).map((cell) => JSON.stringify(cell))]);
 
-  it('takes rows in any order where none was asked for', () => {
+  it('accepts rows in any order unless one was requested', () => {
     expect(checkAnswer(expected, body(columns, rows.toReversed()))).to.equal('');
     expect(checkAnswer({ ...expected, ordered: true }, body(columns, rows.toReversed()))).to.include('row 0');
   });
 
-  it('takes columns in any order', () => {
+  it('accepts columns in any order', () => {
     expect(
       checkAnswer(
         expected,
@@ -112,7 +112,7 @@ describe('checkAnswer', () => {
     ).to.equal('');
   });
 
-  it('tells a missing row, a missing column, a wrong number and an error', () => {
+  it('reports a missing row, a missing column, a wrong number and an error', () => {
     expect(checkAnswer(expected, body(columns, rows.slice(1)))).to.equal('1 rows instead of 2');
     const shorter = rows.map((row) => row.slice(1));
     expect(checkAnswer(expected, body(columns.slice(1), shorter))).to.include('columns hostname');
@@ -120,7 +120,7 @@ describe('checkAnswer', () => {
     expect(checkAnswer(expected, '{"code":4001,"error":"x"}')).to.equal('no records: {"code":4001,"error":"x"}');
   });
 
-  it('tells a time that is one nanosecond off', () => {
+  it('reports a time that is one nanosecond off', () => {
     const off = body(columns, rows).replaceAll('1451606470000000000', '1451606470000000001');
     expect(checkAnswer(expected, off)).to.include('1451606470000000001 ns');
   });

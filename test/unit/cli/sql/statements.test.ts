@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { splitInput, usedDatabase } from '#services/cli/sql/statements';
 
 describe('splitStatements', () => {
-  it('cuts at semicolons and keeps what follows the last one apart', () => {
+  it('splits at semicolons and returns the rest separately', () => {
     expect(splitInput('SELECT 1; SELECT 2;\n SELECT')).to.deep.equal({
       statements: ['SELECT 1', 'SELECT 2'],
       rest: 'SELECT',
@@ -11,13 +11,13 @@ describe('splitStatements', () => {
     expect(splitInput(' ;; ')).to.deep.equal({ statements: [], rest: '' });
   });
 
-  it('does not cut in quotes and comments', () => {
+  it('does not split in quotes and comments', () => {
     const text = `SELECT 'a;''b', "c;d", \`e;f\` -- g;h\n, /* i;j */ 1`;
     expect(splitInput(`${text};`)).to.deep.equal({ statements: [text], rest: '' });
     expect(splitInput("SELECT 'open;").rest).to.equal("SELECT 'open;");
   });
 
-  it('leaves out what is only a comment', () => {
+  it('drops what is only a comment', () => {
     expect(splitInput('-- first\n; /* second */ ; SELECT 1; -- third')).to.deep.equal({
       statements: ['SELECT 1'],
       rest: '',

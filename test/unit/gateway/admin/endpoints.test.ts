@@ -41,7 +41,7 @@ describe('administration', () => {
     expect((await get('/ready'))[0]).to.equal(200);
   });
 
-  it('says what runs', async () => {
+  it('reports what is running', async () => {
     const [status, , text] = await get('/status');
     expect(status).to.equal(200);
     const {
@@ -91,7 +91,7 @@ describe('administration', () => {
     }
   });
 
-  it('has a page for browsers that loads nothing', async () => {
+  it('serves a page that loads nothing from elsewhere', async () => {
     const response = await fetch(`${rig.url}/`);
     expect(response.headers.get('content-security-policy')).to.match(/^default-src 'none'; style-src 'sha256-/);
     expect(await response.text()).to.include('href="dashboard/"');

@@ -29,12 +29,12 @@ describe('processes of a cluster', () => {
     return listed.filter(({ admin }) => admin !== undefined).map(({ info }) => info.nodeId);
   }
 
-  it('are called at their address, also if they are gone: they may only be slow', async () => {
+  it('are called at their address even if they count as gone: they may only be slow', async () => {
     nodes.push(node(1, 'a:1', 'ready', 1), node(2, 'a:2', 'gone', 2));
     expect(await asked()).to.deep.equal([0, 1, 2]);
   });
 
-  it('are not called at an address that another node has now', async () => {
+  it('are not called at an address that belongs to another node now', async () => {
     nodes.push(node(1, 'a:1', 'gone', 9), node(2, 'a:1', 'ready', 2), node(3, 'a:2', 'ready', 3));
     nodes.push(node(4, 'a:2', 'ready', 4));
     expect(await asked()).to.deep.equal([0, 2, 4]);

@@ -69,7 +69,7 @@ describe('queriers in other processes', () => {
     return answer;
   }
 
-  it('take turns', async () => {
+  it('are used in turn', async () => {
     for (const addr of ['q1', 'q2', 'q3']) add(addr);
     const seen = new Set<string>();
     for (let i = 0; i < 3; i++) seen.add(await ask('SELECT 1'));
@@ -108,7 +108,7 @@ describe('queriers in other processes', () => {
     expect(answer).to.equal('q3');
   });
 
-  it('are not all crashed by one query', async () => {
+  it('do not all crash from one query', async () => {
     let asked = 0;
     const broken = (): AlmanacError => {
       asked++;
@@ -123,7 +123,7 @@ describe('queriers in other processes', () => {
     expect(await ask('SELECT 1')).to.equal('q5');
   });
 
-  it('do not repeat what may have written', async () => {
+  it('do not repeat statements that may have written', async () => {
     add('q1', lost);
     add('q2', lost);
     for (const sql of ['INSERT INTO t VALUES (1)', 'SELECT 1; DROP TABLE t', 'DROP TABLE t']) {
@@ -131,7 +131,7 @@ describe('queriers in other processes', () => {
     }
   });
 
-  it('do not repeat what was answered with an error', async () => {
+  it('do not repeat a call that returned an error', async () => {
     let asked = 0;
     const refuse = (): AlmanacError => {
       asked++;
@@ -143,7 +143,7 @@ describe('queriers in other processes', () => {
     expect(asked).to.equal(1);
   });
 
-  it('do not repeat what was answered in part', async () => {
+  it('do not repeat a call that returned a partial result', async () => {
     for (const addr of ['q3', 'q4']) {
       nodes.push(node(addr));
       services[addr] = () => answers(['half'], lost());
@@ -151,7 +151,7 @@ describe('queriers in other processes', () => {
     expect((await failure(ask('SELECT 1'))).code).to.equal('external');
   });
 
-  it('are passed over while they end, unless there are no others', async () => {
+  it('are skipped while they stop, unless there are no others', async () => {
     add('q1', undefined, 'draining');
     add('q2');
     for (let i = 0; i < 4; i++) expect(await ask('SELECT 1')).to.equal('q2');
@@ -163,7 +163,7 @@ describe('queriers in other processes', () => {
     expect(error.httpStatus).to.equal(503);
   });
 
-  it('lose their connection when they are no part of the cluster any more', async () => {
+  it('lose their connection when they leave the cluster', async () => {
     add('q1');
     add('q2');
     await ask('SELECT 1');
@@ -173,7 +173,7 @@ describe('queriers in other processes', () => {
     expect(closed).to.deep.equal(['q1']);
   });
 
-  it('come to an end with a text of a million comments', async () => {
+  it('handle a text with a comment of a million characters', async () => {
     add('q1', lost);
     expect((await failure(ask(`${'/**/'.repeat(1_000_000)}x`))).code).to.equal('external');
   });

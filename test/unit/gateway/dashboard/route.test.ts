@@ -15,7 +15,7 @@ describe('/dashboard', () => {
 
   after(() => rig.gateway.stop());
 
-  it('leads to the folder, keeping the query', async () => {
+  it('redirects to the folder, keeping the query', async () => {
     for (const url of [rig.url, rig.publicUrl]) {
       const { status, headers } = await sendRaw(url, 'GET /dashboard?x=1');
       expect([status, headers['location']]).to.deep.equal([308, 'dashboard/?x=1']);
@@ -23,7 +23,7 @@ describe('/dashboard', () => {
     }
   });
 
-  it('is a page with the version that loads nothing', async () => {
+  it('serves a page with the version that loads nothing from elsewhere', async () => {
     const response = await fetch(`${rig.publicUrl}/dashboard/`);
     expect(response.status).to.equal(200);
     expect(response.headers.get('content-security-policy')).to.match(/^default-src 'none'; /);
@@ -32,8 +32,8 @@ describe('/dashboard', () => {
   });
 });
 
-describe('/dashboard when it is turned off', () => {
-  it('is not there', async () => {
+describe('/dashboard when it is disabled', () => {
+  it('does not exist', async () => {
     const rig = await startGatewayRig({ ALMANAC_DASHBOARD__ENABLE: 'false' });
     expect((await fetch(`${rig.url}/dashboard/`)).status).to.equal(404);
     expect((await fetch(`${rig.url}/dashboard`)).status).to.equal(404);
@@ -41,7 +41,7 @@ describe('/dashboard when it is turned off', () => {
   });
 });
 
-describe('/dashboard from elsewhere', () => {
+describe('/dashboard with an upstream', () => {
   let upstream: Server;
   let rig: GatewayRig;
   const seen: IncomingMessage[] = [];
@@ -62,7 +62,7 @@ describe('/dashboard from elsewhere', () => {
     upstream.close();
   });
 
-  it('hands on path, query and method, but no credentials', async () => {
+  it('forwards path, query and method, but no credentials', async () => {
     const headers = { authorization: 'Basic eDp5', 'x-greptime-auth': 'Basic eDp5', 'x-other': '1' };
     const response = await fetch(`${rig.url}/dashboard/a/b.js?c=1`, { headers });
     expect(await response.text()).to.equal('upstream GET /ui/a/b.js?c=1');
@@ -83,7 +83,7 @@ describe('/dashboard from elsewhere', () => {
     expect(seen).to.have.length(count);
   });
 
-  it('answers 502 when the upstream is gone', async () => {
+  it('replies 502 when the upstream is gone', async () => {
     upstream.closeAllConnections();
     await new Promise((resolve) => upstream.close(resolve));
     const response = await fetch(`${rig.url}/dashboard/`);

@@ -28,7 +28,7 @@ describe('line protocol over HTTP', () => {
     return text === '' ? [response.status] : [response.status, JSON.parse(text) as unknown];
   }
 
-  it('writes a body and answers 204 on every path', async () => {
+  it('writes a body and replies 204 on every path', async () => {
     for (const path of [V1, V2, '/v1/influxdb/write', '/v1/influxdb/api/v2/write', `${V1}/`]) {
       expect(await answer(path, 'm,t=a f=1 1'), path).to.deep.equal([204]);
     }
@@ -44,12 +44,12 @@ describe('line protocol over HTTP', () => {
     });
   });
 
-  it('answers 204 to a body without points', async () => {
+  it('replies 204 to a body without points', async () => {
     expect(await answer(V1, '')).to.deep.equal([204]);
     expect(await answer(V1, '# nothing\n\n')).to.deep.equal([204]);
   });
 
-  it('finds the database in headers and parameters', async () => {
+  it('reads the database from headers and parameters', async () => {
     const database = async (path: string, headers?: Record<string, string>): Promise<string | undefined> => {
       await answer(path, 'm f=1', headers);
       return rig.tables.writes.at(-1)?.database;
@@ -63,7 +63,7 @@ describe('line protocol over HTTP', () => {
     expect(await database(`${V1}?db=greptime-other`)).to.equal('other');
   });
 
-  it('takes hints about tables', async () => {
+  it('applies hints about tables', async () => {
     await answer(V1, 'm f=1', { 'x-greptime-hints': 'ttl=7d, append_mode=true, auto_create_table=false' });
     expect(rig.tables.writes[0]).to.deep.include({
       create: false,
@@ -77,7 +77,7 @@ describe('line protocol over HTTP', () => {
     ]);
   });
 
-  it('takes all words for precisions', async () => {
+  it('accepts all names of precisions', async () => {
     const words = { n: 1n, ns: 1n, u: 1_000n, us: 1_000n, ms: 1_000_000n, s: 10n ** 9n, m: 6n * 10n ** 10n };
     for (const [word, expected] of Object.entries({ ...words, h: 36n * 10n ** 11n, '': 1n })) {
       await answer(`${V1}?precision=${word}`, 'm f=1 1');
@@ -91,7 +91,7 @@ describe('line protocol over HTTP', () => {
     ]);
   });
 
-  it('v1 writes good lines and reports the bad ones', async () => {
+  it('v1 writes valid lines and reports the invalid ones', async () => {
     const response = await post(V1, 'cpu v=1 1\ncpu v=oops 2\ncpu v=3i 3');
     const error =
       'partial write: unable to parse \'cpu v=oops 2\': invalid boolean\nfield type conflict: input field "v" on ' +
@@ -120,7 +120,7 @@ describe('line protocol over HTTP', () => {
     expect(rig.tables.writes).to.have.length(0);
   });
 
-  it('reports conflicts with what a table has', async () => {
+  it('reports conflicts with the types of a table', async () => {
     await answer(V1, 'm v=1 1');
     const words = 'partial write: field type conflict: input field "v" on measurement "m" is type integer, ';
     const conflict = `${words}already exists as type float dropped=2`;
@@ -133,7 +133,7 @@ describe('line protocol over HTTP', () => {
     expect(rig.tables.rows.map(({ timeNs }) => timeNs)).to.deep.equal([1n, 4n, 5n]);
   });
 
-  it('lets the table decide when the first values of a request disagree with it', async () => {
+  it('lets the table decide when the first values of a request contradict it', async () => {
     await answer(V1, 'm v=1i 1');
     const [status] = await answer(V1, 'm v=1 2\nm v=2i 3\nm v=3i 4');
     expect(status).to.equal(400);
@@ -149,7 +149,7 @@ describe('line protocol over HTTP', () => {
     ]);
   });
 
-  it('says in its own words that it is not possible now', async () => {
+  it("reports temporary failures in InfluxDB's format", async () => {
     rig.tables.failure = new AlmanacError('region_busy', 'memory is full', { retryAfterSeconds: 3 });
     const response = await post(V1, 'm f=1');
     expect([response.status, response.headers.get('retry-after'), await response.json()]).to.deep.equal([
@@ -164,13 +164,13 @@ describe('line protocol over HTTP', () => {
     ]);
   });
 
-  it('hides what went wrong inside', async () => {
+  it('hides internal errors', async () => {
     rig.tables.failure = new AlmanacError('internal', 'secret');
     expect(await answer(V1, 'm f=1')).to.deep.equal([500, { error: 'Internal error: 1003' }]);
     expect(rig.log.messages('error')).to.deep.equal(['request failed']);
   });
 
-  it('undoes gzip with several members, deflate of both kinds and brotli, and ignores the content type', async () => {
+  it('decompresses gzip with several members, deflate of both kinds and brotli, and ignores the content type', async () => {
     const text = (time: number): Buffer => Buffer.from(`m,t=${'x'.repeat(2_000)} f=1 ${time}\n`);
     const members = Buffer.concat([gzipSync(text(1)), gzipSync(text(2))]);
     expect(await answer(V1, members, { 'content-encoding': 'gzip' })).to.deep.equal([204]);
@@ -182,7 +182,7 @@ describe('line protocol over HTTP', () => {
     expect(rig.tables.rows.map(({ timeNs }) => timeNs)).to.deep.equal([1n, 2n, 3n, 4n, 5n, 6n]);
   });
 
-  it('refuses encodings that it does not know, and damaged bodies', async () => {
+  it('refuses unknown encodings and damaged bodies', async () => {
     expect((await answer(V1, 'm f=1', { 'content-encoding': 'lzw' }))[0]).to.equal(415);
     expect((await answer(V1, 'm f=1', { 'content-encoding': 'gzip, gzip' }))[0]).to.equal(415);
     const packed = gzipSync('m f=1 1\n'.repeat(1_000));
@@ -218,7 +218,7 @@ describe('line protocol over HTTP', () => {
     expect(rig.tables.rows).to.have.length(1);
   });
 
-  it('gives all memory of bodies back', async () => {
+  it('releases all memory of bodies', async () => {
     await answer(V1, 'm f=1\n'.repeat(50_000));
     await answer(V1, 'x'.repeat(2_000_000));
     await answer(V1, gzipSync('m f=1\n'.repeat(50_000)), { 'content-encoding': 'gzip' });
@@ -227,7 +227,7 @@ describe('line protocol over HTTP', () => {
     expect(await rig.metrics.print()).to.match(/^almanac_servers_request_memory_in_use_bytes 0$/m);
   });
 
-  it('waits no longer than the time for a request', async () => {
+  it("waits no longer than the request's timeout", async () => {
     await rig.gateway.stop();
     rig = await startGatewayRig({ ALMANAC_HTTP__TIMEOUT: '50ms' });
     rig.tables.gate = new Promise(() => undefined);

@@ -7,7 +7,7 @@ import { exchange, parseAnswer, sendRaw } from '#test/support/raw-http';
 
 const WRITE = '/v1/lineproto/write';
 
-describe('a request on its way', () => {
+describe('the life cycle of a request', () => {
   let rig: GatewayRig;
 
   afterEach(() => rig.gateway.stop());
@@ -27,7 +27,7 @@ describe('a request on its way', () => {
     while (rig.tables.writes.length < count) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  it('gets 503 when too many are at work, but health is answered', async () => {
+  it('gets 503 when too many run, but health is served', async () => {
     rig = await startGatewayRig({ ALMANAC_HTTP__MAX_CONCURRENT_REQUESTS: '2' });
     const open = holdWrites();
     const held = [post('m f=1 1'), post('m f=1 2')];
@@ -41,7 +41,7 @@ describe('a request on its way', () => {
     expect((await post('m f=1 4')).status).to.equal(204);
   });
 
-  it('is finished by a drain, which takes no new connections and closes idle ones', async () => {
+  it('is finished by a drain, which refuses new connections and closes idle ones', async () => {
     rig = await startGatewayRig();
     const idle = await openConnection(rig.url);
     const open = holdWrites();
@@ -60,7 +60,7 @@ describe('a request on its way', () => {
     await idle.closed;
   });
 
-  it('is cancelled when its client goes away', async () => {
+  it('is cancelled when its client disconnects', async () => {
     rig = await startGatewayRig();
     const abort = new AbortController();
     const answered = fetch(`${rig.url}/v1/sql?sql=wait`, { signal: abort.signal }).catch(() => 'gone');
@@ -82,7 +82,7 @@ describe('a request on its way', () => {
     expect((await sendRaw(rig.url, 'GET /health', many(101))).status).to.equal(431);
   });
 
-  it('waits for a server that has nearly started', async () => {
+  it('waits for a server that is almost ready', async () => {
     rig = await startGatewayRig();
     rig.readiness = { ready: false, waiting: ['metadata'], progress: 1 };
     const written = post('m f=1');
@@ -116,7 +116,7 @@ describe('a request on its way', () => {
     expect((await fetch(`${rig.url}/ready`)).status).to.equal(200);
   });
 
-  it('has the ID that its client gave it, if that may appear in a log', async () => {
+  it('has the ID that its client set, if that may appear in a log', async () => {
     rig = await startGatewayRig();
     const idOf = async (id: string): Promise<string | null> => {
       const response = await fetch(`${rig.url}/v1/sql?sql=fail+internal`, { headers: { 'x-request-id': id } });
@@ -130,7 +130,7 @@ describe('a request on its way', () => {
     }
   });
 
-  it('is still answered while the process only says that it will end, and ends its connection', async () => {
+  it('is still served after the process has announced its end, and closes its connection', async () => {
     rig = await startGatewayRig();
     rig.readiness = { ready: true, isDraining: true, waiting: [], progress: 1 };
     const written = await post('m f=1 1');
@@ -159,7 +159,7 @@ describe('a request on its way', () => {
     }
   });
 
-  it('keeps connections, also after a refused body', async () => {
+  it('keeps connections open, also after a refused body', async () => {
     rig = await startGatewayRig({ ALMANAC_HTTP__BODY_LIMIT: '10B' });
     const body = 'x'.repeat(100_000);
     const requests = [
@@ -170,7 +170,7 @@ describe('a request on its way', () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 
-  it('sees the answer to a body that is refused while it is sent, also if the connection ends with it', async () => {
+  it('gets the reply to a body that is refused while it is sent, even if the connection is closed', async () => {
     rig = await startGatewayRig({ ALMANAC_HTTP__BODY_LIMIT: '10B' });
     // More than the buffers of both sides hold; sent by a client that reads when all is sent.
     const head = `POST ${WRITE} HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ${64 << 20}\r\n\r\n`;
@@ -188,7 +188,7 @@ describe('a request on its way', () => {
     expect((await fetch(`${rig.url}/health`)).status).to.equal(200);
   });
 
-  it('answers HEAD like GET, and names the methods of a path', async () => {
+  it('serves HEAD like GET, and lists the methods of a path', async () => {
     rig = await startGatewayRig();
     const head = await sendRaw(rig.url, 'HEAD /status');
     expect([head.status, head.body]).to.deep.equal([200, '']);
@@ -200,7 +200,7 @@ describe('a request on its way', () => {
     expect(parseAnswer(await exchange(rig.url, 'nonsense\r\n\r\n')).status).to.equal(400);
   });
 
-  it('tells browsers what they may do', async () => {
+  it('informs browsers about what is allowed', async () => {
     rig = await startGatewayRig();
     const origin = ['Origin: https://grafana.example'];
     const preflight = await sendRaw(rig.url, 'OPTIONS /v1/sql', origin);

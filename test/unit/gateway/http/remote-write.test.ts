@@ -64,7 +64,7 @@ describe('remote write over HTTP', () => {
     expect(rig.tables.rows[0].table).to.equal('almanac_physical_table');
   });
 
-  it('finds table and options in parameters and hints', async () => {
+  it('reads table and options from parameters and hints', async () => {
     await answer(V1, {}, `${PATH}?physical_table=p&db=other`);
     await answer(V1, { 'x-greptime-hints': 'physical_table=h, ttl=7d' });
     expect(rig.tables.rows.map(({ table }) => table)).to.deep.equal(['p', 'h']);
@@ -72,7 +72,7 @@ describe('remote write over HTTP', () => {
     expect(rig.tables.writes[1].tableOptions).to.deep.include({ ttl: '7days' });
   });
 
-  it('takes an empty request', async () => {
+  it('accepts an empty request', async () => {
     for (const body of [Buffer.from([0]), compressSync(bodyV1([]))]) {
       const { status, headers } = await answer(body);
       expect([status, headers.get('x-prometheus-remote-write-samples-written')]).to.deep.equal([204, '0']);
@@ -92,7 +92,7 @@ describe('remote write over HTTP', () => {
     expect(rig.tables.rows).to.deep.equal([]);
   });
 
-  it('tells vmagent that it takes zstd, and takes it', async () => {
+  it('advertises zstd to vmagent, and accepts it', async () => {
     const asked = await answer(Buffer.alloc(0), {}, `${PATH}?get_vm_proto_version=1`);
     expect([asked.status, asked.text]).to.deep.equal([200, '1']);
     const body = compress(bodyV1(SERIES));
@@ -104,7 +104,7 @@ describe('remote write over HTTP', () => {
     expect(rig.tables.rows).to.have.length(3);
   });
 
-  it('has bodies read by another thread while this one is busy, with the same outcome', async () => {
+  it('decodes bodies in a worker thread while the main thread is busy, with the same result', async () => {
     let threadCount = 0;
     const onWorker = (): void => void threadCount++;
     process.on('worker', onWorker);
@@ -148,12 +148,12 @@ describe('remote write over HTTP', () => {
     process.off('worker', onWorker);
   });
 
-  it('takes a body whose encoding is the other one than its header says', async () => {
+  it('accepts a body in the other version than its header says', async () => {
     expect((await answer(compress(bodyV1(SERIES)), { 'content-encoding': 'snappy' })).status).to.equal(204);
     expect((await answer(V1, { 'content-encoding': 'zstd' })).status).to.equal(204);
   });
 
-  it('refuses damaged bodies for good', async () => {
+  it('refuses damaged bodies permanently', async () => {
     const framed = Buffer.from('ff060000734e61507059', 'hex');
     for (const body of [
       framed,
@@ -175,7 +175,7 @@ describe('remote write over HTTP', () => {
     expect(rig.tables.rows).to.deep.equal([]);
   });
 
-  it('bounds what a body may become', async () => {
+  it('limits the decompressed size of a body', async () => {
     const claims = Buffer.concat([Buffer.from('ffffffff0f', 'hex'), Buffer.alloc(10)]);
     expect((await answer(claims)).status).to.equal(400);
     const nulls = Buffer.alloc(2 * 1024 * 1024);
@@ -184,7 +184,7 @@ describe('remote write over HTTP', () => {
     expect((await answer(Buffer.alloc(1024 * 1024 + 1))).status).to.equal(413);
   });
 
-  it('has senders repeat what may succeed later, and says that nothing was written', async () => {
+  it('lets senders repeat temporary failures, and reports that nothing was written', async () => {
     const codes: [ErrorCode, number][] = [
       ['region_busy', 503],
       ['deadline_exceeded', 504],
@@ -205,7 +205,7 @@ describe('remote write over HTTP', () => {
     expect([status, errorOf(text)]).to.deep.equal([400, 'Database not found: none']);
   });
 
-  it('is a POST', async () => {
+  it('requires POST', async () => {
     const { status, headers } = await fetch(rig.url + PATH);
     expect([status, headers.get('allow')]).to.deep.equal([405, 'POST']);
   });

@@ -3,13 +3,13 @@ import { expect } from 'chai';
 import { isAmbiguousPath, isPublicPath, parseTarget } from '#services/gateway/http/target';
 
 describe('parseTarget', () => {
-  it('parts path and query', () => {
+  it('separates path and query', () => {
     expect(parseTarget('/v1/sql?sql=a?b')).to.deep.equal({ path: '/v1/sql', search: 'sql=a?b' });
     expect(parseTarget('/')).to.deep.equal({ path: '/', search: '' });
     expect(parseTarget('//v1/sql')).to.deep.equal({ path: '//v1/sql', search: '' });
   });
 
-  it('takes the path out of an absolute form', () => {
+  it('extracts the path of an absolute form', () => {
     expect(parseTarget('http://host:1/metrics?a')).to.deep.equal({ path: '/metrics', search: 'a' });
     expect(parseTarget('HTTPS://host/metrics')).to.deep.equal({ path: '/metrics', search: '' });
     expect(parseTarget('http://host')).to.deep.equal({ path: '/', search: '' });
@@ -59,7 +59,7 @@ describe('isPublicPath', () => {
 });
 
 describe('isAmbiguousPath', () => {
-  it('leaves usual paths alone', () => {
+  it('leaves usual paths unchanged', () => {
     for (const path of ['/a/b-c_d', '/a/b.c', '/a/...', '/a/b..c', '/a%20b', '/a%2Fb', '/%C3%A9']) {
       expect(isAmbiguousPath(path), path).to.equal(false);
     }

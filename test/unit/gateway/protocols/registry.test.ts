@@ -72,7 +72,7 @@ describe('a protocol in a folder of its own and one line of the registry', () =>
     expect(metrics).to.match(/servers_error_total\{protocol="json-points"\} 1\n/);
   });
 
-  it('has no routes while it is turned off', async () => {
+  it('has no routes while it is disabled', async () => {
     await start({});
     expect((await post('[]'))[0]).to.equal(404);
   });

@@ -11,7 +11,7 @@ describe('multipart forms', () => {
 
   const part = (name: string, text: string): string[] => [`Content-Disposition: form-data; name="${name}"`, '', text];
 
-  it('give their fields in order', () => {
+  it('return their fields in order', () => {
     const lines = ['--x-1', ...part('query', 'ü\r\n--x'), '--x-1', ...part('match[]', ''), '--x-1--', ''];
     const expected = [
       ['query', 'ü\r\n--x'],
@@ -24,13 +24,13 @@ describe('multipart forms', () => {
     expect(fields(['--x-1--'])).to.deep.equal([]);
   });
 
-  it('look at the name whatever stands around it', () => {
+  it('find the name among other parameters', () => {
     const head = ['Content-Type: text/plain', 'content-disposition: form-data; filename="name=a"; name="b"'];
     expect(fields(['--x-1', ...head, '', 'c', '--x-1--'])).to.deep.equal([['b', 'c']]);
     expect(fields(['--x-1', 'Content-Type: text/plain', '', 'c', '--x-1--'])).to.deep.equal([]);
   });
 
-  it('are refused unless they are whole', () => {
+  it('are refused unless they are complete', () => {
     const whole = ['--x-1', ...part('a', 'b'), '--x-1--'];
     for (const lines of [[], ['x'], whole.slice(0, -1), ['--x-1', 'no head', '--x-1--']]) {
       expect(() => fields(lines)).to.throw('error parsing form values');

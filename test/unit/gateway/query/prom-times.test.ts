@@ -41,7 +41,7 @@ describe("times and durations of Prometheus's HTTP API", () => {
     for (const [text, ms] of Object.entries(times)) expect(parseTime(text), text).to.equal(ms);
   });
 
-  it('refuses what is no time', () => {
+  it('refuses invalid times', () => {
     const texts = [
       '',
       'abc',

@@ -58,7 +58,7 @@ describe("paths of Prometheus's HTTP API", () => {
     ).to.equal(1);
   });
 
-  it('take parameters from every kind of body, which wins over the URL', async () => {
+  it('accept parameters in every kind of body, which override the URL', async () => {
     const multipart = new FormData();
     multipart.append('query', 'c d');
     const urlEncoded = new URLSearchParams({ query: 'a b' });
@@ -86,7 +86,7 @@ describe("paths of Prometheus's HTTP API", () => {
     ]);
   });
 
-  it('answer errors by the names of Prometheus', async () => {
+  it('report errors by the names of Prometheus', async () => {
     const late = 'query timed out in expression evaluation';
     const cases: Record<string, unknown[]> = {
       invalid_syntax: [400, 'bad_data', 'invalid parameter "query": as scripted', 2000],
@@ -111,7 +111,7 @@ describe("paths of Prometheus's HTTP API", () => {
     expect(response.headers.get('x-almanac-query-id')).to.match(/^[0-9a-f-]{36}$/);
   });
 
-  it('refuse while the server starts, except for what needs no data', async () => {
+  it('refuse requests while the server starts, except those without data', async () => {
     rig.readiness = { ready: false, waiting: ['wal replay'], progress: 0 };
     const [status, type] = await failure(ask('/api/v1/query?query=up'));
     expect([status, type]).to.deep.equal([503, 'unavailable']);
@@ -120,7 +120,7 @@ describe("paths of Prometheus's HTTP API", () => {
     expect((await ask('/-/healthy')).status).to.equal(200);
   });
 
-  it('end a query when its client goes away', async () => {
+  it('cancel a query when its client disconnects', async () => {
     const abort = new AbortController();
     const asked = ask('/api/v1/query?query=wait', { signal: abort.signal }).catch(() => undefined);
     while (rig.querier.promRequests.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -174,7 +174,7 @@ describe("paths of Prometheus's HTTP API", () => {
     });
   });
 
-  it('answer other paths and methods as Prometheus does', async () => {
+  it('reply to other paths and methods as Prometheus does', async () => {
     const missing = await ask('/api/v1/nothing');
     expect([missing.status, await missing.text()]).to.deep.equal([404, '404 page not found\n']);
     const wrong = await post('/rules', '');
@@ -187,7 +187,7 @@ describe("paths of Prometheus's HTTP API", () => {
     expect((await fetch(`${rig.publicUrl}/v1/prometheus/api/v1/query?query=up`)).status).to.equal(200);
   });
 
-  it('take /v1/promql with the URL before the form', async () => {
+  it('read the URL before the form for /v1/promql', async () => {
     const form = new URLSearchParams({ query: 'rows 2', start: '0', end: '60', step: '1m', lookback: '7' });
     const asked = await fetch(`${rig.url}/v1/promql?query=rows%201&db=other`, { method: 'POST', body: form });
     const { output } = (await asked.json()) as { output: { records: { rows: unknown[] } }[] };

@@ -35,7 +35,7 @@ describe('/v1/sql', () => {
     return [status, json];
   }
 
-  it('answers rows in the default format, with its headers', async () => {
+  it('returns rows in the default format, with its headers', async () => {
     const response = await fetch(`${rig.url}/v1/sql?sql=rows%202`);
     expect(response.status).to.equal(200);
     const text = await response.text();
@@ -52,7 +52,7 @@ describe('/v1/sql', () => {
     expect(response.headers.get('x-almanac-query-id')).to.match(/^[0-9a-f-]{36}$/);
   });
 
-  it('answers several statements in order', async () => {
+  it('returns results of several statements in order', async () => {
     const { output } = (await (await post('affected 3; rows 0; rows 1', { 'content-type': 'text/plain' })).json()) as {
       output: unknown[];
     };
@@ -64,7 +64,7 @@ describe('/v1/sql', () => {
     ]);
   });
 
-  it('takes statements in every natural way', async () => {
+  it('accepts statements in every common way', async () => {
     expect(await sqlOf(fetch(`${rig.url}/v1/sql?sql=rows%201`))).to.equal('rows 1');
     expect(await sqlOf(post('sql=rows+2', { 'content-type': FORM }))).to.equal('rows 2');
     expect(await sqlOf(post('sql=rows+3', { 'content-type': `${FORM}; charset=utf-8` }))).to.equal('rows 3');
@@ -80,7 +80,7 @@ describe('/v1/sql', () => {
     expect(await sqlOf(fetch(`${rig.url}/v1/sql/?sql=rows%201`))).to.equal('rows 1');
   });
 
-  it('hands database, zone, limit and format on', async () => {
+  it('passes on database, time zone, limit and format', async () => {
     await fetch(`${rig.url}/v1/sql?sql=rows&db=other&limit=5&format=Almanac_V1`, {
       headers: { 'x-greptime-timezone': '+08:00', 'x-greptime-db-name': 'public' },
     });
@@ -96,7 +96,7 @@ describe('/v1/sql', () => {
     expect(rig.querier.requests[1]).to.include({ database: 'other', timezone: 'UTC', format: 'greptimedb_v1' });
   });
 
-  it('refuses parameters that cannot be', async () => {
+  it('refuses invalid parameters', async () => {
     const refused = (search: string): Promise<[number, unknown]> => failure(fetch(`${rig.url}/v1/sql${search}`));
     expect(await refused('')).to.deep.equal([400, { code: 1004, error: 'sql parameter is required.' }]);
     expect(await refused('?sql=a&sql=b')).to.deep.equal([400, { code: 1004, error: 'parameter "sql" is given twice' }]);
@@ -132,7 +132,7 @@ describe('/v1/sql', () => {
     expect([busy.status, busy.headers.get('retry-after')]).to.deep.equal([429, '1']);
   });
 
-  it('ends after the time that the client gives', async () => {
+  it('ends at the timeout of the client', async () => {
     const headers = { 'x-greptime-timeout': '30ms' };
     const [status, body] = await failure(fetch(`${rig.url}/v1/sql?sql=wait`, { headers }));
     expect(status).to.equal(408);
@@ -140,7 +140,7 @@ describe('/v1/sql', () => {
     expect(rig.querier.ends).to.deep.equal(['deadline_exceeded']);
   });
 
-  it('streams large results, compressed if the client likes that', async () => {
+  it('streams large results, compressed if the client accepts that', async () => {
     const plain = await sendRaw(rig.url, 'GET /v1/sql?sql=bytes%20900000');
     expect(plain.headers).to.include({ 'transfer-encoding': 'chunked' });
     expect(plain.headers).not.to.have.property('content-encoding');
@@ -156,7 +156,7 @@ describe('/v1/sql', () => {
     expect(small.headers.get('content-encoding')).to.equal(null);
   });
 
-  it('cuts a result off that is too large, visibly', async () => {
+  it('cuts off a result that is too large, detectably', async () => {
     const cut = await fetch(`${rig.url}/v1/sql?sql=bytes%203000000`)
       .then((response) => response.text())
       .catch(String);
@@ -165,7 +165,7 @@ describe('/v1/sql', () => {
 });
 
 describe('/v1/sql with a small limit for results', () => {
-  it('refuses a larger one with the limit in the text', async () => {
+  it('refuses a larger one with the limit in the message', async () => {
     const rig = await startGatewayRig({ ALMANAC_HTTP__MAX_RESULT_BYTES: '1KiB' });
     const response = await fetch(`${rig.url}/v1/sql?sql=bytes%209000`);
     expect(response.status).to.equal(400);

@@ -27,7 +27,7 @@ describe('NumberScanner', () => {
     );
   });
 
-  it('knows integers by their suffix', () => {
+  it('recognises integers by their suffix', () => {
     expect(scan('12i')).to.deep.equal({ kind: SIGNED, value: 12, end: 3, isExact: true });
     expect(scan('-12i,')).to.deep.equal({ kind: SIGNED, value: -12, end: 4, isExact: true });
     expect(scan('12u')).to.deep.equal({ kind: UNSIGNED, value: 12, end: 3, isExact: true });
@@ -36,7 +36,7 @@ describe('NumberScanner', () => {
     expect(scan('-12u').kind).to.equal(NO_NUMBER);
   });
 
-  it('stops at the first byte that does not belong', () => {
+  it('stops at the first byte that does not belong to the number', () => {
     expect(scan('1.5.2')).to.include({ value: 1.5, end: 3 });
     expect(scan('1e3e4')).to.include({ value: 1_000, end: 3 });
     expect(scan('7 8')).to.include({ value: 7, end: 1 });

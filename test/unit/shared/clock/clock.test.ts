@@ -4,7 +4,7 @@ import { systemClock } from '#shared/clock/clock';
 
 const HUNDRED_DAYS_MS = 100 * 24 * 3_600_000;
 
-describe('the clock of the system', () => {
+describe('the system clock', () => {
   it('waits for longer than its timers can', async () => {
     const over: string[] = [];
     const ending = new AbortController();

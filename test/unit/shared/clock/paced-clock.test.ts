@@ -41,14 +41,14 @@ describe('a paced clock', () => {
   }
 
   for (const callers of [1, 5]) {
-    it(`leaves two thirds of a busy thread to others, with ${callers} at work`, async () => {
+    it(`leaves two thirds of a busy thread to other work, with ${callers} callers`, async () => {
       const clock = new BusyClock();
       await slices(clock, callers, 20);
       expect(clock.othersMs / clock.ownMs).to.be.within(1.9, 3);
     });
   }
 
-  it('goes on at once where others have nothing to do', async () => {
+  it('continues at once if there is no other work', async () => {
     const clock = new BusyClock();
     clock.isBusy = false;
     await slices(clock, 1, 20);
@@ -56,7 +56,7 @@ describe('a paced clock', () => {
     expect(clock.rounds).to.be.at.most(2 * 20 + 1);
   });
 
-  it('takes little for turns of work that waited for something else', async () => {
+  it('charges little for slices that waited for something else', async () => {
     const clock = new BusyClock();
     const paced = pacedClock(clock);
     for (let i = 0; i < 10; i++) {
@@ -68,7 +68,7 @@ describe('a paced clock', () => {
     }
   });
 
-  it('cuts work by the time that it takes', async () => {
+  it('cuts work by its duration', async () => {
     const clock = new ManualClock();
     const cut = new Slices(clock);
     const isOver = (): boolean => cut.isOver(100_000);

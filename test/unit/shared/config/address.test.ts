@@ -7,25 +7,25 @@ describe('advertisedAddress', () => {
     return advertisedAddress({ advertiseAddr, bindAddr, port: 4_011, ownHost: () => Promise.resolve('10.0.0.9') });
   }
 
-  it('is the host that is asked for, for a listener on every address', async () => {
+  it('returns the own host for a listener on every address', async () => {
     expect(await advertised('0.0.0.0:4011')).to.equal('10.0.0.9:4011');
     expect(await advertised('[::]:0')).to.equal('10.0.0.9:4011');
     expect(await advertised('[0:0:0:0:0:0:0:0]:4011')).to.equal('10.0.0.9:4011');
   });
 
-  it('is the address itself otherwise, with the port that the listener got', async () => {
+  it('returns the address itself otherwise, with the port of the listener', async () => {
     expect(await advertised('127.0.0.1:0')).to.equal('127.0.0.1:4011');
     expect(await advertised('10.0.0.5:4011')).to.equal('10.0.0.5:4011');
     expect(await advertised('[fd00::5]:4011')).to.equal('[fd00::5]:4011');
   });
 
-  it('is what was configured, if anything was', async () => {
+  it('returns what was configured, if anything', async () => {
     expect(await advertised('0.0.0.0:4011', 'ingester-0.example:14011')).to.equal('ingester-0.example:14011');
   });
 });
 
 describe('localAddress', () => {
-  it('reaches a listener on every address by the loopback one', () => {
+  it('reaches a listener on every address by the loopback address', () => {
     expect(localAddress('0.0.0.0:4000')).to.equal('127.0.0.1:4000');
     expect(localAddress('[::]:4000')).to.equal('[::1]:4000');
     expect(localAddress('10.0.0.5:4000')).to.equal('10.0.0.5:4000');

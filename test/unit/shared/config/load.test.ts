@@ -50,7 +50,7 @@ describe('loadConfig', () => {
     expect(config.memory.limitBytes).to.equal(4 * GIB);
   });
 
-  it('takes 80 percent of a container for its memory limit, and shares of it where asked', () => {
+  it('takes 80 percent of a container for its memory limit, and percentages of it', () => {
     const machine = { memoryBytes: 8 * GIB, containerMemoryBytes: 2 * GIB };
     expect(load({ machine }).config.memory.limitBytes).to.equal(1638 * 1024 * 1024);
     const half = load({ machine, environment: { ALMANAC_MEMORY__LIMIT: '50%' } });
@@ -85,7 +85,7 @@ describe('loadConfig', () => {
     expect(config.shutdown).to.deep.equal({ timeoutMs: 60_000, delayMs: 0 });
   });
 
-  it('lets flags win over the environment, and that over the file', () => {
+  it('lets flags override the environment, and the environment override the file', () => {
     const files = { './almanac.toml': '[http]\naddr = "127.0.0.1:1"\ntimeout = "1s"\nbody_limit = "1MiB"' };
     const environment = { ALMANAC_HTTP__ADDR: '127.0.0.1:2', ALMANAC_HTTP__TIMEOUT: '2s' };
     const flags = [{ flag: '--http-addr', path: 'http.addr', value: '127.0.0.1:3' }];
@@ -99,7 +99,7 @@ describe('loadConfig', () => {
     expect(origins.get('wal.sync')?.place).to.equal('default');
   });
 
-  it('lets the name for one role win over the name for all, and ignores other roles', () => {
+  it('lets the name for one role override the name for all, and ignores other roles', () => {
     const environment = {
       ALMANAC_STANDALONE__WAL__SYNC: 'none',
       ALMANAC_WAL__SYNC: 'interval',
@@ -112,7 +112,7 @@ describe('loadConfig', () => {
     expect(config.naming).to.equal('greptime');
   });
 
-  it('reads a section that is called like a role', () => {
+  it('reads a section named like a role', () => {
     const { config } = load({ environment: { ALMANAC_INGESTER__FLUSH_BYTES: '1MiB' } });
     expect(config.ingester.flushBytes).to.equal(1024 * 1024);
   });
@@ -125,12 +125,12 @@ describe('loadConfig', () => {
     expect(problems).to.deep.equal(['environment ALMANAC_HTTP__ADR: unknown key; did you mean "ALMANAC_HTTP__ADDR"?']);
   });
 
-  it('splits lists at commas that are not escaped', () => {
+  it('splits lists at unescaped commas', () => {
     const { config } = load({ environment: { ALMANAC_HTTP__CORS_ALLOWED_ORIGINS: 'https://a, https://b\\,c' } });
     expect(config.http.corsAllowedOrigins).to.deep.equal(['https://a', 'https://b,c']);
   });
 
-  it('reads texts from files of their own, without the last line break', () => {
+  it('reads texts from secret files, without the last line break', () => {
     const files = {
       '/run/secrets/dir': '/var/wal\n',
       './almanac.toml': '[storage]\ndata_home = "file:/run/secrets/dir"',
@@ -155,7 +155,7 @@ describe('loadConfig', () => {
     ]);
   });
 
-  it('reports all problems of a file with line, column, key, value and what is allowed', () => {
+  it('reports all problems of a file with line, column, key, value and allowed values', () => {
     const problems = problemsOf(() =>
       loadToml(
         'naming = "x"\n\n[http]\n  timeout = "soon"\nadr = "1"\n[memory]\nlimit = true\n[wal]\nsync_interval="2h"',
@@ -170,7 +170,7 @@ describe('loadConfig', () => {
     ]);
   });
 
-  it('places syntax errors and repeated keys', () => {
+  it('reports the position of syntax errors and repeated keys', () => {
     expect(problemsOf(() => loadToml('a = '))[0]).to.match(/^\.\/almanac\.toml:1:5: not valid TOML: Expected/);
     expect(problemsOf(() => loadToml('naming="almanac"\nnaming="almanac"'))[0]).to.equal(
       "./almanac.toml:2:1: not valid TOML: Cannot redefine existing key 'naming'.",
@@ -200,7 +200,7 @@ describe('loadConfig', () => {
     expect(loadToml('http = { addr = "[::1]:9" }').config.http.addr).to.equal('[::1]:9');
   });
 
-  it('refuses addresses, percents and filters that are malformed', () => {
+  it('refuses malformed addresses, percentages and filters', () => {
     const bad = {
       ALMANAC__DEFAULT_TIMEZONE: 'Mars',
       ALMANAC_HTTP__ADDR: '127.0.0.1:70000',
@@ -215,7 +215,7 @@ describe('loadConfig', () => {
     expect(problems[3]).to.contain('a level filter');
   });
 
-  it('refuses addresses that cannot be called where one is to be called', () => {
+  it('refuses addresses that can only be listened on where one is called', () => {
     const reasons = {
       'metadata:0': 'port 0',
       '0.0.0.0:4031': 'listening only',
@@ -233,7 +233,7 @@ describe('loadConfig', () => {
     expect([config.metadata.addr, config.node.advertiseAddr]).to.deep.equal(['metadata:4031', '[fd00::5]:4011']);
   });
 
-  it('refuses settings that contradict each other', () => {
+  it('refuses contradictory settings', () => {
     expect(problemsOf(() => loadToml('[memory]\nquery_percent = 50'))).to.deep.equal([
       'the shares of memory.limit add up to 110 percent; allowed: at most 100',
     ]);

@@ -17,7 +17,7 @@ function load(files: Record<string, string>, environment: Record<string, string>
 }
 
 describe('printConfig', () => {
-  it('prints what it read back to the same configuration', () => {
+  it('prints a file that yields the same configuration', () => {
     const first = load({
       './almanac.toml': '[http]\ntimeout = "1m 30s"\ncors_allowed_origins = ["https://a"]\n[wal]\ndir = "/x"',
     });
@@ -28,7 +28,7 @@ describe('printConfig', () => {
     expect(printed).to.match(/^enable_telemetry = false\n/);
   });
 
-  it('leaves keys without a value out', () => {
+  it('omits keys without a value', () => {
     expect(printConfig(load({}), { withSources: false })).not.to.contain('upstream');
   });
 
@@ -38,7 +38,7 @@ describe('printConfig', () => {
     expect(printed).to.contain('naming = "almanac" # default\n');
   });
 
-  it('masks what came from secret files, and passwords in URLs', () => {
+  it('masks values from secret files, and passwords in URLs', () => {
     const environment = { ALMANAC_WAL__DIR_FILE: '/s', ALMANAC_DASHBOARD__UPSTREAM: 'http://me:hush@host/x' };
     const printed = printConfig(load({ '/s': 'hush' }, environment), { withSources: true });
     expect(printed).not.to.contain('hush');
@@ -57,7 +57,7 @@ describe('printDefaults', () => {
     expect(load({ './almanac.toml': printed }).config).to.deep.equal(load({}).config);
   });
 
-  it('is a file that works when the comment signs of its keys are taken away', () => {
+  it('is a valid file when its keys are uncommented', () => {
     const active = printDefaults(CONFIG_SCHEMA, 'standalone').replace(/^# ([a-z_]+ = (?!"")[^\n]*)$/gm, '$1');
     expect(load({ './almanac.toml': active }).config).to.deep.equal(load({}).config);
   });

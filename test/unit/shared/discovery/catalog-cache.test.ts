@@ -71,7 +71,7 @@ describe('CatalogCache', () => {
     running = await metadataIn(folder.path);
   }
 
-  it('asks once for what it does not know, then no more', async () => {
+  it('requests what it does not know once, then no more', async () => {
     const { table } = await ensure('cpu');
     expect(await catalog.table('public', 'cpu', call)).to.deep.equal(table);
     expect(await catalog.table('public', 'cpu', call)).to.deep.equal(table);
@@ -107,7 +107,7 @@ describe('CatalogCache', () => {
     expect(await failureCode(catalog.table('public', 'cpu', call))).to.equal('table_not_found');
   });
 
-  it('tells of manifests', async () => {
+  it('reports manifests', async () => {
     catalog.start();
     const { table } = await ensure('cpu');
     const seen: RegionManifest[] = [];
@@ -131,7 +131,7 @@ describe('CatalogCache', () => {
     expect(await failureCode(catalog.tables('db', call))).to.equal('database_not_found');
   });
 
-  it('uses the answer of another call before the watch brings it, and never goes back to an older one', async () => {
+  it('uses the reply to another call before the watch delivers it, and never returns to an older one', async () => {
     const narrow = (await ensure('cpu')).table;
     const wide = (await ensure('cpu', ['a'])).table;
     catalog.apply(wide);
@@ -144,7 +144,7 @@ describe('CatalogCache', () => {
     expect(catalog.known('public', 'cpu')).to.deep.equal(again);
   });
 
-  it('does not bring a dropped table back by a late answer', async () => {
+  it('does not restore a dropped table from a delayed reply', async () => {
     catalog.start();
     const { table } = await ensure('cpu');
     await catalog.reached(await drop('cpu'), call);
@@ -153,7 +153,7 @@ describe('CatalogCache', () => {
     expect(catalog.note(table)).to.equal(false);
   });
 
-  it('answers for known tables while metadata is away, and catches up when it is back', async () => {
+  it('serves known tables while metadata is away, and catches up when it is back', async () => {
     catalog.start();
     await catalog.reached((await ensure('cpu')).version, call);
     await running.stop();
@@ -165,7 +165,7 @@ describe('CatalogCache', () => {
     expect(catalog.known('public', 'other')?.name).to.equal('other');
   });
 
-  it('lets go of what was dropped while it was away for too long', async () => {
+  it('drops what was dropped while it was away', async () => {
     const resets: bigint[] = [];
     const gone: unknown[] = [];
     catalog.start();
@@ -189,7 +189,7 @@ describe('CatalogCache', () => {
     expect(resets).to.deep.equal([catalogVersion]);
   });
 
-  it('starts the watch again after it ended', async () => {
+  it('restarts the watch after it ended', async () => {
     catalog.start();
     await catalog.reached((await ensure('a')).version, call);
     await restartMetadata();
@@ -199,7 +199,7 @@ describe('CatalogCache', () => {
     expect((await catalog.tables('public', call)).map((table) => table.name)).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('gives up waiting for a version when the call ends', async () => {
+  it('stops waiting for a version when the call ends', async () => {
     const cancel = new AbortController();
     const waiting = catalog.reached(99n, ownCall('test', cancel.signal));
     cancel.abort(new AlmanacError('deadline_exceeded', 'too late'));
@@ -242,7 +242,7 @@ describe('CatalogCache', () => {
       expect(seen).to.deep.equal([`${first} ready`, `${gateway} starting`, `${gateway} removed`]);
     });
 
-    it('that a whole state does not name are gone', async () => {
+    it('disappear if a complete state does not name them', async () => {
       const gateway = await join('', 'gateway');
       catalog.start();
       await caughtUp();
@@ -260,7 +260,7 @@ describe('CatalogCache', () => {
       expect(seen.filter((it) => it !== undefined)).to.deep.equal([gateway]);
     });
 
-    it('hand regions over: who watches tables hears of the new owner, and no older form comes back', async () => {
+    it('move regions: watchers of tables learn the new owner, and no older version returns', async () => {
       const { table } = await ensure('cpu');
       const [region] = table.regions;
       const { regionId, epoch, nodeId } = region;

@@ -74,14 +74,14 @@ describe('membership', () => {
     return Membership.join(options, new AbortController().signal);
   }
 
-  it('of a process with the data folder of the cluster needs no further question', async () => {
+  it("needs no check if the process has the cluster's data folder", async () => {
     await join('ingester', FOLDER, 'a');
     const querier = await join('querier', FOLDER);
     await querier.confirmDataFolder();
     expect(beats).to.equal(0);
   });
 
-  it('asks before each look at a file until the data folder is known, once for all that wait', async () => {
+  it('checks before each file access until the data folder is known, once for all waiting callers', async () => {
     const querier = await join('querier', FOLDER);
     await Promise.all([querier.confirmDataFolder(), querier.confirmDataFolder()]);
     expect(beats).to.equal(1);
@@ -91,7 +91,7 @@ describe('membership', () => {
     expect(beats).to.equal(2);
   });
 
-  it('lets no file be read from another folder, and tells that the process must end', async () => {
+  it('refuses access to files of another folder, and reports that the process must stop', async () => {
     const querier = await join('querier', OTHER);
     await querier.confirmDataFolder();
     await join('ingester', FOLDER, 'a');
@@ -101,7 +101,7 @@ describe('membership', () => {
     expect(refusals).to.deep.equal([refused]);
   });
 
-  it('lets no file be read while nobody can tell whether the folder is the right one', async () => {
+  it('refuses access to files while the folder cannot be verified', async () => {
     const querier = await join('querier', FOLDER);
     isAway = true;
     const unknown = await failure(querier.confirmDataFolder());
@@ -112,7 +112,7 @@ describe('membership', () => {
     await querier.confirmDataFolder();
   });
 
-  it('lets files be read once it is taken in again, if metadata had forgotten it', async () => {
+  it('allows access to files once the process is registered again after metadata lost it', async () => {
     const querier = await join('querier', FOLDER);
     await running.service.heartbeat({ nodeId: querier.nodeId, state: 'left' }, ownCall('test'));
     await querier.confirmDataFolder();
@@ -121,7 +121,7 @@ describe('membership', () => {
       .with.length(1);
   });
 
-  it('lets no file be read for an answer to what was asked before', async () => {
+  it('refuses access to files after the reply to an earlier request', async () => {
     const querier = await join('querier', OTHER);
     await running.service.heartbeat({ nodeId: querier.nodeId, state: 'left' }, ownCall('test'));
     const early = (registering = new Gate());
@@ -139,12 +139,12 @@ describe('membership', () => {
     expect(await confirming).to.equal('external');
   });
 
-  it('is refused at once with another data folder', async () => {
+  it('refuses a process with another data folder at once', async () => {
     await join('ingester', FOLDER, 'a');
     expect((await failure(join('querier', OTHER))).code).to.equal('illegal_state');
   });
 
-  it('registers again when an earlier process of its slot was heard of later', async () => {
+  it('registers again when metadata learns late of an earlier process of its slot', async () => {
     const { service } = running;
     const addrOf = async (nodeId: number): Promise<string | undefined> => {
       const { nodes } = await service.listNodes({}, ownCall('test'));

@@ -25,7 +25,7 @@ describe('tables of a catalog cache', () => {
 
   beforeEach(() => (tables = new TableMap()));
 
-  it('bear the names of their newest forms, in whatever order these come', () => {
+  it('have the names of their newest versions, in whatever order these arrive', () => {
     tables.put(table(1, 'a'));
     tables.put(table(5, 'x'));
     // Meanwhile 5 became `y`, then 1 became `x`; a complete state comes in order of names.
@@ -35,7 +35,7 @@ describe('tables of a catalog cache', () => {
     expect(tables.ofDatabase('public').map(({ name }) => name)).to.deep.equal(['x', 'y']);
   });
 
-  it('give a name that was dropped and made again to the younger one', () => {
+  it('resolve a name that was dropped and recreated to the newer table', () => {
     tables.put(table(7, 'm'));
     tables.put(table(3, 'm'));
     expect(idOf('m')).to.equal(7);
@@ -47,7 +47,7 @@ describe('tables of a catalog cache', () => {
     expect(tables.ofDatabase('public')).to.deep.equal([]);
   });
 
-  it('do not go back to an older form', () => {
+  it('do not return to an older version', () => {
     tables.put(table(1, 'b', 2));
     expect(tables.put(table(1, 'a', 1))).to.equal(false);
     expect(idOf('b')).to.equal(1);

@@ -42,7 +42,7 @@ describe('streamRows', () => {
       (error: unknown) => AlmanacError.from(error),
     );
 
-  it('gives all rows in order, and no more', async () => {
+  it('returns all rows in order, and no more', async () => {
     for (const rows of [0, 1, 2047, 2048, 2049, 4096, 300_000]) {
       const seen: bigint[] = [];
       for await (const { chunk, rowCount } of streamRows(connection, {
@@ -56,7 +56,7 @@ describe('streamRows', () => {
       expect(seen.every((value, i) => value === BigInt(i))).to.equal(true);
     }
   });
-  it('fails for a cast in a late row', async () => {
+  it('reports a failed cast in a late row', async () => {
     const error = await failure(
       consume(`SELECT CASE WHEN range = 2900000 THEN CAST('x' || range AS INTEGER) ELSE 1 END FROM range(3000000)`),
     );
@@ -83,7 +83,7 @@ describe('streamRows', () => {
       expect((await run).code).to.equal('cancelled');
     }
   });
-  it('fails when somebody else interrupts the connection', async () => {
+  it('reports an interrupt by another caller', async () => {
     let isFirst = true;
     const error = await failure(
       consume('SELECT sum(range) OVER (ORDER BY range) FROM range(3000000)', undefined, () => {
@@ -96,7 +96,7 @@ describe('streamRows', () => {
     // The interrupt may come after the last row was made; a short result without an error must not be.
     expect(error.message).to.not.equal('short');
   });
-  it('fails when a file is cut while it is read', async () => {
+  it('reports a file that is truncated while it is read', async () => {
     const file = join(folder, 'x.parquet');
     await connection.run(
       `COPY (SELECT range AS a, md5(range::VARCHAR) AS b FROM range(2000000)) TO '${file}' (ROW_GROUP_SIZE 20000)`,
@@ -113,7 +113,7 @@ describe('streamRows', () => {
 
 describe('fromDuckDb', () => {
   const turns = (message: string, code: string, text: string): void => {
-    it(`turns "${message.slice(0, 50).replaceAll('\n', ' ')}" into ${code}`, () => {
+    it(`translates "${message.slice(0, 50).replaceAll('\n', ' ')}" to ${code}`, () => {
       const error = fromDuckDb(new Error(message));
       expect([error.code, error.message]).to.deep.equal([code, text]);
     });
@@ -155,7 +155,7 @@ describe('fromDuckDb', () => {
     'stored data cannot be read',
   );
   turns('Invalid Input Error: File "/data/store/x/y.parquet" too small', 'execute_query', 'File "<path>" too small');
-  it('takes what is no exception of the engine as a bug', () => {
+  it('treats anything but an exception of the engine as a bug', () => {
     expect(fromDuckDb(new TypeError('x is not a function')).code).to.equal('internal');
   });
 });

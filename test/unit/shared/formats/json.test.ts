@@ -22,8 +22,9 @@ describe('json format', () => {
   const both = async (expression: string): Promise<{ here: string; engine: string | undefined }> => {
     const result = await connection.run(`SELECT ${expression} AS v`, signal);
     let here = '';
-    for (const block of result.blocks())
+    for (const block of result.blocks()) {
       here += jsonFormat.encodeRows(result.columns, [block.cells(0)], block.rowCount);
+    }
     const rowSql = jsonFormat.rowSql(result.columns, ['v']);
     if (rowSql === undefined) return { here, engine: undefined };
     const folded = await connection.run(`SELECT ${rowSql} FROM (SELECT ${expression} AS v)`, signal);
@@ -102,7 +103,7 @@ describe('json format', () => {
   writesHere("INTERVAL '0 days'", '"0.000000 secs"');
   writesHere("INTERVAL '-90 seconds'", '"-1 mins -30.000000 secs"');
 
-  it('parts rows by commas', () => {
+  it('separates rows by commas', () => {
     const columns = [
       { name: 'a', type: { name: 'Int64', kind: 'int' as const } },
       { name: 'b', type: { name: 'Json', kind: 'json' as const } },

@@ -18,19 +18,19 @@ describe('diskError', () => {
     expect(cause).to.equal(error);
   }
 
-  it('gives the reason of the disk, without paths', () => {
+  it('returns the reason of the disk, without paths', () => {
     tells(nodeError('ENOSPC', 'ENOSPC: no space left on device, write'), 'no space left on device');
     tells(nodeError('EACCES', "EACCES: permission denied, open '/var/lib/x'"), 'permission denied');
     tells(nodeError('EIO', 'without more'), 'EIO');
   });
 
-  it("gives the reason of the engine's files", () => {
+  it("returns the reason of the engine's files", () => {
     const text = 'IO Error: Could not write file "/var/lib/x.parquet": No space left on device';
     tells(new Error(text), 'No space left on device');
     tells(new Error('IO Error: the disk is gone'), 'the disk is gone');
   });
 
-  it('leaves all else as it is', () => {
+  it('leaves everything else unchanged', () => {
     const known = new AlmanacError('region_busy', 'later');
     for (const error of [known, new Error('a bug'), nodeError('ENOENT', 'ENOENT: no such file, open'), 'text']) {
       expect(diskError(error, 'x')).to.equal(error);
@@ -39,7 +39,7 @@ describe('diskError', () => {
 });
 
 describe('isDiskFull', () => {
-  it('is so for want of space and on a read-only disk, and for a write that got only a part of its bytes', () => {
+  it('is true for lack of space, a read-only disk and a short write', () => {
     for (const code of ['ENOSPC', 'EDQUOT', 'EROFS']) expect(isDiskFull(nodeError(code, code))).to.equal(true);
     expect(isDiskFull(new ShortWrite(1, 2))).to.equal(true);
     expect(isDiskFull(nodeError('EIO', 'EIO'))).to.equal(false);

@@ -72,7 +72,7 @@ describe('messages of the contracts', () => {
   root.loadSync([...files, 'wire/health.proto'], { keepCase: false }).resolveAll();
 
   for (const [name, type] of types) {
-    it(`${name} survives a round trip, also by way of another implementation`, () => {
+    it(`${name} survives a round trip, also through another implementation`, () => {
       const other = root.lookupType(name);
       const property = fc.property(message(type), (value) => {
         const bytes = type.encode(value);
@@ -93,7 +93,7 @@ describe('messages of the contracts', () => {
     expect(types.get('SqlRequest')?.decode(Buffer.alloc(0))).not.to.have.property('limit');
   });
 
-  it('gives large bytes as a view, small ones beside them as copies', () => {
+  it('returns large bytes as a view, small ones beside them as copies', () => {
     const type = types.get('WriteRequest') ?? expect.fail();
     const empty = type.decode(Buffer.alloc(0));
     const bytes = type.encode({ ...empty, batchId: new Uint8Array(16), batch: new Uint8Array(1 << 20) });
@@ -110,7 +110,7 @@ describe('messages of the contracts', () => {
     expect(Object.entries(read)).to.deep.equal([['__proto__', 'x']]);
   });
 
-  it('passes over fields that it does not know', () => {
+  it('skips unknown fields', () => {
     const known = types.get('FlushTableRequest') ?? expect.fail();
     // Fields 9 (varint), 10 (8 bytes), 11 (length 1), 12 (4 bytes), then 1.
     const bytes = Buffer.from('48ff0151010203040506070 85a01aa6501020304 0807'.replaceAll(' ', ''), 'hex');
@@ -127,7 +127,7 @@ describe('messages of the contracts', () => {
     expect(() => type.decode(tables(2_000_000))).to.throw('a message has more than 1048576 parts');
   });
 
-  it('refuses what is cut short or made up, and nothing else happens', () => {
+  it('refuses truncated and invalid bytes, without any other effect', () => {
     const type = types.get('Table') ?? expect.fail();
     const check = (bytes: Uint8Array): void => {
       try {

@@ -31,7 +31,7 @@ describe('native histograms as bytes', () => {
     expect(decodeHistogram(Buffer.from(bytes, 'hex'))).to.deep.equal(SMALL);
   });
 
-  it('gives back what it was given', () => {
+  it('returns the encoded histogram', () => {
     const some = fc.tuple(fc.boolean(), spans, spans, fc.double(), fc.double(), fc.maxSafeNat());
     fc.assert(
       fc.property(some, fc.integer({ min: -53, max: 8 }), ([isFloat, positive, negative, sum, zero, n], schema) => {
@@ -64,7 +64,7 @@ describe('native histograms as bytes', () => {
     expect(decodeHistogram(bytes).isStale).to.equal(true);
   });
 
-  it('refuses bytes that are cut or changed, in words of its own', () => {
+  it('refuses truncated or changed bytes with its own error', () => {
     const bytes = encodeHistogram(SMALL);
     for (let length = 0; length < bytes.length; length++) {
       expect(() => decodeHistogram(bytes.subarray(0, length))).to.throw(AlmanacError, 'native histogram is damaged');

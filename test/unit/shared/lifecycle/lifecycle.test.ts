@@ -27,7 +27,7 @@ function options(intervalMs: number): ConstructorParameters<typeof Loop>[0] & { 
 }
 
 describe('Loop', () => {
-  it('runs turn after turn until it is stopped, and logs and counts those that fail', async () => {
+  it('repeats its work until it is stopped, and logs and counts failures', async () => {
     const events = new EventEmitter();
     let turnCount = 0;
     const settings = options(1);
@@ -46,7 +46,7 @@ describe('Loop', () => {
     expect(printed).to.contain('almanac_loop_turns_total{loop="test",result="failed"} 1\n');
   });
 
-  it('waits for the running turn when it stops, and tells it to end', async () => {
+  it('waits for the current run when it stops, and signals it to end', async () => {
     const events = new EventEmitter();
     let hasEnded = false;
     const loop = new Loop(options(60_000), async (signal) => {
@@ -63,7 +63,7 @@ describe('Loop', () => {
     expect(hasEnded).to.equal(true);
   });
 
-  it('stops at once while it rests, also twice, also when it never started', async () => {
+  it('stops at once during a pause, also twice, also when it never started', async () => {
     const loop = new Loop(options(60_000), () => Promise.reject(new RangeError('never called')));
     await loop.stop();
     loop.start();
@@ -125,7 +125,7 @@ describe('handleStopSignals', () => {
     expect(process.exits).to.deep.equal([143]);
   });
 
-  it('takes its handlers away', () => {
+  it('removes its handlers', () => {
     const { process, remove } = handled(() => Promise.resolve());
     remove();
     expect(process.listenerCount('SIGTERM') + process.listenerCount('SIGINT')).to.equal(0);

@@ -6,7 +6,7 @@ import { shareOf } from '#shared/limits/share';
 const MEBIBYTE = 1024 * 1024;
 
 describe('cacheShares', () => {
-  it('adds up to the share of the memory for caches, whatever is configured', () => {
+  it("adds up to the caches' share of the memory, whatever is configured", () => {
     for (const limitBytes of [128 * MEBIBYTE, 12_288 * MEBIBYTE, 131_072 * MEBIBYTE]) {
       for (const resultBytes of [0, 64 * MEBIBYTE, 65_536 * MEBIBYTE]) {
         const shares = Object.values<number>({ ...cacheShares({ limitBytes, cachePercent: 10 }, resultBytes) });
@@ -16,7 +16,7 @@ describe('cacheShares', () => {
     }
   });
 
-  it('leaves the most to samples where there is much', () => {
+  it('gives most of a large memory to samples', () => {
     const { samples, results } = cacheShares({ limitBytes: 12_288 * MEBIBYTE, cachePercent: 10 }, 64 * MEBIBYTE);
     expect(results).to.equal(64 * MEBIBYTE);
     expect(samples).to.be.above(600 * MEBIBYTE);

@@ -37,7 +37,7 @@ describe('MemoryBudget', () => {
     expect(memory.usedBytes).to.equal(0);
   });
 
-  it('refuses as busy when nothing is released in time, and takes nothing then', async () => {
+  it('refuses as busy when nothing is released in time, and reserves nothing then', async () => {
     const memory = budget(10);
     await memory.admit(10, undefined, 0);
     const error = await failure(memory.admit(1, undefined, 1));
@@ -48,7 +48,7 @@ describe('MemoryBudget', () => {
     expect(memory.waitingCount).to.equal(0);
   });
 
-  it('serves in order: a small one does not overtake a big one', async () => {
+  it('serves in order: a small reservation does not overtake a large one', async () => {
     const memory = budget(10);
     const order: string[] = [];
     await memory.admit(6, undefined, 0);
@@ -61,7 +61,7 @@ describe('MemoryBudget', () => {
     expect(memory.usedBytes).to.equal(10);
   });
 
-  it('lets those behind go when the first one gives up', async () => {
+  it('lets later waiters proceed when the first one cancels', async () => {
     const memory = budget(10);
     const abort = new AbortController();
     await memory.admit(6, undefined, 0);
@@ -73,14 +73,14 @@ describe('MemoryBudget', () => {
     expect(memory.usedBytes).to.equal(8);
   });
 
-  it('passes on the reason of an aborted signal if it is one of ours', async () => {
+  it('passes on the reason of an aborted signal if it is an AlmanacError', async () => {
     const memory = budget(1);
     await memory.admit(1, undefined, 0);
     const signal = AbortSignal.abort(new AlmanacError('deadline_exceeded', 'too late'));
     expect((await failure(memory.admit(1, signal, LONG_MS))).message).to.equal('too late');
   });
 
-  it('lets more than everything in alone', async () => {
+  it('admits more than the whole budget alone', async () => {
     const memory = budget(10);
     await memory.admit(1, undefined, 0);
     const huge = memory.admit(50, undefined, LONG_MS);
@@ -90,7 +90,7 @@ describe('MemoryBudget', () => {
     expect(memory.usedBytes).to.equal(50);
   });
 
-  it('accounts for what is there already', async () => {
+  it('accounts for memory that is already in use', async () => {
     const memory = budget(10);
     memory.charge(10);
     expect((await failure(memory.admit(1, undefined, 0))).code).to.equal('region_busy');
@@ -110,14 +110,14 @@ describe('BoundedQueue', () => {
     expect(await pollUntil(performance.now() + LONG_MS, () => Promise.resolve(isTrue()))).to.equal(true);
   }
 
-  /** Work that ends when it is told to. */
+  /** Work that ends on request. */
   function held(): { work: () => Promise<string>; end: (value: string) => void } {
     let end: (value: string) => void = () => undefined;
     const promise = new Promise<string>((resolve) => (end = resolve));
     return { work: () => promise, end: (value) => end(value) };
   }
 
-  it('runs so many at once, lets the rest wait in order and refuses more', async () => {
+  it('runs a number of jobs at once, lets the others wait in order and refuses more', async () => {
     const running = queue(1, 1);
     const first = held();
     const one = running.run(first.work, { waitMs: LONG_MS });
@@ -131,7 +131,7 @@ describe('BoundedQueue', () => {
     expect([running.runningCount, running.waitingCount]).to.deep.equal([0, 0]);
   });
 
-  it('frees the place of work that fails', async () => {
+  it('frees the slot of failed work', async () => {
     const running = queue(1, 0);
     expect(
       (await failure(running.run(() => Promise.reject(new AlmanacError('unsupported', 'no')), { waitMs: 0 }))).code,
@@ -139,7 +139,7 @@ describe('BoundedQueue', () => {
     expect(await running.run(() => Promise.resolve(1), { waitMs: 0 })).to.equal(1);
   });
 
-  it('gives the place of work that waits for others away, and takes it again before the next', async () => {
+  it('releases the slot of work that waits for others, and reacquires it before the next', async () => {
     const running = queue(1, 2);
     const [other, last] = [held(), held()];
     const order: string[] = [];
@@ -156,17 +156,17 @@ describe('BoundedQueue', () => {
     expect(order).to.deep.equal([]);
     await until(() => order.length === 1);
     expect((await failure(running.run(other.work, { waitMs: 0 }))).code).to.equal('rate_limited');
-    other.end('aside');
+    other.end('released');
     second.end('');
     await until(() => order.length === 2);
     expect(running.runningCount).to.equal(1);
     last.end('');
     await Promise.all([aside, two, three]);
-    expect(order).to.deep.equal(['second', 'aside', 'third']);
+    expect(order).to.deep.equal(['second', 'released', 'third']);
     expect([running.runningCount, running.waitingCount]).to.deep.equal([0, 0]);
   });
 
-  it('lets no more go aside than may wait', async () => {
+  it('releases no more slots than jobs may wait', async () => {
     const running = queue(1, 1);
     const other = held();
     const first = running.run((slot) => slot.releaseWhile(other.work), { waitMs: LONG_MS });
@@ -181,7 +181,7 @@ describe('BoundedQueue', () => {
     expect(running.runningCount).to.equal(0);
   });
 
-  it('counts work that waits to come back once, and lets it back in the order in which it asks', async () => {
+  it('counts work that waits to reacquire its slot once, and readmits it in order', async () => {
     const running = queue(1, 3);
     const [first, second, last] = [held(), held(), held()];
     const order: string[] = [];
@@ -204,7 +204,7 @@ describe('BoundedQueue', () => {
     expect(order).to.deep.equal(['first', 'second', 'third']);
   });
 
-  it('takes one place for work that waits aside for two others at once', async () => {
+  it('reacquires one slot for work that waits for two others at once', async () => {
     const running = queue(1, 2);
     const [one, two, last] = [held(), held(), held()];
     const both = running.run(
@@ -229,7 +229,7 @@ describe('BoundedQueue', () => {
     expect(running.runningCount).to.equal(0);
   });
 
-  it('keeps no place for work that fails aside, or comes back too late', async () => {
+  it('keeps no slot for work that fails while it is released, or reacquires too late', async () => {
     const running = queue(1, 1);
     const other = held();
     const outOfTime = failure(running.run((slot) => slot.releaseWhile(other.work), { waitMs: 250 }));
@@ -251,7 +251,7 @@ describe('BoundedQueue', () => {
     expect(running.runningCount).to.equal(0);
   });
 
-  it('gives up waiting at the deadline and when the signal aborts', async () => {
+  it('stops waiting at the deadline and when the signal aborts', async () => {
     const running = queue(1, 2);
     const first = held();
     const abort = new AbortController();

@@ -34,7 +34,7 @@ describe('a data folder', () => {
   const open = (fs: FileSystem = nodeFileSystem): Promise<DataFolder> =>
     DataFolder.open(folder, { fs, clock: systemClock, random: systemRandom });
 
-  it('is made with an identity, which stays', async () => {
+  it('gets an identity, which stays', async () => {
     const made = await open();
     expect(made.id).to.match(/^[0-9a-f]{32}$/);
     expect(made.clusterId).to.equal('');
@@ -42,17 +42,17 @@ describe('a data folder', () => {
     expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal({ folderId: made.id, clusterId: '' });
   });
 
-  it('gets one if it is older than identities', async () => {
+  it('gets an identity if it is older than identities', async () => {
     mkdirSync(join(folder, 'slots/0'), { recursive: true });
     expect((await open()).id).to.match(/^[0-9a-f]{32}$/);
   });
 
-  it('has one identity, however many open it at once', async () => {
+  it('has one identity, however many processes open it at once', async () => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => open()));
     expect(new Set(opened.map(({ id }) => id)).size).to.equal(1);
   });
 
-  it('belongs to the first cluster that it is given to', async () => {
+  it('belongs to the first cluster that binds it', async () => {
     const [first, second] = [await open(), await open()];
     await first.bind(CLUSTER);
     await first.bind(CLUSTER);
@@ -64,14 +64,14 @@ describe('a data folder', () => {
     expect((await open()).clusterId).to.equal(CLUSTER);
   });
 
-  it('is given to one of two clusters that want it at once', async () => {
+  it('is bound to one of two clusters that try at once', async () => {
     const [first, second] = [await open(), await open()];
     const outcomes = await Promise.allSettled([first.bind(CLUSTER), second.bind(OTHER)]);
     expect(outcomes.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
     expect(first.clusterId).to.equal(second.clusterId);
   });
 
-  it('has a whole identity or none after a crash', async () => {
+  it('has a complete identity or none after a crash', async () => {
     mkdirSync(join(folder, 'identity'), { recursive: true });
     writeFileSync(`${file}.new`, '{"folderId":"12');
     const { id } = await open();
@@ -79,7 +79,7 @@ describe('a data folder', () => {
     expect(existsSync(`${file}.new`)).to.equal(false);
   });
 
-  it('has an identity only once that is durable, also where another process wrote it', async () => {
+  it('has an identity only once that is durable, even if another process wrote it', async () => {
     const synced: string[] = [];
     const noting = {
       ...nodeFileSystem,
@@ -105,7 +105,7 @@ describe('a data folder', () => {
     });
   }
 
-  it('that another process does not let go of is an error', async () => {
+  it('is an error while another process locks it', async () => {
     mkdirSync(join(folder, 'identity'), { recursive: true });
     const unlock = tryLockFolder(join(folder, 'identity'));
     const clock = new ManualClock();
@@ -120,7 +120,7 @@ describe('a data folder', () => {
     unlock?.();
   });
 
-  it('that cannot be made or written is an error that names it', async () => {
+  it('is an error that names it if it cannot be created or written', async () => {
     const inFile = join(folder, '..', 'file');
     writeFileSync(inFile, '');
     const deps = { fs: nodeFileSystem, clock: systemClock, random: systemRandom };

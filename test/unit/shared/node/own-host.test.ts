@@ -21,7 +21,7 @@ describe('ownHost', () => {
 
   const port = (): number => (server.address() as AddressInfo).port;
 
-  it('is the address from which the neighbour is reached', async () => {
+  it('returns the address from which the neighbour is reached', async () => {
     const outer = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal);
@@ -31,17 +31,17 @@ describe('ownHost', () => {
     expect(expected).to.include(await ownHost({ addr: `${address}:${port()}`, isIpv4Only: true }));
   });
 
-  it('is something that can be called when the neighbour is on the same machine', async () => {
+  it('returns an address that can be called if the neighbour is on the same machine', async () => {
     const host = await ownHost({ addr: `127.0.0.1:${port()}`, isIpv4Only: true });
     expect([hostname(), '127.0.0.1']).to.include(host);
     expect((await lookup(host)).address).to.not.equal('');
   });
 
-  it('fails so that one tries again while the neighbour is not there', async () => {
+  it('fails with a retryable error while the neighbour is missing', async () => {
     const gone = port();
     await new Promise((resolve) => server.close(resolve));
     expect(await failureCode(ownHost({ addr: `127.0.0.1:${gone}`, isIpv4Only: true }))).to.equal('external');
-    expect(await failureCode(ownHost({ addr: 'nobody.invalid:1', isIpv4Only: true }))).to.equal('external');
+    expect(await failureCode(ownHost({ addr: 'missing.invalid:1', isIpv4Only: true }))).to.equal('external');
     server.listen(0, '127.0.0.1');
   });
 });

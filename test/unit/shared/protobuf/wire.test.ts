@@ -88,7 +88,7 @@ describe('wire format of protocol buffers', () => {
     ]);
   });
 
-  it('throws the given error for bytes that are cut off, and for unknown wire types', () => {
+  it('throws the given error for truncated bytes and unknown wire types', () => {
     const whole = Buffer.from(
       Writer.create().uint32(0x09).double(1.5).uint32(0x12).string('ab').uint32(0x1d).fixed32(7).finish(),
     );

@@ -20,7 +20,7 @@ function cells(batch: RowBatch): unknown[][] {
   );
 }
 
-/** Checks that two batches have the same rows, whatever arrays they lie in. */
+/** Checks that two batches have the same rows, whatever arrays hold them. */
 function same(found: RowBatch, expected: RowBatch): void {
   expect(found.rowCount).to.equal(expected.rowCount);
   expect([...found.tsids]).to.deep.equal([...expected.tsids]);
@@ -33,12 +33,12 @@ function same(found: RowBatch, expected: RowBatch): void {
 }
 
 describe('row batches as Arrow streams', () => {
-  it('give the same batch back in one process', () => {
+  it('return the same batch within one process', () => {
     const batch = mixedBatch();
     expect(decodeRowBatch(encodeRowBatch(batch))).to.equal(batch);
   });
 
-  it('of borrowed arrays come back as views of the bytes', () => {
+  it('of borrowed arrays are decoded as views of the bytes', () => {
     const batch = mixedBatch();
     const bytes = encodeBorrowedBatch(batch);
     expect(Buffer.compare(bytes, encodeRowBatch(batch))).to.equal(0);
@@ -57,7 +57,7 @@ describe('row batches as Arrow streams', () => {
     expect(found.times[0]).to.equal(1_700_000_000_000_000_000n);
   });
 
-  it('come back from copied bytes, aligned or not', () => {
+  it('are decoded from copied bytes, aligned or not', () => {
     const batch = mixedBatch();
     const bytes = encodeRowBatch(batch);
     expect(bytes.length % 8).to.equal(0);
@@ -75,7 +75,7 @@ describe('row batches as Arrow streams', () => {
     same(decodeRowBatch(golden), mixedBatch());
   });
 
-  it('are read by any reader of Arrow', () => {
+  it('can be read by any reader of Arrow', () => {
     const batch = mixedBatch();
     const table = tableFromIPC(encodeRowBatch(batch).slice());
     const column = (name: string): Vector => table.getChild(name) ?? expect.fail(`no column ${name}`);
@@ -116,11 +116,11 @@ describe('row batches as Arrow streams', () => {
     same(decodeRowBatch(encodeRowBatch(batch).slice()), batch);
   });
 
-  it('name types that are known', () => {
+  it('have known types', () => {
     for (const { type } of mixedBatch().columns) expect(dataType(type).name).to.equal(type);
   });
 
-  it('that are damaged are refused', () => {
+  it('are refused when damaged', () => {
     const bytes = encodeRowBatch(mixedBatch());
     for (const broken of [new Uint8Array(0), Buffer.from('no arrow stream at all'), bytes.slice(0, 100)]) {
       expect(() => decodeRowBatch(broken)).to.throw(AlmanacError);

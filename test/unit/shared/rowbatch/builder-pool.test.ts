@@ -52,7 +52,7 @@ describe('BatchSet with a pool', () => {
     expect([...second.finish(() => 1).seriesIndex]).to.deep.equal([0, 0, 1]);
   });
 
-  it('takes a series back with the only row that has it', () => {
+  it('removes a series with the only row that has it', () => {
     const table = new BatchSet().table('t');
     const [a, b] = [new SeriesEntry('t', 1n, []), new SeriesEntry('t', 2n, [])];
     table.startRow(a);

@@ -68,7 +68,7 @@ describe('FieldBuilder', () => {
     expect(cells(finished(flag, 2), 2)).to.deep.equal([1, 0]);
   });
 
-  it('has no column for no values, and no validity for no nulls', () => {
+  it('has no column without values, and no validity without nulls', () => {
     const field = new FieldBuilder('f', 'Float64');
     expect(field.finish(1, 5)).to.equal(undefined);
     field.setNumber(0, 1);
@@ -76,7 +76,7 @@ describe('FieldBuilder', () => {
     expect(finished(field, 3)).to.deep.include({ nullCount: 2, validity: new Uint8Array([1]) });
   });
 
-  it('begins anew after a reset', () => {
+  it('starts from scratch after a reset', () => {
     const field = new FieldBuilder('f', 'String');
     field.setBytes(3, Buffer.from('old'), 0, 3);
     field.restart('f', dataType('String'));
@@ -84,7 +84,7 @@ describe('FieldBuilder', () => {
     expect(cells(finished(field, 1), 1)).to.deep.equal(['new']);
   });
 
-  // One operation a row: set, set twice, set and take back, or leave null.
+  // One operation per row: set, set twice, set and undo, or leave null.
   const operation = fc.constantFrom('set', 'twice', 'undo', 'null');
   const operations = fc.array(fc.tuple(operation, fc.integer({ min: -300, max: 300 })), { maxLength: 700 });
 
@@ -112,14 +112,14 @@ describe('FieldBuilder', () => {
     );
   }
 
-  it('remembers what each row was given last: numbers', () => {
+  it('keeps the last value of each row: numbers', () => {
     remembers('Float64', (field, row, value) => {
       field.setNumber(row, value / 3);
       return value / 3;
     });
   });
 
-  it('remembers what each row was given last: wide integers', () => {
+  it('keeps the last value of each row: wide integers', () => {
     remembers('Int64', (field, row, value) => {
       // The first makes sure that the array is wide in every run that has a value.
       const wide = BigInt(value) * 9_007_199_254_740_993n + (1n << 62n);
@@ -128,7 +128,7 @@ describe('FieldBuilder', () => {
     });
   });
 
-  it('remembers what each row was given last: text', () => {
+  it('keeps the last value of each row: text', () => {
     remembers('String', (field, row, value) => {
       const text = 'x'.repeat(Math.abs(value) % 50) + String(value);
       field.setBytes(row, Buffer.from(`..${text}.`), 2, 2 + text.length);
@@ -140,7 +140,7 @@ describe('FieldBuilder', () => {
 describe('TableBuilder', () => {
   const a = (): SeriesEntry => new SeriesEntry('t', 1n, []);
 
-  it('lists each series once, and writes rows by its place', () => {
+  it('lists each series once, and writes rows by its position', () => {
     const builder = new TableBuilder('t');
     const [first, second] = [a(), new SeriesEntry('t', 2n, [])];
     for (const [row, series] of [first, second, first].entries()) {
@@ -165,7 +165,7 @@ describe('TableBuilder', () => {
     expect([...builder.finish(() => 1).times]).to.deep.equal([-4_294_967_297n, 0x7fffffff80000000n]);
   });
 
-  it('leaves no trace of a row that is taken back', () => {
+  it('leaves no trace of an undone row', () => {
     const builder = new TableBuilder('t');
     const [kept, undone] = [a(), new SeriesEntry('t', 2n, [])];
     builder.startRow(kept);
@@ -211,7 +211,7 @@ describe('TableBuilder', () => {
     expect(builder.finish(() => 1)).to.deep.equal(batch);
   });
 
-  it('tells what holds for all its series alike', () => {
+  it('reports what is common to all its series', () => {
     const [owner, other] = [{}, {}];
     const series = (knownBy: object | undefined, columnsIn: number): SeriesEntry =>
       Object.assign(a(), { knownBy, columnsIn });

@@ -19,7 +19,7 @@ describe('definitions', () => {
     expect(decodeDefinitions(new Uint8Array(0))).to.deep.equal([]);
   });
 
-  it('come back as they were', () => {
+  it('are decoded as they were encoded', () => {
     const tag = fc.record({ columnId: fc.integer({ min: 1, max: 2 ** 31 }), value: fc.uint8Array({ maxLength: 300 }) });
     const definition = fc.record({ tsid: fc.bigInt(0n, (1n << 64n) - 1n), tags: fc.array(tag, { maxLength: 5 }) });
     fc.assert(
@@ -31,7 +31,7 @@ describe('definitions', () => {
     );
   });
 
-  it('that are cut short are refused', () => {
+  it('are refused when truncated', () => {
     const bytes = encodeDefinitions([{ tsid: 1n, tags: encodeTags([{ columnId: 1, value: Buffer.from('ab') }]) }]);
     for (let length = 1; length < bytes.length; length++) {
       expect(() => decodeDefinitions(bytes.subarray(0, length)), `${length} bytes`).to.throw(AlmanacError);

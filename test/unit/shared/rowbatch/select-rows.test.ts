@@ -19,7 +19,7 @@ function rowsOf(batch: RowBatch): unknown[] {
 }
 
 describe('selectRows', () => {
-  it('copies the rows that are chosen, in their order', () => {
+  it('copies the selected rows, in their order', () => {
     const batch = mixedBatch();
     const all = rowsOf(batch);
     fc.assert(
@@ -32,7 +32,7 @@ describe('selectRows', () => {
     );
   });
 
-  it('leaves out series without rows, columns without values and nulls that are gone', () => {
+  it('drops series without rows, columns without values and unneeded nulls', () => {
     const batch = mixedBatch();
     const { batch: one, seriesFrom } = selectRows(batch, Uint32Array.of(1));
     expect([...seriesFrom]).to.deep.equal([1]);
@@ -42,7 +42,7 @@ describe('selectRows', () => {
     expect(two.columns).to.have.length(10);
   });
 
-  it('keeps the bits of a number that is not a number', () => {
+  it('keeps the bits of a NaN', () => {
     const bits = new BigUint64Array([0x7ff8_0000_0000_0001n, 0x7ff4_dead_beef_0000n]);
     const values = new Float64Array(bits.buffer);
     const column = { kind: 'fixed', columnId: 1, type: 'Float64', nullCount: 0, validity: undefined, values } as const;

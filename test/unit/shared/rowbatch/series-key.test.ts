@@ -9,7 +9,7 @@ function tags(pairs: Readonly<Record<string, string>>): Tag[] {
 }
 
 /** These values are in every data folder: none of them may ever change. */
-describe('series ids, whose values never change', () => {
+describe('series IDs, whose values never change', () => {
   function is(expected: bigint, pairs: Readonly<Record<string, string>>, type?: string): void {
     const id = type === undefined ? seriesId(tags(pairs)) : seriesId(tags(pairs), () => type);
     expect(id.toString(16)).to.equal(expected.toString(16));
@@ -60,7 +60,7 @@ describe('seriesId', () => {
     );
   });
 
-  it('knows where names and values end', () => {
+  it('distinguishes where names and values end', () => {
     const ids = [{ a: 'bc' }, { ab: 'c' }, { a: 'b', c: '' }, { a: '', bc: '' }].map((set) => seriesId(tags(set)));
     expect(new Set(ids).size).to.equal(4);
   });

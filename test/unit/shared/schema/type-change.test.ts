@@ -13,7 +13,7 @@ function targetsOf(from: string): string {
   return NAMES.filter((name) => name !== from && whyNoChange(from, name) === undefined).join(' ');
 }
 
-describe('types that have every value of another', () => {
+describe('types that contain every value of another', () => {
   const targets: readonly (readonly [string, string])[] = [
     ['String', ''],
     ['Binary', ''],
@@ -37,7 +37,7 @@ describe('types that have every value of another', () => {
     it(from, () => expect(targetsOf(from)).to.equal(wanted));
   }
 
-  it('decimals have no fewer digits on either side of the point', () => {
+  it('require no fewer digits on either side of the decimal point', () => {
     const may = (from: string, to: string): boolean => whyNoChange(from, to) === undefined;
     expect(may('Decimal(5, 2)', 'Decimal(6, 3)')).to.equal(true);
     expect(may('Decimal(5, 2)', 'Decimal(5, 3)')).to.equal(false);
@@ -47,7 +47,7 @@ describe('types that have every value of another', () => {
     expect(may('UInt64', 'Decimal(20, 0)')).to.equal(true);
   });
 
-  it('what has nothing in common is told from what would lose some values', () => {
+  it('distinguish unrelated types from those that would lose some values', () => {
     expect(whyNoChange('Boolean', 'Date')).to.equal('');
     expect(whyNoChange('Int64', 'Int32')).to.equal("not every value of type 'Int64' is one");
   });
@@ -67,7 +67,7 @@ describe('former types of a column', () => {
     expect(types).to.deep.equal(['Int32', 'Int32', 'Float64', 'Float64', 'String', 'String']);
   });
 
-  it('are all gone through, from any of them on', () => {
+  it('are all applied, starting from any of them', () => {
     expect(typesFrom(column, 'Int32')).to.deep.equal(['Int32', 'Float64', 'String']);
     expect(typesFrom(column, 'Float64')).to.deep.equal(['Float64', 'String']);
     expect(typesFrom(column, 'String')).to.deep.equal(['String']);

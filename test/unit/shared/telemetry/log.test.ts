@@ -18,7 +18,7 @@ function open(options: Partial<LogOptions>): { log: Log; lines: string[] } {
 }
 
 describe('parseLogFilter', () => {
-  it('gives the level of the longest named prefix', () => {
+  it('returns the level of the longest listed prefix', () => {
     const filter = parseLogFilter('warn,gateway=debug,gateway.http=error,ingester');
     expect(filter.levelOf('querier')).to.equal('warn');
     expect(filter.levelOf('gateway')).to.equal('debug');
@@ -35,7 +35,7 @@ describe('parseLogFilter', () => {
     expect(parseLogFilter('info\n').text).to.equal('info');
   });
 
-  it('refuses what is no filter', () => {
+  it('refuses invalid filters', () => {
     for (const text of ['', 'info,', 'a=b', 'a=info=x', '=info', 'a b', '6', 'warning', 'inf', 'info,gatway']) {
       expect(() => parseLogFilter(text), text).to.throw(AlmanacError, `Invalid filter "${text}"`);
     }
@@ -43,7 +43,7 @@ describe('parseLogFilter', () => {
 });
 
 describe('the parts of the program', () => {
-  it('can each be named alone', () => {
+  it('can each be listed alone', () => {
     const paths = ['services', 'shared'].flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
     );
@@ -57,7 +57,7 @@ describe('the parts of the program', () => {
 });
 
 describe('openLog', () => {
-  it('writes one JSON object a line with time, level, component and fields', () => {
+  it('writes one JSON object per line with time, level, component and fields', () => {
     const { log, lines } = open({});
     log.logger.child({ component: 'gateway.http', requestId: 'r1' }).info({ durationMs: 5 }, 'request done');
     expect(JSON.parse(lines[0])).to.deep.equal({
@@ -79,7 +79,7 @@ describe('openLog', () => {
     );
   });
 
-  it('changes what is written while it runs, for loggers that exist too', () => {
+  it('changes the filter while it runs, also for existing loggers', () => {
     const { log, lines } = open({});
     const child = log.logger.child({ component: 'gateway.http' });
     child.debug({}, 'unseen');
@@ -91,7 +91,7 @@ describe('openLog', () => {
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['seen']);
   });
 
-  it('adds what the process learns about itself to the lines of loggers that exist too', () => {
+  it('adds later fields to the lines of existing loggers too', () => {
     const { log, lines } = open({});
     const child = log.logger.child({ component: 'x' });
     log.setFields({ role: 'ingester' });
@@ -112,7 +112,7 @@ describe('openLog', () => {
 });
 
 describe('Metrics', () => {
-  it('gives every name the prefix and the same metric for the same name', async () => {
+  it('gives every name the prefix and returns the same metric for the same name', async () => {
     const metrics = new Metrics({ unprefixedProcess: false });
     metrics.counter({ name: 'things_total', help: 'things' }).inc();
     metrics.counter({ name: 'things_total', help: 'things' }).inc();
@@ -127,7 +127,7 @@ describe('Metrics', () => {
     expect(() => metrics.gauge({ name: 'things_total', help: 'things' })).to.throw('is not a gauge');
   });
 
-  it('adds process metrics without the prefix where asked', async () => {
+  it('adds process metrics without the prefix if configured', async () => {
     const printed = await new Metrics({ unprefixedProcess: true }).print();
     expect(printed).to.match(/^# TYPE process_cpu_seconds_total counter$/m);
     expect(printed).to.match(/^process_cpu_seconds_total \d/m);

@@ -4,7 +4,7 @@ import { Metrics } from '#shared/telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';
 
 describe('metrics', () => {
-  it('have gauges set when they are read, until that is ended', async () => {
+  it('have gauges set when they are read, until the callback is removed', async () => {
     const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
     const gauge = metrics.gauge({ name: 'test_reads', help: 'times that it was read' });
     let reads = 0;
@@ -15,7 +15,7 @@ describe('metrics', () => {
     expect(await metrics.print()).to.match(/^almanac_test_reads 2$/m);
   });
 
-  it('are read all the same when one of them cannot be told', async () => {
+  it('are printed even if a callback fails', async () => {
     const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false });
     metrics.gauge({ name: 'test_other', help: 'another one' }).set(7);
     for (const failing of [
@@ -29,7 +29,7 @@ describe('metrics', () => {
     }
   });
 
-  it('are read all the same when one of them takes long, which is asked again when it has answered', async () => {
+  it('are printed even if a callback takes long, which is called again once it has returned', async () => {
     const clock = new ManualClock();
     const metrics = new Metrics({ unprefixedProcess: false, ofProcess: false, clock });
     const gauge = metrics.gauge({ name: 'test_answers', help: 'answers of a disk' });

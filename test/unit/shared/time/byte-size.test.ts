@@ -15,7 +15,7 @@ describe('byte size', () => {
     expect(parseByteSize('1PiB')).to.equal(2 ** 50);
   });
 
-  it('refuses what is no size', () => {
+  it('refuses invalid sizes', () => {
     expect(() => parseByteSize('many')).to.throw('expected a number and a unit');
     expect(() => parseByteSize('-1KiB')).to.throw('expected a number and a unit');
     expect(() => parseByteSize('1XB')).to.throw('unknown unit "XB"');

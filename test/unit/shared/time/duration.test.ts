@@ -27,7 +27,7 @@ describe('duration', () => {
     reads('1 hour 1 minute 1 second', 3_661_000);
   });
 
-  it('tells minutes from months by the case of the letter', () => {
+  it('distinguishes minutes from months by the case of the letter', () => {
     reads('1m', 60_000);
     reads('1M', 2_630_016_000);
     reads('1y', 31_557_600_000);
@@ -38,7 +38,7 @@ describe('duration', () => {
     expect(parseDurationNs('3ns')).to.equal(3n);
   });
 
-  it('refuses what is no duration', () => {
+  it('refuses invalid durations', () => {
     rejects('', 'empty');
     rejects('5', 'expected a whole number and a unit');
     rejects('1.5h', 'expected a whole number and a unit');

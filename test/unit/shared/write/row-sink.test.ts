@@ -79,7 +79,7 @@ describe('RowSink', () => {
     ]);
   });
 
-  it('knows a series by typed tags, whatever order the columns have', async () => {
+  it('identifies a series by typed tags, whatever the order of columns', async () => {
     const [host, port, load, , , , , ts] = COLUMNS;
     await sink.insert(
       TABLE,
@@ -105,7 +105,7 @@ describe('RowSink', () => {
     expect(seriesId(tags, (name) => types.get(name) ?? '')).to.not.equal(seriesId(tags));
   });
 
-  it('refuses a row before any is written, in the words of SQL', async () => {
+  it("refuses a row before any is written, with SQL's messages", async () => {
     const columns = named('host', 'load', 'ts');
     const refuses = async (row: CellValue[], message: string): Promise<void> => {
       const error = await failure(sink.insert(TABLE, columns, [[['a', 1, 1n]], [row]], call));
@@ -128,7 +128,7 @@ describe('RowSink', () => {
     }
   });
 
-  it('refuses statements that leave out what cannot be null, and unknown columns', async () => {
+  it('refuses statements that omit what cannot be null, and unknown columns', async () => {
     const withoutLoad = await failure(sink.insert(TABLE, named('host', 'ts'), [[['a', 1]]], call));
     expect(withoutLoad.message).to.equal('column load is not null but input has null');
     const withoutTime = await failure(sink.insert(TABLE, named('host', 'load'), [[['a', 1]]], call));
@@ -137,7 +137,7 @@ describe('RowSink', () => {
     expect(unknown.code).to.equal('column_not_found');
   });
 
-  it('writes a long answer in parts as it comes', async () => {
+  it('writes a large result in batches as it arrives', async () => {
     async function* blocks(): AsyncIterable<CellValue[][]> {
       for (let from = 0; from < 120_000; from += 8_000) {
         await Promise.resolve();
@@ -157,7 +157,7 @@ describe('canonicalText', () => {
     expect(Buffer.from(bytes).toString()).to.equal(text);
   }
 
-  it('gives one text a value, which the engine casts back', () => {
+  it('returns one text per value, which the engine casts back', () => {
     expects('String', 'ä', 'ä');
     expects('Int64', -7, '-7');
     expects('Int64', -7n, '-7');
@@ -176,7 +176,7 @@ describe('canonicalText', () => {
     expects('Binary', Buffer.from('x'), 'x');
   });
 
-  it('refuses dates that have no four-digit year', () => {
+  it('refuses dates without a four-digit year', () => {
     expect(() => expects('Date', 2_932_897, '')).to.throw('tag "t" takes dates of the years 1 to 9999 only');
     expect(() => expects('Date', -719_163, '')).to.throw('tag "t" takes dates of the years 1 to 9999 only');
   });

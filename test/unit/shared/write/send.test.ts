@@ -67,7 +67,7 @@ describe('RegionSender, below a writer', () => {
       expect(ingester.rows.map((row) => row.time)).to.deep.equal([1n, 2n, 3n, 4n]);
     });
 
-    it('takes ids of batches in order, under one incarnation', async () => {
+    it('assigns batch IDs in order, under one incarnation', async () => {
       for (const time of [1n, 2n, 3n]) await bench.writer.write(oneRow('cpu', {}, { v: 1 }, time), OPTIONS, call);
       const ids = ingester.requests.map(({ batchId }) => Buffer.from(batchId));
       expect(ids.map((id) => id.readBigUInt64LE(8))).to.deep.equal([1n, 2n, 3n]);
@@ -76,7 +76,7 @@ describe('RegionSender, below a writer', () => {
       expect(Buffer.from(ingester.requests[3].batchId).subarray(0, 8)).to.not.deep.equal(ids[0].subarray(0, 8));
     });
 
-    it('tries again while the owner is not ready or does not answer, and rows stay single', async () => {
+    it('repeats while the owner is not ready or unresponsive, and rows stay single', async () => {
       ingester.refusals.push(error('region_not_ready'), error('external'), error('region_not_ready'));
       ingester.lostAnswers.push(error('external'), error('external'));
       const result = await bench.writer.write(oneRow('cpu', { host: 'a' }, { v: 1 }), OPTIONS, call);
@@ -85,7 +85,7 @@ describe('RegionSender, below a writer', () => {
       expect(kept('cpu')).to.have.length(1);
     });
 
-    it('ends with the last error when the deadline leaves no time', async () => {
+    it('fails with the last error when the deadline leaves no time', async () => {
       ingester.refusals.push(...Array.from({ length: 50 }, () => error('region_not_ready')));
       let nowMs = 0;
       const clock: Clock = {
@@ -101,7 +101,7 @@ describe('RegionSender, below a writer', () => {
       expect(nowMs).to.be.within(3000, 5000);
     });
 
-    it('ends at once when the call is given up', async () => {
+    it('ends at once when the call is cancelled', async () => {
       const cancel = new AbortController();
       ingester.refusals.push(...Array.from({ length: 50 }, () => error('region_not_ready')));
       const clock: Clock = {
@@ -125,7 +125,7 @@ describe('RegionSender, below a writer', () => {
       }
     });
 
-    it('keeps to a table that is renamed while the answer is lost: rows stay single', async () => {
+    it('follows a table that is renamed while the reply is lost: rows stay single', async () => {
       await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call);
       const { tableId, schemaVersion, columns, options, primaryKey } = await table('cpu');
       let isRenamed = false;
@@ -166,7 +166,7 @@ describe('RegionSender, below a writer', () => {
       expect(await failureCode(again)).to.equal('table_not_found');
     });
 
-    it('does not bring rows to another owner that may be kept by the last', async () => {
+    it('does not send rows to another owner that the last one may have stored', async () => {
       await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call);
       const before = await table('cpu');
       const moved = { ...before, regions: before.regions.map((region) => ({ ...region, epoch: 2, idsSinceEpoch: 2 })) };
@@ -230,7 +230,7 @@ describe('RegionSender, below a writer', () => {
       }
     });
 
-    it('take turns for tables that keep every row', async () => {
+    it('alternate for tables that keep every row', async () => {
       const options = { ...OPTIONS, tableOptions: { append_mode: 'true' } };
       for (let i = 0; i < 8; i++) await bench.writer.write(oneRow('logs', { host: 'a' }, { v: i }), options, call);
       const counts = new Map<number, number>();
@@ -238,7 +238,7 @@ describe('RegionSender, below a writer', () => {
       expect([...counts.values()]).to.deep.equal([2, 2, 2, 2]);
     });
 
-    it('get nothing of a request of which one part is too large, with all its definitions', async () => {
+    it('get nothing of a request with one part that is too large, even with all its definitions', async () => {
       const writer = bench.newWriter(systemClock, 100_000);
       const fitting = (): BatchSet => {
         const batches = new BatchSet();

@@ -33,7 +33,7 @@ describe('convertTimes', () => {
     expect(convert([9_223_372_036_854_775_807n], 'ns', 's')).to.deep.equal({ times: [9_223_372_036n], outside: [] });
   });
 
-  it('refuses what a finer unit cannot hold', () => {
+  it('rejects times that a finer unit cannot hold', () => {
     const converted = convert([9_223_372_036_854n, 9_223_372_036_855n], 'ms', 'ns');
     expect(converted.times[0]).to.equal(9_223_372_036_854_000_000n);
     expect(converted.outside).to.deep.equal([1]);

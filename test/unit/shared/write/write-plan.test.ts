@@ -59,7 +59,7 @@ describe('regionOf', () => {
 });
 
 describe('splitRows', () => {
-  it('hands the batch itself on where one region gets all', () => {
+  it('passes the batch itself on if one region gets all rows', () => {
     const one = batchOf([1, 0xffffffff]);
     expect(splitRows({ ...one, index: tableOf(1) }, 0)[0].batch).to.equal(one.batch);
     const same = batchOf([0x80000000, 0x80000001]);
@@ -79,14 +79,14 @@ describe('splitRows', () => {
     expect([...parts[1].batch.seriesIndex]).to.deep.equal([0, 1, 0]);
   });
 
-  it('gives whole batches to regions in turn where every row is kept', () => {
+  it('distributes whole batches round-robin if every row is kept', () => {
     const { batch, series, knownBy } = batchOf([1, 0xffffffff]);
     const index = tableOf(3, { append_mode: 'true' });
     const regions = [0, 1, 2, 3].map((turn) => splitRows({ index, batch, series, knownBy }, turn)[0].region.regionId);
     expect(regions).to.deep.equal([10, 11, 12, 10]);
   });
 
-  it('has no part for no rows', () => {
+  it('has no part without rows', () => {
     const { batch, series, knownBy } = batchOf([]);
     expect(splitRows({ batch, series, knownBy, index: tableOf(1) }, 0)).to.deep.equal([]);
   });

@@ -43,7 +43,7 @@ describe('BatchWriter', () => {
     return bench.kept(name);
   }
 
-  it('lets others be served while it works on many new series', async () => {
+  it('lets other requests be served while it works on many new series', async () => {
     const clock = new HurriedClock();
     const writer = bench.newWriter(clock);
     const rows = (): BatchSet => {
@@ -59,7 +59,7 @@ describe('BatchWriter', () => {
   });
 
   describe('tables', () => {
-    it('makes them: tags in order of appearance, fields, time index', async () => {
+    it('creates them: tags in order of appearance, fields, time index', async () => {
       const batches = oneRow('cpu', { host: 'a', dc: 'x' }, { load: 1.5, n: 2n });
       add(batches, 'cpu', { rack: 'r', host: 'b' }, { text: 't' }, 2n);
       const result = await bench.writer.write(batches, OPTIONS, call);
@@ -102,12 +102,12 @@ describe('BatchWriter', () => {
       expect(names).to.deep.equal(['host', 'v', 'greptime_timestamp', 'w', 'dc']);
     });
 
-    it('makes none where that is not wanted', async () => {
+    it('creates none if that is not requested', async () => {
       const error = await failure(bench.writer.write(oneRow('cpu', {}, { v: 1 }), { ...OPTIONS, create: false }, call));
       expect(error.message).to.equal('Table `cpu` does not exist, and `auto_create_table` hint is disabled');
     });
 
-    it('stores nothing if a name cannot be or the database is missing', async () => {
+    it('stores nothing if a name is invalid or the database is missing', async () => {
       const batches = oneRow('good', {}, { v: 1 });
       add(batches, 'bad', {}, { ['x'.repeat(256)]: 1 });
       expect(await failureCode(bench.writer.write(batches, OPTIONS, call))).to.equal('invalid_arguments');
@@ -117,7 +117,7 @@ describe('BatchWriter', () => {
       expect(await failureCode(table('good'))).to.equal('table_not_found');
     });
 
-    it('takes a request without rows', async () => {
+    it('accepts a request without rows', async () => {
       const batches = new BatchSet();
       batches.table('cpu');
       expect((await bench.writer.write(batches, OPTIONS, call)).rowCount).to.equal(0);
@@ -126,7 +126,7 @@ describe('BatchWriter', () => {
   });
 
   describe('conflicts', () => {
-    it('leaves rows out whose field has another type, and keeps the others', async () => {
+    it('rejects rows whose field has another type, and stores the others', async () => {
       await bench.writer.write(oneRow('cpu', { host: 'a' }, { v: 1.5 }), OPTIONS, call);
       const batches = oneRow('cpu', { host: 'a' }, { v: 7n }, 2n);
       add(batches, 'cpu', { host: 'new' }, { v: 8n, w: 1 }, 3n);
@@ -141,7 +141,7 @@ describe('BatchWriter', () => {
       expect(kept('other')).to.deep.equal([{ v: 7, time: 5n }]);
     });
 
-    it('defines no series of which no row is kept', async () => {
+    it('defines no series without rows', async () => {
       await bench.writer.write(oneRow('cpu', { host: 'a' }, { v: 1.5 }), OPTIONS, call);
       const batches = oneRow('cpu', { host: 'new' }, { v: 8n });
       add(batches, 'cpu', { host: 'a' }, { w: 1 }, 2n);
@@ -152,7 +152,7 @@ describe('BatchWriter', () => {
       expect(ingester.requests).to.have.length(2);
     });
 
-    it('knows fields from tags', async () => {
+    it('distinguishes fields from tags', async () => {
       await bench.writer.write(oneRow('cpu', { host: 'a' }, { v: 1 }), OPTIONS, call);
       const batches = oneRow('cpu', {}, { host: 1 });
       add(batches, 'cpu', { v: 'x' }, { w: 1 });
@@ -165,7 +165,7 @@ describe('BatchWriter', () => {
       expect(kept('cpu').slice(1)).to.deep.equal([{ host: 'a', w: 1, time: 9n }]);
     });
 
-    it('decides within a request too: tags before fields', async () => {
+    it('applies within a request too: tags before fields', async () => {
       const batches = oneRow('cpu', {}, { x: 1 });
       add(batches, 'cpu', { x: 'a' }, { v: 1 });
       const result = await bench.writer.write(batches, OPTIONS, call);
@@ -175,7 +175,7 @@ describe('BatchWriter', () => {
       expect(kept('cpu')).to.deep.equal([{ x: 'a', v: 1, time: 1n }]);
     });
 
-    it('refuses tags of a column that has typed tags', async () => {
+    it('rejects tags of a column with typed tags', async () => {
       const spec = { nullable: true, defaultSql: '', comment: '' };
       const columns = [
         { ...spec, name: 'id', type: 'Int64', kind: 'tag' },
@@ -191,7 +191,7 @@ describe('BatchWriter', () => {
       ]);
     });
 
-    it('refuses rows that name the time index as a tag or field, in new and in known tables', async () => {
+    it('rejects rows that name the time index as a tag or field, in new and in known tables', async () => {
       const reason = 'column "greptime_timestamp" is the time index of table "cpu"';
       for (const round of [1n, 2n]) {
         const batches = oneRow('cpu', {}, { greptime_timestamp: 1, v: 1 });
@@ -227,7 +227,7 @@ describe('BatchWriter', () => {
       expect(ingester.rows.map((row) => row.time)).to.deep.equal([1n, -1n, -1n]);
     });
 
-    it('are refused where they do not fit the unit of the table', async () => {
+    it('are rejected if they do not fit the unit of the table', async () => {
       await makeTable('TimestampNanosecond');
       const batches = oneRow('t', {}, { v: 1 }, 9_223_372_036n);
       add(batches, 't', {}, { v: 1 }, 9_223_372_037n);

@@ -78,7 +78,7 @@ describe('LineDecoder', () => {
     }
   });
 
-  it('reads lines whose key alone does not tell where they end as if it saw them for the first time', () => {
+  it('reads lines whose end the key alone does not determine like new ones', () => {
     const cache = newCache();
     // The quote opens where a reader of lines sees the key end, and that is not where the key ends.
     const key = 'a\\\\ b="';
@@ -89,7 +89,7 @@ describe('LineDecoder', () => {
     expect(rejected.texts).to.have.length(1);
   });
 
-  it('reads all times that fit, to the nanosecond', () => {
+  it('reads all times in range, to the nanosecond', () => {
     const random = new SeededRandom(5);
     const units = { ns: 1n, us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n } as const;
     for (const [precision, unit] of Object.entries(units)) {
@@ -118,7 +118,7 @@ describe('LineDecoder', () => {
     });
   });
 
-  it('takes numbers at their limits exactly', () => {
+  it('reads numbers at their limits exactly', () => {
     expect(field('m f=9223372036854775807i 1')).to.deep.equal(['Int64', 9223372036854775807n]);
     expect(field('m f=-9223372036854775808i 1')).to.deep.equal(['Int64', -9223372036854775808n]);
     expect(field('m f=18446744073709551615u 1')).to.deep.equal(['UInt64', 18446744073709551615n]);
@@ -131,7 +131,7 @@ describe('LineDecoder', () => {
     expect(Object.is((field('m f=-0 1') as [string, number])[1], -0)).to.equal(true);
   });
 
-  it('takes the meaning from the last backslash of a run only', () => {
+  it('treats only the last backslash of a run as an escape', () => {
     expect(onlyRow('a\\\\,b f=1 1').table).to.equal('a\\,b');
     expect(onlyRow('a\\=b\\"c f=1 1').table).to.equal('a=b"c');
     expect(onlyRow('m,t\\ x=v\\,w\\=z f=1 1').tags).to.deep.equal({ 't x': 'v,w=z' });
@@ -140,7 +140,7 @@ describe('LineDecoder', () => {
     expect(field('m f="a\\nb\\\\c" 1')).to.deep.equal(['String', 'a\\nb\\c']);
   });
 
-  it('takes quotes in names literally', () => {
+  it('treats quotes in names literally', () => {
     expect(onlyRow('"m",t="a" f=1 1')).to.deep.include({ table: '"m"', tags: { t: '"a"' } });
     expect(onlyRow('m "f"=1 1').fields).to.deep.equal({ '"f"': ['Float64', 1] });
   });
@@ -175,7 +175,7 @@ describe('LineDecoder', () => {
     expect(field('m f=1,g=2,f=3 1')).to.deep.equal(['Float64', 3]);
   });
 
-  it('gives the same series to tags in another order', () => {
+  it('returns the same series for tags in another order', () => {
     const batches = new BatchSet();
     const decoder = new LineDecoder(
       Buffer.from('m,a=1,b=2 f=1 1\nm,b=2,a=1 f=1 2\nm,a=2,b=1 f=1 3\n'),
@@ -198,7 +198,7 @@ describe('LineDecoder', () => {
     ]);
   });
 
-  it('says what is wrong with a key', () => {
+  it('explains what is wrong with a key', () => {
     rejects(',t=a f=1', 'missing measurement');
     rejects('m', 'missing fields');
     rejects('m,t=a', 'missing fields');
@@ -214,7 +214,7 @@ describe('LineDecoder', () => {
     rejects('m,__sid=a f=1', 'tag name "__sid" is reserved');
   });
 
-  it('says what is wrong with fields', () => {
+  it('explains what is wrong with fields', () => {
     rejects('m f', 'invalid field format');
     rejects('m f=1,', 'invalid field format');
     rejects('m f=1,g', 'invalid field format');
@@ -240,7 +240,7 @@ describe('LineDecoder', () => {
     rejects('m __tsid=1', 'field name "__tsid" is reserved');
   });
 
-  it('says what is wrong with a timestamp', () => {
+  it('explains what is wrong with a timestamp', () => {
     const range = 'time outside range -9223372036854775806 - 9223372036854775806';
     for (const time of ['x', '1.5', '1e3', '+1', '-', '1\t']) rejects(`m f=1 ${time}`, 'bad timestamp');
     rejects('m f=1 1 2', 'point is invalid');
@@ -259,7 +259,7 @@ describe('LineDecoder', () => {
     expect(rejected.texts[0]).to.match(/: max key length exceeded: 65536 > 65535$/);
   });
 
-  it('limits names to what a column or table can be called', () => {
+  it('limits names to those that a column or table can have', () => {
     expect(onlyRow(`m ${'f'.repeat(255)}=1 1`).table).to.equal('m');
     expect(decode(`m ${'f'.repeat(256)}=1`).rejected.texts[0]).to.match(/field name is longer than 255 bytes$/);
     expect(decode(`m,${'t'.repeat(256)}=a f=1`).rejected.texts[0]).to.match(/tag name is longer than 255 bytes$/);
@@ -267,7 +267,7 @@ describe('LineDecoder', () => {
     expect(decode('m\u0001 f=1').rejected.texts[0]).to.match(/measurement name has control characters$/);
   });
 
-  it('cuts lines in messages, between characters', () => {
+  it('shortens lines in messages, between characters', () => {
     const { rejected } = decode(`m f="${'é'.repeat(200)}`);
     expect(rejected.texts[0]).to.equal(`unable to parse 'm f="${'é'.repeat(125)}': unbalanced quotes`);
   });
@@ -278,7 +278,7 @@ describe('LineDecoder', () => {
     expect(rejected.texts.length).to.be.lessThan(400);
   });
 
-  it('lets the first value decide the type of a new field, and counts the rest', () => {
+  it('lets the first value determine the type of a new field, and counts the others', () => {
     const { rows, rejected } = decode('m f=1 1\nm f=2i 2\nm f="x" 3\nm f=4i 4\nm f=5 5\n');
     expect(rows.map(({ timeNs }) => timeNs)).to.deep.equal([1n, 5n]);
     expect(rejected.malformedCount).to.equal(0);
@@ -288,18 +288,18 @@ describe('LineDecoder', () => {
     ]);
   });
 
-  it('lets a known type decide instead', () => {
+  it('lets a known type take precedence', () => {
     const fieldTypes = new Map([['m', new Map([['f', 'Int64']])]]);
     const { rows } = decode('m f=1 1\nm f=2i 2\n', { fieldTypes });
     expect(rows.map(({ timeNs }) => timeNs)).to.deep.equal([2n]);
   });
 
-  it('does not let a line that is refused decide a type', () => {
+  it('does not let a rejected line determine a type', () => {
     const { rows } = decode('m f=1 x\nm f=2i 2\n');
     expect(rows.map(({ fields }) => fields['f'])).to.deep.equal([['Int64', 2n]]);
   });
 
-  it('refuses a body that is not UTF-8, wherever the bad byte is', () => {
+  it('refuses a body that is not UTF-8, wherever the invalid byte is', () => {
     const good = 'm,t=a f="x" 1\n'.repeat(500);
     for (const at of [0, 5, 3_000, good.length - 2]) {
       const bytes = Buffer.from(good);
@@ -310,7 +310,7 @@ describe('LineDecoder', () => {
     expect(failure(() => decode(bytes)).message).to.equal('body is not valid UTF-8');
   });
 
-  it('refuses bodies that would take too much memory', () => {
+  it('refuses bodies that would need too much memory', () => {
     const tables = Array.from({ length: 10_001 }, (_, i) => `m${i} f=1`).join('\n');
     expect(failure(() => decode(tables)).message).to.equal('request writes to more than 10000 tables');
     const fields = (count: number): string => Array.from({ length: count }, (_, i) => `f${i}=1`).join(',');

@@ -20,8 +20,8 @@ function chainLength(cache: LineCache): number {
   return seen.size;
 }
 
-describe('SeriesCache', () => {
-  it('hands out the same series for the same key, with its tags', () => {
+describe('LineCache', () => {
+  it('returns the same series for the same key, with its tags', () => {
     const cache = new LineCache(new CacheMemory(100_000));
     const [first] = decode('m,a=1,b=x\\ y f=1 1\n', cache).table('m').series;
     const [again] = decode('m,a=1,b=x\\ y f=2 2\n', cache).table('m').series;
@@ -32,7 +32,7 @@ describe('SeriesCache', () => {
     ]);
   });
 
-  it('stays within its memory whatever comes', () => {
+  it('stays within its memory limit', () => {
     const memory = new CacheMemory(50_000);
     const cache = new LineCache(memory);
     let most = 0;
@@ -45,14 +45,14 @@ describe('SeriesCache', () => {
     expect(cache.epoch).to.be.greaterThan(10);
   });
 
-  it('keeps no key alive by a guess after it was emptied', () => {
+  it('keeps no key alive by a guess after it was cleared', () => {
     const cache = new LineCache(new CacheMemory(20_000));
     const lines = Array.from({ length: 500 }, (_, i) => `m,host=h${i} f=1 1\n`).join('');
     for (let round = 0; round < 3; round++) decode(lines, cache);
     expect(chainLength(cache)).to.be.lessThan(70);
   });
 
-  it('guesses no key that it does not keep', () => {
+  it('guesses no key that it does not contain', () => {
     const cache = new LineCache(new CacheMemory(100_000));
     for (let round = 0; round < 3; round++) {
       const long = Array.from({ length: 20 }, (_, i) => `m,host=${'x'.repeat(20_000)}${i} f=1 1\n`).join('');
@@ -97,11 +97,11 @@ describe('SeriesCache', () => {
       return hosts;
     }
 
-    it('is the order in which keys came before', () => {
+    it('follows the previous order of keys', () => {
       expect(learned('abcdef'.repeat(3), 'abc')).to.equal('defabcdefabc');
     });
 
-    it('stays what it was when keys come in between, or are left out', () => {
+    it('stays the same when keys are inserted or omitted', () => {
       expect(learned('abcdef'.repeat(3), 'abecdebfabacddecf'.repeat(3))).to.equal('abcdefabcdef');
       expect(learned('abcdef'.repeat(3), 'acdfbcdeabdef'.repeat(3))).to.equal('abcdefabcdef');
     });
@@ -112,7 +112,7 @@ describe('SeriesCache', () => {
     });
   });
 
-  it('has one for each database, within one memory', () => {
+  it('is separate for each database, within one memory limit', () => {
     const caches = new DatabaseCaches(new CacheMemory(30_000), (memory) => new LineCache(memory));
     const first = caches.of('a');
     expect(caches.of('a')).to.equal(first);

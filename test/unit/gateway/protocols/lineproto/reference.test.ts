@@ -123,7 +123,7 @@ function decode(
 }
 
 describe('line protocol against the plain reader', () => {
-  it(`takes and refuses the same lines for the same reasons in ${RUNS} bodies`, () => {
+  it(`accepts and rejects the same lines for the same reasons in ${RUNS} bodies`, () => {
     const cache = new LineCache(new CacheMemory(20_000)); // small: it is emptied many times during the run
     const precision = pick<Precision>('ns', 'ns', 'us', 'ms', 's', 'm', 'h');
     const sliceBytes = pick(1, 17, 1_000_000);

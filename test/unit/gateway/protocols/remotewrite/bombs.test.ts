@@ -10,7 +10,7 @@ function symbols(texts: readonly Buffer[]): Buffer {
   return Buffer.concat(texts.map((text) => field(0x22, text)));
 }
 
-describe('remote write bodies that would become much more', () => {
+describe('remote write bodies that expand too far', () => {
   let rig: RemoteWriteRig;
 
   beforeEach(() => {
@@ -18,13 +18,13 @@ describe('remote write bodies that would become much more', () => {
     rig.sliceBytes = 1_000_000;
   });
 
-  it('with samples of no bytes', () => {
+  it('are rejected with samples of no bytes', () => {
     const samples = Buffer.alloc(2 * 4_300_000, Buffer.from([0x12, 0x00]));
     const series = field(0x0a, Buffer.concat([bodyV1([one([['__name__', 'm']])]).subarray(2), samples]));
     expect(() => rig.decode(1, series)).to.throw(AlmanacError, 'more than 4194304 samples');
   });
 
-  it('with very many labels', () => {
+  it('are rejected with very many labels', () => {
     const label = field(0x0a, Buffer.concat([field(0x0a, Buffer.from('a')), field(0x12, Buffer.from('b'))]));
     const series = field(0x0a, Buffer.concat([Buffer.alloc(label.length * 300_000, label), SAMPLE]));
     const [reason] = rig.decode(1, series).reasons;
@@ -38,7 +38,7 @@ describe('remote write bodies that would become much more', () => {
     expect(rig.decode(2, body).reasons[0]).to.match(/^more than 4096 labels: series \{("a":"a",)+.*\.\.$/);
   });
 
-  it('with more labels than there may be, whose metric is named', () => {
+  it('are rejected with more labels than allowed, naming the metric', () => {
     const labels = Array.from({ length: 5000 }, (_, i) => [`A${i}`, 'x'.repeat(i === 0 ? 2_000 : 2)] as const);
     const series = [one([...labels.slice(0, 4000), ['__name__', 'm'], ...labels.slice(4000)])];
     for (const [version, body] of [
@@ -51,7 +51,7 @@ describe('remote write bodies that would become much more', () => {
     }
   });
 
-  it('with a long text in many labels, and in many series', () => {
+  it('are rejected with a long text in many labels, and in many series', () => {
     const names = Array.from({ length: 100 }, (_, i) => Buffer.from(`l${i}`));
     const texts = [Buffer.alloc(0), Buffer.from('__name__'), Buffer.from('m'), Buffer.alloc(30_000, 'x'), ...names];
     const all = names.flatMap((_, i) => [4 + i, 3]);
@@ -68,7 +68,7 @@ describe('remote write bodies that would become much more', () => {
     );
   });
 
-  it('with many exemplars of a series with long labels', () => {
+  it('are rejected with many exemplars of a series with long labels', () => {
     const labels = [
       ['__name__', 'm'],
       ['long', 'x'.repeat(10_000)],
@@ -79,7 +79,7 @@ describe('remote write bodies that would become much more', () => {
     expect(rows.length).to.be.within(1_000, 2_000);
   });
 
-  it('with one long help of many metrics', () => {
+  it('are rejected with one long help of many metrics', () => {
     const help = 'h'.repeat(10_000);
     const series = Array.from({ length: 5_000 }, (_, i): Series => ({
       ...one([['__name__', `m${i}`]]),
@@ -91,7 +91,7 @@ describe('remote write bodies that would become much more', () => {
     expect(metadata.length).to.be.within(1_000, 2_000);
   });
 
-  it('with histograms of very many buckets', () => {
+  it('are rejected with histograms of very many buckets', () => {
     const counts = Array.from({ length: 70_000 }, () => 1);
     const histogram = { count_float: 1, timestamp: TIME_MS, positive_counts: counts };
     const { reasons } = rig.decode(1, bodyV1([{ labels: [['__name__', 'm']], histograms: [histogram] }]));

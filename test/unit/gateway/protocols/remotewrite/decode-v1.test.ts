@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { bodyV1, decodeV1 } from '#test/support/remote-write-messages';
 import { field, one, RemoteWriteRig, row, type MetricRow } from '#test/support/remote-write-rig';
 
-describe('remote write 1.0, by itself', () => {
-  it('finds what the definitions find, in any order of fields and with unknown ones', () => {
+describe('remote write 1.0 alone', () => {
+  it('decodes what protobufjs decodes, in any order of fields and with unknown ones', () => {
     const rig = new RemoteWriteRig();
     const label = fc.tuple(
       fc.constantFrom('__name__', 'a', 'b', 'c'),
@@ -24,7 +24,7 @@ describe('remote write 1.0, by itself', () => {
     );
   });
 
-  it('keeps metadata once, and again if it was not kept', () => {
+  it('stores metadata once, and again if it was not stored', () => {
     const rig = new RemoteWriteRig();
     const metadata = [
       { type: 1, metric_family_name: 'm', help: 'Help "of" m.', unit: 's' },

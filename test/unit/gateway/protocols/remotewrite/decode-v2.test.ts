@@ -4,7 +4,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { bodyV2, type Series } from '#test/support/remote-write-messages';
 import { field, one, RemoteWriteRig, row, TIME_MS } from '#test/support/remote-write-rig';
 
-describe('remote write 2.0, by itself', () => {
+describe('remote write 2.0 alone', () => {
   it('keeps start times', () => {
     const samples = [
       { value: 1, timestamp: TIME_MS, start_timestamp: TIME_MS - 5 },
@@ -14,7 +14,7 @@ describe('remote write 2.0, by itself', () => {
     expect(rows.map(({ startMs }) => startMs)).to.deep.equal([BigInt(TIME_MS - 5), undefined]);
   });
 
-  it('keeps metadata of each family once', () => {
+  it('stores metadata of each family once', () => {
     const rig = new RemoteWriteRig();
     const of = (name: string, help: string): Series => ({
       ...one([['__name__', name]]),
@@ -38,7 +38,7 @@ describe('remote write 2.0, by itself', () => {
     ]);
   });
 
-  it('refuses series whose references lead nowhere, and takes the others', () => {
+  it('refuses series with invalid references, and accepts the others', () => {
     const symbols = ['', '__name__', 'm'].map((text) => field(0x22, Buffer.from(text)));
     const sample = field(0x12, Buffer.from([0x10, 0x01]));
     const series = [[1, 2], [1, 99], [1]].map((refs) => {
@@ -52,7 +52,7 @@ describe('remote write 2.0, by itself', () => {
     ]);
   });
 
-  it('takes references that are not packed', () => {
+  it('accepts references that are not packed', () => {
     const symbols = ['', '__name__', 'm'].map((text) => field(0x22, Buffer.from(text)));
     const series = Buffer.from([0x08, 0x01, 0x08, 0x02, 0x12, 0x02, 0x10, 0x01]);
     const { rows } = new RemoteWriteRig().decode(2, Buffer.concat([...symbols, field(0x2a, series)]));
@@ -64,7 +64,7 @@ describe('remote write 2.0, by itself', () => {
     expect(decode).to.throw(AlmanacError, 'the first symbol must be the empty text');
   });
 
-  it('refuses a table of too many texts', () => {
+  it('refuses a table with too many texts', () => {
     const rig = new RemoteWriteRig();
     rig.sliceBytes = 1_000_000;
     const body = Buffer.alloc(2 * 1_100_000, Buffer.from([0x22, 0x00]));

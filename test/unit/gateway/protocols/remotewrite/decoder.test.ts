@@ -40,7 +40,7 @@ for (const [version, body] of [
       expect(rig.decode(version, Buffer.from(plain)).rows).to.deep.equal([row({ __name__: metric, a: 'b' }, 1)]);
     });
 
-    it('decodes the same bytes alike whatever is known already', () => {
+    it('decodes the same bytes alike, whatever is cached', () => {
       const series = Array.from({ length: 50 }, (_, i) =>
         one(
           [
@@ -59,7 +59,7 @@ for (const [version, body] of [
       }
     });
 
-    it('refuses a body of the other version, which has no field that it knows', () => {
+    it('refuses a body of the other version, which has no known field', () => {
       const series = [one([['__name__', 'm']])];
       const other = version === 1 ? bodyV2(series) : bodyV1(series);
       const names = ['prometheus.WriteRequest (remote write 1.0)', 'io.prometheus.write.v2.Request (remote write 2.0)'];
@@ -79,7 +79,7 @@ for (const [version, body] of [
       }
     });
 
-    it('takes times of any length, also before 1970, and values that are not there', () => {
+    it('accepts times of any length, also before 1970, and missing values', () => {
       for (const time of [0, 1, -1, 127, 128, 2 ** 31, 2 ** 42, -62_135_596_800_000, Number.MAX_SAFE_INTEGER]) {
         expect(decode([one([['__name__', 'm']], 0, time)]).rows, String(time)).to.deep.equal([
           row({ __name__: 'm' }, 0, time),
@@ -87,7 +87,7 @@ for (const [version, body] of [
       }
     });
 
-    it('takes several samples of a series, and the same series twice', () => {
+    it('accepts several samples of a series, and the same series twice', () => {
       const labels = [['__name__', 'm']] as const;
       const samples = [1, 2, 3].map((value) => ({ value, timestamp: TIME_MS + value }));
       const expected = samples.map(({ value }) => row({ __name__: 'm' }, value, TIME_MS + value));
@@ -100,7 +100,7 @@ for (const [version, body] of [
       expect(decode([{ labels, samples }]).rows).to.deep.equal(expected);
     });
 
-    it('leaves series without anything out', () => {
+    it('drops empty series', () => {
       expect(decode([{ labels: [['__name__', 'm']] }, { labels: [] }])).to.deep.equal({
         rows: [],
         reasons: [],
@@ -109,7 +109,7 @@ for (const [version, body] of [
       expect(rig.decode(version, Buffer.alloc(0)).rows).to.deep.equal([]);
     });
 
-    it('refuses single series and takes the rest', () => {
+    it('rejects single series and accepts the others', () => {
       const good = one([['__name__', 'good']]);
       const bad: [Series, string][] = [
         [one([['a', 'b']]), 'missing metric name: series {"a":"b"}'],
@@ -160,7 +160,7 @@ for (const [version, body] of [
       expect(decode([one(Object.entries(labels))]).rows).to.deep.equal([row(labels, 1)]);
     });
 
-    it('follows labels that name database and table', () => {
+    it('applies labels that name database and table', () => {
       const { rows } = decode([
         one([
           ['__name__', 'm'],
@@ -207,7 +207,7 @@ for (const [version, body] of [
       ]);
     });
 
-    it('keeps histograms of integers, of floats and with own bounds', () => {
+    it('keeps histograms of integers, of floats and with custom buckets', () => {
       const common = { sum: 12.5, timestamp: TIME_MS, zero_threshold: 0.001 };
       const spans = [
         { offset: -2, length: 1 },
@@ -250,7 +250,7 @@ for (const [version, body] of [
       expect(third).to.deep.include({ schema: -53, customValues: [0.5, 1], positiveBuckets: [1, 2] });
     });
 
-    it('gives histograms of finer buckets the finest that are kept', () => {
+    it('merges finer buckets of histograms into the finest that are stored', () => {
       const made = (schema: number, members: Record<string, unknown>) => {
         const histogram = { sum: 1, schema, timestamp: TIME_MS, ...members };
         const { rows, reasons } = decode([{ labels: [['__name__', 'm']], histograms: [histogram] }]);
@@ -280,13 +280,13 @@ for (const [version, body] of [
       expect(made(20, one)).to.deep.include({ positiveSpans: [{ offset: 406, length: 1 }], positiveBuckets: [1] });
     });
 
-    it('keeps the marker of a histogram that ends', () => {
+    it('keeps the staleness marker of a histogram', () => {
       const histograms = [{ sum: MARKED, timestamp: TIME_MS }];
       const marked = withBits(body([{ labels: [['__name__', 'm']], histograms }]), STALE);
       expect(rig.decode(version, marked).rows[0].histogram).to.deep.include({ isStale: true, count: 0 });
     });
 
-    it('refuses histograms that cannot be, with their series', () => {
+    it('rejects invalid histograms, with their series', () => {
       const bad: [Record<string, unknown>, string][] = [
         [{ schema: 53 }, 'unsupported histogram schema 53'],
         [{ schema: -5 }, 'unsupported histogram schema -5'],
@@ -320,7 +320,7 @@ for (const [version, body] of [
       }
     });
 
-    it('refuses a body that ends too early, at each byte, or takes it as a shorter one', () => {
+    it('refuses a body that ends too early, at each byte, or reads it as a shorter one', () => {
       const series = [
         one([
           ['__name__', 'm'],
@@ -340,7 +340,7 @@ for (const [version, body] of [
       }
     });
 
-    it('is not confused by an emptied cache', () => {
+    it('works with a cleared cache', () => {
       rig = new RemoteWriteRig({ memoryBytes: 3_000 });
       rig.sliceBytes = 64;
       const series = Array.from({ length: 40 }, (_, i) =>
@@ -357,7 +357,7 @@ for (const [version, body] of [
       expect(rig.cache.epoch).to.be.greaterThan(3);
     });
 
-    it('answers malformed bytes with an error of the client, whatever they are', () => {
+    it('reports malformed bytes as an error of the client, whatever they are', () => {
       const valid = body([
         one([
           ['__name__', 'm'],

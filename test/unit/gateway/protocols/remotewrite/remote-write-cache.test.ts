@@ -20,21 +20,21 @@ function label(name: string, value: Buffer): Buffer {
   return field(0x0a, Buffer.concat([field(0x0a, Buffer.from(name)), field(0x12, value)]));
 }
 
-describe('the memory of series of remote write', () => {
+describe('RemoteWriteCache', () => {
   let rig: RemoteWriteRig;
 
   beforeEach(() => {
     rig = new RemoteWriteRig();
   });
 
-  it('finds texts again whose bytes are no number', () => {
+  it('finds texts again whose bytes are NaN as a number', () => {
     const bytes = Buffer.alloc(8, 0xff);
     const first = symbolOf(rig, bytes);
     for (let i = 0; i < 100; i++) expect(symbolOf(rig, Buffer.from(bytes))).to.equal(first);
     expect(symbolOf(rig, Buffer.from([0xfe, ...bytes.subarray(1)]))).to.not.equal(first);
   });
 
-  it('finds series again whose labels have bytes that are no number', () => {
+  it('finds series again whose labels have bytes that are NaN as a number', () => {
     // The length is written as F0 7F, which makes a double no number if it is at the end of the eight bytes.
     const text = Buffer.alloc(0x3ff0, 'x');
     for (const name of ['a', 'ab', 'abc', 'abcd', 'abcde', 'abcdef', 'abcdefg', 'abcdefgh']) {
@@ -44,7 +44,7 @@ describe('the memory of series of remote write', () => {
     }
   });
 
-  it('has few texts of one hash, whatever the texts are', () => {
+  it('keeps few texts with one hash, whatever the texts are', () => {
     const pairs = 12;
     let longest = 0;
     for (const bit of [15, 16]) {
@@ -63,7 +63,7 @@ describe('the memory of series of remote write', () => {
     expect(longest).to.be.at.most(16);
   });
 
-  it('does not keep series of texts that are too long to be kept', () => {
+  it('does not keep series with texts that are too long', () => {
     const bytes = Buffer.alloc(70_000, 'x');
     const texts = [symbolOf(rig, Buffer.from('a')), symbolOf(rig, bytes)];
     const labels = Buffer.concat([label('__name__', Buffer.from('m')), label('a', bytes)]);

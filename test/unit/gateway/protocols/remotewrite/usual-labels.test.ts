@@ -37,14 +37,14 @@ function reads(...pairs: readonly (readonly [Bytes, Bytes])[]): void {
 }
 
 describe('UsualLabels', () => {
-  it('reads labels as senders write them', () => {
+  it('reads labels as usual senders write them', () => {
     reads(['__name__', 'up']);
     reads(['__name__', 'up'], ['instance', 'a:9100'], ['job', 'node']);
     reads(['Zone', 'x'], ['__name__', 'up'], ['job', 'käse'], ['zone', '']);
     reads(['__name__', 'up'], ['long', 'v'.repeat(300)]);
   });
 
-  it('leaves all else to others', () => {
+  it('leaves everything else to the general decoder', () => {
     const leaves = (bytes: Buffer): Chai.Assertion =>
       expect(parse(bytes), bytes.toString('latin1')).to.equal(undefined);
     leaves(labels());
@@ -65,7 +65,7 @@ describe('UsualLabels', () => {
     leaves(field(0x0a, Buffer.concat([label('a', 'b'), label('c', 'd')])));
   });
 
-  it('reads any bytes as the long way does, or leaves them', () => {
+  it('reads any bytes as the general decoder does, or leaves them', () => {
     const whole = labels(['__name__', 'up'], ['instance', 'a'], ['job', 'b']);
     const outcome = (run: () => unknown): unknown => {
       try {

@@ -49,7 +49,7 @@ describe('remote read over HTTP', () => {
     return [status, text];
   }
 
-  it('replies as a whole, or in frames if the client prefers them', async () => {
+  it('replies at once, or in frames if the client prefers them', async () => {
     for (const path of ['/v1/prometheus/read', '/v1/prometheus/api/v1/read']) {
       const whole = await read(['__name__=up'], [SAMPLES, CHUNKS], path);
       expect([whole.status, whole.headers.get('content-type')]).to.deep.equal([200, 'application/x-protobuf']);
@@ -68,7 +68,7 @@ describe('remote read over HTTP', () => {
     }
   });
 
-  it('answers each query in its place, from both ends of its range', async () => {
+  it('returns the result of each query in its place, including both ends of its range', async () => {
     const queries = [
       { from: 60_000, to: 180_000, matchers: ['job=b'] },
       { ...EVER, matchers: ['__name__=nothing'] },
@@ -99,7 +99,7 @@ describe('remote read over HTTP', () => {
     ]);
   });
 
-  it('answers nothing of nothing', async () => {
+  it('returns nothing for no query', async () => {
     expect(wholeSeries((await remoteRead(rig, readBody([]))).body)).to.deep.equal([]);
     expect(wholeSeries((await read(['__name__=nothing'])).body)).to.deep.equal([[]]);
     const frames = await read(['__name__=nothing'], [CHUNKS]);
@@ -119,7 +119,7 @@ describe('remote read over HTTP', () => {
     ]);
   });
 
-  it('refuses in a line of text what it cannot answer', async () => {
+  it('refuses with a line of text what it cannot serve', async () => {
     expect(await failureOf(read(['a=~(fake']))).to.deep.equal([
       ...[400, 'error parsing regexp: missing closing ): `(fake`\n'],
     ]);
@@ -147,7 +147,7 @@ describe('remote read over HTTP', () => {
     expect([get.status, get.headers.get('allow')]).to.deep.equal([405, 'POST']);
   });
 
-  it('ends with its time', async () => {
+  it('ends at its timeout', async () => {
     samples.isStuck = true;
     const body = Uint8Array.from(compressSync(readBody([{ ...EVER, matchers: [] }])));
     const headers = { 'x-almanac-timeout': '100ms' };
@@ -157,7 +157,7 @@ describe('remote read over HTTP', () => {
   });
 });
 
-describe('remote reads that are not taken', () => {
+describe('remote reads with a slow client', () => {
   const part = randomBytes(256 * 1024);
   const state = { given: 0, isEnded: false };
   const clock = new ManualClock();
@@ -209,7 +209,7 @@ describe('remote reads that are not taken', () => {
     expect(isQuiet).to.equal(true);
   }
 
-  it('are made no faster than they are taken, and end when the client goes', async () => {
+  it('produce no faster than the client reads, and end when it disconnects', async () => {
     const [sent] = await ask(CHUNKS);
     await untilQuiet();
     // What the sockets of both sides hold is far below a GiB.
@@ -219,7 +219,7 @@ describe('remote reads that are not taken', () => {
     expect(await soon(() => state.isEnded)).to.equal(true);
   }).timeout(30_000);
 
-  it('end when nothing was taken for a while', async () => {
+  it('end when nothing was read for a while', async () => {
     const [, response] = await ask(CHUNKS);
     await untilQuiet();
     await clock.advance(19_000);
@@ -231,7 +231,7 @@ describe('remote reads that are not taken', () => {
     expect(response.complete).to.equal(false);
   }).timeout(30_000);
 
-  it('give memory back when nothing was taken for a while', async () => {
+  it('release memory when nothing was read for a while', async () => {
     // Too much for what sockets hold, and for a second one beside it.
     partsMax = 80;
     const [, response] = await ask(SAMPLES);

@@ -46,7 +46,7 @@ describe('requests of remote read', () => {
     });
   });
 
-  it('get the first kind of answer that there is', () => {
+  it('get the first supported response type', () => {
     expect(formatOf([])).to.equal('samples');
     expect(formatOf([SAMPLES, CHUNKS])).to.equal('samples');
     expect(formatOf([CHUNKS, SAMPLES])).to.equal('chunks');
@@ -57,7 +57,7 @@ describe('requests of remote read', () => {
     );
   });
 
-  it('are refused where they are malformed, whatever is cut or changed', () => {
+  it('are refused when malformed, whatever is cut or changed', () => {
     const body = readBody([{ from: 1, to: 2, matchers: ['__name__=m', 'a=~b'] }], [CHUNKS, SAMPLES]);
     for (let length = 0; length < body.length; length++) {
       const reason = reasonOf(body.subarray(0, length));

@@ -21,7 +21,7 @@ function seriesFrom(first: number): Series[] {
   }));
 }
 
-describe('the helper of remote write', () => {
+describe('the decode worker of remote write', () => {
   const known = bodyV1(seriesFrom(0));
   const packed = compressSync(known);
 
@@ -35,7 +35,7 @@ describe('the helper of remote write', () => {
     return (await helper.match(cache, body))?.rowCount;
   }
 
-  it('is used by a busy thread, for bodies of some size', () => {
+  it('is used when the main thread is busy, for bodies above a size', () => {
     const { cache } = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(helper.isWorthwhile(cache, packed, known.length)).to.equal(true);
@@ -55,7 +55,7 @@ describe('the helper of remote write', () => {
     expect(await rowCount(helper, b, packed)).to.equal(undefined);
   });
 
-  it('learns series that came meanwhile, and counts what it takes', async () => {
+  it('learns series that arrived meanwhile, and counts what it decodes', async () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, packed)).to.equal(2_000);

@@ -65,7 +65,7 @@ describe('LabelBook', () => {
     expect(bitsOf(0)).to.equal(0n);
   });
 
-  it('leaves bodies that have anything else', () => {
+  it('leaves bodies with anything else', () => {
     const rig = new RemoteWriteRig();
     const book = bookOf(rig, bodyV1(first));
     const leaves = (body: Buffer): Chai.Assertion => expect(rowsOf(rig, book, body)).to.equal(undefined);
@@ -79,7 +79,7 @@ describe('LabelBook', () => {
     leaves(Buffer.concat([bodyV1([one]), Buffer.from([0x28, 0x01])]));
   });
 
-  it('never takes a damaged body for another than the decoder does', () => {
+  it('never reads a damaged body differently from the decoder', () => {
     const rig = new RemoteWriteRig();
     const body = bodyV1(first.slice(0, 5));
     const book = bookOf(rig, bodyV1(first), body);
