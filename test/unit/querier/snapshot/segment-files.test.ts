@@ -167,7 +167,7 @@ describe('SegmentFiles', () => {
   });
 
   it('rejects a guess with files that were not verified yet', async () => {
-    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('must be verified again');
     expect(reads).to.deep.equal([]);
     await files.check(FILES);
     await files.checkKnown(FILES);
@@ -177,7 +177,7 @@ describe('SegmentFiles', () => {
     await files.check(FILES);
     nowMs = 1_000;
     writeFileSync(join(folder, FILES[0].path), DAMAGED);
-    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('must be verified again');
     expect(await failureOf(files.check(FILES))).to.contain('is damaged');
   });
 });
