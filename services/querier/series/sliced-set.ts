@@ -1,9 +1,9 @@
 import type { Slices } from '#shared/clock/slices';
 
-/** What it takes to add one text to a set, as so many numbers. */
+/** Cost of adding one text to a set, in units of reading one number. */
 const TEXT_WORK = 32;
 
-/** Adds many texts to a set, with rests between. */
+/** Adds texts to a set, yielding to the event loop in between. */
 export async function addAll(set: Set<string>, texts: Iterable<string>, slices: Slices): Promise<void> {
   for (const text of texts) {
     set.add(text);

@@ -1,7 +1,7 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** A field has values of a type that is not known here yet: the table has another form than the query was planned by. */
+/** A field has values of an unknown type: the table was altered after the query was planned. The query is retried. */
 export class NewerSchema extends AlmanacError {
   readonly tableId: number;
 
