@@ -30,8 +30,7 @@ import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
-import { addAll } from '../series/sliced-set.js';
-import { sortedInSlices } from '../series/sliced-sort.js';
+import { addAll, sortedInSlices } from '../series/sliced-collections.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesLocation } from './table-samples.js';
 

@@ -259,9 +259,7 @@ function conditionsOf(segments: readonly MissingRows[]): Omit<RowSelection, 'pat
     range.toMs = Math.max(range.toMs, one.range.toMs);
   }
   const isNumbered = segments.every(({ metrics }) => metrics !== undefined);
-  const isMajority = segments.every(
-    ({ positions, sids, isMajority: most }) => most && positions.length === sids.length,
-  );
+  const isMajority = segments.every((one) => one.isMajority && one.positions.length === one.sids.length);
   const isPart = segments.some((one) => one.isPart);
   return {
     sids: isNumbered && isMajority ? (isPart ? ends(segments) : undefined) : distinct(segments, ({ sids }) => sids),

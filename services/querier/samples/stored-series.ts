@@ -6,7 +6,7 @@ import { MissingFile } from '#shared/segments/local-store';
 import { compareLabels, type Labels } from '../series/labels.js';
 import { mergeSlices, type SampleSlice } from './sample-slice.js';
 import type { StoredSeries } from './sample-source.js';
-import { sortedInSlices } from '../series/sliced-sort.js';
+import { sortedInSlices } from '../series/sliced-collections.js';
 import type { SeriesGroup, SeriesLocation } from './table-samples.js';
 import type { TimeRange } from './segment-requests.js';
 

@@ -24,7 +24,7 @@ import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 import { mayHaveRows, seriesInRange, type ClosedRange } from './series-in-range.js';
-import { addAll } from '../series/sliced-set.js';
+import { addAll } from '../series/sliced-collections.js';
 import { segmentRequests, type TimeRange } from './segment-requests.js';
 
 /** Cost of visiting a series, in units of reading one sample. */

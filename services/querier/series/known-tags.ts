@@ -7,13 +7,13 @@ import { tagsOf } from '#shared/schema/table-schema';
  * query that reads them knows, and a tag that is left out of a series would be missing for all later queries too.
  */
 export class KnownTags {
-  readonly #newest: (tableId: number) => Promise<Table>;
+  readonly #latestSchema: (tableId: number) => Promise<Table>;
   #table: Table;
   #byId: ReadonlyMap<number, Column>;
 
-  /** @param newest returns the current schema of the table. */
-  constructor(table: Table, newest: (tableId: number) => Promise<Table>) {
-    this.#newest = newest;
+  /** @param latestSchema returns the current schema of the table. */
+  constructor(table: Table, latestSchema: (tableId: number) => Promise<Table>) {
+    this.#latestSchema = latestSchema;
     this.#table = table;
     this.#byId = byId(table);
   }
@@ -47,7 +47,7 @@ export class KnownTags {
   /** Fetches the current schema if one of the tags is unknown. */
   async learn(ids: readonly number[]): Promise<void> {
     if (ids.every((id) => this.has(id))) return;
-    this.adopt(await this.#newest(this.#table.tableId));
+    this.adopt(await this.#latestSchema(this.#table.tableId));
     for (const id of ids) this.of(id);
   }
 }

@@ -141,7 +141,7 @@ function weightOf(pattern: string): number {
   const outer: number[] = [];
   let sum = 0;
   let last = 0;
-  for (const [part, most] of pattern.matchAll(PART)) {
+  for (const [part, maximum] of pattern.matchAll(PART)) {
     if (part === '(') {
       outer.push(sum);
       sum = 1;
@@ -149,7 +149,10 @@ function weightOf(pattern: string): number {
       last = sum;
       sum += outer.pop() ?? 0;
     } else if (part.startsWith('{') && part !== '{') {
-      const times = Math.max(1, Number(most === undefined || most === '' ? part.slice(1).split(/[,}]/, 1)[0] : most));
+      const times = Math.max(
+        1,
+        Number(maximum === undefined || maximum === '' ? part.slice(1).split(/[,}]/, 1)[0] : maximum),
+      );
       sum += last * (times - 1);
       last *= times;
     } else {

@@ -1,5 +1,6 @@
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
 /** What a query reads of one table. Bounds and tag values are hints: the query still filters by itself. */
@@ -75,4 +76,14 @@ export interface Snapshots {
    * It may be outdated: only `take` can confirm it. The caller must release it.
    */
   guess(requests: readonly BindRequest[]): Promise<Snapshot | undefined>;
+}
+
+/** A field has values of an unknown type: the table was altered after the query was planned. The query is retried. */
+export class NewerSchema extends AlmanacError {
+  readonly tableId: number;
+
+  constructor({ name, tableId }: Table) {
+    super('region_not_ready', `table "${name}" was altered while it was read`, { retryAfterSeconds: 1 });
+    this.tableId = tableId;
+  }
 }

@@ -177,11 +177,11 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
-    const { layout: form, files } = this.#deps;
+    const { layout, files } = this.#deps;
     const publishedCount = manifest.seriesFiles.reduce((most, { sidLast }) => Math.max(most, sidLast + 1), 0);
     if (this.#series?.fits(table, publishedCount) !== true) {
       const old = this.#series;
-      this.#series = await form.createSeries(this.#regionId, table);
+      this.#series = await layout.createSeries(this.#regionId, table);
       if (old !== undefined) await this.#discard(old);
       if (this.#series === undefined) return;
     }

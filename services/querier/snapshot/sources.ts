@@ -11,7 +11,7 @@ import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';
 import { filterSql, type BandFilter, type KeyColumns, type RowFilter } from './row-filter.js';
-import { NewerSchema } from './newer-schema.js';
+import { NewerSchema } from './binding.js';
 import type { FileColumns } from './segment-files.js';
 
 /** A segment with the columns of its file. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { sortedInSlices } from '#services/querier/series/sliced-sort';
+import { sortedInSlices } from '#services/querier/series/sliced-collections';
 import { Slices } from '#shared/clock/slices';
 import { HurriedClock } from '#test/support/hurried-clock';
 
