@@ -150,10 +150,10 @@ describe('SampleStore', () => {
     const open = await opened.store.open('public', CALL, UNCOUNTED_SLOT);
     const query = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
     await open.labelNames(query);
-    clock.turns = 0;
+    clock.yields = 0;
     expect(await open.labelValues('host', query)).to.deep.equal(hosts.sort());
     // Sorting alone takes about 100 yields.
-    expect(clock.turns).to.be.at.least(150);
+    expect(clock.yields).to.be.at.least(150);
     open.close();
   });
 
@@ -248,12 +248,12 @@ describe('SampleStore', () => {
       const open = await opened.store.open('public', { ...CALL, signal: abort.signal }, UNCOUNTED_SLOT);
       // The rows are loaded by now, so that only the work on series yields.
       await open.state([[matcher('__name__=m')]]);
-      const before = clock.turns;
-      clock.onTurn = () => abort.abort();
+      const before = clock.yields;
+      clock.onYield = () => abort.abort();
       const given = await failure(open.select([matcher('__name__=m')], ...FOREVER));
       expect(given.code).to.equal('cancelled');
-      expect(clock.turns - before, 'yields after the cancellation').to.equal(1);
-      clock.onTurn = () => undefined;
+      expect(clock.yields - before, 'yields after the cancellation').to.equal(1);
+      clock.onYield = () => undefined;
       open.close();
     }
   });

@@ -162,7 +162,7 @@ export class RegionSnapshots implements Snapshots {
     this.#tables.delete(tableId);
     await rows?.close();
     // Last, because a read in progress may have fetched a manifest again.
-    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
+    for (const regionId of regionIds) this.#deps.manifests.remove(regionId);
   }
 
   /** Binds a table to files that exist and are intact. A missing file means that a manifest was outdated: retries once. */

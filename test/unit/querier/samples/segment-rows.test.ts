@@ -22,7 +22,7 @@ describe('decodeRows', () => {
         `SELECT f::INTEGER, s::INTEGER, t::DOUBLE, v::DOUBLE FROM (VALUES ${rows.join(', ')}) AS rows(f, s, t, v)`,
       );
       const files = await decodeRows(result, QUERY, 2, new Slices(clock, { workPerLook: 1 }));
-      expect(clock.turns).to.be.greaterThan(5);
+      expect(clock.yields).to.be.greaterThan(5);
       expect(Array.from(files[1], ([sid, { values }]) => [sid, ...values])).to.have.deep.members([
         [7, 8],
         [9, 6, 7],

@@ -61,7 +61,7 @@ describe('LabelIndex', () => {
     );
     const countsAtTurn: number[] = [];
     const clock = new HurriedClock();
-    clock.onTurn = () => countsAtTurn.push(index.count);
+    clock.onYield = () => countsAtTurn.push(index.count);
     const index: LabelIndex = new LabelIndex(tableOf(), (column) => column, {
       connection,
       files: { absolute: () => path },
@@ -191,13 +191,13 @@ describe('LabelIndex', () => {
     const clock = new HurriedClock();
     const index = narrow(clock);
     await index.load([await seriesFile(0, 20_000)]);
-    clock.turns = 0;
+    clock.yields = 0;
     const names = Promise.all([1, 2].map(() => index.labelNamesWith('t0', 'm', new Slices(clock))));
     expect((await names).map((them) => [...(them ?? [])])).to.deep.equal([
       ['t0', 't1', 't2'],
       ['t0', 't1', 't2'],
     ]);
-    expect(clock.turns).to.be.at.least(5);
+    expect(clock.yields).to.be.at.least(5);
     expect(await index.labelNamesWith('t0', 'none', new Slices(clock))).to.equal(undefined);
   });
 
@@ -207,7 +207,7 @@ describe('LabelIndex', () => {
     const index = narrow(clock);
     await index.load([await seriesFile(0, many)]);
     let mostBytes = 0;
-    clock.onTurn = () => (mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed));
+    clock.onYield = () => (mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed));
     const beforeBytes = process.memoryUsage().heapUsed;
     const isAny = { name: 't1', equals: undefined, passes: (value: string) => value !== '' };
     const found = await index.matching([isAny], new Slices(clock), many - 1);

@@ -8,7 +8,7 @@ describe('sortedInSlices', () => {
   it('returns the result of a plain sort, and yields in between', async () => {
     const clock = new HurriedClock();
     let yields = 0;
-    clock.onTurn = () => yields++;
+    clock.onYield = () => yields++;
     const numbers = Array.from({ length: 50_000 }, (_, i) => Math.imul(i, 0x9e3779b1) % 1000);
     const order = (one: number, other: number): number => one - other;
     const expected = [...numbers].sort(order);
