@@ -1,6 +1,6 @@
 /**
- * Puts the compiled program and its packages into one file (services/cli/program.cjs loads it), unless that was done since
- * they last changed.
+ * Bundles the compiled program and its packages into one file, which services/cli/program.cjs loads. Does nothing if the
+ * bundle is newer than both.
  */
 import { existsSync, renameSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import { build } from 'esbuild';
 
 const { BUNDLE, isBundled } = createRequire(import.meta.url)('../services/cli/program.cjs');
 
-// Packages may change without the program: npm writes the first of these whenever it installs.
+// Packages may change without the program: npm writes the first of these files at each installation.
 const others = [new URL('../node_modules/.package-lock.json', import.meta.url), new URL(import.meta.url)];
 const isOlder = (url) => existsSync(url) && statSync(url).mtimeMs > statSync(BUNDLE).mtimeMs;
 
@@ -21,11 +21,11 @@ if (!isBundled() || others.some(isOlder)) {
     bundle: true,
     platform: 'node',
     target: 'node20.19',
-    // They find their machine code by where they lie.
+    // These packages locate their native code relative to their own path.
     external: ['@duckdb/node-bindings', '@foxglove/wasm-zstd', '@node-rs/crc32', 'better-sqlite3', 'snappy'],
     logLevel: 'warning',
   };
-  // What runs in a thread of its own lies beside the program, under the name that it has beside its caller.
+  // Code of a worker thread is located next to the program, with the name that it has next to its caller.
   await build({
     ...common,
     entryPoints: ['dist/services/gateway/protocols/remotewrite/worker/worker-thread.js'],
@@ -40,5 +40,5 @@ if (!isBundled() || others.some(isOlder)) {
     define: { 'import.meta.url': 'BUNDLE_URL' },
     banner: { js: `const BUNDLE_URL = require('node:url').pathToFileURL(__filename).href;` },
   });
-  renameSync(`${BUNDLE}.new`, BUNDLE); // never half of it
+  renameSync(`${BUNDLE}.new`, BUNDLE); // atomic: no process loads an incomplete bundle
 }

@@ -1,4 +1,5 @@
-import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { Call } from '#shared/contracts/call';
+import type { IngesterService, ScanRequest } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -51,7 +52,7 @@ export class DeferredIngester {
     },
   };
 
-  async *#scan(...[request, call]: Parameters<IngesterService['scan']>): ReturnType<IngesterService['scan']> {
+  async *#scan(request: ScanRequest, call: Call): ReturnType<IngesterService['scan']> {
     yield* this.#service().scan(request, call);
   }
 

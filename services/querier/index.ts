@@ -110,7 +110,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       sql: (request, call) => wholeResults(sqlMethod(request, call)),
       ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
-    suspect: (path) => snapshots.files.suspect(path),
+    suspect: (path) => snapshots.files.invalidate(path),
     drain: () => Promise.resolve(),
     stop() {
       for (const end of unsubscribe.splice(0)) end();
@@ -132,7 +132,7 @@ function follow(
     catalog.onManifest((manifest) => manifests.apply(manifest)),
     catalog.onReset(() => manifests.clear()),
     catalog.onDropped((table) => {
-      Promise.all([snapshots.dropped(table), samples.dropped(table)]).catch((error: unknown) => {
+      Promise.all([snapshots.removeTable(table), samples.removeTable(table)]).catch((error: unknown) => {
         log.error({ error }, 'failed to drop cached rows of a dropped table');
       });
     }),

@@ -22,7 +22,7 @@ export class ManifestCache {
     this.#manifests.clear();
   }
 
-  forget(regionId: number): void {
+  remove(regionId: number): void {
     this.#manifests.delete(regionId);
   }
 

@@ -88,15 +88,17 @@ function encode(batch: RowBatch): EncodedBatch {
   let at = head.length;
   out.set(dictionary.bytes, at);
   patchHeader(view, at, dictionary, batch.tsids.length, dictionaryBytes);
-  patchColumn(view, at, dictionary, 0, batch.tsids.length, 0);
+  patchNode(view, at + dictionary.nodesAt, batch.tsids.length, 0);
   patchBuffers(view, at, dictionary, [EMPTY, batch.tsids]);
   const tsidsAt = at + dictionary.bytes.length;
   at = copyBuffers(out, tsidsAt, [batch.tsids]);
   out.set(rows.bytes, at);
   patchHeader(view, at, rows, batch.rowCount, bodyBytes);
-  patchColumn(view, at, rows, 0, batch.rowCount, 0);
-  patchColumn(view, at, rows, 1, batch.rowCount, 0);
-  batch.columns.forEach((column, i) => patchColumn(view, at, rows, i + 2, batch.rowCount, column.nullCount));
+  patchNode(view, at + rows.nodesAt, batch.rowCount, 0);
+  patchNode(view, at + rows.nodesAt + 16, batch.rowCount, 0);
+  batch.columns.forEach((column, i) =>
+    patchNode(view, at + rows.nodesAt + 16 * (i + 2), batch.rowCount, column.nullCount),
+  );
   patchBuffers(view, at, rows, buffers);
   const rowsAt = at + rows.bytes.length;
   at = copyBuffers(out, rowsAt, buffers);
@@ -346,14 +348,10 @@ function patchHeader(view: DataView, at: number, header: HeaderTemplate, rows: n
   setInt64(view, at + header.bodyLengthAt, bodyBytes);
 }
 
-function patchColumn(
-  view: DataView,
-  at: number,
-  header: HeaderTemplate,
-  ...[column, rows, nulls]: [column: number, rows: number, nulls: number]
-): void {
-  setInt64(view, at + header.nodesAt + 16 * column, rows);
-  setInt64(view, at + header.nodesAt + 16 * column + 8, nulls);
+/** Patches the FieldNode of a column, whose offset is `at`. */
+function patchNode(view: DataView, at: number, rows: number, nulls: number): void {
+  setInt64(view, at, rows);
+  setInt64(view, at + 8, nulls);
 }
 
 function patchBuffers(view: DataView, at: number, header: HeaderTemplate, buffers: readonly Bytes[]): void {

@@ -30,7 +30,7 @@ export class DamageLog {
   }
 
   /** Removes a file from the reported ones after it was put back. */
-  forget(path: string): void {
+  remove(path: string): void {
     this.#reported.delete(path);
   }
 }

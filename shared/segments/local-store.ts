@@ -85,7 +85,7 @@ export class LocalStore {
       this.#damage?.report(file.path, error);
       throw error;
     }
-    this.#damage?.forget(file.path);
+    this.#damage?.remove(file.path);
   }
 
   /** Returns a stamp that changes when the file is written or replaced; undefined if it does not exist or is unreadable. */

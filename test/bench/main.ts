@@ -7,6 +7,7 @@ import { measurePlain, type PlainFigures } from './plain.js';
 import { measureQueries, type QueryFigures } from './query.js';
 import { print, printCluster, printIngest, printLate, printPlain, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
+import { runMicroBenchmarks } from './micro/main.js';
 import { measurePanels, type PromqlFigures } from './promql/measure.js';
 import { printPanels } from './promql/report.js';
 import {
@@ -32,6 +33,7 @@ Scenarios (default: ingest query)
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
   plain    whole-table statements over the same rows, beside the engine on the same files
+  micro [PART]   the hot modules alone, those whose path contains PART
   cluster  the same rows and kinds, through 1 gateway, 2 ingesters, 1 querier and 1 metadata beside one process
   peers    runs the other scenarios on VictoriaMetrics, InfluxDB and Prometheus too, where they can
   all      everything
@@ -321,4 +323,5 @@ function title(scenario: Scenario): string {
   return `${scenario.hosts} hosts x ${scenario.hours} h (${rows} rows), ${scenario.batch} lines a request`;
 }
 
-await main();
+const [scenario, part] = process.argv.slice(2);
+await (scenario === 'micro' ? runMicroBenchmarks(part ?? '') : main());

@@ -97,7 +97,7 @@ describe('a reader whose ingester restarts', () => {
     ask({
       ...rig.ingester.service,
       scan() {
-        dropping = snapshots.dropped({ tableId: table.tableId, regionIds });
+        dropping = snapshots.removeTable({ tableId: table.tableId, regionIds });
         throw new AlmanacError('region_not_ready', 'the ingester is starting');
       },
     });
@@ -120,7 +120,7 @@ describe('a reader whose ingester restarts', () => {
       ...rig.ingester.service,
       scan(scanned, call) {
         brought = knownIds();
-        dropping ??= snapshots.dropped({ tableId: table.tableId, regionIds });
+        dropping ??= snapshots.removeTable({ tableId: table.tableId, regionIds });
         return rig.ingester.service.scan(scanned, call);
       },
     });
@@ -154,7 +154,7 @@ describe('a reader whose ingester restarts', () => {
     };
     expect(await refusal(snapshots.take([request], CALL, { slot }))).to.equal(full);
     expect(events.slice(0, 2)).to.deep.equal(['released', 'scan']);
-    await snapshots.dropped({ tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) });
+    await snapshots.removeTable({ tableId: table.tableId, regionIds: table.regions.map(({ regionId }) => regionId) });
     const left = await (await query.connect()).run('SELECT count(*) FROM duckdb_tables()');
     expect(Number((await left.getRows())[0][0])).to.equal(0);
   });

@@ -11,7 +11,7 @@ import { tempFolder } from '#test/support/temp-folder';
 const SECOND = 1_000_000_000n;
 const BOM = '\uFEFF';
 
-describe('labels of samples', () => {
+describe('SampleStore labels', () => {
   const cleanUps: (() => unknown)[] = [];
   let rig: StorageRig;
   let store: SampleStore;
@@ -29,7 +29,7 @@ describe('labels of samples', () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  /** The table with one tag more, as a write makes it. */
+  /** Adds a tag to the table, as a write does. */
   async function withZone(name: string): Promise<Table> {
     const zone = { name: 'zone', type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
     const request = { database: 'public', tables: [{ name, columns: [zone], options: {} }], create: false };
@@ -48,7 +48,7 @@ describe('labels of samples', () => {
 
   const IN_ZONES = ['{__name__="m", host="x"} 1:1', '{__name__="m", host="y", zone="north"} 2:2'];
 
-  it('are whole where a query has begun before one was added, also for all that come later', async () => {
+  it('returns complete labels when a query started before a tag was added, and in later queries', async () => {
     const table = await rig.table('m');
     await rig.write(table, [{ host: 'x', time: SECOND, a: 1 }]);
     const open = await store.open('public', CALL, UNCOUNTED_SLOT);
@@ -58,7 +58,7 @@ describe('labels of samples', () => {
     expect(await selectSamples(store, ['__name__=m'])).to.deep.equal(IN_ZONES);
   });
 
-  it('are whole where such a query is the first to read a series file with the new one', async () => {
+  it('returns complete labels when such a query is the first to read a series file with the new tag', async () => {
     const table = await rig.table('m');
     await rig.write(table, [{ host: 'x', time: SECOND, a: 1 }]);
     const open = await store.open('public', CALL, UNCOUNTED_SLOT);
@@ -70,7 +70,7 @@ describe('labels of samples', () => {
     expect(await selectSamples(store, ['__name__=m'])).to.deep.equal(IN_ZONES);
   });
 
-  it('are whole where queries by an older and a newer form of the table take turns', async () => {
+  it('returns complete labels when queries by an older and a newer schema alternate', async () => {
     const table = await rig.table('m');
     await rig.write(table, [{ host: 'x', time: SECOND, a: 1 }]);
     const older = await store.open('public', CALL, UNCOUNTED_SLOT);
@@ -83,7 +83,7 @@ describe('labels of samples', () => {
     expect(await selectSamples(store, ['zone=north'])).to.deep.equal(IN_ZONES.slice(1));
   });
 
-  it('keep a byte order mark, in memory and in files', async () => {
+  it('keeps a byte order mark, in memory and in files', async () => {
     const table = await rig.table('m', { physical_metric_table: 'true' });
     const rows = ['up', `${BOM}up`].map((name, i) => ({ name, host: `${name}-1`, time: SECOND, a: i }));
     await rig.write(table, rows);
@@ -101,7 +101,7 @@ describe('labels of samples', () => {
     }
   });
 
-  it('tell metrics apart by a byte order mark in a second life too', async () => {
+  it('distinguishes metrics that differ in a byte order mark after a restart', async () => {
     const options = { physical_metric_table: 'true' };
     const table = await rig.table('m', options);
     await rig.write(table, [
@@ -128,7 +128,7 @@ describe('labels of samples', () => {
     ]);
   });
 
-  /** A reader that knows nothing yet. */
+  /** Opens a sample store without cached data. */
   async function another(of: StorageRig): Promise<SampleStore> {
     const opened = await openSamples(
       of,

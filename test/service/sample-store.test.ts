@@ -37,7 +37,7 @@ describe('SampleStore', () => {
     return selectSamples(store, texts, range);
   };
 
-  it('has fresh rows, rows of segments, and both as one series, each time once with the newest value', async () => {
+  it('merges fresh rows and rows of segments into one series with the newest values', async () => {
     const table = await rig.table('m');
     await rig.write(table, [row('x', 1, 1), row('x', 2, 2), row('y', 1, 10)]);
     const fresh = ['{__name__="m", host="x"} 1:1 2:2', '{__name__="m", host="y"} 1:10'];
@@ -57,7 +57,7 @@ describe('SampleStore', () => {
     expect(await select(['__name__=m', 'host=x'])).to.deep.equal(['{__name__="m", host="x"} 1:11 2:23 3:3']);
   });
 
-  it('takes what lies in the range, open on the left', async () => {
+  it('returns the samples in the range, which is open on the left', async () => {
     const table = await rig.table('m');
     await rig.write(
       table,
@@ -71,7 +71,7 @@ describe('SampleStore', () => {
     expect(await select(['__name__=m'], [9000, 99000])).to.deep.equal([]);
   });
 
-  it('finds series by all kinds of matchers; an absent label is an empty one', async () => {
+  it('finds series by all matcher operators and treats an absent label as empty', async () => {
     const table = await rig.table('m');
     const other = await rig.table('other');
     await rig.write(
@@ -96,7 +96,7 @@ describe('SampleStore', () => {
     expect(await select(['__name__=~oth.*'])).to.deep.equal(['{__name__="other", host="a"} 1:2']);
   });
 
-  it('reads more series than it reads at once, each with its own samples', async () => {
+  it('returns each series with its own samples when there are more series than one group', async () => {
     const table = await rig.table('m');
     const count = 70_000;
     const rows = Array.from({ length: count }, (_, i) => row(`h${i}`, 1 + (i % 3), i));
@@ -114,7 +114,7 @@ describe('SampleStore', () => {
     expect((await select(['__name__=m', 'host=~h.*5'])).length).to.equal(count / 10);
   });
 
-  it('tells labels, values and series', async () => {
+  it('returns labels, values and series', async () => {
     const table = await rig.table('m');
     await rig.write(
       table,
@@ -133,7 +133,7 @@ describe('SampleStore', () => {
     open.close();
   });
 
-  it('serves others while it tells the values of a label that has very many', async () => {
+  it('yields to the event loop while it collects many label values', async () => {
     const table = await rig.table('m');
     const hosts = Array.from({ length: 20_000 }, (_, i) => `host-${i}`);
     await rig.write(
@@ -150,14 +150,14 @@ describe('SampleStore', () => {
     const open = await opened.store.open('public', CALL, UNCOUNTED_SLOT);
     const query = { matcherSets: [], fromMs: FOREVER[0], toMs: FOREVER[1] };
     await open.labelNames(query);
-    clock.turns = 0;
+    clock.yields = 0;
     expect(await open.labelValues('host', query)).to.deep.equal(hosts.sort());
-    // Sorting them takes about a hundred.
-    expect(clock.turns).to.be.at.least(150);
+    // Sorting alone takes about 100 yields.
+    expect(clock.yields).to.be.at.least(150);
     open.close();
   });
 
-  it('tells a series once whose labels were forgotten between two matchers that find it', async () => {
+  it('returns a series once when the cache drops its labels between two matchers', async () => {
     const table = await rig.table('m');
     const hosts = Array.from({ length: 4_000 }, (_, i) => `host-${i}`);
     await rig.write(
@@ -171,7 +171,7 @@ describe('SampleStore', () => {
     open.close();
   });
 
-  it('lists the series that have a fresh row in the range, and all of a segment that overlaps it', async () => {
+  it('lists the series that have a fresh row in the range, and all series of an overlapping segment', async () => {
     const table = await rig.table('m');
     const hosts = async (fromSeconds: number, toSeconds: number): Promise<string[]> => {
       const query = { matcherSets: [[matcher('__name__=m')]], fromMs: fromSeconds * 1000, toMs: toSeconds * 1000 };
@@ -187,7 +187,7 @@ describe('SampleStore', () => {
         open.close();
       }
     };
-    // The far sample makes the bounds of the memtable say nothing of the others.
+    // The distant sample widens the bounds of the memtable beyond the others.
     await rig.write(table, [row('a', 100, 1), row('b', 100, 1), row('b', 200, 2), row('far', 9_000_000_000, 1)]);
     expect(await hosts(10, 50)).to.deep.equal([]);
     expect(await hosts(100, 100)).to.deep.equal(['a', 'b']);
@@ -208,7 +208,7 @@ describe('SampleStore', () => {
 
   it('lists the series of a segment that ends where the range begins', async () => {
     const table = await rig.table('m');
-    // As doubles, the nanoseconds of this time are a little less than its milliseconds.
+    // Converted to a double, the nanoseconds of this time are slightly less than its milliseconds.
     const lastMs = 1_763_800_000_997;
     await rig.write(table, [{ host: 'x', time: BigInt(lastMs) * MS, a: 1 }]);
     await rig.flush(table);
@@ -218,7 +218,7 @@ describe('SampleStore', () => {
     open.close();
   });
 
-  it('gives a query the same rows in each of its parts', async () => {
+  it('returns the same rows in all parts of a query', async () => {
     const table = await rig.table('m');
     await rig.write(table, [row('x', 1, 1)]);
     const open = await store.open('public', CALL, UNCOUNTED_SLOT);
@@ -231,7 +231,7 @@ describe('SampleStore', () => {
     expect(await select(['__name__=m'])).to.have.length(2);
   });
 
-  it('ends in the middle when its call is given up, and lets go of what it holds', async () => {
+  it('stops when its call is cancelled, and releases what it holds', async () => {
     const table = await rig.table('m');
     const hosts = Array.from({ length: 3000 }, (_, i) => row(`h${i}`, 1, i));
     await rig.write(table, hosts);
@@ -246,21 +246,21 @@ describe('SampleStore', () => {
       if (isFlushed) await rig.flush(table);
       const abort = new AbortController();
       const open = await opened.store.open('public', { ...CALL, signal: abort.signal }, UNCOUNTED_SLOT);
-      // Knows the rows by now, so that all turns to come are those of the series.
+      // The rows are loaded by now, so that only the work on series yields.
       await open.state([[matcher('__name__=m')]]);
-      const before = clock.turns;
-      clock.onTurn = () => abort.abort();
+      const before = clock.yields;
+      clock.onYield = () => abort.abort();
       const given = await failure(open.select([matcher('__name__=m')], ...FOREVER));
       expect(given.code).to.equal('cancelled');
-      expect(clock.turns - before, 'it had turns left').to.equal(1);
-      clock.onTurn = () => undefined;
+      expect(clock.yields - before, 'yields after the cancellation').to.equal(1);
+      clock.onYield = () => undefined;
       open.close();
     }
   });
 
-  it('reads what is stored in the order of labels, some series at a time', async () => {
+  it('reads stored series in batches, ordered by labels', async () => {
     const table = await rig.table('m');
-    // More than are sorted or read at once, in an order of their own.
+    // More series than are sorted or read at once, in shuffled order.
     const hosts = Array.from({ length: 5000 }, (_, i) => `h${(i * 7919) % 5000}`);
     await rig.write(
       table,
@@ -275,10 +275,10 @@ describe('SampleStore', () => {
       const open = await store.open('public', CALL, UNCOUNTED_SLOT);
       const found: string[] = [];
       try {
-        for await (const { labels, slice: piece } of open.stored(texts.map(matcher), fromMs, toMs)) {
-          expect(piece.isAscending).to.equal(true);
+        for await (const { labels, slice } of open.stored(texts.map(matcher), fromMs, toMs)) {
+          expect(slice.isAscending).to.equal(true);
           found.push(
-            `${labels.get('host')} ${Array.from(piece.times, (time, i) => `${time}:${piece.values[i]}`).join(' ')}`,
+            `${labels.get('host')} ${Array.from(slice.times, (time, i) => `${time}:${slice.values[i]}`).join(' ')}`,
           );
         }
       } finally {

@@ -22,7 +22,7 @@ describe('SegmentSamples', () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp();
   });
 
-  it('keeps nothing at all of files whose samples had to go', async () => {
+  it('keeps no entry for a file whose samples were evicted', async () => {
     const rig = await StorageRig.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     cleanUps.push(() => rig.stop());
     const table = await rig.table('m');
@@ -53,7 +53,7 @@ describe('SegmentSamples', () => {
           segment,
           sids: Int32Array.of(0),
           metrics: undefined,
-          areMost: true,
+          isMajority: true,
           isPart: false,
           share: 1,
           range,
@@ -64,7 +64,7 @@ describe('SegmentSamples', () => {
     const read = async (all: typeof segments): Promise<(number | undefined)[]> => {
       const columns = { value, histogram: undefined, start: undefined };
       const found = await samples.read(table, wantedOf(all), columns, { call: CALL, slot: UNCOUNTED_SLOT });
-      return found.map(([piece]) => piece?.values[0]);
+      return found.map(([slice]) => slice?.values[0]);
     };
     for (const segment of segments) await read([segment]);
     expect(samples.keptCount).to.equal(1);

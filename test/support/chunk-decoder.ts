@@ -1,6 +1,6 @@
 import { invariant } from '#shared/errors/invariant';
 
-/** A sample of a chunk: a value by its bits, or a histogram. */
+/** A sample of a chunk: the bits of a value, or a histogram. */
 export interface ChunkSample {
   readonly time: number;
   readonly bits?: bigint;
@@ -15,7 +15,7 @@ export interface ChunkHistogram {
   readonly sumBits: bigint;
   readonly positiveSpans: readonly (readonly [offset: number, length: number])[];
   readonly negativeSpans: readonly (readonly [offset: number, length: number])[];
-  /** Counts themselves. */
+  /** Absolute counts. */
   readonly positive: readonly number[];
   readonly negative: readonly number[];
   readonly customValues: readonly number[];
@@ -24,7 +24,7 @@ export interface ChunkHistogram {
 const STALE = 0x7ff0000000000002n;
 const RESETS: Readonly<Record<number, string>> = { 0: 'unknown', 1: 'no', 2: 'yes', 3: 'gauge' };
 
-/** What the definition of Prometheus's chunks makes of bytes; written to hold the encoder against, with big integers. */
+/** Decodes a Prometheus chunk with BigInt arithmetic: an independent implementation for tests of the encoder. */
 export function decodeChunk(encoding: number, data: Uint8Array): { samples: ChunkSample[]; reset: string } {
   const bits = new BitReader(data);
   const count = Number(bits.take(16));
@@ -50,14 +50,14 @@ class BitReader {
     return value;
   }
 
-  /** Ones up to a zero, which is taken too; at most so many. */
-  ones(most: number): number {
+  /** Reads ones up to a zero, which it consumes, or `limit` ones. Returns their number. */
+  ones(limit: number): number {
     let count = 0;
-    while (count < most && this.take(1) === 1n) count++;
+    while (count < limit && this.take(1) === 1n) count++;
     return count;
   }
 
-  /** Of `-(2^(n-1)-1)` to `2^(n-1)`. */
+  /** Reads an integer from `-(2^(n-1)-1)` to `2^(n-1)`. */
   signed(size: number): bigint {
     const value = this.take(size);
     if (size === 64) return BigInt.asIntN(64, value);
@@ -207,7 +207,7 @@ function histograms(reader: BitReader, count: number, isFloat: boolean): ChunkSa
   return samples;
 }
 
-/** An integer by the change of its change. */
+/** Decodes an integer from its second differences. */
 class Twice {
   bits = 0n;
   #change = 0n;

@@ -1,4 +1,4 @@
-/** Queries over the series of `comparedSeries`, as varied as dashboards and rules have them. */
+/** Queries over the series of `comparedSeries`, as varied as those of dashboards and rules. */
 export const COMPARED_QUERIES: readonly string[] = [
   // Selectors.
   'up',
@@ -120,7 +120,7 @@ export const COMPARED_QUERIES: readonly string[] = [
   'max(time() - build_info * on (instance) timestamp(up)) by (version)',
 ];
 
-/** When the samples begin; times are off the whole second, so that no window of whole seconds has one at its edge. */
+/** Time of the first sample. Not a whole second, so that no sample is at the edge of a window of whole seconds. */
 export const COMPARED_START_MS = 1_700_000_000_123;
 const EVERY_MS = 15_000;
 const COUNT = 480;
@@ -129,7 +129,7 @@ type Labels = readonly (readonly [name: string, value: string])[];
 
 interface ComparedSeries {
   readonly labels: Labels;
-  /** The value of each sample; undefined: none; the mark of an end: `stale`. */
+  /** Value of each sample; undefined for none, `stale` for a staleness marker. */
   readonly at: (i: number) => number | 'stale' | undefined;
 }
 
@@ -137,18 +137,18 @@ function labelled(name: string, labels: Readonly<Record<string, string>>): Label
   return Object.entries({ __name__: name, ...labels }).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** A number between 0 and 1 that depends on nothing else. */
+/** Returns a number between 0 and 1 that depends on the arguments only. */
 function noise(...parts: readonly number[]): number {
   let state = 2_166_136_261;
   for (const part of parts) state = Math.imul(state ^ part, 16_777_619) ^ (state >>> 13);
   return (Math.imul(state, 2_654_435_761) >>> 0) / 2 ** 32;
 }
 
-/** Running sums of noise, with a reset now and then. */
-function counter(seed: number, most: number, resetEvery = Infinity): (i: number) => number {
+/** Returns a counter that sums noise and resets periodically. */
+function counter(seed: number, stepMax: number, resetEvery = Infinity): (i: number) => number {
   const sums: number[] = [];
   for (let i = 0, sum = 0; i < COUNT; i++) {
-    sum = i > 0 && i % resetEvery === 0 ? 0 : sum + Math.floor(noise(seed, i) * most * 1000) / 1000;
+    sum = i > 0 && i % resetEvery === 0 ? 0 : sum + Math.floor(noise(seed, i) * stepMax * 1000) / 1000;
     sums.push(sum);
   }
   return (i) => sums[i];
@@ -170,7 +170,7 @@ function histogram(labels: Readonly<Record<string, string>>, seed: number): Comp
   ];
 }
 
-/** The same in every run: counters, gauges, classic histograms, series that begin late, have gaps, and end. */
+/** Returns the same series in every run: counters, gauges, classic histograms, and series that start late, have gaps, or end. */
 export function comparedSeries(): ComparedSeries[] {
   const all: ComparedSeries[] = [];
   for (const [n, instance] of ['i1', 'i2', 'i3'].entries()) {
@@ -210,32 +210,32 @@ export function comparedSeries(): ComparedSeries[] {
   return all;
 }
 
-/** A series that ends twice. */
+/** Returns the samples of a series that ends twice. */
 function ending(i: number, value: number): number | 'stale' | undefined {
   if (i === 150 || i === 400) return 'stale';
   return (i > 150 && i < 220) || i > 400 ? undefined : value;
 }
 
-/** A sample in the messages of remote write. */
+/** A sample of a remote write message. */
 export interface ComparedSample {
   readonly labels: Labels;
   readonly samples: readonly { readonly value: number; readonly timestamp: number }[];
 }
 
-/** All samples in batches in the order of time; the mark of an end is a NaN that `markStale` makes one. */
+/** Yields all samples in batches ordered by time. Staleness markers are NaNs that `markStale` replaces. */
 export function* comparedBatches(
   batchCount = 12,
 ): Iterable<{ readonly series: ComparedSample[]; readonly stale: ComparedSample[] }> {
   const all = comparedSeries();
   const length = COUNT / batchCount;
   for (let from = 0; from < COUNT; from += length) {
-    const of = (wanted: (value: number | 'stale') => boolean): ComparedSample[] =>
+    const of = (isIncluded: (value: number | 'stale') => boolean): ComparedSample[] =>
       all
         .map(({ labels, at }) => ({
           labels,
           samples: Array.from({ length }, (_, n) => from + n).flatMap((i) => {
             const value = at(i);
-            if (value === undefined || !wanted(value)) return [];
+            if (value === undefined || !isIncluded(value)) return [];
             return [{ value: value === 'stale' ? NaN : value, timestamp: COMPARED_START_MS + i * EVERY_MS }];
           }),
         }))

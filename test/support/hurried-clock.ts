@@ -4,9 +4,9 @@ const LOOK_MS = 10;
 
 /** Real time, but by each look much later: all work in slices is due for a turn whenever it looks. */
 export class HurriedClock implements Clock {
-  turns = 0;
+  yields = 0;
   /** Called at each turn. */
-  onTurn: () => void = () => undefined;
+  onYield: () => void = () => undefined;
   #nowMs = 0;
 
   nowMs(): number {
@@ -30,8 +30,8 @@ export class HurriedClock implements Clock {
   }
 
   async yield(): Promise<void> {
-    this.turns++;
-    this.onTurn();
+    this.yields++;
+    this.onYield();
     await systemClock.yield();
   }
 }

@@ -7,25 +7,25 @@ import { compressors } from 'hyparquet-compressors';
 
 import { invariant } from '#shared/errors/invariant';
 
-/** Numbers of the columns that are Almanac's own, as docs/formats/segment.md has them. */
+/** Field IDs of Almanac's own columns, from docs/formats/segment.md. */
 const SID_FIELD_ID = 1_000_000_001;
 const TSID_FIELD_ID = 1_000_000_002;
 
-/** A value as the reader gives it: times are counts in the unit of their column. */
+/** A decoded value; a time is a count in the unit of its column. */
 export type ParquetCell = bigint | number | string | boolean | null;
 
 export interface ParquetFile {
   readonly path: string;
-  /** Names by field id. */
+  /** Column names by field ID. */
   readonly names: ReadonlyMap<number, string>;
-  /** Cells by field id. */
+  /** Cells by field ID. */
   readonly rows: readonly ReadonlyMap<number, ParquetCell>[];
 }
 
-/** A row of a table: cells by field id, `null` where no file has one. */
+/** A row of a table: cells by field ID, `null` if no file has one. */
 export type TableRow = ReadonlyMap<number, ParquetCell>;
 
-/** Paths of all Parquet files below a data folder, in order of their names. */
+/** Lists the paths of all Parquet files below a data folder, ordered by name. */
 export function parquetPaths(dataFolder: string): string[] {
   const store = join(dataFolder, 'store');
   return readdirSync(store, { recursive: true, encoding: 'utf8' })
@@ -38,7 +38,7 @@ export function isSeriesFile(path: string): boolean {
   return basename(path).startsWith('series-');
 }
 
-/** Reads a file whole, by a reader that shares nothing with the engine that wrote it. */
+/** Reads a whole file with a reader that is independent of the engine that wrote it. */
 export async function readParquet(path: string): Promise<ParquetFile> {
   const file = await asyncBufferFromFile(path);
   const metadata = await parquetMetadataAsync(file);
@@ -55,7 +55,7 @@ export async function readParquet(path: string): Promise<ParquetFile> {
   return { path, names, rows };
 }
 
-/** Instants as they stand, so that no digit is lost. */
+/** Parsers that return times as integers, without loss of precision. */
 const PLAIN_TIMES: ParquetParsers = {
   ...DEFAULT_PARSERS,
   timestampFromMilliseconds: (count) => count,
@@ -64,10 +64,10 @@ const PLAIN_TIMES: ParquetParsers = {
 };
 
 /**
- * The rows of a table by the join that docs/formats/segment.md tells: segments in order of their names, which is the
- * order of their sequence; columns by field id; of rows with equal (series, time) the newest value that is not null.
+ * Returns the rows of a table, merged as docs/formats/segment.md describes: segments in the order of their names, which is
+ * that of their sequences; columns by field ID; of rows with equal (series, time) the newest value that is not null.
  *
- * @param timeId field id of the time index.
+ * @param timeId field ID of the time index.
  */
 export function joinTable(files: readonly ParquetFile[], timeId: number): TableRow[] {
   const series = new Map<ParquetCell, ReadonlyMap<number, ParquetCell>>();
@@ -90,7 +90,7 @@ export function joinTable(files: readonly ParquetFile[], timeId: number): TableR
   return [...merged.values()];
 }
 
-/** Whether rows are sorted by series and time, each pair once. */
+/** Reports whether rows are strictly ascending by series and time. */
 export function isSortedSegment({ rows }: ParquetFile, timeId: number): boolean {
   return rows.every((row, i) => {
     if (i === 0) return true;

@@ -18,10 +18,10 @@ import { LocalStore } from '#shared/segments/local-store';
 import { KeptLog } from './quiet-log.js';
 import { CALL, type StorageRig } from './storage-rig.js';
 
-/** From the first to the last millisecond. */
+/** Range of all times in milliseconds. */
 export const FOREVER = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
 
-/** A sample store over a rig's data, which knows nothing yet. */
+/** Opens a sample store over a rig's data, without cached data. */
 export async function openSamples(
   rig: StorageRig,
   spillFolder: string,
@@ -45,13 +45,13 @@ export async function openSamples(
   return { store, close: () => query.closeSync() };
 }
 
-/** `name=value`, with any of the operators. */
+/** Parses a matcher `name=value` with any operator. */
 export function matcher(text: string): LabelMatcher {
   const [, name, op, value] = /^(\w+)(=~|!~|!=|=)(.*)$/.exec(text) ?? [];
   return { name, op, value } as LabelMatcher;
 }
 
-/** Samples as `{labels} time:value ..`, times in seconds. */
+/** Returns the selected series as `{labels} time:value ..`, times in seconds. */
 export async function selectSamples(
   store: SampleStore,
   texts: readonly string[],
@@ -65,7 +65,7 @@ export async function selectSamples(
   }
 }
 
-/** The same of series that were selected. */
+/** Formats series as `{labels} time:value ..`, times in seconds. */
 export function printed(series: readonly SampleSeries[]): string[] {
   return series
     .map(({ labels, times, values }) => {

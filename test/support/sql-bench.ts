@@ -29,30 +29,30 @@ const PROM_LIMITS = {
   names: metricNames({ naming: 'almanac', defaultColumnPrefix: '' }),
 };
 
-/** Of databases without metrics. */
+/** Logical tables of databases without metrics. */
 export const NO_METRICS: LogicalTables = {
   find: () => Promise.resolve(undefined),
   names: () => Promise.resolve([]),
   alike: () => Promise.resolve(undefined),
 };
 
-/** What one statement answered. */
+/** Result of one statement. */
 export interface Answer {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
-  /** Rows parsed from the JSON that the format made. */
+  /** Rows parsed from the JSON output. */
   readonly rows: readonly (readonly unknown[])[];
   readonly text: string;
   readonly affected: number | undefined;
 }
 
 /**
- * The SQL side of the querier over plain tables of one engine instance: catalog, metadata and snapshots are the simplest
- * things that keep their contracts. Tables are told apart by id, so that a dropped one shows nothing old.
+ * The SQL service over plain tables of one engine instance, with minimal implementations of catalog, metadata and snapshots.
+ * Engine tables are named by table ID, so that a recreated table shows no rows of the dropped one.
  */
 export class SqlBench {
   readonly requests: BindRequest[][] = [];
   readonly flushed: number[] = [];
-  /** What PromQL reads: nothing of the tables. */
+  /** Empty databases for PromQL. */
   readonly samples = new MemorySamples({ public: [] });
   readonly catalog = new PlainCatalog();
   released = 0;
@@ -107,7 +107,7 @@ export class SqlBench {
     this.instance.closeSync();
   }
 
-  /** Events of a request. */
+  /** Runs a request and returns its events. */
   events(text: string, options: Partial<SqlRequest> = {}, call: Partial<Call> = {}): AsyncIterable<SqlEvent> {
     const request = { sql: text, database: 'public', timezone: '', format: '', user: '', ...options };
     return this.#run(request, {
@@ -118,7 +118,7 @@ export class SqlBench {
     });
   }
 
-  /** Answers of all statements of a request. */
+  /** Runs a request and returns the results of its statements. */
   async all(text: string, options: Partial<SqlRequest> = {}): Promise<Answer[]> {
     const answers: { columns: Answer['columns']; texts: string[]; affected: number | undefined }[] = [];
     for await (const event of this.events(text, options)) {
@@ -133,7 +133,7 @@ export class SqlBench {
     });
   }
 
-  /** The answer of the last statement. */
+  /** Runs a request and returns the result of its last statement. */
   async query(text: string, options: Partial<SqlRequest> = {}): Promise<Answer> {
     const answers = await this.all(text, options);
     return answers[answers.length - 1];
@@ -143,7 +143,7 @@ export class SqlBench {
     return (await this.query(text, options)).rows;
   }
 
-  /** The error of a request that fails. */
+  /** Runs a request that must fail and returns its error. */
   async error(text: string, options: Partial<SqlRequest> = {}): Promise<AlmanacError> {
     try {
       await this.all(text, options);
@@ -266,7 +266,7 @@ export class SqlBench {
   }
 }
 
-/** A catalog that is always at its newest state. */
+/** In-memory catalog that is always up to date. */
 export class PlainCatalog implements Catalog {
   version = 1n;
   readonly byName = new Map<string, { database: Database; tables: Map<string, Table> }>([

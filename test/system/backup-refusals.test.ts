@@ -47,7 +47,7 @@ describe('almanac backup and restore', function () {
       [join(other, 'loop'), 'loop'],
       [join(other, 'loop/x'), 'loop'],
       [full, 'is not empty'],
-      [join(full, 'a'), 'is no folder'],
+      [join(full, 'a'), 'is not a folder'],
     ]) {
       await rig.refused(rig.backup(server, target), reason, 2);
     }

@@ -326,7 +326,7 @@ describe('almanac check', function () {
     writeFileSync(join(folder, 'store/9/9/9/stray.parquet'), 'of an unknown table');
     const { code, lines } = await check();
     expect(code).to.equal(0);
-    expect(lines[0]).to.match(/^note: 2 files \(33 bytes\) in the store belong to nothing/);
+    expect(lines[0]).to.match(/^note: 2 files \(24 bytes\) in the store belong to nothing/);
   });
 
   it('refuses a folder that is not a data folder', async () => {

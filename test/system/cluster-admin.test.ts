@@ -121,7 +121,7 @@ describe('administration of a cluster', function () {
       [`move_region(${region}, ${querier})`, /node \d+ cannot take regions: it is of role querier/],
       ['abandon_slot(99999)', /there is no node 99999/],
       [`abandon_slot(${querier})`, /node \d+ is of role querier/],
-      [`abandon_slot(${ingester})`, /node \d+ is ready, only one that is gone can be abandoned/],
+      [`abandon_slot(${ingester})`, /node \d+ is ready: only a node that is gone can be abandoned/],
     ];
     for (const [call, text] of wrong) {
       const answer = await cluster.sql(`ADMIN ${call}`);
@@ -193,7 +193,7 @@ describe('administration of a cluster', function () {
     const { port } = cluster.proxies[0];
     const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${port}`)?.node_id;
     const alive = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
-    expect(alive.text).to.contain('only one that is gone can be abandoned');
+    expect(alive.text).to.contain('only a node that is gone can be abandoned');
     // A stopped process keeps its slot's lock, so its log is not adopted.
     ingester.signal('SIGSTOP');
     const startMs = performance.now();
@@ -202,7 +202,7 @@ describe('administration of a cluster', function () {
     expect(found).to.include({ role: 'ingester', reachable: false }).and.not.have.property('hostname');
     const { status, text } = await cluster.get(`/metrics?node=${nodeId}`);
     expect(status).to.equal(503);
-    expect(text).to.contain(`node ${nodeId} (ingester) at 127.0.0.1:${port} does not answer`);
+    expect(text).to.contain(`node ${nodeId} (ingester) at 127.0.0.1:${port} does not respond`);
     const isGone = await pollUntil(performance.now() + WITHIN_MS, async () =>
       (await entries()).some((entry) => entry.node_id === nodeId && entry.state === 'gone'),
     );

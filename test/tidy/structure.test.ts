@@ -107,3 +107,23 @@ describe('tables in the source', () => {
     expect(unread.map(({ path }) => path)).to.deep.equal([]);
   });
 });
+
+describe('hot modules', () => {
+  const HOT = [
+    'services/gateway/protocols/lineproto/decode.ts',
+    'services/gateway/protocols/remotewrite/decoder.ts',
+    'services/ingester/wal/record.ts',
+    'services/querier/promql/index.ts',
+    'services/querier/sql/syntax/lex.ts',
+    'shared/bytes/hash64.ts',
+    'shared/bytes/parse-number.ts',
+    'shared/formats/json.ts',
+    'shared/histogram/histogram-bytes.ts',
+    'shared/rowbatch/arrow.ts',
+  ];
+
+  it('each have a micro-benchmark at the same path', () => {
+    const missing = HOT.filter((path) => !files.includes(`test/bench/micro/${path.replace(/^services\//, '')}`));
+    expect(missing).to.deep.equal([]);
+  });
+});

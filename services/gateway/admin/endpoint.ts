@@ -67,7 +67,7 @@ export async function callNode<T>(
     const error = AlmanacError.from(thrown);
     if (error.code !== 'external' && error.code !== 'deadline_exceeded') throw error;
     const name = nodeId === METADATA_ID ? 'metadata' : `node ${nodeId} (${peer.info.role})`;
-    throw new AlmanacError('external', `${name} at ${peer.info.addr} does not answer`, {
+    throw new AlmanacError('external', `${name} at ${peer.info.addr} does not respond`, {
       cause: error,
       retryAfterSeconds: 1,
     });

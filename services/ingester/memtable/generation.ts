@@ -89,10 +89,13 @@ export class Generation {
   }
 
   /**
-   * Counts a series that one of its batches defined.
+   * Counts a series that a record of one of its batches defines.
+   *
    * @param bytes of its tags.
    */
-  noteDefinition(bytes: number): void {
+  noteDefinition(sid: number, bytes: number): void {
+    // Also a series without rows here: its definition must be published before the record with it is skipped.
+    if (sid >= this.seriesCount) this.seriesCount = sid + 1;
     this.heldBytes += bytes;
     this.engineBytes += KEY_BYTES + bytes * DEFINITION_WIDTH;
   }

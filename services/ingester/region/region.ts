@@ -205,7 +205,7 @@ export class Region {
       const known = this.registry.find(low, high);
       // A flush after this record may have published the definition already.
       const sid = known >= 0 ? known : this.registry.define(low, high, tags);
-      if (known < 0) this.#open.noteDefinition(tags.length);
+      if (known < 0) this.#open.noteDefinition(sid, tags.length);
       invariant(
         sid === firstSid + i || !isWhole,
         `series ${firstSid + i} of region ${this.regionId} came back as ${sid}`,
@@ -236,7 +236,9 @@ export class Region {
     if (!this.#open.accepts(batch)) this.freeze(this.#clock.nowMs());
     this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
     // Definitions stay in memory until they are in a series file, as rows do.
-    for (const { tags } of grant.newDefinitions) this.#open.noteDefinition(tags.length);
+    for (const [i, { tags }] of grant.newDefinitions.entries()) {
+      this.#open.noteDefinition(grant.firstSid + i, tags.length);
+    }
     this.#pending.shift();
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
   }

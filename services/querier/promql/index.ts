@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { compareLabels } from '../series/labels.js';
-import { sortedInSlices } from '../series/sliced-sort.js';
+import { sortedInSlices } from '../series/sliced-collections.js';
 import { AGGREGATIONS } from './aggregations/registry.js';
 import { toValidUtf8 } from './common/go-string.js';
 import { evaluate, rangeSamples } from './eval/evaluate.js';

@@ -1,24 +1,24 @@
 const FIRST_BYTES = 256;
 const TWO_TO_32 = 4_294_967_296;
 
-/** Bits one after the other, the most significant first; the last byte is filled with zeros. */
+/** Writes bits, most significant first. The last byte is padded with zeros. */
 export class BitWriter {
   #bytes = new Uint8Array(FIRST_BYTES);
-  /** The byte that is being filled, and how many of its bits are free. */
+  /** Index of the current byte, and the number of its free bits. */
   #at = 0;
   #free = 8;
 
-  /** The lowest bits of a number. @param count at most 32. */
+  /** Writes the lowest `count` bits of a number. @param count at most 32. */
   bits(value: number, count: number): void {
-    // This many bytes and one more: the next one is looked at.
+    // A call fills at most five bytes, and the loop may step to the one after.
     if (this.#at + 6 > this.#bytes.length) this.#grow();
     let rest = count;
     while (rest > 0) {
-      const taken = rest < this.#free ? rest : this.#free;
-      const part = (value >>> (rest - taken)) & ((1 << taken) - 1);
-      this.#bytes[this.#at] |= part << (this.#free - taken);
-      rest -= taken;
-      this.#free -= taken;
+      const width = rest < this.#free ? rest : this.#free;
+      const part = (value >>> (rest - width)) & ((1 << width) - 1);
+      this.#bytes[this.#at] |= part << (this.#free - width);
+      rest -= width;
+      this.#free -= width;
       if (this.#free > 0) continue;
       this.#at++;
       this.#free = 8;
@@ -30,25 +30,25 @@ export class BitWriter {
     this.bits(low, 32);
   }
 
-  /** The lowest bits of an integer in two's complement. */
+  /** Writes the lowest `count` bits of an integer in two's complement. */
   integer(value: number, count: number): void {
     if (count > 32) this.bits(Math.floor(value / TWO_TO_32), count - 32);
     this.bits(value, Math.min(count, 32));
   }
 
-  /** An unsigned integer in groups of seven bits, the lowest first. */
+  /** Writes an unsigned integer as a varint: groups of seven bits, lowest first. */
   uvarint(value: number): void {
     let rest = value;
     for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.bits((rest % 0x80) | 0x80, 8);
     this.bits(rest, 8);
   }
 
-  /** A signed integer the same way, its sign last. */
+  /** Writes a signed integer as a zigzag varint. */
   varint(value: number): void {
     this.uvarint(value < 0 ? -2 * value - 1 : 2 * value);
   }
 
-  written(): Uint8Array {
+  bytes(): Uint8Array {
     return this.#bytes.slice(0, this.#free === 8 ? this.#at : this.#at + 1);
   }
 
@@ -59,42 +59,43 @@ export class BitWriter {
   }
 }
 
-/** Sizes in which integers are written that are mostly small: how many bits, behind a prefix of ones and a zero. */
+/** Bit widths of Prometheus's varbit encoding. Each width is announced by a prefix of ones and a zero. */
 const VARBIT_SIZES = [3, 6, 9, 12, 18, 25, 56];
 const PREFIX_BITS_MAX = 8;
 
-/** A signed integer in as few bits as its size needs. */
+/** Writes a signed integer in the varbit encoding, which is short for small numbers. */
 export function varbitInt(bits: BitWriter, value: number): void {
   varbit(bits, value, (size) => fitsSigned(value, size));
 }
 
+/** Writes an unsigned integer in the varbit encoding. */
 export function varbitUint(bits: BitWriter, value: number): void {
   varbit(bits, value, (size) => value < 2 ** size);
 }
 
 function varbit(bits: BitWriter, value: number, fits: (size: number) => boolean): void {
   if (value === 0) return bits.bits(0, 1);
-  const place = VARBIT_SIZES.findIndex(fits);
-  const ones = place < 0 ? PREFIX_BITS_MAX : place + 1;
-  // As many ones, and a zero unless the prefix is the longest.
+  const index = VARBIT_SIZES.findIndex(fits);
+  const ones = index < 0 ? PREFIX_BITS_MAX : index + 1;
+  // A zero ends the prefix, unless it has the maximum length.
   if (ones === PREFIX_BITS_MAX) bits.bits(0xff, PREFIX_BITS_MAX);
   else bits.bits(2 ** (ones + 1) - 2, ones + 1);
-  bits.integer(value, VARBIT_SIZES[place] ?? 64);
+  bits.integer(value, VARBIT_SIZES[index] ?? 64);
 }
 
-/** Whether a value has a place in so many bits, of which the pattern of the lowest number stands for the highest. */
+/** Reports whether a value fits into `size` bits. The lowest bit pattern encodes the highest number. */
 export function fitsSigned(value: number, size: number): boolean {
   return value > -(2 ** (size - 1)) && value <= 2 ** (size - 1);
 }
 
-/** Bits of doubles one after the other, each as its difference from the one before. */
+/** Writes a sequence of doubles, each as the XOR with the previous one (Gorilla). */
 export class XorField {
   #high = 0;
   #low = 0;
   #leading = NO_WINDOW;
   #trailing = 0;
 
-  /** The first value, whole. */
+  /** Writes the first value in full. */
   first(bits: BitWriter, high: number, low: number): void {
     this.#high = high;
     this.#low = low;
@@ -116,7 +117,7 @@ export class XorField {
       this.#trailing = trailing;
       bits.bits(0b11, 2);
       bits.bits(leading, 5);
-      // 64 does not fit, and 0 cannot be.
+      // 64 does not fit into 6 bits and is written as 0, which cannot occur.
       bits.bits((64 - leading - trailing) & 63, 6);
     }
     middle(bits, high, low, { leading: this.#leading, trailing: this.#trailing });
@@ -124,10 +125,10 @@ export class XorField {
 }
 
 const LEADING_MAX = 31;
-/** More than there can be. */
+/** Greater than any number of leading zeros, so that the first difference opens a window. */
 const NO_WINDOW = 64;
 
-/** What is left without the zeros at both ends. */
+/** Writes the bits between the leading and trailing zeros. */
 function middle(
   bits: BitWriter,
   high: number,

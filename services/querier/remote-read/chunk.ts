@@ -1,9 +1,11 @@
-/** Encodings of chunks, as on the wire. */
+/** Encoding of a chunk of floats, as on the wire. */
 export const XOR_CHUNK = 1;
+/** Encoding of a chunk of native histograms with integer counts, as on the wire. */
 export const HISTOGRAM_CHUNK = 2;
+/** Encoding of a chunk of native histograms with float counts, as on the wire. */
 export const FLOAT_HISTOGRAM_CHUNK = 3;
 
-/** Samples of one series in Prometheus's own encoding. */
+/** Samples of one series in a chunk encoding of Prometheus. */
 export interface Chunk {
   readonly minMs: number;
   readonly maxMs: number;
@@ -11,5 +13,5 @@ export interface Chunk {
   readonly data: Uint8Array;
 }
 
-/** Most samples of a chunk, as in Prometheus. */
+/** Largest number of samples in a chunk, as in Prometheus. */
 export const CHUNK_SAMPLES_MAX = 120;

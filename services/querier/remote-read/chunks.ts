@@ -6,13 +6,13 @@ import { CHUNK_SAMPLES_MAX, type Chunk } from './chunk.js';
 import { HistogramChunk } from './histogram-chunk.js';
 import { xorChunk } from './xor-chunk.js';
 
-/** The samples of a series as chunks: floats, histograms and histograms of floats never share one. */
-export function* chunksOf(piece: SampleSlice): Iterable<Chunk> {
-  const { times, histograms } = piece;
-  const words = wordsOf(piece.values);
+/** Encodes samples as chunks. Floats, integer histograms and float histograms never share a chunk. */
+export function* chunksOf(slice: SampleSlice): Iterable<Chunk> {
+  const { times, histograms } = slice;
+  const words = valueWords(slice.values);
   for (let at = 0; at < times.length;) {
     if (histograms?.[at] !== undefined) {
-      at = yield* histogramChunks(piece, at);
+      at = yield* histogramChunks(slice, at);
       continue;
     }
     let end = at + 1;
@@ -22,12 +22,12 @@ export function* chunksOf(piece: SampleSlice): Iterable<Chunk> {
   }
 }
 
-/** The low and the high word of each value. */
-export function wordsOf(values: Float64Array): Int32Array {
+/** Returns a view of the values as 32-bit words, the low word of each value first. */
+export function valueWords(values: Float64Array): Int32Array {
   return new Int32Array(values.buffer, values.byteOffset, values.length * 2);
 }
 
-/** Histograms from a row on; returns the row behind them. */
+/** Encodes the histograms from row `from` on. @returns the row after them. */
 function* histogramChunks({ times, histograms = [] }: SampleSlice, from: number): Generator<Chunk, number> {
   let open: { readonly chunk: HistogramChunk; readonly first: NativeHistogram } | undefined;
   let at = from;
@@ -35,13 +35,13 @@ function* histogramChunks({ times, histograms = [] }: SampleSlice, from: number)
     const bytes = histograms[at];
     if (bytes === undefined) break;
     const next = decodeHistogram(bytes);
-    if (open?.chunk.takes(next) === true) {
+    if (open?.chunk.accepts(next) === true) {
       open.chunk.append(next, times[at]);
       continue;
     }
     const isReset = open?.chunk.resets(next) ?? false;
     if (open !== undefined) yield open.chunk.finish(open.first.isFloat);
-    open = { chunk: new HistogramChunk(next, { timeMs: times[at], isReset }), first: next };
+    open = { chunk: new HistogramChunk(next, { timeMs: times[at], isReset: isReset }), first: next };
   }
   if (open !== undefined) yield open.chunk.finish(open.first.isFloat);
   return at;

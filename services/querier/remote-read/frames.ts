@@ -6,7 +6,7 @@ import type { Chunk } from './chunk.js';
 import { chunksOf } from './chunks.js';
 import { writeLabels } from './time-series.js';
 
-/** Bytes of chunks after which a series goes on in another frame, as in Prometheus. */
+/** Size of a frame's chunks in bytes after which a series continues in another frame, as in Prometheus. */
 const FRAME_BYTES = 1024 * 1024;
 
 const CHUNKED_SERIES = 0x0a;
@@ -18,7 +18,7 @@ const ENCODING = 0x18;
 const DATA = 0x22;
 
 /**
- * Makes frames: length, checksum, ChunkedReadResponse.
+ * Writes frames of the streamed response: length, checksum, ChunkedReadResponse.
  *
  * @see https://github.com/prometheus/prometheus/blob/main/storage/remote/chunked.go
  */
@@ -26,13 +26,13 @@ export class FrameWriter {
   readonly #labels = new WireWriter();
   readonly #out = new WireWriter();
 
-  /** The frames of one series. @param query its place in the request. */
-  *frames({ labels, slice: piece }: StoredSeries, query: number): Iterable<Uint8Array> {
+  /** Yields the frames of one series. @param query index of the query in the request. */
+  *frames({ labels, slice }: StoredSeries, query: number): Iterable<Uint8Array> {
     writeLabels(labels, this.#labels);
     const labelBytes = this.#labels.take();
     let chunks: Chunk[] = [];
     let byteCount = labelBytes.length;
-    for (const chunk of chunksOf(piece)) {
+    for (const chunk of chunksOf(slice)) {
       chunks.push(chunk);
       byteCount += chunk.data.length;
       if (byteCount < FRAME_BYTES) continue;
@@ -61,7 +61,7 @@ export class FrameWriter {
   }
 }
 
-/** Numbers that are 0 are left out, as usual in these messages. */
+/** Writes a chunk, without fields that are 0, as protobuf omits default values. */
 function writeChunk(out: WireWriter, { minMs, maxMs, encoding, data }: Chunk): void {
   out.message(CHUNK, () => {
     for (const [tag, value] of [

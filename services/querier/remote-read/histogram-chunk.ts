@@ -10,49 +10,49 @@ import {
 import { BitWriter, varbitInt, varbitUint, XorField } from './bit-writer.js';
 import { CHUNK_SAMPLES_MAX, FLOAT_HISTOGRAM_CHUNK, HISTOGRAM_CHUNK, type Chunk } from './chunk.js';
 
-/** What stands at the head of a chunk about its first histogram. */
+/** Header flags of a chunk by the counter reset hint of its first histogram. */
 const RESET_FLAGS = {
   [RESET_HINTS.unknown]: 0,
   [RESET_HINTS.yes]: 0b1000_0000,
   [RESET_HINTS.no]: 0b0100_0000,
   [RESET_HINTS.gauge]: 0b1100_0000,
 } as const;
-/** Differences of differences of integers are exact up to here. */
+/** Count up to which second differences of integers are exact. */
 const EXACT_MAX = 2 ** 50;
-/** Thresholds that are powers of two in this range of exponents take one byte. */
+/** Range of exponents in which a zero threshold that is a power of two is written as one byte. */
 const EXPONENT_MIN = -242;
 const EXPONENT_MAX = 11;
-/** Bounds that are multiples of 0.001 up to here take some bits. */
+/** Largest custom bound, in thousandths, that is written as an integer. */
 const BOUND_THOUSANDTHS_MAX = 33_554_430;
 
-/** One number of histograms that follow each other in a chunk. */
-interface Field {
+/** Encodes one number of the successive histograms of a chunk. */
+interface NumberField {
   next(bits: BitWriter, value: number): void;
 }
 
-/** How a chunk stands to the one before of the same series. */
+/** Start of a chunk. */
 export interface ChunkStart {
   readonly timeMs: number;
-  /** Whether the counts begin anew. */
+  /** Whether the counter was reset since the previous chunk. */
   readonly isReset: boolean;
 }
 
-/** Native histograms with the same buckets, as differences from each other. */
+/** Encodes native histograms with the same buckets as differences from each other. */
 export class HistogramChunk {
   readonly #bits = new BitWriter();
   readonly #minMs: number;
   readonly #sum = new XorField();
-  readonly #fields: Field[] = [];
+  readonly #fields: NumberField[] = [];
   #last: NativeHistogram;
   #maxMs: number;
   #distance = 0;
   #count = 1;
 
-  constructor(first: NativeHistogram, { timeMs, isReset }: ChunkStart) {
+  constructor(first: NativeHistogram, { timeMs, isReset: isReset }: ChunkStart) {
     this.#last = first;
     this.#minMs = this.#maxMs = timeMs;
     const bits = this.#bits;
-    // The number of samples follows at the end.
+    // Placeholder for the number of samples.
     bits.bits(0, 16);
     bits.bits(RESET_FLAGS[isReset ? RESET_HINTS.yes : first.resetHint], 8);
     writeLayout(bits, first);
@@ -65,13 +65,13 @@ export class HistogramChunk {
     for (const bucket of buckets) this.#addField(bucket, varbitInt);
   }
 
-  /** Whether the histogram can follow in this chunk. */
-  takes(next: NativeHistogram): boolean {
+  /** Reports whether the histogram can be appended to this chunk. */
+  accepts(next: NativeHistogram): boolean {
     if (this.#last.isStale || this.#count >= CHUNK_SAMPLES_MAX) return false;
     return next.isStale || (hasSameLayout(this.#last, next) && !this.resets(next) && isExact(this.#last, next));
   }
 
-  /** Whether the histogram says or shows that its counter began anew. */
+  /** Reports whether the histogram has, or its counts imply, a counter reset. */
   resets(next: NativeHistogram): boolean {
     if (next.isStale || next.resetHint === RESET_HINTS.gauge || this.#last.resetHint === RESET_HINTS.gauge) {
       return false;
@@ -89,7 +89,7 @@ export class HistogramChunk {
     );
   }
 
-  /** @param next for which `takes` is true. */
+  /** @param next accepted by `accepts`. */
   append(next: NativeHistogram, timeMs: number): void {
     const bits = this.#bits;
     const distance = timeMs - this.#maxMs;
@@ -102,13 +102,13 @@ export class HistogramChunk {
     for (let i = 2; i < numbers.length; i++) this.#fields[i].next(bits, numbers[i]);
     this.#distance = distance;
     this.#maxMs = timeMs;
-    // What follows a stale one begins a new chunk.
+    // `accepts` is false after a stale histogram, so its missing counts are never used.
     this.#last = next;
     this.#count++;
   }
 
   finish(isFloat: boolean): Chunk {
-    const data = this.#bits.written();
+    const data = this.#bits.bytes();
     data[0] = this.#count >>> 8;
     data[1] = this.#count & 0xff;
     return {
@@ -131,8 +131,8 @@ export class HistogramChunk {
   }
 }
 
-/** An integer as the change of its change. */
-class IntegerField implements Field {
+/** Writes an integer as its second difference. */
+class IntegerField implements NumberField {
   #before: number;
   #change = 0;
 
@@ -148,7 +148,8 @@ class IntegerField implements Field {
   }
 }
 
-class DoubleField implements Field {
+/** Writes a double as the XOR with the previous one. */
+class DoubleField implements NumberField {
   readonly #field = new XorField();
 
   first(bits: BitWriter, value: number): void {
@@ -162,7 +163,7 @@ class DoubleField implements Field {
   }
 }
 
-/** Count, count around zero, buckets; of integers each bucket as its difference from the one before. */
+/** Returns count, zero count and buckets; integer buckets as differences from the previous bucket. */
 function numbersOf({ isFloat, count, zeroCount, positiveBuckets, negativeBuckets }: NativeHistogram): number[] {
   const deltas = (buckets: readonly number[]): readonly number[] =>
     isFloat ? buckets : buckets.map((bucket, i) => bucket - (i === 0 ? 0 : buckets[i - 1]));
@@ -216,7 +217,7 @@ function writeSpans(bits: BitWriter, spans: readonly BucketSpan[]): void {
 function writeThreshold(bits: BitWriter, threshold: number): void {
   if (threshold === 0) return bits.bits(0, 8);
   const { high, low } = wordsOf(threshold);
-  // One half times two to this.
+  // Exponent of the threshold as 0.5 times a power of two.
   const exponent = ((high >>> 20) & 0x7ff) - 1022;
   const isPower = threshold > 0 && low === 0 && (high & 0xfffff) === 0;
   if (isPower && exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX) {

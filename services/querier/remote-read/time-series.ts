@@ -6,9 +6,9 @@ import { WireWriter } from '#shared/protobuf/wire-writer';
 import type { Labels } from '../series/labels.js';
 import type { SampleSlice } from '../samples/sample-slice.js';
 import type { StoredSeries } from '../samples/sample-source.js';
-import { wordsOf } from './chunks.js';
+import { valueWords } from './chunks.js';
 
-/** Tags of fields that are messages, texts or packed numbers have 2 in their lowest bits, of doubles 1. */
+/** Field tags. The lowest bits are 2 for messages, texts and packed numbers, and 1 for doubles. */
 const SERIES = 0x0a;
 const LABEL = 0x0a;
 const NAME = 0x0a;
@@ -18,15 +18,15 @@ const SAMPLE_VALUE = 0x09;
 const SAMPLE_TIME = 0x10;
 const HISTOGRAM = 0x22;
 
-/** Bytes of a value and its tag. */
+/** Size of a value with its tag. */
 const VALUE_BYTES = 9;
-/** Tag and length of a sample, and the tag of its time. */
+/** Size of a sample's tag and length, and of the tag of its time. */
 const SAMPLE_HEAD_BYTES = 3;
-/** Bytes that are given out at a time. */
+/** Size in bytes from which buffered output is yielded. */
 export const PART_BYTES = 256 * 1024;
 
 /**
- * Makes the messages of whole answers.
+ * Writes the series of a response that is not streamed.
  *
  * @see https://github.com/prometheus/prometheus/blob/main/prompb/types.proto
  */
@@ -34,14 +34,14 @@ export class TimeSeriesWriter {
   readonly #head = new WireWriter();
   readonly #histograms = new WireWriter();
 
-  /** Writes a series as a field of QueryResult; full pieces are given out meanwhile, the rest stays in `out`. */
-  *parts({ labels, slice: piece }: StoredSeries, out: WireWriter): Iterable<Uint8Array> {
-    const { times } = piece;
+  /** Writes a series as a field of QueryResult. Yields full buffers and leaves the rest in `out`. */
+  *parts({ labels, slice }: StoredSeries, out: WireWriter): Iterable<Uint8Array> {
+    const { times } = slice;
     writeLabels(labels, this.#head);
     const floats = new Uint8Array(times.length);
     let length = this.#head.length;
     for (let i = 0; i < times.length; i++) {
-      const bytes = piece.histograms?.[i];
+      const bytes = slice.histograms?.[i];
       if (bytes === undefined) {
         floats[i] = 1;
         length += SAMPLE_HEAD_BYTES + VALUE_BYTES + varintLength(times[i]);
@@ -52,13 +52,13 @@ export class TimeSeriesWriter {
     out.byte(SERIES);
     out.varint(length + this.#histograms.length);
     out.raw(this.#head.take());
-    yield* writeSamples(piece, floats, out);
+    yield* writeSamples(slice, floats, out);
     out.raw(this.#histograms.take());
     if (out.length >= PART_BYTES) yield out.take();
   }
 }
 
-/** Labels as fields of a series, of either kind of answer. */
+/** Writes labels as fields of a series; both kinds of response use the same fields. */
 export function writeLabels(labels: Labels, out: WireWriter): void {
   for (const [name, value] of labels.pairs()) {
     out.message(LABEL, () => {
@@ -68,9 +68,9 @@ export function writeLabels(labels: Labels, out: WireWriter): void {
   }
 }
 
-/** @param floats 1 where a sample is one. */
+/** @param floats 1 for each sample that is a float. */
 function* writeSamples({ times, values }: SampleSlice, floats: Uint8Array, out: WireWriter): Iterable<Uint8Array> {
-  const words = wordsOf(values);
+  const words = valueWords(values);
   for (let i = 0; i < times.length; i++) {
     if (floats[i] === 0) continue;
     out.byte(SAMPLE);
@@ -90,7 +90,7 @@ const H = {
   ...{ positiveSpans: 0x5a, positiveDeltas: 0x62, positiveCounts: 0x6a },
   ...{ resetHint: 0x70, time: 0x78 },
 } as const;
-/** Field 16: its tag takes two bytes. */
+/** Tag of field 16, which takes two bytes. */
 const CUSTOM_VALUES_TAG = [0x82, 0x01];
 const SPAN_OFFSET = 0x08;
 const SPAN_LENGTH = 0x10;
@@ -139,7 +139,7 @@ function writeSpans(out: WireWriter, tag: number, spans: readonly BucketSpan[]):
   }
 }
 
-/** Packed: counts of floats as they are, of integers each as its difference from the one before. */
+/** Writes packed buckets: float counts as they are, integer counts as differences from the previous bucket. */
 function writeBuckets(out: WireWriter, tag: number, buckets: readonly number[], isFloat: boolean): void {
   if (buckets.length === 0) return;
   out.message(tag, () => {

@@ -1,7 +1,7 @@
 import { BitWriter, fitsSigned, XorField } from './bit-writer.js';
 import { XOR_CHUNK, type Chunk } from './chunk.js';
 
-/** Sizes of differences between distances, and the prefixes that announce them. */
+/** Bit widths of second differences of times, with the prefixes that announce them. */
 const SIZES = [
   { size: 14, prefix: 0b10, prefixBits: 2 },
   { size: 17, prefix: 0b110, prefixBits: 3 },
@@ -9,10 +9,10 @@ const SIZES = [
 ] as const;
 
 /**
- * Floats `[from, to)` of a series: times by the changes of their distance, values by the bits that differ.
+ * Encodes the floats `[from, to)` of a series: times as second differences, values as XOR with the previous value.
  *
  * @see https://www.vldb.org/pvldb/vol8/p1816-teller.pdf
- * @param words of the values, the low one first.
+ * @param words values as 32-bit words, the low word of each value first
  */
 export function xorChunk(times: Float64Array, words: Int32Array, from: number, to: number): Chunk {
   const bits = new BitWriter();
@@ -35,7 +35,7 @@ export function xorChunk(times: Float64Array, words: Int32Array, from: number, t
     }
     before = time;
   }
-  return { minMs: times[from], maxMs: times[to - 1], encoding: XOR_CHUNK, data: bits.written() };
+  return { minMs: times[from], maxMs: times[to - 1], encoding: XOR_CHUNK, data: bits.bytes() };
 }
 
 function writeChange(bits: BitWriter, change: number): void {

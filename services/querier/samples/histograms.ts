@@ -3,7 +3,7 @@ import { RESET_HINTS, type BucketSpan } from '#shared/histogram/native-histogram
 
 import type { Buckets, Histogram } from '../promql/histogram/histogram.js';
 
-/** A histogram as it was stored, for the engine; undefined if it ends its series. */
+/** Decodes a stored histogram for the engine; `histogram` is undefined for a staleness marker. */
 export function readHistogram(bytes: Uint8Array): {
   readonly histogram: Histogram | undefined;
   readonly startMs: number;

@@ -2,13 +2,13 @@ import { compareBytes } from '../series/labels.js';
 import type { NamedCount } from './sample-source.js';
 
 /**
- * The greatest of many counts, greatest first, equal ones by name: to sort a million for ten of them would hold up others.
- * Twice as many as are wanted are sorted now and then, in whatever order they come.
+ * Keeps the `limit` largest counts: largest first, ties by name. Sorts whenever it holds twice the limit, because sorting a
+ * million counts at once for the first ten would block the event loop.
  */
 export class LargestCounts {
   readonly #limit: number;
   readonly #found: NamedCount[] = [];
-  /** The last of those that are wanted, once there are enough. */
+  /** The smallest kept count, once `limit` counts are kept. */
   #last: NamedCount | undefined;
 
   constructor(limit: number) {

@@ -6,23 +6,23 @@ import { fieldsOf } from '#shared/schema/table-schema';
 
 import type { SampleColumns } from './sample-slice.js';
 
-/** Whether the table holds all metrics of remote write: their names are a tag. */
+/** Reports whether the table is a physical metric table, in which the metric name is a tag. */
 export function isMetricTable({ options }: Table): boolean {
   return options[PHYSICAL_METRIC_TABLE] === 'true';
 }
 
-/** The label that a tag column is. */
+/** Returns the label name of a tag column. */
 export function labelOfTagColumn(table: Table, column: string): string {
   return isMetricTable(table) ? labelOfMetricColumn(column) : column;
 }
 
-/** A field whose values are samples. */
+/** A field whose values are samples, and the columns that store it. */
 export interface SampleField {
   readonly name: string;
   readonly columns: SampleColumns;
 }
 
-/** The fields of a table that PromQL can read: numbers and booleans; of a metric table its one value. */
+/** Returns the fields that PromQL can read: numbers and booleans, or the one value of a metric table. */
 export function sampleFields(table: Table): readonly SampleField[] {
   const fields = fieldsOf(table);
   if (!isMetricTable(table)) {
@@ -30,7 +30,7 @@ export function sampleFields(table: Table): readonly SampleField[] {
       .filter((field) => isNumeric(field))
       .map(({ id, name }) => ({ name, columns: { value: id, histogram: undefined, start: undefined } }));
   }
-  // Names are for the user to choose, types are not.
+  // Column names are configurable, so the fields are identified by their types.
   const value = fields.find(({ type }) => type === 'Float64');
   const histogram = fields.find(({ type }) => type === 'Binary');
   const start = fields.find(({ type }) => type === 'Int64');

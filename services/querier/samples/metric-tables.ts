@@ -11,14 +11,15 @@ import type { LogicalTable, LogicalTables } from '../snapshot/logical-table.js';
 import { isMetricTable } from './metric-table.js';
 import type { SampleStore } from './sample-store.js';
 
+/** Collaborators of a `MetricTables`. */
 export interface MetricTablesDeps {
   readonly catalog: Pick<Catalog, 'table' | 'tables'>;
-  /** Name of the physical table that is used when writes name none. */
+  /** Name of the physical table for writes that do not name one. */
   readonly defaultTable: string;
   readonly samples: Pick<SampleStore, 'table' | 'refresh'>;
 }
 
-/** Metrics as tables, from the labels that their series have. */
+/** Presents each metric as a table whose columns are the labels of its series. */
 export class MetricTables implements LogicalTables {
   readonly #deps: MetricTablesDeps;
 
@@ -30,7 +31,7 @@ export class MetricTables implements LogicalTables {
     const known = await this.#physicalTables(database, call);
     for (const physical of known.length > 0 ? known : await this.#firstTable(database, call)) {
       const found = await this.#findIn(physical, name, call).catch(async (error: unknown) => {
-        // A missing file means that a manifest was too old.
+        // A missing file means that the manifest was outdated.
         if (!(error instanceof MissingFile)) throw error;
         await this.#deps.samples.refresh(physical, call);
         return this.#findIn(physical, name, call);
@@ -43,7 +44,7 @@ export class MetricTables implements LogicalTables {
   async #findIn(physical: Table, metric: string, call: Call): Promise<LogicalTable | undefined> {
     const samples = await this.#deps.samples.table(physical, call);
     try {
-      const labels = await samples.labelsUnder(METRIC_NAME, metric, call);
+      const labels = await samples.labelNamesWith(METRIC_NAME, metric, call);
       if (labels === undefined) return undefined;
       const fields = await samples.fieldsOf(metric);
       return logicalTable(physical, metric, columnsOf(physical, { labels, fields }));
@@ -77,7 +78,7 @@ export class MetricTables implements LogicalTables {
     return undefined;
   }
 
-  /** The first write of a database may have made a table that the catalog has not heard of. */
+  /** Looks up the default table, which the first write of a database may have created without the catalog cache knowing. */
   async #firstTable(database: string, call: Call): Promise<Table[]> {
     const { catalog, defaultTable } = this.#deps;
     try {
@@ -88,21 +89,22 @@ export class MetricTables implements LogicalTables {
     }
   }
 
-  /** In the order in which they were made: a metric that is in several is that of the first. */
+  /** Returns the physical tables, oldest first: a metric in several tables is read from the oldest. */
   async #physicalTables(database: string, call: Call): Promise<Table[]> {
     const tables = await this.#deps.catalog.tables(database, call);
     return tables.filter(isMetricTable).sort((a, b) => a.tableId - b.tableId);
   }
 }
 
-interface Present {
+/** Labels and fields that occur in a metric. */
+interface MetricColumns {
   readonly labels: ReadonlySet<string>;
-  /** Ids of columns. */
+  /** Column IDs. */
   readonly fields: ReadonlySet<number>;
 }
 
-/** The columns that a metric has: time, values, then labels by name. */
-function columnsOf(physical: Table, { labels, fields }: Present): Column[] {
+/** Returns the columns of a metric: time, values, then labels by name. */
+function columnsOf(physical: Table, { labels, fields }: MetricColumns): Column[] {
   const byLabel = tagsOf(physical)
     .map((column) => ({ column, label: labelOfColumn(column.name) }))
     .filter(({ label }) => label !== METRIC_NAME && labels.has(label))
@@ -113,7 +115,7 @@ function columnsOf(physical: Table, { labels, fields }: Present): Column[] {
   const names = [time.name, ...values.map(({ name }) => name), ...byLabel.map(({ label }) => label)];
   for (const name of names) folded.set(name.toLowerCase(), (folded.get(name.toLowerCase()) ?? 0) + 1);
   const tags = byLabel.map(({ column, label }) => {
-    // Names of columns are told apart without their case: such labels are named as they are stored.
+    // SQL column names are case-insensitive, so labels that differ only in case keep their stored names.
     return folded.get(label.toLowerCase()) === 1 ? { ...column, name: label } : column;
   });
   return [time, ...values, ...tags];

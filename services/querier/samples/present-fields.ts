@@ -9,29 +9,32 @@ import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { selectedIn, type SelectedSeries } from '../series/selected-series.js';
 import { isOneOfSql } from './segment-query.js';
 
+/** Collaborators of a `PresentFields`. */
 export interface PresentFieldsDeps {
   readonly files: SegmentFiles;
   readonly connection: DuckDBConnection;
 }
 
-/** Series which are looked for one by one; of more only the first and the last number is. */
+/** Number of series up to which a query lists them; above it, the query uses the range of their numbers. */
 const SIDS_MAX = 1000;
-const ANSWERS_MAX = 100_000;
+const RESULTS_MAX = 100_000;
 
-/** Whether series have a value of a field in segments. Segments do not change, so answers are kept. */
+/** Determines whether series have a value of a field in segments. Segments are immutable, so results are cached. */
 export class PresentFields {
   readonly #deps: PresentFieldsDeps;
-  readonly #answers = new LRUCache<string, boolean>({ max: ANSWERS_MAX });
-  /** The engine's connection takes one question at a time. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #results = new LRUCache<string, boolean>({ max: RESULTS_MAX });
+  /** End of the last read: the connection runs one query at a time. */
+  #reads: Promise<unknown> = Promise.resolve();
 
   constructor(deps: PresentFieldsDeps) {
     this.#deps = deps;
   }
 
   /**
-   * @param series all of one metric.
-   * @param name of the series: the same stands for the same series, or for more of them later.
+   * Reports whether one of the series has a value of the column in one of the segments.
+   *
+   * @param series all series of one metric
+   * @param name cache key of the series: an equal name means the same series, or later a superset
    */
   async has(segments: readonly Segment[], series: SelectedSeries, name: string, columnId: number): Promise<boolean> {
     const { files } = this.#deps;
@@ -40,14 +43,14 @@ export class PresentFields {
       if (own.sids.length === 0) continue;
       await files.check([segment]);
       const key = `${segment.path} ${columnId} ${name}`;
-      let answer = this.#answers.get(key);
-      if (answer === undefined) {
-        const turn = this.#turn.then(() => files.reading([segment], () => this.#read(segment, own, columnId)));
-        this.#turn = turn.catch(() => undefined);
-        answer = await turn;
-        this.#answers.set(key, answer);
+      let result = this.#results.get(key);
+      if (result === undefined) {
+        const read = this.#reads.then(() => files.readChecked([segment], () => this.#read(segment, own, columnId)));
+        this.#reads = read.catch(() => undefined);
+        result = await read;
+        this.#results.set(key, result);
       }
-      if (answer) return true;
+      if (result) return true;
     }
     return false;
   }

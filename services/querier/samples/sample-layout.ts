@@ -7,9 +7,10 @@ import { labelOfTagColumn } from './metric-table.js';
 import { LabelIndex, type LabelIndexDeps } from '../series/label-index.js';
 import { SamplePart } from './sample-part.js';
 
+/** A region's rows and series as arrays, for PromQL. */
 export type SampleView = RegionView<SamplePart, LabelIndex>;
 
-/** Rows and series as arrays, for PromQL. */
+/** Keeps unflushed rows and series as arrays, for PromQL. */
 export class SampleLayout implements RowsLayout<SamplePart, LabelIndex> {
   readonly #deps: LabelIndexDeps;
 

@@ -9,36 +9,36 @@ import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { RowsPart } from '../snapshot/rows-layout.js';
 import { DoubleBlocks, FlagBlocks, IntegerBlocks } from '../series/blocks.js';
-import { Doubles, firstOf, Integers } from '../series/growing.js';
+import { Doubles, leadingNumbers, Integers } from '../series/growing.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { millisOf } from '../series/millis.js';
 import { HIDES, MISSING, countUpTo, type SampleSlice, type SampleColumns } from './sample-slice.js';
 
-/** Values of one field by row. */
-interface Field {
-  /** Numbers; 0 where there is none, and in columns of which only the presence of values is known. */
+/** Values of one field, by row. */
+interface FieldValues {
+  /** Numbers; 0 for rows without a value, and in columns of which only the presence of values is tracked. */
   readonly numbers: DoubleBlocks;
-  /** 1 where a row has no value; absent while all have one. */
+  /** 1 for rows without a value; undefined while all rows have one. */
   missing: FlagBlocks | undefined;
-  /** Bytes by row, of columns with histograms. */
+  /** Encoded histograms by row. */
   readonly bytes: Map<number, Uint8Array>;
 }
 
-/** One series in a part, its rows in the order in which they came; made when it is asked for, if long kept up to date. */
+/** Rows of one series in a part, in the order of arrival. Built on request; cached and extended only for long runs. */
 interface SeriesRun {
   readonly rows: Integers;
   readonly times: Doubles;
-  /** By column id, as far as they were asked for. */
+  /** Values by column ID, for the columns read so far. */
   readonly numbers: Map<number, Doubles>;
   isAscending: boolean;
 }
 
-const ROWS_PER_TURN = 65_536;
+const ROWS_PER_YIELD = 65_536;
 const NO_ROW = -1;
-/** Rows of a series from which on they are kept in order: there may be a million series of a row each. */
+/** Number of rows from which a series' run is cached: there may be a million series of one row each. */
 const KEPT_ROWS = 16;
 
-/** Rows of one generation of a region in arrays. The rows of a series are a chain, from the newest to the oldest. */
+/** Rows of one generation of a region in arrays. The rows of a series are a linked list from the newest to the oldest. */
 export class SamplePart implements RowsPart {
   readonly generation: number;
   readonly sequenceFrom: bigint;
@@ -46,29 +46,30 @@ export class SamplePart implements RowsPart {
   rowCount = 0;
   pins = 0;
   isObsolete = false;
-  /** The least time of its rows, milliseconds; later rows than a snapshot reads may be among them. */
+  /** Lowest time of the rows in milliseconds. May include rows after those that a snapshot reads. */
   leastMs = Infinity;
+  /** Highest time of the rows, likewise. */
   greatestMs = -Infinity;
   readonly #unit: TimeUnit;
   readonly #times = new DoubleBlocks();
-  /** The row before of the same series. */
-  readonly #before = new IntegerBlocks();
-  /** By series: its newest row. */
-  #newest = new Int32Array(0);
-  readonly #fields = new Map<number, Field>();
-  /** Columns that the table had when the part was made. */
+  /** Previous row of the same series, by row. */
+  readonly #previousRow = new IntegerBlocks();
+  /** Newest row by series. */
+  #newestRow = new Int32Array(0);
+  readonly #fields = new Map<number, FieldValues>();
+  /** Columns that the table had when the part was created. */
   readonly #known: ReadonlySet<number>;
-  /** Those whose values are kept: samples are made of them. */
+  /** Columns whose values are stored: those that samples consist of. */
   readonly #read: ReadonlySet<number>;
-  /** Whether it is known of other columns which rows have values: a metric table tells it by metric. */
-  readonly #notesPresence: boolean;
-  /** Columns that came and whose values are not here. */
+  /** Whether the presence of values is tracked for the other columns, which metric tables need for each metric. */
+  readonly #tracksPresence: boolean;
+  /** Columns whose values were dropped. */
   readonly #leftOut = new Set<number>();
   /** 1 for rows that are deletions; undefined while there are none. */
   #deletions: FlagBlocks | undefined;
   readonly #runs = new Map<number, SeriesRun>();
-  /** By column and name of series: rows below have no value. */
-  readonly #without = new Map<string, number>();
+  /** Row below which a set of series has no value of a column, by column and name of the set. */
+  readonly #absentBelow = new Map<string, number>();
 
   constructor(table: Table, first: ScanBatch) {
     this.generation = first.generation;
@@ -77,37 +78,37 @@ export class SamplePart implements RowsPart {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
     this.#known = new Set(fieldsOf(table).map(({ id }) => id));
     this.#read = readColumns(table);
-    this.#notesPresence = isMetricTable(table);
+    this.#tracksPresence = isMetricTable(table);
   }
 
-  takes(scanned: ScanBatch, batch: RowBatch): boolean {
-    // A column that is new to the part may be one that the table is read by now.
+  accepts(scanned: ScanBatch, batch: RowBatch): boolean {
+    // A newer schema may read a column that is new to the part, so the batch needs a new part.
     const isKnown = (id: number): boolean => id === OP.id || this.#known.has(id) || this.#leftOut.has(id);
     return scanned.generation === this.generation && batch.columns.every(({ columnId }) => isKnown(columnId));
   }
 
-  lacks(table: Table): boolean {
+  isOutdatedFor(table: Table): boolean {
     if (this.#leftOut.size === 0) return false;
     for (const id of readColumns(table)) if (this.#leftOut.has(id)) return true;
     return false;
   }
 
-  async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
+  async append(scanned: ScanBatch, batch: RowBatch, pause: () => Promise<void>): Promise<void> {
     const base = this.rowCount;
     const appended = new Set<number>();
     for (const column of batch.columns) {
       if (column.columnId === OP.id) {
-        this.#noteDeletions(column, base, batch.rowCount);
+        this.#markDeletions(column, base, batch.rowCount);
         continue;
       }
       const isRead = this.#isRead(column);
       if (!isRead) this.#leftOut.add(column.columnId);
-      if (!isRead && !this.#notesPresence) continue;
+      if (!isRead && !this.#tracksPresence) continue;
       const field = this.#fieldOf(column.columnId, base);
       appended.add(column.columnId);
-      for (let from = 0; from < batch.rowCount; from += ROWS_PER_TURN) {
-        appendCells(field, { column, isRead, base, from, to: Math.min(from + ROWS_PER_TURN, batch.rowCount) });
-        if (batch.rowCount > ROWS_PER_TURN) await rest();
+      for (let from = 0; from < batch.rowCount; from += ROWS_PER_YIELD) {
+        appendCells(field, { column, isRead, base, from, to: Math.min(from + ROWS_PER_YIELD, batch.rowCount) });
+        if (batch.rowCount > ROWS_PER_YIELD) await pause();
       }
     }
     for (const [id, field] of this.#fields) {
@@ -115,43 +116,43 @@ export class SamplePart implements RowsPart {
     }
     this.#reserveSeries(scanned.sids);
     this.#times.extend(base + batch.rowCount);
-    this.#before.extend(base + batch.rowCount);
-    for (let from = 0; from < batch.rowCount; from += ROWS_PER_TURN) {
-      if (from > 0) await rest();
-      this.#link(scanned.sids, batch, base, from, Math.min(from + ROWS_PER_TURN, batch.rowCount));
+    this.#previousRow.extend(base + batch.rowCount);
+    for (let from = 0; from < batch.rowCount; from += ROWS_PER_YIELD) {
+      if (from > 0) await pause();
+      this.#link(scanned.sids, batch, base, from, Math.min(from + ROWS_PER_YIELD, batch.rowCount));
     }
     this.rowCount = base + batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
   }
 
   flush(): void {
-    // Rows are there as soon as they are counted.
+    // Rows are readable as soon as they are counted.
   }
 
-  /** The rows of a series below `rowCount`; undefined if there are none. */
+  /** Returns the rows of a series below `rowCount`; undefined if there are none. */
   sliceOf(sid: number, rowCount: number, columns: SampleColumns): SampleSlice | undefined {
     const run = this.#run(sid);
     if (run === undefined) return undefined;
     const count = countUpTo(run.rows.array, rowCount - 1, run.rows.length);
     if (count === 0) return undefined;
-    const rows = firstOf(run.rows.array, count);
+    const rows = leadingNumbers(run.rows.array, count);
     return {
-      times: firstOf(run.times.array, count),
-      values: firstOf(this.#numbers(run, columns.value), count),
+      times: leadingNumbers(run.times.array, count),
+      values: leadingNumbers(this.#numbers(run, columns.value), count),
       missing: this.#marks(columns.value, rows),
       histograms: bytesAt(columns.histogram === undefined ? undefined : this.#fields.get(columns.histogram), rows),
       starts:
         columns.start === undefined || !this.#fields.has(columns.start)
           ? undefined
-          : firstOf(this.#numbers(run, columns.start), count),
+          : leadingNumbers(this.#numbers(run, columns.start), count),
       isAscending: run.isAscending,
     };
   }
 
   /**
-   * Whether a row of one of the series below `rowCount` has a value of the column.
+   * Reports whether a row of one of the series below `rowCount` has a value of the column.
    *
-   * @param name of the series: the same stands for the same series, or for more of them later.
+   * @param name cache key of the series: an equal name means the same series, or later a superset
    */
   has(name: string, sids: Int32Array, rowCount: number, columnId: number): boolean {
     const field = this.#fields.get(columnId);
@@ -160,22 +161,22 @@ export class SamplePart implements RowsPart {
     if (bytes.size === 0 && numbers.length === 0) return false;
     const isThere = (row: number): boolean => bytes.has(row) || (row < numbers.length && missing?.get(row) !== 1);
     const key = `${columnId} ${name}`;
-    const from = this.#without.get(key) ?? 0;
+    const from = this.#absentBelow.get(key) ?? 0;
     for (const sid of sids) {
-      for (let row = this.#newest[sid] ?? NO_ROW; row >= from; row = this.#before.get(row)) {
+      for (let row = this.#newestRow[sid] ?? NO_ROW; row >= from; row = this.#previousRow.get(row)) {
         if (row < rowCount && isThere(row)) return true;
       }
     }
-    this.#without.set(key, rowCount);
+    this.#absentBelow.set(key, rowCount);
     return false;
   }
 
   /**
-   * Those of the series that have no row below `rowCount` in the range, both ends in it.
+   * Returns the series that have no row below `rowCount` in the range, which includes both ends.
    *
-   * @param slices others are served meanwhile: there may be millions of rows.
+   * @param slices yields between rows, of which there may be millions
    */
-  async lacking(
+  async seriesWithoutRows(
     sids: Int32Array,
     rowCount: number,
     { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
@@ -184,8 +185,8 @@ export class SamplePart implements RowsPart {
     const found = new Int32Array(sids.length);
     let count = 0;
     for (const sid of sids) {
-      let row = this.#newest[sid] ?? NO_ROW;
-      for (; row !== NO_ROW; row = this.#before.get(row)) {
+      let row = this.#newestRow[sid] ?? NO_ROW;
+      for (; row !== NO_ROW; row = this.#previousRow.get(row)) {
         const timeMs = this.#times.get(row);
         if (row < rowCount && timeMs >= fromMs && timeMs <= toMs) break;
         if (slices.isOver(1)) await slices.yield();
@@ -196,12 +197,12 @@ export class SamplePart implements RowsPart {
     return found.subarray(0, count);
   }
 
-  /** A number that became a text is none, whether the reader knows of it already or not. */
+  /** Text in a number column is not stored: the column was altered, even if the reader does not know that yet. */
   #isRead({ columnId, kind }: Column): boolean {
-    return this.#read.has(columnId) && (this.#notesPresence || kind === 'fixed');
+    return this.#read.has(columnId) && (this.#tracksPresence || kind === 'fixed');
   }
 
-  #noteDeletions(column: Column, base: number, rowCount: number): void {
+  #markDeletions(column: Column, base: number, rowCount: number): void {
     if (column.kind !== 'fixed') return;
     this.#deletions ??= new FlagBlocks();
     this.#deletions.extend(base + rowCount);
@@ -227,23 +228,23 @@ export class SamplePart implements RowsPart {
       if (timeMs < leastMs) leastMs = timeMs;
       if (timeMs > greatestMs) greatestMs = timeMs;
       this.#times.set(base + i, timeMs);
-      this.#before.set(base + i, this.#newest[sid]);
-      this.#newest[sid] = base + i;
+      this.#previousRow.set(base + i, this.#newestRow[sid]);
+      this.#newestRow[sid] = base + i;
     }
     this.leastMs = leastMs;
     this.greatestMs = greatestMs;
   }
 
   #reserveSeries(sids: readonly number[]): void {
-    let most = 0;
-    for (const sid of sids) if (sid >= most) most = sid + 1;
-    if (most <= this.#newest.length) return;
-    const next = new Int32Array(Math.max(most, this.#newest.length * 2)).fill(NO_ROW);
-    next.set(this.#newest);
-    this.#newest = next;
+    let end = 0;
+    for (const sid of sids) if (sid >= end) end = sid + 1;
+    if (end <= this.#newestRow.length) return;
+    const next = new Int32Array(Math.max(end, this.#newestRow.length * 2)).fill(NO_ROW);
+    next.set(this.#newestRow);
+    this.#newestRow = next;
   }
 
-  #fieldOf(columnId: number, base: number): Field {
+  #fieldOf(columnId: number, base: number): FieldValues {
     let field = this.#fields.get(columnId);
     if (field === undefined) {
       field = { numbers: new DoubleBlocks(), missing: undefined, bytes: new Map() };
@@ -254,7 +255,7 @@ export class SamplePart implements RowsPart {
   }
 
   #run(sid: number): SeriesRun | undefined {
-    const newest = sid < this.#newest.length ? this.#newest[sid] : NO_ROW;
+    const newest = sid < this.#newestRow.length ? this.#newestRow[sid] : NO_ROW;
     if (newest === NO_ROW) return undefined;
     const kept = this.#runs.get(sid);
     const run = kept ?? { rows: new Integers(), times: new Doubles(), numbers: new Map(), isAscending: true };
@@ -262,11 +263,11 @@ export class SamplePart implements RowsPart {
     const last = rows.length === 0 ? NO_ROW : rows.array[rows.length - 1];
     if (last === newest) return run;
     let added = 0;
-    for (let row = newest; row > last; row = this.#before.get(row)) added++;
+    for (let row = newest; row > last; row = this.#previousRow.get(row)) added++;
     const length = rows.length + added;
     rows.reserve(length);
     times.reserve(length);
-    for (let row = newest, at = length - 1; row > last; row = this.#before.get(row), at--) {
+    for (let row = newest, at = length - 1; row > last; row = this.#previousRow.get(row), at--) {
       rows.array[at] = row;
       times.array[at] = this.#times.get(row);
     }
@@ -279,7 +280,7 @@ export class SamplePart implements RowsPart {
     return run;
   }
 
-  /** Values of a column for all rows of a run. */
+  /** Returns the values of a column for all rows of a run. */
   #numbers(run: SeriesRun, columnId: number): Float64Array {
     let numbers = run.numbers.get(columnId);
     if (numbers === undefined) {
@@ -297,13 +298,13 @@ export class SamplePart implements RowsPart {
   }
 }
 
-/** Columns of which samples are made. */
+/** Returns the columns that samples consist of. */
 function readColumns(table: Table): ReadonlySet<number> {
   const all = sampleFields(table).flatMap(({ columns }) => [columns.value, columns.histogram, columns.start]);
   return new Set(all.filter((id) => id !== undefined));
 }
 
-/** Cells `[from, to)` of a column; `base` rows are there before the first of the column. */
+/** Cells `[from, to)` of a batch's column; the batch starts at row `base` of the part. */
 interface Cells {
   readonly column: Column;
   readonly isRead: boolean;
@@ -312,7 +313,7 @@ interface Cells {
   readonly to: number;
 }
 
-function appendCells(field: Field, cells: Cells): void {
+function appendCells(field: FieldValues, cells: Cells): void {
   const { column, isRead, base, from, to } = cells;
   if (isRead && column.kind === 'bytes') {
     for (let row = from; row < to; row++) {
@@ -349,8 +350,8 @@ function appendNumbers(
   }
 }
 
-/** Rows up to `length` that were not appended have no value. */
-function padMissing(field: Field, length: number): void {
+/** Marks the rows up to `length` that were not appended as missing. */
+function padMissing(field: FieldValues, length: number): void {
   const from = field.numbers.length;
   if (from === length) return;
   field.missing ??= new FlagBlocks();
@@ -359,14 +360,14 @@ function padMissing(field: Field, length: number): void {
   field.numbers.extend(length);
 }
 
-function flagsAt(field: Field | undefined, rows: Int32Array): Uint8Array | undefined {
+function flagsAt(field: FieldValues | undefined, rows: Int32Array): Uint8Array | undefined {
   if (field === undefined) return new Uint8Array(rows.length).fill(1);
   const { missing } = field;
   if (missing === undefined) return undefined;
   return Uint8Array.from(rows, (row) => missing.get(row));
 }
 
-function bytesAt(field: Field | undefined, rows: Int32Array): (Uint8Array | undefined)[] | undefined {
+function bytesAt(field: FieldValues | undefined, rows: Int32Array): (Uint8Array | undefined)[] | undefined {
   if (field === undefined || field.bytes.size === 0) return undefined;
   return Array.from(rows, (row) => field.bytes.get(row));
 }

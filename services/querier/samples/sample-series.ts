@@ -6,21 +6,21 @@ import type { SampleSeries } from '../promql/runtime/samples.js';
 import { readHistogram } from './histograms.js';
 import type { SampleSlice } from './sample-slice.js';
 
-/** A series for the engine. @param piece ascending, no row without a sample. */
-export function sampleSeries(labels: Labels, piece: SampleSlice): SampleSeries {
-  const { times, values } = piece;
+/** Converts stored samples to a series for the engine. @param slice ascending, every row has a sample. */
+export function sampleSeries(labels: Labels, slice: SampleSlice): SampleSeries {
+  const { times, values } = slice;
   const stale = staleMarks(values);
-  if (piece.histograms === undefined && piece.starts === undefined) {
+  if (slice.histograms === undefined && slice.starts === undefined) {
     return stale === undefined ? { labels, times, values } : { labels, times, values, stale };
   }
-  return withHistograms(labels, piece, stale);
+  return withHistograms(labels, slice, stale);
 }
 
-function withHistograms(labels: Labels, piece: SampleSlice, floatMarks: Uint8Array | undefined): SampleSeries {
-  const { times, values } = piece;
+function withHistograms(labels: Labels, slice: SampleSlice, floatMarks: Uint8Array | undefined): SampleSeries {
+  const { times, values } = slice;
   let stale = floatMarks;
-  let startTimes = piece.starts;
-  const histograms = piece.histograms?.map((bytes, i): Histogram | undefined => {
+  let startTimes = slice.starts;
+  const histograms = slice.histograms?.map((bytes, i): Histogram | undefined => {
     if (bytes === undefined) return undefined;
     const { histogram, startMs } = readHistogram(bytes);
     if (histogram === undefined) (stale ??= new Uint8Array(times.length))[i] = 1;
@@ -35,7 +35,7 @@ function withHistograms(labels: Labels, piece: SampleSlice, floatMarks: Uint8Arr
   };
 }
 
-/** Where a series ended; undefined if nowhere. The mark is one NaN of many, told by its bits. */
+/** Marks staleness markers, which are one specific NaN; undefined if there are none. */
 function staleMarks(values: Float64Array): Uint8Array | undefined {
   let marks: Uint8Array | undefined;
   let words: Int32Array | undefined;

@@ -1,103 +1,103 @@
-/** Columns of a table that make samples, by column id. */
+/** Column IDs of a field that make up its samples. */
 export interface SampleColumns {
   readonly value: number;
-  /** A native histogram, which stands instead of a value; absent if the table has none. */
+  /** Native histogram, which replaces the value; undefined if the table has none. */
   readonly histogram: number | undefined;
-  /** When the counter of a sample began; absent if the table does not tell. */
+  /** Start time of a counter; undefined if the table does not store it. */
   readonly start: number | undefined;
 }
 
-/** Mark of a row that has no value, but maybe a histogram. */
+/** Mark of a row without a value; the row may have a histogram. */
 export const MISSING = 1;
-/** Mark of a row before which none of the same time counts: a deletion, or the first row behind one. */
+/** Mark of a row that hides earlier rows of the same time: a deletion, or the first row after one. */
 export const HIDES = 2;
 
-/** Rows of one series from one source, in the order in which they count: of equal times the later row does. */
+/** Rows of one series from one source in the order of precedence: of rows with equal times the last one wins. */
 export interface SampleSlice {
-  /** Milliseconds. */
+  /** Milliseconds since the epoch. */
   readonly times: Float64Array;
   readonly values: Float64Array;
-  /** `MISSING` and `HIDES`; absent where no row is marked. */
+  /** `MISSING` and `HIDES` by row; undefined if no row is marked. */
   readonly missing: Uint8Array | undefined;
-  /** By place; absent where there are none. */
+  /** Encoded histograms by row; undefined if there are none. */
   readonly histograms: readonly (Uint8Array | undefined)[] | undefined;
-  /** Milliseconds, 0 where it is not known; absent where it never is. */
+  /** Milliseconds, 0 for unknown; undefined if all are unknown. */
   readonly starts: Float64Array | undefined;
-  /** Whether each time is greater than the one before. */
+  /** Whether the times are strictly ascending. */
   readonly isAscending: boolean;
 }
 
-/** The rows of a piece in `(fromMs, toMs]`; a view if it is ascending. */
-export function sliceBetween(piece: SampleSlice, fromMs: number, toMs: number): SampleSlice {
-  const { times } = piece;
-  if (!piece.isAscending) return picked(piece, placesBetween(times, fromMs, toMs));
+/** Returns the rows in `(fromMs, toMs]`; a view if the slice is ascending. */
+export function sliceBetween(slice: SampleSlice, fromMs: number, toMs: number): SampleSlice {
+  const { times } = slice;
+  if (!slice.isAscending) return picked(slice, positionsBetween(times, fromMs, toMs));
   const from = countUpTo(times, fromMs);
   const to = countUpTo(times, toMs);
-  return from === 0 && to === times.length ? piece : sliced(piece, from, to);
+  return from === 0 && to === times.length ? slice : sliced(slice, from, to);
 }
 
-/** One piece of all, ascending: of equal times the last row stays. */
-export function mergeSlices(pieces: readonly SampleSlice[], keepsMissing: boolean): SampleSlice {
-  const all = unhidden(pieces.length === 1 ? pieces[0] : concatSlices(pieces));
+/** Merges slices into one ascending slice. Of rows with equal times the last one wins. */
+export function mergeSlices(slices: readonly SampleSlice[], keepsMissing: boolean): SampleSlice {
+  const all = unhidden(slices.length === 1 ? slices[0] : concatSlices(slices));
   const whole = keepsMissing ? all : withoutMissing(all);
   if (whole.isAscending) return keepsMissing ? withoutMissing(whole) : whole;
   const order = Int32Array.from(whole.times, (_, i) => i);
-  // Equal times stay in the order in which they count.
+  // Rows with equal times keep their order of precedence.
   order.sort((a, b) => whole.times[a] - whole.times[b] || a - b);
   const last = order.filter((at, i) => i === order.length - 1 || whole.times[at] !== whole.times[order[i + 1]]);
   const sorted: SampleSlice = { ...picked(whole, last), isAscending: true };
   return keepsMissing ? withoutMissing(sorted) : sorted;
 }
 
-/** Without the rows that deletions hide; those are missing rows from then on. */
-function unhidden(piece: SampleSlice): SampleSlice {
-  const { missing, times } = piece;
-  if (missing?.some((mark) => (mark & HIDES) !== 0) !== true) return piece;
+/** Removes rows that deletions hide. The deletions become missing rows. */
+function unhidden(slice: SampleSlice): SampleSlice {
+  const { missing, times } = slice;
+  if (missing?.some((mark) => (mark & HIDES) !== 0) !== true) return slice;
   const hiding = new Map<number, number>();
   for (let i = 0; i < missing.length; i++) if ((missing[i] & HIDES) !== 0) hiding.set(times[i], i);
-  const places: number[] = [];
-  for (let i = 0; i < times.length; i++) if (i >= (hiding.get(times[i]) ?? 0)) places.push(i);
-  const counting = picked(piece, Int32Array.from(places));
+  const positions: number[] = [];
+  for (let i = 0; i < times.length; i++) if (i >= (hiding.get(times[i]) ?? 0)) positions.push(i);
+  const counting = picked(slice, Int32Array.from(positions));
   return {
     ...counting,
     missing: counting.missing?.map((mark) => mark & MISSING),
-    isAscending: piece.isAscending,
+    isAscending: slice.isAscending,
   };
 }
 
-function withoutMissing(piece: SampleSlice): SampleSlice {
-  const { missing, histograms } = piece;
-  if (missing === undefined) return piece;
-  const places: number[] = [];
+function withoutMissing(slice: SampleSlice): SampleSlice {
+  const { missing, histograms } = slice;
+  if (missing === undefined) return slice;
+  const positions: number[] = [];
   for (let i = 0; i < missing.length; i++) {
-    if ((missing[i] & MISSING) === 0 || histograms?.[i] !== undefined) places.push(i);
+    if ((missing[i] & MISSING) === 0 || histograms?.[i] !== undefined) positions.push(i);
   }
-  if (places.length === missing.length) return { ...piece, missing: undefined };
-  return { ...picked(piece, Int32Array.from(places)), missing: undefined, isAscending: piece.isAscending };
+  if (positions.length === missing.length) return { ...slice, missing: undefined };
+  return { ...picked(slice, Int32Array.from(positions)), missing: undefined, isAscending: slice.isAscending };
 }
 
-/** One piece after the other. */
-export function concatSlices(pieces: readonly SampleSlice[]): SampleSlice {
-  const length = pieces.reduce((sum, { times }) => sum + times.length, 0);
+/** Concatenates slices. */
+export function concatSlices(slices: readonly SampleSlice[]): SampleSlice {
+  const length = slices.reduce((sum, { times }) => sum + times.length, 0);
   const whole = {
     times: new Float64Array(length),
     values: new Float64Array(length),
-    missing: pieces.some(({ missing }) => missing !== undefined) ? new Uint8Array(length) : undefined,
-    histograms: pieces.some(({ histograms }) => histograms !== undefined)
+    missing: slices.some(({ missing }) => missing !== undefined) ? new Uint8Array(length) : undefined,
+    histograms: slices.some(({ histograms }) => histograms !== undefined)
       ? new Array<Uint8Array | undefined>(length)
       : undefined,
-    starts: pieces.some(({ starts }) => starts !== undefined) ? new Float64Array(length) : undefined,
+    starts: slices.some(({ starts }) => starts !== undefined) ? new Float64Array(length) : undefined,
   };
   let at = 0;
   let isAscending = true;
-  for (const piece of pieces) {
-    isAscending &&= piece.isAscending && (at === 0 || piece.times[0] > whole.times[at - 1]);
-    whole.times.set(piece.times, at);
-    whole.values.set(piece.values, at);
-    if (piece.missing !== undefined) whole.missing?.set(piece.missing, at);
-    if (piece.starts !== undefined) whole.starts?.set(piece.starts, at);
-    copyHistograms(piece, whole.histograms, at);
-    at += piece.times.length;
+  for (const slice of slices) {
+    isAscending &&= slice.isAscending && (at === 0 || slice.times[0] > whole.times[at - 1]);
+    whole.times.set(slice.times, at);
+    whole.values.set(slice.values, at);
+    if (slice.missing !== undefined) whole.missing?.set(slice.missing, at);
+    if (slice.starts !== undefined) whole.starts?.set(slice.starts, at);
+    copyHistograms(slice, whole.histograms, at);
+    at += slice.times.length;
   }
   return { ...whole, isAscending };
 }
@@ -118,30 +118,30 @@ function sliced({ times, values, missing, histograms, starts }: SampleSlice, fro
   };
 }
 
-function picked(piece: SampleSlice, places: Int32Array): SampleSlice {
+function picked(slice: SampleSlice, positions: Int32Array): SampleSlice {
   const of = (source: Float64Array): Float64Array => {
-    const target = new Float64Array(places.length);
-    for (let i = 0; i < places.length; i++) target[i] = source[places[i]];
+    const target = new Float64Array(positions.length);
+    for (let i = 0; i < positions.length; i++) target[i] = source[positions[i]];
     return target;
   };
-  const { times, values, missing, histograms, starts } = piece;
+  const { times, values, missing, histograms, starts } = slice;
   return {
     times: of(times),
     values: of(values),
-    missing: missing === undefined ? undefined : Uint8Array.from(places, (at) => missing[at]),
-    histograms: histograms === undefined ? undefined : Array.from(places, (at) => histograms[at]),
+    missing: missing === undefined ? undefined : Uint8Array.from(positions, (at) => missing[at]),
+    histograms: histograms === undefined ? undefined : Array.from(positions, (at) => histograms[at]),
     starts: starts === undefined ? undefined : of(starts),
     isAscending: false,
   };
 }
 
-function placesBetween(times: Float64Array, fromMs: number, toMs: number): Int32Array {
-  const places: number[] = [];
-  for (let i = 0; i < times.length; i++) if (times[i] > fromMs && times[i] <= toMs) places.push(i);
-  return Int32Array.from(places);
+function positionsBetween(times: Float64Array, fromMs: number, toMs: number): Int32Array {
+  const positions: number[] = [];
+  for (let i = 0; i < times.length; i++) if (times[i] > fromMs && times[i] <= toMs) positions.push(i);
+  return Int32Array.from(positions);
 }
 
-/** How many times are at most `limit`. */
+/** Returns how many of the ascending times are at most `limit`. */
 export function countUpTo(times: ArrayLike<number>, limit: number, length = times.length): number {
   let low = 0;
   let high = length;

@@ -7,21 +7,21 @@ import type { Labels } from '../series/labels.js';
 import type { DatabaseState } from '../series/database-state.js';
 import type { SampleSlice } from './sample-slice.js';
 
-/** Which series are meant: those that fit all matchers of one of the sets; no set: all. */
+/** Selects the series that match all matchers of one of the sets; all series if there is no set. */
 export interface SeriesQuery {
   readonly matcherSets: readonly (readonly LabelMatcher[])[];
-  /** Series that surely have no sample in `[fromMs, toMs]` may be left out. */
+  /** Series without samples in `[fromMs, toMs]` may be left out. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** How often a value is there. */
+/** Number of occurrences of a value. */
 export interface NamedCount {
   readonly name: string;
   readonly value: number;
 }
 
-/** Facts about the series of a database, for `/status/tsdb`. */
+/** Statistics about the series of a database, for `/status/tsdb`. */
 export interface SeriesFacts {
   readonly seriesCount: number;
   readonly labelPairCount: number;
@@ -31,27 +31,27 @@ export interface SeriesFacts {
   readonly seriesCountByLabelValuePair: readonly NamedCount[];
 }
 
-/** A series with its samples as they are stored: ascending, no row without a sample, histograms as bytes. */
+/** A series with its stored samples: ascending, every row has a sample, histograms encoded. */
 export interface StoredSeries {
   readonly labels: Labels;
   readonly slice: SampleSlice;
 }
 
-/** What a database has, as of one moment: every part of a query sees the same rows. Must be closed. */
+/** A database as of one moment: all parts of a query see the same rows. Must be closed. */
 export interface DatabaseSamples extends SeriesSource {
-  /** What it has of the tables that the matchers mean. */
+  /** Returns the state of the tables that the matchers select. */
   state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState>;
-  /** Ascending. */
+  /** Returns the label names of the selected series, ascending. */
   labelNames(query: SeriesQuery): Promise<readonly string[]>;
-  /** Ascending. */
+  /** Returns the values of a label in the selected series, ascending. */
   labelValues(name: string, query: SeriesQuery): Promise<readonly string[]>;
   series(query: SeriesQuery): Promise<readonly Labels[]>;
   /**
-   * Series that fit all matchers, with their samples in `(fromMs, toMs]`, in the order of their labels. They are read as
-   * they are taken, so that they need not be in memory together.
+   * Returns the series that match all matchers, with their samples in `(fromMs, toMs]`, ordered by labels. Reads them
+   * lazily, so that they need not fit in memory together.
    */
   stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries>;
-  /** @param limit entries of each list, the greatest first. */
+  /** @param limit largest number of entries in each list, largest counts first. */
   facts(limit: number): Promise<SeriesFacts>;
   close(): void;
 }
@@ -59,8 +59,10 @@ export interface DatabaseSamples extends SeriesSource {
 /** Opens databases for PromQL. */
 export interface SampleSources {
   /**
-   * @param place of the query: other processes are waited for aside of it.
-   * @throws `database_not_found`.
+   * Opens a database for one query.
+   *
+   * @param slot the query's admission slot, released while waiting for other processes
+   * @throws `database_not_found` when the database does not exist
    */
   open(database: string, call: Call, slot: AdmissionSlot): Promise<DatabaseSamples>;
 }

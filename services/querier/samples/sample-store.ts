@@ -15,7 +15,7 @@ import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL } from '../series/field-matchers.js';
 import { compareBytes, compareLabels, type Labels } from '../series/labels.js';
 import { METRIC_NAME } from '#shared/schema/metric-table';
-import { compileMatcher, passing } from '../series/matcher.js';
+import { compileMatcher, filterByTests } from '../series/matcher.js';
 import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/table-rows.js';
@@ -30,35 +30,35 @@ import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples } from './segment-samples.js';
-import { addAll } from '../series/sliced-set.js';
-import { sortedInSlices } from '../series/sliced-sort.js';
+import { addAll, sortedInSlices } from '../series/sliced-collections.js';
 import { storedSeries } from './stored-series.js';
-import { TableSamples, type SeriesPlace } from './table-samples.js';
+import { TableSamples, type SeriesLocation } from './table-samples.js';
 
+/** Collaborators and limits of a `SampleStore`. */
 export interface SampleStoreDeps {
   readonly catalog: Catalog & KnownTables;
   readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   readonly files: SegmentFiles;
-  /** Reads segments and series files; nobody else uses it. */
+  /** Reads segments and series files. Used by the sample store only. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
-  /** What decoded samples of segments may take. */
+  /** Memory limit of decoded samples of segments, in bytes. */
   readonly cacheBytes: number;
-  /** What labels may take that were made for queries. */
+  /** Memory limit of cached labels, in bytes. */
   readonly labelBytes: number;
-  /** What is told of metrics is no metric. */
+  /** Name of the metric metadata table, which is not itself exposed as a metric. */
   readonly metadataTable: string;
 }
 
 interface TableReadOptions {
-  /** Where reads of segments are waited for. */
+  /** Released while waiting for reads of segments. Undefined: the query is not counted. */
   readonly slot?: AdmissionSlot;
-  /** What counts as now where rows expire. */
+  /** Time from which expiry is computed. */
   readonly nowNs?: bigint;
 }
 
-/** Samples of all tables for PromQL: fresh rows and decoded segments in arrays, kept from query to query. */
+/** Samples of all tables for PromQL: keeps fresh rows and decoded segments in arrays between queries. */
 export class SampleStore implements SampleSources {
   readonly #deps: SampleStoreDeps;
   readonly #rowsDeps: TableRowsDeps<SamplePart, LabelIndex>;
@@ -70,14 +70,14 @@ export class SampleStore implements SampleSources {
     const { files, connection, clock, cacheBytes } = deps;
     this.#deps = deps;
     const labelsMemory = new LabelsCache(deps.labelBytes);
-    const form = new SampleLayout({
+    const layout = new SampleLayout({
       connection,
       files,
       clock,
       labelsMemory,
       latestSchema: (tableId) => latestSchema(tableId, deps),
     });
-    this.#rowsDeps = { ...deps, form };
+    this.#rowsDeps = { ...deps, layout };
     this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
@@ -94,14 +94,14 @@ export class SampleStore implements SampleSources {
     return this.#deps.clock;
   }
 
-  /** Forgets a dropped table. */
-  async dropped({ tableId }: { readonly tableId: number }): Promise<void> {
+  /** Releases the rows of a dropped table. */
+  async removeTable({ tableId }: { readonly tableId: number }): Promise<void> {
     const rows = this.#tables.get(tableId);
     this.#tables.delete(tableId);
     await rows?.close();
   }
 
-  /** The table as of now. It must be released. */
+  /** Opens a table as of now. The caller must release it. */
   async table(table: Table, call: Call, options: TableReadOptions = {}): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
@@ -110,7 +110,7 @@ export class SampleStore implements SampleSources {
     return new TableSamples(table, views, deps, nowNs);
   }
 
-  /** Asks for manifests anew: a file that one names is not there any more. */
+  /** Fetches current manifests, after a file of an outdated one was missing. */
   async refresh({ regions }: Table, call: Call): Promise<RegionManifest[]> {
     return Promise.all(regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call)));
   }
@@ -128,15 +128,15 @@ export class SampleStore implements SampleSources {
   }
 }
 
-/** What it takes to look at a value of a label, as so many numbers. */
+/** Cost of reading a label value, in units of reading one number. */
 const VALUE_WORK = 32;
 
-/** Whether PromQL sees anything in the table. */
+/** Reports whether PromQL can read the table. */
 function isRead(table: Table): boolean {
   return sampleFields(table).length > 0;
 }
 
-/** One query's view of a database. Tables are looked at when they are first needed, and stay as they were then. */
+/** One query's view of a database. Each table is opened at its first use and fixed from then on. */
 class OpenDatabase implements DatabaseSamples {
   readonly #tables: readonly Table[];
   readonly #store: SampleStore;
@@ -156,7 +156,7 @@ class OpenDatabase implements DatabaseSamples {
 
   async select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]> {
     const found: (readonly SampleSeries[])[] = [];
-    for (const table of await this.#meant(matchers)) {
+    for (const table of await this.#tablesFor(matchers)) {
       const series = await this.#retrying(table, (samples) => samples.select(matchers, fromMs, toMs, this.#call));
       if (series.length > 0) found.push(series);
     }
@@ -166,7 +166,7 @@ class OpenDatabase implements DatabaseSamples {
   async state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState> {
     const states = new Map<number, TableState>();
     for (const matchers of matcherSets) {
-      for (const table of await this.#meant(matchers)) {
+      for (const table of await this.#tablesFor(matchers)) {
         if (!states.has(table.tableId)) states.set(table.tableId, (await this.#samples(table)).state);
       }
     }
@@ -175,19 +175,19 @@ class OpenDatabase implements DatabaseSamples {
 
   stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
     const { clock } = this.#store;
-    const places = async (): Promise<SeriesPlace[]> => {
-      const found: SeriesPlace[] = [];
-      for (const table of await this.#meant(matchers)) {
-        for await (const places of (await this.#samples(table)).places(matchers, this.#call)) {
-          for (const place of places) found.push(place);
+    const locations = async (): Promise<SeriesLocation[]> => {
+      const found: SeriesLocation[] = [];
+      for (const table of await this.#tablesFor(matchers)) {
+        for await (const batch of (await this.#samples(table)).locations(matchers, this.#call)) {
+          for (const location of batch) found.push(location);
         }
       }
       return found;
     };
     const refresh = async (): Promise<void> => {
-      for (const table of await this.#meant(matchers)) await this.#renewed(table);
+      for (const table of await this.#tablesFor(matchers)) await this.#renewed(table);
     };
-    return storedSeries({ places, refresh, range: { fromMs, toMs }, clock, call: this.#call });
+    return storedSeries({ locations, refresh, range: { fromMs, toMs }, clock, call: this.#call });
   }
 
   async labelNames(query: SeriesQuery): Promise<readonly string[]> {
@@ -201,7 +201,7 @@ class OpenDatabase implements DatabaseSamples {
   async labelValues(name: string, query: SeriesQuery): Promise<readonly string[]> {
     const values = new Set<string>();
     if (name === FIELD_LABEL) {
-      // Series show it only where there are several.
+      // Series have this label only if several fields match.
       const add = (field: string): unknown => values.add(field);
       await this.#eachTable(query, async (samples, matchers) => {
         (await samples.fieldNames(matchers, query, this.#call)).forEach(add);
@@ -219,13 +219,13 @@ class OpenDatabase implements DatabaseSamples {
     const found = new Set<Labels>();
     await this.#each(query, (labels) => found.add(labels));
     const sorted = await sortedInSlices([...found], compareLabels, this.#slices);
-    // Labels of a series are made anew when they were forgotten meanwhile.
+    // Labels that the cache dropped in between are distinct objects.
     return sorted.filter((labels, i) => i === 0 || compareLabels(sorted[i - 1], labels) !== 0);
   }
 
   async facts(limit: number): Promise<SeriesFacts> {
     const byName = new Map<string, Map<string, number>>();
-    const note = (name: string, value: string, count: number): void => {
+    const add = (name: string, value: string, count: number): void => {
       const counts = byName.get(name) ?? new Map<string, number>();
       byName.set(name, counts);
       counts.set(value, (counts.get(value) ?? 0) + count);
@@ -236,10 +236,10 @@ class OpenDatabase implements DatabaseSamples {
       const samples = await this.#samples(table);
       seriesCount += samples.seriesCount;
       for (const { name, value, count } of samples.values()) {
-        note(name, value, count);
+        add(name, value, count);
         if (slices.isOver(VALUE_WORK)) await slices.yield();
       }
-      if (!isMetricTable(table) && samples.seriesCount > 0) note(METRIC_NAME, table.name, samples.seriesCount);
+      if (!isMetricTable(table) && samples.seriesCount > 0) add(METRIC_NAME, table.name, samples.seriesCount);
     }
     const [metrics, sizes, bytes, pairs] = Array.from({ length: 4 }, () => new LargestCounts(limit));
     let labelPairCount = 0;
@@ -276,14 +276,14 @@ class OpenDatabase implements DatabaseSamples {
     this.#opened.clear();
   }
 
-  /** Tables whose series can fit: ordinary ones are a metric each. */
-  async #meant(matchers: readonly LabelMatcher[]): Promise<Table[]> {
+  /** Returns the tables that can have matching series: an ordinary table is one metric. */
+  async #tablesFor(matchers: readonly LabelMatcher[]): Promise<Table[]> {
     const tests = matchers.filter(({ name }) => name === METRIC_NAME).map((matcher) => compileMatcher(matcher));
     const isNamed = matchers.some(({ name, op, value }) => name === METRIC_NAME && op === '=' && value !== '');
-    // Logs and traces are read where they are named, and not found by looking around.
+    // Logs and traces are read only by name and are not part of searches.
     const ordinary = this.#tables.filter((table) => !isMetricTable(table) && (isNamed || !isAppendOnly(table)));
-    const meant = new Set(await passing(ordinary, ({ name }) => name, tests, this.#slices));
-    return this.#tables.filter((table) => isMetricTable(table) || meant.has(table));
+    const matching = new Set(await filterByTests(ordinary, ({ name }) => name, tests, this.#slices));
+    return this.#tables.filter((table) => isMetricTable(table) || matching.has(table));
   }
 
   get #slices(): Slices {
@@ -300,11 +300,11 @@ class OpenDatabase implements DatabaseSamples {
   ): Promise<void> {
     const sets = query.matcherSets.length === 0 ? [[]] : query.matcherSets;
     for (const matchers of sets) {
-      for (const table of await this.#meant(matchers)) await visit(await this.#samples(table), matchers);
+      for (const table of await this.#tablesFor(matchers)) await visit(await this.#samples(table), matchers);
     }
   }
 
-  /** A missing file means that a manifest was too old. */
+  /** Repeats the work once with current manifests if a file is missing. */
   async #retrying<T>(table: Table, work: (samples: TableSamples) => Promise<T>): Promise<T> {
     try {
       return await work(await this.#samples(table));
@@ -314,7 +314,7 @@ class OpenDatabase implements DatabaseSamples {
     return work(await this.#renewed(table));
   }
 
-  /** The table as of now. */
+  /** Reopens the table as of now. */
   async #renewed(table: Table): Promise<TableSamples> {
     const old = this.#opened.get(table.tableId);
     this.#opened.delete(table.tableId);

@@ -8,47 +8,50 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 import type { FileColumns } from '../snapshot/segment-files.js';
 import type { SampleColumns } from './sample-slice.js';
 
-/** Milliseconds, both ends included. */
+/** Range of times in milliseconds that includes both ends. */
 export interface MillisRange {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
+/** Range of series numbers that includes both ends. */
 export interface SidRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Rows of some files. */
+/** Selects rows of segment files. */
 export interface RowSelection {
   readonly paths: readonly string[];
-  /** Ascending, or all between two numbers, both included; undefined: all of the metrics. */
+  /** Series, ascending, or a range of them; undefined: all series of the metrics. */
   readonly sids: readonly number[] | SidRange | undefined;
-  /** Metric numbers, ascending; undefined where files have none. */
+  /** Metric numbers, ascending; undefined for files without them. */
   readonly metrics: readonly number[] | undefined;
-  /** Undefined: all times. */
+  /** Times; undefined: all. */
   readonly range: MillisRange | undefined;
 }
 
 /**
- * How samples are read from segments: number of the file, number of the series, milliseconds, value, and what else the
- * files have. Rows come file by file in the order of each file.
+ * A query that reads samples from segments: file number, series number, milliseconds, value, and further columns that the
+ * files have. Rows arrive file by file, in the order of each file.
  */
 export interface SegmentQuery {
-  /** Position of the column of starts; undefined if the files have none. */
+  /** Position of the start time column; undefined if the files have none. */
   readonly startAt: number | undefined;
-  /** Position of the column of histograms; undefined if the files have none. */
+  /** Position of the histogram column; undefined if the files have none. */
   readonly histogramAt: number | undefined;
-  /** Position of the column of operations, 0 where a row has none; undefined if the files have none. */
+  /** Position of the operation column, 0 for rows without one; undefined if the files have none. */
   readonly opAt: number | undefined;
-  sql(wanted: RowSelection): string;
+  sql(selection: RowSelection): string;
 }
 
 const RANGES_MAX = 16;
 
 /**
- * @param names columns that the files have.
- * @param isEarly whether some of their times may be before 1970.
+ * Builds the query for files that have the same columns.
+ *
+ * @param names columns of the files
+ * @param isEarly whether times may be before 1970
  */
 export function segmentQuery(table: Table, names: FileColumns, columns: SampleColumns, isEarly: boolean): SegmentQuery {
   const time = timeIndexOf(table);
@@ -63,7 +66,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
     'file_index::INTEGER',
     `${SID}::INTEGER`,
     `${timeSql}::DOUBLE AS t`,
-    // All types that a number had are the same number. One that became a text since this query began may be none.
+    // All numeric types read as the same number. A column that became text after planning may have other values.
     value === undefined ? missing : `TRY_CAST(${quoteName(value)} AS DOUBLE)`,
   ];
   const startAt = start === undefined ? undefined : selected.push(`coalesce(${quoteName(start)}::DOUBLE, 0)`) - 1;
@@ -92,11 +95,11 @@ function sidCondition(sids: readonly number[] | SidRange): string {
   return 'first' in sids ? `${SID} BETWEEN ${sids.first} AND ${sids.last}` : isOneOfSql(SID, sids);
 }
 
-/** Milliseconds, rounded down. Times come back from Parquet as microseconds or nanoseconds. */
+/** Returns the SQL of a time in milliseconds, rounded down. The engine reads times as microseconds or nanoseconds. */
 function millisSql(name: string, unit: TimeUnit, isEarly: boolean): string {
   const [time, divisor] = unit === 'ns' ? [`epoch_ns(${name})`, 1_000_000] : [`epoch_us(${name})`, 1000];
   const whole = `${time} // ${divisor}`;
-  // The engine rounds towards zero. Where no time is negative, a second division would be for nothing.
+  // The engine's division rounds towards zero. The correction costs a second division, so it is only made if needed.
   return isEarly ? `(${whole} - (${time} % ${divisor} < 0)::BIGINT)` : `(${whole})`;
 }
 
@@ -107,7 +110,7 @@ function timeConditions({ fromMs, toMs }: MillisRange): string[] {
   ];
 }
 
-/** That a column has one of the numbers, which are ascending: runs as ranges where that is shorter. */
+/** Returns a condition that a column has one of the ascending numbers, with ranges for runs where that is shorter. */
 export function isOneOfSql(column: string, numbers: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const number of numbers) {
@@ -116,7 +119,7 @@ export function isOneOfSql(column: string, numbers: readonly number[]): string {
     else ranges.push([number, number]);
   }
   if (ranges.length > RANGES_MAX) {
-    // The engine prunes row groups by the ends.
+    // The engine prunes row groups by this range.
     const ends = `${column} BETWEEN ${numbers[0]} AND ${numbers[numbers.length - 1]}`;
     return `${ends} AND ${column} IN (${numbers.join(', ')})`;
   }

@@ -7,28 +7,28 @@ import type { SampleView } from './sample-layout.js';
 import type { SegmentRequest } from './segment-samples.js';
 import { timeUnitOfTable } from './series-in-range.js';
 
-/** Times of segments are loaded in slices of so much, so that a window that moves finds the most of it there. */
+/** Granularity of the loaded times: a moving window finds most of its samples in the cache. */
 const SLICE_MS = 2 * 3_600_000;
 
-/** Milliseconds, open on the left. */
+/** Range of times in milliseconds, open on the left. */
 export interface TimeRange {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** What is wanted of the segments that can have rows of the series in the range, in the order of their sequences. */
+/** Returns requests for the segments that may have rows of the series in the range, in the order of their sequences. */
 export async function segmentRequests(
   view: SampleView,
   table: Table,
-  { range: { fromMs, toMs }, chosen, slices }: { range: TimeRange; chosen: SelectedSeries; slices: Slices },
+  { range: { fromMs, toMs }, selected, slices }: { range: TimeRange; selected: SelectedSeries; slices: Slices },
 ): Promise<SegmentRequest[]> {
   const factor = MS_PER[timeUnitOfTable(table)];
-  const wanted: SegmentRequest[] = [];
+  const requests: SegmentRequest[] = [];
   for (const segment of view.manifest.segments) {
     const { timeFirst, timeLast } = segment;
     if (Number(timeLast) * factor < fromMs || Number(timeFirst) * factor - 1 > toMs) continue;
-    const own = selectedIn(segment, chosen);
-    if (slices.isOver(chosen.sids.length)) await slices.yield();
+    const own = selectedIn(segment, selected);
+    if (slices.isOver(selected.sids.length)) await slices.yield();
     if (own.sids.length === 0) continue;
     const first = Math.floor(Number(timeFirst) * factor) - 1;
     const last = Math.ceil(Number(timeLast) * factor) + 1;
@@ -36,7 +36,7 @@ export async function segmentRequests(
       fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
       toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
     };
-    wanted.push({ segment, ...own, range, isWhole: range.fromMs === first && range.toMs === last });
+    requests.push({ segment, ...own, range, isWhole: range.fromMs === first && range.toMs === last });
   }
-  return wanted.sort((a, b) => (a.segment.sequenceFrom < b.segment.sequenceFrom ? -1 : 1));
+  return requests.sort((a, b) => (a.segment.sequenceFrom < b.segment.sequenceFrom ? -1 : 1));
 }

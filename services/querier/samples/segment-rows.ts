@@ -7,18 +7,18 @@ import { PUT_AFTER_DELETE, DELETED } from '#shared/schema/segment-columns';
 import { HIDES, concatSlices, MISSING, type SampleSlice } from './sample-slice.js';
 import type { SegmentQuery } from './segment-query.js';
 
-/** Rows of a segment, by series. */
+/** Rows of a segment by series number. */
 export type SlicesBySid = Map<number, SampleSlice>;
 
-const BYTES_PER_PIECE = 200;
-/** Time, value, mark. */
+/** Estimated memory of the objects around one slice. */
+const BYTES_PER_SLICE = 200;
+/** Memory of a time, a value and a mark. */
 const BYTES_PER_ROW = 17;
-/** What it takes to decode a row, as so many numbers. */
+/** Costs of decoding a row, and of starting a series, in units of reading one number. */
 const ROW_WORK = 8;
-/** The same for what a series has in a row. */
 const RUN_WORK = 32;
 
-/** Arrays of all rows, in the order of the files: by series, then by time. */
+/** Arrays of all rows in the order of the files, usually by series and then by time. */
 class Rows {
   readonly files: Int32Array;
   readonly sids: Int32Array;
@@ -69,7 +69,7 @@ class Rows {
     }
   }
 
-  /** The end of the run of rows from `from` on that are of one series and file. */
+  /** Returns the end of the run of rows from `from` that belong to one series and file. */
   endOf(from: number): number {
     const { files, sids } = this;
     const file = files[from];
@@ -79,8 +79,8 @@ class Rows {
     return to;
   }
 
-  /** The rows `[from, to)`, which are one series's. */
-  piece(from: number, to: number): SampleSlice {
+  /** Returns the rows `[from, to)`, which belong to one series. */
+  slice(from: number, to: number): SampleSlice {
     let isAscending = true;
     for (let i = from + 1; i < to; i++) if (this.times[i] <= this.times[i - 1]) isAscending = false;
     return {
@@ -95,9 +95,9 @@ class Rows {
 }
 
 /**
- * The rows of some files, by file and series.
+ * Decodes the rows of several files, grouped by file and series.
  *
- * @param fileCount how many files were asked.
+ * @param fileCount number of files that the query reads
  */
 export async function decodeRows(
   result: Awaited<ReturnType<DuckDBConnection['run']>>,
@@ -108,54 +108,54 @@ export async function decodeRows(
   const { rowCount: count, chunkCount } = result;
   const rows = new Rows(count, query);
   for (let i = 0; i < chunkCount; i++) {
-    // One at a time: fetching all at once takes longer, and all of their memory.
+    // One chunk at a time: fetching all at once is slower and needs memory for all of them.
     const chunk = result.getChunk(i);
     rows.add(chunk, query);
     if (slices.isOver(chunk.rowCount * ROW_WORK)) await slices.yield();
   }
-  const pieces = Array.from({ length: fileCount }, (): SlicesBySid => new Map());
-  /** All runs of series that have several. */
+  const bySeries = Array.from({ length: fileCount }, (): SlicesBySid => new Map());
+  /** All runs of the series that have several. */
   const split = Array.from({ length: fileCount }, () => new Map<number, SampleSlice[]>());
   for (let from = 0; from < count;) {
     const to = rows.endOf(from);
     const file = rows.files[from];
     const sid = rows.sids[from];
-    const piece = rows.piece(from, to);
-    const first = pieces[file].get(sid);
+    const run = rows.slice(from, to);
+    const first = bySeries[file].get(sid);
     const all = first === undefined ? undefined : split[file].get(sid);
-    if (first === undefined) pieces[file].set(sid, piece);
-    else if (all === undefined) split[file].set(sid, [first, piece]);
-    else all.push(piece);
+    if (first === undefined) bySeries[file].set(sid, run);
+    else if (all === undefined) split[file].set(sid, [first, run]);
+    else all.push(run);
     if (slices.isOver(RUN_WORK + (to - from) * ROW_WORK)) await slices.yield();
     from = to;
   }
-  // A long list of series is joined by the engine, which then gives blocks of rows in any order.
+  // The engine filters a long list of series with a join, which returns blocks of rows in any order.
   for (const [file, bySid] of split.entries()) {
     for (const [sid, own] of bySid) {
-      pieces[file].set(sid, concatSlices(inTime(own)));
+      bySeries[file].set(sid, concatSlices(inTime(own)));
       if (slices.isOver(own.length * RUN_WORK)) await slices.yield();
     }
   }
-  return pieces;
+  return bySeries;
 }
 
-/** What pieces take, about. */
-export function sliceBytes(pieces: Iterable<SampleSlice>): number {
+/** Estimates the memory of slices in bytes. */
+export function sliceBytes(sampleSlices: Iterable<SampleSlice>): number {
   let bytes = 0;
-  for (const { times, starts, histograms } of pieces) {
-    bytes += BYTES_PER_PIECE + times.length * (BYTES_PER_ROW + (starts === undefined ? 0 : 8));
+  for (const { times, starts, histograms } of sampleSlices) {
+    bytes += BYTES_PER_SLICE + times.length * (BYTES_PER_ROW + (starts === undefined ? 0 : 8));
     for (const one of histograms ?? []) bytes += 16 + (one?.length ?? 0);
   }
   return bytes;
 }
 
-function inTime(pieces: SampleSlice[]): SampleSlice[] {
-  return pieces.sort((a, b) => a.times[0] - b.times[0]);
+function inTime(runs: SampleSlice[]): SampleSlice[] {
+  return runs.sort((a, b) => a.times[0] - b.times[0]);
 }
 
 function blobOf(cell: unknown): Uint8Array | undefined {
   if (cell === null || cell === undefined) return undefined;
   const { bytes } = cell as { readonly bytes: Uint8Array };
-  // A view of the engine's memory.
+  // A copy, because the bytes are a view of the engine's memory.
   return bytes.slice();
 }

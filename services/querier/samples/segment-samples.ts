@@ -11,117 +11,118 @@ import type { SampleSlice, SampleColumns } from './sample-slice.js';
 import { sliceBytes, decodeRows, type SlicesBySid } from './segment-rows.js';
 import { segmentQuery, type MillisRange, type RowSelection, type SidRange } from './segment-query.js';
 
+/** Collaborators and limit of a `SegmentSamples`. */
 export interface SegmentSamplesDeps {
   readonly files: SegmentFiles;
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
-  /** What decoded samples may take, of all tables. */
+  /** Memory limit of decoded samples of all tables, in bytes. */
   readonly limitBytes: number;
 }
 
-/** What is wanted of a segment. */
+/** A request for the rows of series of one segment. */
 export interface SegmentRequest extends SelectedSeries {
   readonly segment: Segment;
   readonly range: MillisRange;
-  /** Whether the range is all of the segment. */
+  /** Whether the range covers the whole segment. */
   readonly isWhole: boolean;
 }
 
-/** What is known of a series in a segment: its rows in `[fromMs, toMs]`. */
+/** Cached rows of a series of a segment, in `[fromMs, toMs]`. */
 interface CachedSlice {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Undefined: it has none there. */
-  readonly piece: SampleSlice | undefined;
+  /** Undefined: the series has no rows there. */
+  readonly run: SampleSlice | undefined;
   readonly load: SegmentLoad;
 }
 
-/** A segment of which something has to be read. */
+/** A request for rows that are not cached. */
 interface MissingRows extends SegmentRequest {
-  /** Of what is known of it. */
+  /** Key of the segment and columns in the cache. */
   readonly key: string;
-  /** Places of the series that have to be read. */
-  readonly places: readonly number[];
+  /** Positions of the series to read. */
+  readonly positions: readonly number[];
   readonly found: (SampleSlice | undefined)[];
 }
 
-/** What one question to the engine is about. */
+/** Segments that one engine query reads. */
 interface Batch {
   readonly columns: FileColumns;
   readonly segments: readonly MissingRows[];
 }
 
-/** What one question to the engine brought of one segment. */
+/** Rows that one engine query read from one segment: the unit of eviction. */
 interface SegmentLoad {
   readonly bytes: number;
-  /** Of the segment, in what is known. */
+  /** Key of the segment and columns in the cache. */
   readonly key: string;
   readonly sids: readonly number[];
   usedAt: number;
 }
 
-/** Bounds of one question: files are opened for it, and its rows are in memory twice. */
+/** Limits of one engine query, which opens all its files and holds its rows in memory twice. */
 const BATCH_FILES = 64;
 const BATCH_ROWS = 4 * 1024 * 1024;
 const BYTES_PER_SERIES = 100;
-/** Series of a load at most. */
+/** Largest number of series in a load. */
 const LOAD_SERIES = 4096;
-/** What it takes to look for what is known of a series, and to keep it, as so many numbers. */
-const LOOK_WORK = 8;
+/** Costs of looking up a cached series and of adding one, in units of reading one number. */
+const LOOKUP_WORK = 8;
 const KEEP_WORK = 64;
-/** What is around the series of a load. */
+/** Memory of a load without its series. */
 const BYTES_PER_LOAD = 500;
 
-/** Samples of segments, decoded, by series; those that were not asked for the longest go when there are too many. */
+/** Cache of decoded samples of segments by series. Evicts the least recently used rows. */
 export class SegmentSamples {
   readonly #deps: SegmentSamplesDeps;
-  /** By file and columns, then by series; none is empty: files come and go. */
+  /** By file and columns, then by series. No inner map is empty, because segments come and go. */
   readonly #known = new Map<string, Map<number, CachedSlice>>();
   readonly #loads = new Set<SegmentLoad>();
   #bytes = 0;
   #clock = 0;
-  /** The engine's connection takes one question at a time. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** End of the last read: the connection runs one query at a time. */
+  #reads: Promise<unknown> = Promise.resolve();
 
   constructor(deps: SegmentSamplesDeps) {
     this.#deps = deps;
   }
 
-  /** Pairs of a file and columns of which something is kept. */
+  /** Number of pairs of a file and columns with cached rows. */
   get keptCount(): number {
     return this.#known.size;
   }
 
   /**
-   * Rows of series of segments, at least those in the ranges; for each segment in the order of its series.
+   * Returns the rows of series of segments, at least those in the requested ranges, in the order of the requests and of
+   * their series.
    *
-   * @param wanted of files that were checked.
-   * @param place of the query.
+   * @param requests for segments that were checked
    */
   async read(
     table: Table,
-    wanted: readonly SegmentRequest[],
+    requests: readonly SegmentRequest[],
     columns: SampleColumns,
     { call, slot }: { readonly call: Call; readonly slot: AdmissionSlot },
   ): Promise<(SampleSlice | undefined)[][]> {
     const now = ++this.#clock;
     const slices = new Slices(this.#deps.clock, { check: () => checkCall(call) });
-    const found = wanted.map(({ sids }) => new Array<SampleSlice | undefined>(sids.length));
-    const rowsMax = wanted.reduce((sum, { segment }) => sum + segment.rowCount, 0);
-    const lacking: MissingRows[] = [];
-    for (const [i, it] of wanted.entries()) {
+    const found = requests.map(({ sids }) => new Array<SampleSlice | undefined>(sids.length));
+    const rowsMax = requests.reduce((sum, { segment }) => sum + segment.rowCount, 0);
+    const missing: MissingRows[] = [];
+    for (const [i, it] of requests.entries()) {
       const key = `${it.segment.path} ${columns.value} ${columns.histogram ?? ''} ${columns.start ?? ''}`;
-      const places = gaps(it, this.#known.get(key) ?? NOTHING, found[i], now);
+      const positions = gaps(it, this.#known.get(key) ?? NOTHING, found[i], now);
       const share = (it.share * it.segment.rowCount) / rowsMax;
-      if (places.length > 0) lacking.push({ ...it, share, key, places, found: found[i] });
-      if (slices.isOver(it.sids.length * LOOK_WORK)) await slices.yield();
+      if (positions.length > 0) missing.push({ ...it, share, key, positions, found: found[i] });
+      if (slices.isOver(it.sids.length * LOOKUP_WORK)) await slices.yield();
     }
     const { files } = this.#deps;
-    const lackingFiles = lacking.map(({ segment }) => segment);
-    for (const batch of await files.reading(lackingFiles, () => this.#batchesOf(lacking), call.signal)) {
-      await this.#inTurn(call, slot, async () => {
+    const missingFiles = missing.map(({ segment }) => segment);
+    for (const batch of await files.readChecked(missingFiles, () => this.#batchesOf(missing), call.signal)) {
+      await this.#exclusively(call, slot, async () => {
         const batchFiles = batch.segments.map(({ segment }) => segment);
-        const read = await files.reading(batchFiles, () => this.#read(table, batch, columns, call), call.signal);
+        const read = await files.readChecked(batchFiles, () => this.#read(table, batch, columns, call), call.signal);
         for (const [i, bySid] of read.entries()) await this.#keepAll(batch.segments[i], bySid, now, slices);
       });
       checkCall(call);
@@ -129,12 +130,12 @@ export class SegmentSamples {
     return found;
   }
 
-  /** Reads come one after the other: there is one connection. Those in front are waited for aside. */
-  async #inTurn(call: Call, slot: AdmissionSlot, read: () => Promise<void>): Promise<void> {
-    const before = this.#turn;
+  /** Runs a read after all earlier reads. Releases the admission slot while waiting for them. */
+  async #exclusively(call: Call, slot: AdmissionSlot, read: () => Promise<void>): Promise<void> {
+    const before = this.#reads;
     let end = (): void => undefined;
     const own = new Promise<void>((resolve) => (end = resolve));
-    this.#turn = before.then(() => own);
+    this.#reads = before.then(() => own);
     try {
       await slot.releaseWhile(() => unlessAborted(call, before));
       await read();
@@ -143,11 +144,11 @@ export class SegmentSamples {
     }
   }
 
-  /** Segments that one question can be about: they have the same columns, and not too many rows. */
-  async #batchesOf(lacking: readonly MissingRows[]): Promise<Batch[]> {
+  /** Groups segments for engine queries: segments of a batch have the same columns, and a limited number of rows. */
+  async #batchesOf(missing: readonly MissingRows[]): Promise<Batch[]> {
     const batches: Batch[] = [];
     const open = new Map<FileColumns, { segments: MissingRows[]; rowsMax: number }>();
-    for (const one of lacking) {
+    for (const one of missing) {
       const columns = await this.#deps.files.columnsOf(one.segment);
       const { rowCount } = one.segment;
       let batch = open.get(columns);
@@ -162,29 +163,29 @@ export class SegmentSamples {
     return batches;
   }
 
-  /** Some series at a time, each of which is kept and forgotten by itself. */
+  /** Caches the rows in groups of series, which are evicted separately. */
   async #keepAll(segment: MissingRows, bySid: SlicesBySid, now: number, slices: Slices): Promise<void> {
-    const { places } = segment;
-    for (let from = 0; from < places.length; from += LOAD_SERIES) {
-      const some = places.slice(from, from + LOAD_SERIES);
-      this.#keep({ ...segment, places: some }, bySid, now);
+    const { positions } = segment;
+    for (let from = 0; from < positions.length; from += LOAD_SERIES) {
+      const some = positions.slice(from, from + LOAD_SERIES);
+      this.#keep({ ...segment, positions: some }, bySid, now);
       if (slices.isOver(some.length * KEEP_WORK)) await slices.yield();
     }
   }
 
-  #keep({ key, places, sids, range, found, share }: MissingRows, bySid: SlicesBySid, now: number): void {
-    const pieces = places.map((at) => bySid.get(sids[at]));
-    const around = BYTES_PER_LOAD + places.length * BYTES_PER_SERIES;
-    const bytes = around + sliceBytes(pieces.filter((piece) => piece !== undefined));
-    for (const [i, at] of places.entries()) found[at] = pieces[i];
-    // What would push itself out is not kept: it would push out the rest too.
-    if (bytes > this.#deps.limitBytes * share * (places.length / sids.length)) return;
-    const load: SegmentLoad = { bytes, key, sids: places.map((at) => sids[at]), usedAt: now };
-    // Looked up only now: what was known when the read began may be gone.
+  #keep({ key, positions, sids, range, found, share }: MissingRows, bySid: SlicesBySid, now: number): void {
+    const runs = positions.map((at) => bySid.get(sids[at]));
+    const around = BYTES_PER_LOAD + positions.length * BYTES_PER_SERIES;
+    const bytes = around + sliceBytes(runs.filter((run) => run !== undefined));
+    for (const [i, at] of positions.entries()) found[at] = runs[i];
+    // A load that exceeds its share would evict the other rows of the same query.
+    if (bytes > this.#deps.limitBytes * share * (positions.length / sids.length)) return;
+    const load: SegmentLoad = { bytes, key, sids: positions.map((at) => sids[at]), usedAt: now };
+    // Looked up here, because the map may have been removed during the read.
     const known = this.#known.get(key) ?? new Map<number, CachedSlice>();
     this.#known.set(key, known);
-    for (const [i, at] of places.entries()) {
-      known.set(sids[at], { ...range, piece: pieces[i], load });
+    for (const [i, at] of positions.entries()) {
+      known.set(sids[at], { ...range, run: runs[i], load });
     }
     this.#add(load);
   }
@@ -196,11 +197,11 @@ export class SegmentSamples {
     const oldest = [...this.#loads].sort((a, b) => a.usedAt - b.usedAt);
     for (const it of oldest) {
       if (this.#bytes <= this.#deps.limitBytes / 2 || it === load) return;
-      this.#forget(it);
+      this.#evict(it);
     }
   }
 
-  #forget(load: SegmentLoad): void {
+  #evict(load: SegmentLoad): void {
     const { bytes, key, sids } = load;
     this.#loads.delete(load);
     this.#bytes -= bytes;
@@ -230,27 +231,27 @@ export class SegmentSamples {
 
 const NOTHING: ReadonlyMap<number, CachedSlice> = new Map();
 
-/** Looks for what is known. @returns places of the series of which it is not enough. */
+/** Fills `found` from the cache. @returns the positions of the series that must be read. */
 function gaps(
   { sids, range }: SegmentRequest,
   known: ReadonlyMap<number, CachedSlice>,
   found: (SampleSlice | undefined)[],
   now: number,
 ): number[] {
-  const places: number[] = [];
+  const positions: number[] = [];
   for (const [i, sid] of sids.entries()) {
     const it = known.get(sid);
     if (it === undefined || it.fromMs > range.fromMs || it.toMs < range.toMs) {
-      places.push(i);
+      positions.push(i);
       continue;
     }
     it.load.usedAt = now;
-    found[i] = it.piece;
+    found[i] = it.run;
   }
-  return places;
+  return positions;
 }
 
-/** What has to be read of all segments, so that each has what it lacks. */
+/** Returns conditions that cover the missing rows of all segments. */
 function conditionsOf(segments: readonly MissingRows[]): Omit<RowSelection, 'paths'> {
   const range = { fromMs: Infinity, toMs: -Infinity };
   for (const one of segments) {
@@ -258,16 +259,16 @@ function conditionsOf(segments: readonly MissingRows[]): Omit<RowSelection, 'pat
     range.toMs = Math.max(range.toMs, one.range.toMs);
   }
   const isNumbered = segments.every(({ metrics }) => metrics !== undefined);
-  const areMost = segments.every(({ places, sids, areMost: most }) => most && places.length === sids.length);
+  const isMajority = segments.every((one) => one.isMajority && one.positions.length === one.sids.length);
   const isPart = segments.some((one) => one.isPart);
   return {
-    sids: isNumbered && areMost ? (isPart ? ends(segments) : undefined) : distinct(segments, ({ sids }) => sids),
+    sids: isNumbered && isMajority ? (isPart ? ends(segments) : undefined) : distinct(segments, ({ sids }) => sids),
     metrics: isNumbered ? distinct(segments, ({ metrics }) => metrics) : undefined,
     range: segments.every(({ isWhole }) => isWhole) ? undefined : range,
   };
 }
 
-/** The first and the last of the series. */
+/** Returns the range of the series numbers. */
 function ends(segments: readonly MissingRows[]): SidRange {
   return {
     first: Math.min(...segments.map(({ sids }) => sids[0])),
@@ -275,7 +276,7 @@ function ends(segments: readonly MissingRows[]): SidRange {
   };
 }
 
-/** What the series have that have to be read, ascending. */
+/** Returns the distinct numbers of the series to read, ascending. */
 function distinct(
   segments: readonly MissingRows[],
   of: (segment: MissingRows) => Int32Array | Uint32Array | undefined,
@@ -283,7 +284,7 @@ function distinct(
   const found = new Set<number>();
   for (const one of segments) {
     const numbers = of(one);
-    if (numbers !== undefined) for (const at of one.places) found.add(numbers[at]);
+    if (numbers !== undefined) for (const at of one.positions) found.add(numbers[at]);
   }
   return [...Uint32Array.from(found).sort()];
 }

@@ -7,22 +7,23 @@ import { selectedIn } from '../series/selected-series.js';
 import { MS_PER } from '../series/millis.js';
 import type { SampleView } from './sample-layout.js';
 
-/** Milliseconds, both ends in it. */
+/** Range of times in milliseconds that includes both ends. */
 export interface ClosedRange {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
+/** Selects the rows of a region in a range of times. */
 export interface SeriesRangeQuery {
   readonly view: SampleView;
   readonly table: Table;
   readonly range: ClosedRange;
 }
 
-/** How the rows of a source lie to a range, told by the least and the greatest of their times. */
+/** Relation of a source's times to a range, from its lowest and highest time. */
 type Overlap = 'none' | 'part' | 'whole';
 
-/** Whether any row of the region can be in the range. */
+/** Reports whether a row of the region can be in the range. */
 export function mayHaveRows({ view, table, range }: SeriesRangeQuery): boolean {
   if (range.fromMs > range.toMs) return false;
   if (
@@ -34,13 +35,13 @@ export function mayHaveRows({ view, table, range }: SeriesRangeQuery): boolean {
 }
 
 /**
- * Those of the series that may have a row in the range: segments count as a whole, fresh rows one by one.
+ * Returns the series that may have a row in the range. Segments are judged by their bounds, fresh rows one by one.
  *
- * @param sids ascending, and so is the answer.
+ * @param sids ascending, as is the result
  */
-export async function seriesInRange(question: SeriesRangeQuery, sids: Int32Array, slices: Slices): Promise<Int32Array> {
-  if (sids.length === 0 || !mayHaveRows(question)) return NOTHING;
-  const { view, table, range } = question;
+export async function seriesInRange(query: SeriesRangeQuery, sids: Int32Array, slices: Slices): Promise<Int32Array> {
+  if (sids.length === 0 || !mayHaveRows(query)) return NOTHING;
+  const { view, table, range } = query;
   const parts = view.parts.filter(({ rowCount }) => rowCount > 0);
   const inParts = parts.map(({ part }) => overlap(range, part.leastMs, part.greatestMs));
   const inSegments = view.manifest.segments.map((segment) => segmentOverlap(segment, table, range));
@@ -52,7 +53,7 @@ export async function seriesInRange(question: SeriesRangeQuery, sids: Int32Array
     const block = sids.subarray(from, from + BLOCK_SERIES);
     let rest = await withoutRows(block, view, segments, slices);
     for (const [i, { part, rowCount }] of parts.entries()) {
-      if (inParts[i] !== 'none') rest = await part.lacking(rest, rowCount, range, slices);
+      if (inParts[i] !== 'none') rest = await part.seriesWithoutRows(rest, rowCount, range, slices);
     }
     const own = without(block, rest);
     found.set(own, count);
@@ -62,10 +63,10 @@ export async function seriesInRange(question: SeriesRangeQuery, sids: Int32Array
 }
 
 const NOTHING = new Int32Array(0);
-/** Series that are looked at in one go. */
+/** Series that are checked together. */
 const BLOCK_SERIES = 16_384;
 
-/** The series of which none of the segments can have rows. */
+/** Returns the series of which no segment can have rows. */
 async function withoutRows(
   sids: Int32Array,
   { series }: SampleView,
@@ -82,7 +83,7 @@ async function withoutRows(
   return rest;
 }
 
-/** The numbers of one ascending list that are not in another. */
+/** Returns the numbers of `all` that are not in `some`; both are ascending. */
 function without(all: Int32Array, some: Int32Array): Int32Array {
   if (some.length === 0) return all;
   let at = 0;
@@ -97,12 +98,13 @@ function overlap({ fromMs, toMs }: ClosedRange, leastMs: number, greatestMs: num
   return leastMs >= fromMs && greatestMs <= toMs ? 'whole' : 'part';
 }
 
-/** A millisecond more at both ends, for what doubles cannot tell. */
+/** Adds a millisecond at both ends, because the conversion to doubles may round. */
 function segmentOverlap({ timeFirst, timeLast }: Segment, table: Table, range: ClosedRange): Overlap {
   const factor = MS_PER[timeUnitOfTable(table)];
   return overlap(range, Number(timeFirst) * factor - 1, Number(timeLast) * factor + 1);
 }
 
+/** Returns the time unit of a table's time index. */
 export function timeUnitOfTable(table: Table): TimeUnit {
   return dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
 }

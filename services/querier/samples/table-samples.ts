@@ -14,7 +14,7 @@ import { compileMatcher } from '../series/matcher.js';
 import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import type { TableState } from '../series/database-state.js';
-import { selectSeries, inGroups, type SelectedSeries } from '../series/selected-series.js';
+import { selectSeries, groupsOfSeries, type SelectedSeries } from '../series/selected-series.js';
 import type { LabelIndex, LabelTest } from '../series/label-index.js';
 import { LabelShapes } from '../series/label-shapes.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
@@ -24,35 +24,36 @@ import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import type { SegmentSamples } from './segment-samples.js';
 import { mayHaveRows, seriesInRange, type ClosedRange } from './series-in-range.js';
-import { addAll } from '../series/sliced-set.js';
+import { addAll } from '../series/sliced-collections.js';
 import { segmentRequests, type TimeRange } from './segment-requests.js';
 
-/** What it takes to look at a series, as so many samples. */
+/** Cost of visiting a series, in units of reading one sample. */
 const SERIES_WORK = 16;
-/** Places that are told at once. */
-const PLACES = 4096;
-/** The same for samples that are not in order. */
+/** Number of locations that are returned together. */
+const LOCATIONS = 4096;
+/** Cost of sorting an out-of-order sample, in the same units. */
 const SORT_WORK = 8;
 
+/** Collaborators of a `TableSamples`. */
 export interface TableSamplesDeps {
   readonly files: SegmentFiles;
   readonly segments: SegmentSamples;
   readonly present: PresentFields;
   readonly clock: Clock;
-  /** Of the query. */
+  /** The query's admission slot. */
   readonly slot: AdmissionSlot;
 }
 
-/** One table as PromQL sees it, as of one moment: its series by their labels, and their samples. */
+/** One table as of one moment, as PromQL sees it: series by labels, and their samples. */
 export class TableSamples {
   readonly table: Table;
   readonly #views: readonly SampleView[];
   readonly #deps: TableSamplesDeps;
   readonly #fields: readonly SampleField[];
-  /** The least time that is not expired. */
+  /** Lowest time that is not expired, in milliseconds. */
   readonly #oldestMs: number;
 
-  /** @param nowNs when the query began. */
+  /** @param nowNs start of the query. */
   constructor(table: Table, views: readonly SampleView[], deps: TableSamplesDeps, nowNs: bigint) {
     const expiry = expiryNs(table, nowNs);
     this.#oldestMs = expiry === undefined ? -Infinity : Number(expiry) / 1e6;
@@ -62,10 +63,10 @@ export class TableSamples {
     this.#fields = sampleFields(table);
   }
 
-  /** What it sees, to be compared with what a later query sees. */
+  /** State of the table, for comparison with a later query's state. */
   get state(): TableState {
     const regions = this.#views.map(({ series, sequenceTo, manifest }) => {
-      return { arrivals: series?.arrivals, sequenceTo, losses: series?.losses.upTo(manifest) };
+      return { arrivals: series?.arrivals, sequenceTo, losses: series?.losses.generationOf(manifest) };
     });
     return { schemaVersion: this.table.schemaVersion, regions, oldestMs: this.#oldestMs };
   }
@@ -74,7 +75,7 @@ export class TableSamples {
     for (const view of this.#views) view.release();
   }
 
-  /** Series that fit all matchers, with their samples in `(fromMs, toMs]`; those without samples there are left out. */
+  /** Returns the series that match all matchers and have samples in `(fromMs, toMs]`, with these samples. */
   async select(
     matchers: readonly LabelMatcher[],
     fromMs: number,
@@ -90,19 +91,19 @@ export class TableSamples {
       if (index === undefined) continue;
       const sids = await this.#matching(view, index, matchers, slices);
       if (sids.length === 0) continue;
-      for await (const chosen of inGroups(await selectSeries(index, sids, slices), slices)) {
+      for await (const selected of groupsOfSeries(await selectSeries(index, sids, slices), slices)) {
         for (const field of fields) {
-          const read = await this.#piecesOf({ view, field }, chosen, { fromMs, toMs }, call);
+          const read = await this.#samplesOf({ view, field }, selected, { fromMs, toMs }, call);
           const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-          await eachInSlices(read, slices, (sid, piece) => found.push(sampleSeries(labelsOf(sid), piece)));
+          await eachInSlices(read, slices, (sid, run) => found.push(sampleSeries(labelsOf(sid), run)));
         }
       }
     }
     return found;
   }
 
-  /** The series that fit all matchers, whether they have samples or not. */
-  async *places(matchers: readonly LabelMatcher[], call: Call): AsyncIterable<readonly SeriesPlace[]> {
+  /** Yields the locations of all series that match, with or without samples. */
+  async *locations(matchers: readonly LabelMatcher[], call: Call): AsyncIterable<readonly SeriesLocation[]> {
     const slices = this.#slices(call);
     const fields = await this.#fieldsOf(matchers, slices);
     if (fields.length === 0) return;
@@ -113,15 +114,15 @@ export class TableSamples {
       for (const field of fields) {
         const group = { view, field, samples: this };
         const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-        for (let from = 0; from < sids.length; from += PLACES) {
-          yield Array.from(sids.subarray(from, from + PLACES), (sid) => ({ labels: labelsOf(sid), sid, group }));
-          if (slices.isOver(PLACES * SERIES_WORK)) await slices.yield();
+        for (let from = 0; from < sids.length; from += LOCATIONS) {
+          yield Array.from(sids.subarray(from, from + LOCATIONS), (sid) => ({ labels: labelsOf(sid), sid, group }));
+          if (slices.isOver(LOCATIONS * SERIES_WORK)) await slices.yield();
         }
       }
     }
   }
 
-  /** Calls back with the labels of the series that fit all matchers, and may have a sample in the range. */
+  /** Calls `visit` with the labels of the matching series that may have a sample in the range. */
   async labels(
     matchers: readonly LabelMatcher[],
     range: ClosedRange,
@@ -133,15 +134,15 @@ export class TableSamples {
     for (const view of this.#views) {
       const index = view.series;
       if (index === undefined) continue;
-      const forms = fields.map(({ name }) => this.#labelsOf(index, fields.length > 1 ? name : undefined));
+      const labelsByField = fields.map(({ name }) => this.#labelsOf(index, fields.length > 1 ? name : undefined));
       for (const sid of await this.#inRange(view, matchers, range, slices)) {
-        for (const labelsOf of forms) visit(labelsOf(sid));
+        for (const labelsOf of labelsByField) visit(labelsOf(sid));
         if (slices.isOver(SERIES_WORK)) await slices.yield();
       }
     }
   }
 
-  /** Names of the labels of the same series. Label sets are not made: there may be millions. */
+  /** Returns the label names of these series, without creating label sets: there may be millions. */
   async labelNames(matchers: readonly LabelMatcher[], range: ClosedRange, call: Call): Promise<ReadonlySet<string>> {
     const slices = this.#slices(call);
     const fields = await this.#fieldsOf(matchers, slices);
@@ -157,7 +158,7 @@ export class TableSamples {
     return names;
   }
 
-  /** Values of one of these labels, but for that of the field. */
+  /** Returns the values of a label of these series, other than the field label. */
   async labelValues(
     name: string,
     matchers: readonly LabelMatcher[],
@@ -171,7 +172,7 @@ export class TableSamples {
     for (const view of this.#views) {
       const sids = await this.#inRange(view, matchers, range, slices);
       if (view.series === undefined || sids.length === 0) continue;
-      // A tag of that name hides the name of the table where a series has it.
+      // In series that have a tag of this name, the tag hides the table name.
       const owners = isTable ? await view.series.valuesIn(name, sids, slices) : [];
       if (isTable && owners.length === 0) values.add(this.table.name);
       else if (isTable) await this.labels(matchers, range, call, (labels) => values.add(labels.get(name)));
@@ -180,7 +181,7 @@ export class TableSamples {
     return values;
   }
 
-  /** Names of the fields that are meant, if a series fits all matchers and may have a sample in the range. */
+  /** Returns the names of the selected fields if a matching series may have a sample in the range. */
   async fieldNames(matchers: readonly LabelMatcher[], range: ClosedRange, call: Call): Promise<readonly string[]> {
     const slices = this.#slices(call);
     for (const view of this.#views) {
@@ -190,25 +191,25 @@ export class TableSamples {
     return [];
   }
 
-  /** Each label of the table with its values and how many series have them. */
+  /** Yields each label value of the table with the number of series that have it. */
   *values(): Iterable<{ readonly name: string; readonly value: string; readonly count: number }> {
     for (const { series } of this.#views) {
       for (const name of series?.names ?? []) for (const it of series?.valuesOf(name) ?? []) yield { name, ...it };
     }
   }
 
-  /** Names of the metrics of a metric table; one may come more than once. */
+  /** Yields the metric names of a metric table, possibly with duplicates. */
   *metrics(): Iterable<string> {
     for (const { series } of this.#views) for (const { value } of series?.valuesOf(METRIC_NAME) ?? []) yield value;
   }
 
-  /** Labels of the series that have a value of a label; undefined if there are none. */
-  async labelsUnder(name: string, value: string, call: Call): Promise<ReadonlySet<string> | undefined> {
+  /** Returns the label names of the series with `name="value"`; undefined if there are no such series. */
+  async labelNamesWith(name: string, value: string, call: Call): Promise<ReadonlySet<string> | undefined> {
     const slices = this.#slices(call);
     const all: string[] = [];
     let isAny = false;
     for (const { series } of this.#views) {
-      const names = await series?.labelsUnder(name, value, slices);
+      const names = await series?.labelNamesWith(name, value, slices);
       if (names === undefined) continue;
       isAny = true;
       all.push(...names);
@@ -216,7 +217,7 @@ export class TableSamples {
     return isAny ? new Set(all) : undefined;
   }
 
-  /** Ids of the columns of which a metric has values; that of the value if it has none at all. */
+  /** Returns the IDs of the columns in which a metric has values; the value column if it has no values. */
   async fieldsOf(metric: string): Promise<ReadonlySet<number>> {
     const matcher = { name: METRIC_NAME, op: '=', value: metric } as const;
     const slices = new Slices(this.#deps.clock);
@@ -254,9 +255,9 @@ export class TableSamples {
     range: ClosedRange,
     slices: Slices,
   ): Promise<Int32Array> {
-    const question = { view, table: this.table, range: { ...range, fromMs: Math.max(range.fromMs, this.#oldestMs) } };
-    if (view.series === undefined || !mayHaveRows(question)) return NOTHING;
-    return seriesInRange(question, await this.#matching(view, view.series, matchers, slices), slices);
+    const query = { view, table: this.table, range: { ...range, fromMs: Math.max(range.fromMs, this.#oldestMs) } };
+    if (view.series === undefined || !mayHaveRows(query)) return NOTHING;
+    return seriesInRange(query, await this.#matching(view, view.series, matchers, slices), slices);
   }
 
   #fieldsOf(matchers: readonly LabelMatcher[], slices: Slices): Promise<readonly SampleField[]> {
@@ -283,74 +284,74 @@ export class TableSamples {
     return index.matching(tests, slices, seriesCount);
   }
 
-  /** Samples in the range by series, in their order; those without any are left out. @param sids ascending. */
-  async pieces(
+  /** Returns the samples in the range by series, in the order of `sids`. Omits series without samples. @param sids ascending. */
+  async read(
     source: Omit<SeriesGroup, 'samples'>,
     sids: Int32Array,
-    asked: TimeRange,
+    requested: TimeRange,
     call: Call,
   ): Promise<ReadonlyMap<number, SampleSlice>> {
-    return this.#piecesOf(source, await selectSeries(source.view.series, sids, this.#slices(call)), asked, call);
+    return this.#samplesOf(source, await selectSeries(source.view.series, sids, this.#slices(call)), requested, call);
   }
 
-  async #piecesOf(
+  async #samplesOf(
     { view, field }: Omit<SeriesGroup, 'samples'>,
-    chosen: SelectedSeries,
-    asked: TimeRange,
+    selected: SelectedSeries,
+    requested: TimeRange,
     call: Call,
   ): Promise<ReadonlyMap<number, SampleSlice>> {
-    const { sids } = chosen;
+    const { sids } = selected;
     const slices = this.#slices(call);
-    const range = { ...asked, fromMs: Math.max(asked.fromMs, this.#oldestMs - EXPIRED_MS) };
+    const range = { ...requested, fromMs: Math.max(requested.fromMs, this.#oldestMs - EXPIRED_MS) };
     const bySeries = new Map<number, SampleSlice[]>();
-    const add = (sid: number, piece: SampleSlice | undefined): void => {
-      if (piece === undefined) return;
-      const part = sliceBetween(piece, range.fromMs, range.toMs);
+    const add = (sid: number, run: SampleSlice | undefined): void => {
+      if (run === undefined) return;
+      const part = sliceBetween(run, range.fromMs, range.toMs);
       if (part.times.length === 0) return;
-      const pieces = bySeries.get(sid);
-      if (pieces === undefined) bySeries.set(sid, [part]);
-      else pieces.push(part);
+      const runs = bySeries.get(sid);
+      if (runs === undefined) bySeries.set(sid, [part]);
+      else runs.push(part);
     };
-    const wanted = await segmentRequests(view, this.table, { range, chosen, slices });
-    await this.#deps.files.check(wanted.map(({ segment }) => segment));
-    const pieces = await this.#deps.segments.read(this.table, wanted, field.columns, {
+    const requests = await segmentRequests(view, this.table, { range, selected, slices });
+    await this.#deps.files.check(requests.map(({ segment }) => segment));
+    const runs = await this.#deps.segments.read(this.table, requests, field.columns, {
       call,
       slot: this.#deps.slot,
     });
-    for (const [at, { sids: own }] of wanted.entries()) {
+    for (const [at, { sids: own }] of requests.entries()) {
       for (let i = 0; i < own.length; i++) {
-        const piece = pieces[at][i];
-        add(own[i], piece);
-        if (slices.isOver(workOf(piece))) await slices.yield();
+        const run = runs[at][i];
+        add(own[i], run);
+        if (slices.isOver(workOf(run))) await slices.yield();
       }
     }
     for (const { part, rowCount } of view.parts) {
       for (const sid of sids) {
-        const piece = part.sliceOf(sid, rowCount, field.columns);
-        add(sid, piece);
-        if (slices.isOver(workOf(piece))) await slices.yield();
+        const run = part.sliceOf(sid, rowCount, field.columns);
+        add(sid, run);
+        if (slices.isOver(workOf(run))) await slices.yield();
       }
     }
     const keepsMissing = mergeModeOf(this.table) === 'last_row';
     const found = new Map<number, SampleSlice>();
     for (const sid of sids) {
-      const pieces = bySeries.get(sid);
-      if (pieces === undefined) continue;
-      const piece = mergeSlices(pieces, keepsMissing);
-      if (piece.times.length > 0) found.set(sid, piece);
-      if (slices.isOver(workOf(piece))) await slices.yield();
+      const runs = bySeries.get(sid);
+      if (runs === undefined) continue;
+      const run = mergeSlices(runs, keepsMissing);
+      if (run.times.length > 0) found.set(sid, run);
+      if (slices.isOver(workOf(run))) await slices.yield();
     }
     return found;
   }
 
-  /** Work on series, which ends with its call. */
+  /** Returns a scheduler for work on series that fails when the call ends. */
   #slices(call: Call): Slices {
     return new Slices(this.#deps.clock, { check: () => checkCall(call) });
   }
 
   /**
-   * The labels of a series by its number. They are kept at the index, so that the same series has the same object in every
-   * query, under the names that they were made of: tables and fields are renamed.
+   * Returns a function from series numbers to labels. The index caches them, so a series has the same object in every query.
+   * The cache key has the table and field names, because both can be renamed.
    */
   #labelsOf(index: LabelIndex, field: string | undefined): (sid: number) => Labels {
     const metric = isMetricTable(this.table) ? undefined : this.table.name;
@@ -366,35 +367,35 @@ export class TableSamples {
 }
 
 const NOTHING = new Int32Array(0);
-/** Ranges are open on the left, and times are whole. */
+/** Subtracted from the expiry time, because ranges are open on the left and times are integers. */
 const EXPIRED_MS = 0.5;
 
-/** Series that are read together: those of one region and one field of a table. */
+/** Series that are read together: those of one region and one field. */
 export interface SeriesGroup {
   readonly view: SampleView;
   readonly field: SampleField;
   readonly samples: TableSamples;
 }
 
-/** Where the samples of a series are. */
-export interface SeriesPlace {
+/** Location of a series' samples. */
+export interface SeriesLocation {
   readonly labels: Labels;
   readonly sid: number;
   readonly group: SeriesGroup;
 }
 
 async function eachInSlices(
-  pieces: ReadonlyMap<number, SampleSlice>,
+  runs: ReadonlyMap<number, SampleSlice>,
   slices: Slices,
-  visit: (sid: number, piece: SampleSlice) => void,
+  visit: (sid: number, run: SampleSlice) => void,
 ): Promise<void> {
-  for (const [sid, piece] of pieces) {
-    visit(sid, piece);
-    if (slices.isOver(workOf(piece))) await slices.yield();
+  for (const [sid, run] of runs) {
+    visit(sid, run);
+    if (slices.isOver(workOf(run))) await slices.yield();
   }
 }
 
-function workOf(piece: SampleSlice | undefined): number {
-  if (piece === undefined) return SERIES_WORK;
-  return SERIES_WORK + piece.times.length * (piece.isAscending ? 1 : SORT_WORK);
+function workOf(run: SampleSlice | undefined): number {
+  if (run === undefined) return SERIES_WORK;
+  return SERIES_WORK + run.times.length * (run.isAscending ? 1 : SORT_WORK);
 }

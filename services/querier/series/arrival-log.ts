@@ -1,32 +1,36 @@
-/** Rows that came together. */
+/** A batch of rows that a scan delivered. */
 interface Arrival {
-  /** Their sequences are those of `(from, to]`. */
+  /** The batch covers the sequences `(from, to]`. */
   readonly from: bigint;
   readonly to: bigint;
-  /** The earliest time of any. */
+  /** Lower bound of the rows' times, in milliseconds. */
   readonly firstMs: number;
 }
 
-/** Beyond this neighbours are joined, and of what cannot be the oldest go, which makes answers more careful, never wrong. */
+/**
+ * Number of arrivals above which neighbours are merged and, if that is not enough, the oldest are dropped. Both only lower
+ * the reported bound, so results stay correct.
+ */
 const ARRIVALS_MAX = 1024;
 
-/** How old the rows of a region were when they were first seen, so that it can be told what a read does not change. */
+/** Records the least time of the rows that arrived in each range of sequences, to find which results new rows can change. */
 export class ArrivalLog {
   #arrivals: Arrival[] = [];
 
-  /** How much is kept. */
+  /** Number of recorded arrivals. */
   get length(): number {
     return this.#arrivals.length;
   }
 
-  note(from: bigint, to: bigint, firstMs: number): void {
+  /** Records that the rows of the sequences `(from, to]` have times of at least `firstMs`. */
+  add(from: bigint, to: bigint, firstMs: number): void {
     this.#arrivals.push({ from, to, firstMs });
-    if (this.#arrivals.length > ARRIVALS_MAX) this.#arrivals = joined(this.#arrivals).slice(-ARRIVALS_MAX);
+    if (this.#arrivals.length > ARRIVALS_MAX) this.#arrivals = mergeNeighbours(this.#arrivals).slice(-ARRIVALS_MAX);
   }
 
   /**
-   * A time before which no row of the sequences `(from, to]` lies: -Infinity if not all of them were seen, Infinity if
-   * there are none.
+   * Returns a lower bound of the times of the rows of the sequences `(from, to]`, in milliseconds: -Infinity if some of
+   * them were not recorded, Infinity if the range is empty.
    */
   firstTimeOf(from: bigint, to: bigint): number {
     let firstMs = Infinity;
@@ -42,13 +46,13 @@ export class ArrivalLog {
   }
 }
 
-function joined(arrivals: readonly Arrival[]): Arrival[] {
+function mergeNeighbours(arrivals: readonly Arrival[]): Arrival[] {
   const pairs: Arrival[] = [];
   for (let i = 0; i < arrivals.length; i += 2) {
     const first = arrivals[i];
     const second = arrivals.at(i + 1) ?? first;
     const isGap = second.from > first.to;
-    // A gap must stay one.
+    // Merging across a gap would claim sequences that were never recorded.
     if (isGap) pairs.push(first, second);
     else pairs.push({ from: first.from, to: second.to, firstMs: Math.min(first.firstMs, second.firstMs) });
   }

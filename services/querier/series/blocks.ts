@@ -5,7 +5,7 @@ const BLOCK_BITS = 16;
 const BLOCK_LENGTH = 1 << BLOCK_BITS;
 const BLOCK_MASK = BLOCK_LENGTH - 1;
 
-/** Numbers of one kind that grow by blocks: however many there are, only those of the first are copied to make room. */
+/** A growing array of numbers that is stored in blocks, so that growth copies at most one block. */
 export class Blocks<A extends NumberArray> {
   length = 0;
   readonly #blocks: A[] = [];
@@ -23,14 +23,14 @@ export class Blocks<A extends NumberArray> {
     this.#blocks[at >>> BLOCK_BITS][at & BLOCK_MASK] = value;
   }
 
-  /** Makes it so long, with 0 for what is new; never shorter. */
+  /** Extends the array with zeros to `length`; never shrinks it. */
   extend(length: number): void {
     if (this.#blocks.length <= 1) this.#growFirst(Math.min(length, BLOCK_LENGTH));
     while (this.#blocks.length * BLOCK_LENGTH < length) this.#blocks.push(this.#make(BLOCK_LENGTH));
     this.length = Math.max(this.length, length);
   }
 
-  /** A few numbers take little: there may be many lists of them. */
+  /** Starts the first block small and doubles it: a process may hold many short arrays. */
   #growFirst(length: number): void {
     const first = this.#blocks.at(0);
     const had = first?.length ?? 0;
@@ -40,39 +40,42 @@ export class Blocks<A extends NumberArray> {
     this.#blocks[0] = next;
   }
 
-  /** Writes numbers from `at` on, where there is room for them. */
+  /** Copies `values` to the positions from `at`, which must exist. */
   setAll(values: A, at: number): void {
     for (let from = 0; from < values.length;) {
-      const place = (at + from) & BLOCK_MASK;
-      const to = Math.min(from + BLOCK_LENGTH - place, values.length);
-      this.#blocks[(at + from) >>> BLOCK_BITS].set(values.subarray(from, to), place);
+      const offset = (at + from) & BLOCK_MASK;
+      const to = Math.min(from + BLOCK_LENGTH - offset, values.length);
+      this.#blocks[(at + from) >>> BLOCK_BITS].set(values.subarray(from, to), offset);
       from = to;
     }
   }
 
-  /** Writes one number to `[from, to)`. */
+  /** Sets the positions `[from, to)` to `value`. */
   fill(value: number, from: number, to: number): void {
     for (let at = from; at < to;) {
-      const place = at & BLOCK_MASK;
-      const end = Math.min(place + to - at, BLOCK_LENGTH);
-      this.#blocks[at >>> BLOCK_BITS].fill(value, place, end);
-      at += end - place;
+      const offset = at & BLOCK_MASK;
+      const end = Math.min(offset + to - at, BLOCK_LENGTH);
+      this.#blocks[at >>> BLOCK_BITS].fill(value, offset, end);
+      at += end - offset;
     }
   }
 }
 
+/** Growing array of 64-bit floats. */
 export class DoubleBlocks extends Blocks<Float64Array<ArrayBuffer>> {
   constructor() {
     super((length) => new Float64Array(length));
   }
 }
 
+/** Growing array of 32-bit integers. */
 export class IntegerBlocks extends Blocks<Int32Array<ArrayBuffer>> {
   constructor() {
     super((length) => new Int32Array(length));
   }
 }
 
+/** Growing array of bytes that hold flags. */
 export class FlagBlocks extends Blocks<Uint8Array<ArrayBuffer>> {
   constructor() {
     super((length) => new Uint8Array(length));

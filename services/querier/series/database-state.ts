@@ -1,28 +1,28 @@
 import type { ArrivalLog } from './arrival-log.js';
 
-/** What a read saw of a region. It is kept with answers: it holds on to nothing that grows with what is stored. */
+/** State of a region at a read. Cached results keep it, so its size does not depend on the stored data. */
 export interface RegionState {
   readonly arrivals: ArrivalLog | undefined;
-  /** The last row that it saw. */
+  /** Last sequence that the read covers. */
   readonly sequenceTo: bigint;
-  /** By `SegmentLosses`. */
+  /** Generation of the segment list, from `SegmentLosses.generationOf`. */
   readonly losses: number | undefined;
 }
 
-/** What a read saw of a table. */
+/** State of a table at a read. */
 export interface TableState {
   readonly schemaVersion: number;
   readonly regions: readonly RegionState[];
-  /** Samples of earlier times are expired. */
+  /** Samples before this time, in milliseconds, are expired. */
   readonly oldestMs: number;
 }
 
-/** What a query saw of the tables that its selectors mean, by table id. */
+/** States of the tables that the selectors of a query read, by table ID. */
 export type DatabaseState = ReadonlyMap<number, TableState>;
 
 /**
- * The least time, in milliseconds, of what `now` has and `before` has not: what follows from earlier samples alone is
- * still true. Infinity if nothing changed; -Infinity if that cannot be told.
+ * Returns a lower bound, in milliseconds, of the times of all samples that differ between two states: results that depend
+ * on earlier samples alone are still valid. Infinity if nothing changed, -Infinity if the change has no known bound.
  */
 export function changedFrom(before: DatabaseState, now: DatabaseState): number {
   if (before.size !== now.size) return -Infinity;
@@ -38,7 +38,7 @@ function tableChangedFrom(before: TableState | undefined, now: TableState): numb
 }
 
 function regionChangedFrom(before: RegionState, now: RegionState): number {
-  // Another log: rows were fetched anew, because the owner or its life is another.
+  // A new index has a new log: the owner was replaced or restarted, and its rows were fetched from scratch.
   const { arrivals } = now;
   if (arrivals === undefined || before.arrivals !== arrivals) return -Infinity;
   if (before.losses !== now.losses) return -Infinity;

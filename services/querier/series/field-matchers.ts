@@ -1,13 +1,13 @@
 import type { Slices } from '#shared/clock/slices';
 
-import { compileMatcher, passing, type LabelMatcher } from './matcher.js';
+import { compileMatcher, filterByTests, type LabelMatcher } from './matcher.js';
 
 /** Label that selects a field of a table with several fields. */
 export const FIELD_LABEL = '__field__';
 
 /**
- * Returns the fields that matchers of `__field__` select: those that any `=` or `=~` matches, or all if there are none of
- * these, without those that `!=` or `!~` excludes.
+ * Returns the fields that matchers of `__field__` select: the fields that any `=` or `=~` matcher matches (all fields if
+ * there is no such matcher) except those that a `!=` or `!~` matcher excludes.
  */
 export async function selectedFields<T extends { readonly name: string }>(
   fields: readonly T[],
@@ -16,12 +16,14 @@ export async function selectedFields<T extends { readonly name: string }>(
 ): Promise<readonly T[]> {
   const own = matchers.filter(({ name }) => name === FIELD_LABEL);
   if (own.length === 0) return fields;
-  const named = own.filter(({ op }) => op === '=' || op === '=~').map((matcher) => compileMatcher(matcher));
-  const kept = own.filter(({ op }) => op === '!=' || op === '!~').map((matcher) => compileMatcher(matcher));
-  const found = new Set<T>();
-  for (const test of named) for (const field of await passing(fields, nameOf, [test], slices)) found.add(field);
-  const rest = named.length === 0 ? fields : fields.filter((field) => found.has(field));
-  return passing(rest, nameOf, kept, slices);
+  const including = own.filter(({ op }) => op === '=' || op === '=~').map((matcher) => compileMatcher(matcher));
+  const excluding = own.filter(({ op }) => op === '!=' || op === '!~').map((matcher) => compileMatcher(matcher));
+  const included = new Set<T>();
+  for (const test of including) {
+    for (const field of await filterByTests(fields, nameOf, [test], slices)) included.add(field);
+  }
+  const candidates = including.length === 0 ? fields : fields.filter((field) => included.has(field));
+  return filterByTests(candidates, nameOf, excluding, slices);
 }
 
 function nameOf({ name }: { readonly name: string }): string {

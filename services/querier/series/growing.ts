@@ -1,7 +1,7 @@
 type NumberArray = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
 
-/** Numbers of one kind, added at the end; never shrinks. */
-class Growing<A extends NumberArray> {
+/** A typed array to which numbers are appended; never shrinks. */
+class GrowingNumbers<A extends NumberArray> {
   length = 0;
   array: A;
   readonly #make: (length: number) => A;
@@ -16,7 +16,7 @@ class Growing<A extends NumberArray> {
     this.array[this.length++] = value;
   }
 
-  /** Makes room for so many numbers in all; the first time for no more. */
+  /** Makes room for `count` numbers in all. The first reservation allocates exactly that much. */
   reserve(count: number): void {
     if (count <= this.array.length) return;
     const next = this.#make(Math.max(count, this.array.length * 2));
@@ -25,18 +25,20 @@ class Growing<A extends NumberArray> {
   }
 }
 
-/** The first `count` numbers: not a view where these are all, which would take more than a few numbers themselves. */
-export function firstOf<A extends Float64Array | Int32Array>(numbers: A, count: number): A {
+/** Returns the first `count` numbers. Avoids a view of the whole array, because a view costs more memory than a few numbers. */
+export function leadingNumbers<A extends Float64Array | Int32Array>(numbers: A, count: number): A {
   return count === numbers.length ? numbers : (numbers.subarray(0, count) as A);
 }
 
-export class Doubles extends Growing<Float64Array<ArrayBuffer>> {
+/** Append-only array of 64-bit floats. */
+export class Doubles extends GrowingNumbers<Float64Array<ArrayBuffer>> {
   constructor() {
     super((length) => new Float64Array(length));
   }
 }
 
-export class Integers extends Growing<Int32Array<ArrayBuffer>> {
+/** Append-only array of 32-bit integers. */
+export class Integers extends GrowingNumbers<Int32Array<ArrayBuffer>> {
   constructor() {
     super((length) => new Int32Array(length));
   }

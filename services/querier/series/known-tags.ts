@@ -3,17 +3,17 @@ import { invariant } from '#shared/errors/invariant';
 import { tagsOf } from '#shared/schema/table-schema';
 
 /**
- * The tags of a table, as the newest form has them that was heard of: what is read may be newer than the query that reads it,
- * and a tag that is left out of a series would be missing for all later ones too.
+ * Tag columns of a table by column ID, from the newest schema version seen so far. Series may have newer tags than the
+ * query that reads them knows, and a tag that is left out of a series would be missing for all later queries too.
  */
 export class KnownTags {
-  readonly #newest: (tableId: number) => Promise<Table>;
+  readonly #latestSchema: (tableId: number) => Promise<Table>;
   #table: Table;
   #byId: ReadonlyMap<number, Column>;
 
-  /** @param newest asks for the table as it is by now. */
-  constructor(table: Table, newest: (tableId: number) => Promise<Table>) {
-    this.#newest = newest;
+  /** @param latestSchema returns the current schema of the table. */
+  constructor(table: Table, latestSchema: (tableId: number) => Promise<Table>) {
+    this.#latestSchema = latestSchema;
     this.#table = table;
     this.#byId = byId(table);
   }
@@ -30,24 +30,24 @@ export class KnownTags {
     return this.#byId.has(id);
   }
 
-  /** The tag of that id, which must be known. */
+  /** Returns the tag with this column ID, which must be known. */
   of(id: number): Column {
     const tag = this.#byId.get(id);
     invariant(tag !== undefined, `series of table ${this.#table.tableId} have a tag ${id} without a column`);
     return tag;
   }
 
-  /** Takes over a newer form of the table. */
+  /** Uses `table` from now on if its schema is newer. */
   adopt(table: Table): void {
     if (table.schemaVersion <= this.#table.schemaVersion) return;
     this.#table = table;
     this.#byId = byId(table);
   }
 
-  /** Sees to it that all of these are known. */
+  /** Fetches the current schema if one of the tags is unknown. */
   async learn(ids: readonly number[]): Promise<void> {
     if (ids.every((id) => this.has(id))) return;
-    this.adopt(await this.#newest(this.#table.tableId));
+    this.adopt(await this.#latestSchema(this.#table.tableId));
     for (const id of ids) this.of(id);
   }
 }

@@ -25,37 +25,38 @@ import { SegmentLosses } from './segment-losses.js';
 import { sidsBelow, sortSids, NO_SERIES } from './series-sets.js';
 import { isReadByTag, pagesOf, SeriesPages, type SeriesPage } from './series-pages.js';
 
+/** Collaborators of a `LabelIndex`. */
 export interface LabelIndexDeps {
   readonly connection: DuckDBConnection;
   readonly files: Pick<SegmentFiles, 'absolute'>;
   readonly clock: Clock;
   readonly labelsMemory: LabelsCache;
-  /** The table as it is by now. */
+  /** Returns the current schema of the table. */
   readonly latestSchema: (tableId: number) => Promise<Table>;
 }
 
-/** What it takes to take in one label of a series, and to begin with a column, as so many numbers. */
+/** Costs of indexing one label of a series, and of starting a column, in units of reading one number. */
 const LABEL_WORK = 32;
 const COLUMN_WORK = 256 * LABEL_WORK;
-/** The same to look through the labels of a series. */
-const LABELS_LOOK = 8;
+/** Cost of reading the labels of one series, in the same units. */
+const LABELS_WORK = 8;
 
-/** Whether a series is meant, told by one of its labels; an absent label counts as an empty value. */
+/** Condition on one label of a series; an absent label counts as an empty value. */
 export interface LabelTest {
   readonly name: string;
-  /** The only value that passes, where that is so. */
+  /** The only value that passes, if there is exactly one. */
   readonly equals: string | undefined;
   readonly passes: ValueTest;
 }
 
-/** The series of one region in memory, found by their labels: each value of a label knows its series. */
+/** In-memory index of the series of one region: finds series by label values and returns the labels of a series. */
 export class LabelIndex implements SeriesRows {
   count = 0;
   pins = 0;
   isObsolete = false;
-  /** Of rows that came since the index was made. Whoever forgets rows makes a new index. */
+  /** Arrivals since the index was created. Discarding rows also discards the index. */
   readonly arrivals = new ArrivalLog();
-  /** Of the region since then. */
+  /** Changes of the region's segment list since the index was created. */
   readonly losses = new SegmentLosses();
   readonly #deps: LabelIndexDeps;
   readonly #labels = new Map<string, LabelValues>();
@@ -63,15 +64,15 @@ export class LabelIndex implements SeriesRows {
   readonly #tags: KnownTags;
   readonly #metricTagId: number | undefined;
   readonly #nameOf: (column: string) => string;
-  /** Pairs of (position in `#order`, number of the value) of all series, one after the other. */
+  /** Pairs (position in `#order`, value number) of all series, in the order of the series. */
   readonly #pairs = new IntegerBlocks();
-  /** Where the pairs of each series begin. */
+  /** Offset of each series' pairs in `#pairs`. */
   readonly #starts = new IntegerBlocks();
   readonly #order: LabelValues[] = [];
-  /** By label and value, as far as it was asked: names of labels of the first `seen` series. */
-  readonly #under = new Map<string, { readonly names: Set<string>; seen: number }>();
+  /** Cache of `labelNamesWith`, by label and value: the label names of the first `seen` series that have the value. */
+  readonly #namesByValue = new Map<string, { readonly names: Set<string>; seen: number }>();
 
-  /** @param nameOf the label that a tag column is. */
+  /** @param nameOf returns the label name of a tag column. */
   constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
     this.#tags = new KnownTags(table, deps.latestSchema);
     this.#metricTagId = metricTagOf(table)?.id;
@@ -79,7 +80,7 @@ export class LabelIndex implements SeriesRows {
     this.#deps = deps;
   }
 
-  /** Tags that were added since are taken in as they come, and none changes its name. */
+  /** Always true: the index adds new tags when they occur, and tags are never renamed. */
   fits(table: Table): boolean {
     this.#tags.adopt(table);
     return true;
@@ -93,12 +94,12 @@ export class LabelIndex implements SeriesRows {
     const tags = this.#tags.all;
     const labels = tags.map((tag) => this.#labelOf(tag));
     for (const page of pagesOf(files, this.count, tags.length)) {
-      invariant(page.from === this.count, `series file ${page.file.path} begins behind series ${this.count}`);
+      invariant(page.from === this.count, `series file ${page.file.path} starts after series ${this.count}`);
       if (isReadByTag(page, tags)) await this.#addByTag(pages, page, tags, labels);
       else for await (const chunk of pages.rows(page, tags)) await this.#addRows(chunk, labels);
     }
     const expected = Math.max(...files.map((file) => file.sidLast)) + 1;
-    invariant(this.count === expected, `series files name ${expected} series, ${this.count} are known`);
+    invariant(this.count === expected, `series files contain ${expected} series, ${this.count} were read`);
   }
 
   async #addByTag(
@@ -121,7 +122,7 @@ export class LabelIndex implements SeriesRows {
     }
   }
 
-  /** Between series, others are served: there may be thousands of labels to look at. */
+  /** Yields between series, because a series can have thousands of labels. */
   async #addRows(chunk: DuckDBDataChunk, labels: readonly LabelValues[]): Promise<void> {
     const slices = new Slices(this.#deps.clock);
     const columns: DuckDBVector[] = [];
@@ -143,7 +144,7 @@ export class LabelIndex implements SeriesRows {
   async append(part: ScanPart): Promise<void> {
     this.#noteArrivals(part);
     if (part.seriesTo <= this.count) return;
-    invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
+    invariant(part.seriesFrom <= this.count, 'the scan skips series');
     // A byte order mark is a part of its value.
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     const slices = new Slices(this.#deps.clock);
@@ -164,26 +165,26 @@ export class LabelIndex implements SeriesRows {
   #noteArrivals({ batches }: ScanPart): void {
     const factor = MS_PER[dataType(timeIndexOf(this.#tags.table).type).timeUnit ?? 'ns'];
     for (const { sequenceFrom, sequenceTo, timeFirst } of batches) {
-      // One less than it is, for what doubles cannot tell.
-      this.arrivals.note(sequenceFrom, sequenceTo, Math.floor(Number(timeFirst) * factor) - 1);
+      // One less, because the conversion to a double may round up.
+      this.arrivals.add(sequenceFrom, sequenceTo, Math.floor(Number(timeFirst) * factor) - 1);
     }
   }
 
-  /** The series that pass all tests, ascending. Others are served between values: an expression may take long for one. */
+  /** Returns the series that pass all tests, ascending. Yields between values, because one regular expression can be slow. */
   async matching(tests: readonly LabelTest[], slices: Slices, count = this.count): Promise<Int32Array> {
     let found: Int32Array | undefined;
-    // What names one value leaves the least to look at.
+    // Tests for one value first: they leave the fewest series for the others.
     const ordered = [...tests].sort((a, b) => rank(a) - rank(b));
     for (const test of ordered) {
       const next = found === undefined ? this.#passing(test, slices, count) : this.#filtered(found, test, slices);
-      // What names one value has nothing to wait for.
+      // A test for one value has a synchronous result.
       found = next instanceof Int32Array ? next : await next;
       if (found.length === 0) break;
     }
     return found ?? sidsBelow(count);
   }
 
-  /** The metric number of each series; undefined if the table is not a metric table. */
+  /** Returns the metric number of each series; undefined if the table is not a metric table. */
   async metricsOf(sids: Int32Array, slices: Slices): Promise<Uint32Array | undefined> {
     if (this.#metricTagId === undefined) return undefined;
     const metrics = new Uint32Array(sids.length).fill(NO_METRIC);
@@ -192,12 +193,12 @@ export class LabelIndex implements SeriesRows {
     for (let i = 0; i < sids.length; i++) {
       const number = this.#valueOf(sids[i], label.position);
       if (number >= 0) metrics[i] = label.firstOf(number);
-      if (slices.isOver(LABELS_LOOK)) await slices.yield();
+      if (slices.isOver(LABELS_WORK)) await slices.yield();
     }
     return metrics;
   }
 
-  /** How many series have one of the metric numbers. */
+  /** Returns the number of series that have one of the metric numbers. */
   countOf(metrics: ReadonlySet<number>): number {
     let count = 0;
     const label = this.#metricTagId === undefined ? undefined : this.#byTagId.get(this.#metricTagId);
@@ -206,12 +207,12 @@ export class LabelIndex implements SeriesRows {
     return count;
   }
 
-  /** Gives what was made of a series before under that key, else what `make` gives. */
+  /** Returns a function that makes the labels of a series with `make` and caches them under `key`. */
   cached(key: string, make: (sid: number) => Labels): (sid: number) => Labels {
     return this.#deps.labelsMemory.cached(this, key, make);
   }
 
-  /** Calls back with each label of a series that is not empty. */
+  /** Calls `visit` for each non-empty label of a series. */
   labelsOf(sid: number, visit: (name: string, value: string) => void): void {
     const pairs = this.#pairs;
     for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
@@ -221,12 +222,12 @@ export class LabelIndex implements SeriesRows {
     }
   }
 
-  /** Names of labels that some series has. */
+  /** Label names that occur in at least one series. */
   get names(): string[] {
     return [...this.#labels.keys()];
   }
 
-  /** Names of labels that some of the series have with a value. */
+  /** Returns the label names with a non-empty value in at least one of the series. */
   async namesOf(sids: Int32Array, slices: Slices): Promise<string[]> {
     const pairs = this.#pairs;
     const seen = new Uint8Array(this.#order.length);
@@ -240,13 +241,13 @@ export class LabelIndex implements SeriesRows {
           const position = pairs.get(at);
           if (seen[position] === 0 && this.#order[position].values[pairs.get(at + 1)] !== '') seen[position] = 1;
         }
-        if (slices.isOver(LABELS_LOOK)) await slices.yield();
+        if (slices.isOver(LABELS_WORK)) await slices.yield();
       }
     }
     return this.#order.filter((_, position) => seen[position] === 1).map(({ name }) => name);
   }
 
-  /** Values of a label that some of the series have. */
+  /** Returns the non-empty values of a label in the given series. */
   async valuesIn(name: string, sids: Int32Array, slices: Slices): Promise<string[]> {
     const label = this.#labels.get(name);
     if (label === undefined) return [];
@@ -257,12 +258,12 @@ export class LabelIndex implements SeriesRows {
     for (const sid of sids) {
       const number = this.#valueOf(sid, label.position);
       if (number >= 0) seen[number] = 1;
-      if (slices.isOver(LABELS_LOOK)) await slices.yield();
+      if (slices.isOver(LABELS_WORK)) await slices.yield();
     }
     return label.values.filter((value, number) => seen[number] === 1 && value !== '');
   }
 
-  /** The values of a label, and how many series have each. */
+  /** Yields the values of a label with the number of series that have each. */
   *valuesOf(name: string): Iterable<{ readonly value: string; readonly count: number }> {
     const label = this.#labels.get(name);
     if (label === undefined) return;
@@ -272,26 +273,26 @@ export class LabelIndex implements SeriesRows {
     }
   }
 
-  /** Names of the labels of the series that have a value of a label; undefined if there are none. */
-  async labelsUnder(name: string, value: string, slices: Slices): Promise<ReadonlySet<string> | undefined> {
+  /** Returns the label names of all series with `name="value"`; undefined if there are no such series. */
+  async labelNamesWith(name: string, value: string, slices: Slices): Promise<ReadonlySet<string> | undefined> {
     const label = this.#labels.get(name);
     const number = label?.numberOf(value);
     if (label === undefined || number === undefined || label.countOf(number) === 0) return undefined;
     const series = label.seriesOf(number, this.count);
     const key = `${name}\0${value}`;
-    const under = this.#under.get(key) ?? { names: new Set<string>(), seen: 0 };
-    this.#under.set(key, under);
-    // Numbers of series only grow. Another question may go on here meanwhile.
-    while (under.seen < series.length) {
-      this.labelsOf(series[under.seen++], (found) => under.names.add(found));
-      if (slices.isOver(LABELS_LOOK)) await slices.yield();
+    const cached = this.#namesByValue.get(key) ?? { names: new Set<string>(), seen: 0 };
+    this.#namesByValue.set(key, cached);
+    // Series are only appended. A concurrent query may continue here during a yield.
+    while (cached.seen < series.length) {
+      this.labelsOf(series[cached.seen++], (found) => cached.names.add(found));
+      if (slices.isOver(LABELS_WORK)) await slices.yield();
     }
-    return under.names;
+    return cached.names;
   }
 
   #passing(test: LabelTest, slices: Slices, count: number): Int32Array | Promise<Int32Array> {
     const label = this.#labels.get(test.name);
-    // Series without the label cannot be found by its values.
+    // Series without the label pass too, and the label's values do not list them.
     if (test.passes('')) return this.#without(label, test, slices, count);
     if (label === undefined) return NO_SERIES;
     if (test.equals !== undefined) {
@@ -301,7 +302,7 @@ export class LabelIndex implements SeriesRows {
     return this.#withValue(label, test, slices, count);
   }
 
-  /** The series that have a value that passes. */
+  /** Returns the series that have a passing value. */
   async #withValue(label: LabelValues, { passes }: LabelTest, slices: Slices, count: number): Promise<Int32Array> {
     const { work = PLAIN_WORK } = passes;
     const found = new Integers();
@@ -312,7 +313,7 @@ export class LabelIndex implements SeriesRows {
     return sortSids(found.array.subarray(0, found.length), count);
   }
 
-  /** The series that have no value that fails. */
+  /** Returns the series that have no failing value. */
   async #without(
     label: LabelValues | undefined,
     { passes }: LabelTest,
@@ -339,7 +340,7 @@ export class LabelIndex implements SeriesRows {
     const passesAbsent = passes('');
     const { work = PLAIN_WORK } = passes;
     if (label === undefined) return passesAbsent ? sids : NO_SERIES;
-    // 0: not known yet, 1: passes, 2: does not.
+    // 0: not tested yet, 1: passes, 2: fails.
     const known = new Uint8Array(label.values.length);
     const found = new Int32Array(sids.length);
     let length = 0;
@@ -355,7 +356,7 @@ export class LabelIndex implements SeriesRows {
     return found.subarray(0, length);
   }
 
-  /** Number of the value that a series has of the label at `position`; -1: none. */
+  /** Returns the value number of the label at `position`; -1 if the series lacks the label. */
   #valueOf(sid: number, position: number): number {
     const pairs = this.#pairs;
     for (let at = this.#starts.get(sid), to = this.#endOf(sid); at < to; at += 2) {
@@ -364,19 +365,19 @@ export class LabelIndex implements SeriesRows {
     return -1;
   }
 
-  /** Where the pairs of a series end. */
+  /** Returns the end of the pairs of a series. */
   #endOf(sid: number): number {
     return sid + 1 < this.count ? this.#starts.get(sid + 1) : this.#pairs.length;
   }
 
-  /** Begins the next series. */
+  /** Starts the next series. */
   #start(): void {
     this.#starts.extend(this.count + 1);
     this.#starts.set(this.count, this.#pairs.length);
   }
 
   #addText(label: LabelValues, value: string): void {
-    this.#addPair(label, label.numbered(value));
+    this.#addPair(label, label.numberFor(value));
   }
 
   #addPair(label: LabelValues, number: number): void {

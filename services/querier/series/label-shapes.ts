@@ -1,40 +1,41 @@
 import { compareBytes, Labels } from './labels.js';
 
-/** A label behind others, in the order in which series tell theirs. */
+/** A node in the tree of label sequences: one label after the labels of its ancestors. */
 interface ShapeStep {
   readonly name: string;
   readonly before: ShapeStep | undefined;
   readonly next: Map<string, ShapeStep>;
-  /** Of the series that end here. */
-  shape: Shape | undefined;
+  /** Shape of the series whose last label is this one. */
+  shape: LabelShape | undefined;
 }
 
-interface Shape {
+/** Sorted label names, shared by all series with the same sequence of labels. */
+interface LabelShape {
   /** Ascending, each once. */
   readonly names: readonly string[];
-  /** Where the value of each is told. */
-  readonly places: readonly number[];
+  /** Position of each name's value in the sequence. */
+  readonly positions: readonly number[];
 }
 
-/** Makes labels of series: those that have the same labels share their names, which are sorted once. */
+/** Creates the labels of series. Series with the same label names share one sorted array of names. */
 export class LabelShapes {
   readonly #first = newStep('', undefined);
 
-  /** @param tell calls back with each label, none of them empty; of equal names the last counts. */
-  labels(tell: (add: (name: string, value: string) => void) => void): Labels {
-    const told: string[] = [];
+  /** @param visit calls back with each non-empty label; of duplicate names the last one wins. */
+  labels(visit: (add: (name: string, value: string) => void) => void): Labels {
+    const values: string[] = [];
     let step = this.#first;
-    tell((name, value) => {
+    visit((name, value) => {
       let next = step.next.get(name);
       if (next === undefined) step.next.set(name, (next = newStep(name, step)));
       step = next;
-      told.push(value);
+      values.push(value);
     });
     step.shape ??= shapeOf(step);
-    const { names, places } = step.shape;
+    const { names, positions } = step.shape;
     return Labels.sorted(
       names,
-      places.map((at) => told[at]),
+      positions.map((at) => values[at]),
     );
   }
 }
@@ -43,9 +44,9 @@ function newStep(name: string, before: ShapeStep | undefined): ShapeStep {
   return { name, before, next: new Map(), shape: undefined };
 }
 
-function shapeOf(last: ShapeStep): Shape {
-  const told: string[] = [];
-  for (let step = last; step.before !== undefined; step = step.before) told.unshift(step.name);
-  const names = [...new Set(told)].sort(compareBytes);
-  return { names, places: names.map((name) => told.lastIndexOf(name)) };
+function shapeOf(last: ShapeStep): LabelShape {
+  const sequence: string[] = [];
+  for (let step = last; step.before !== undefined; step = step.before) sequence.unshift(step.name);
+  const names = [...new Set(sequence)].sort(compareBytes);
+  return { names, positions: names.map((name) => sequence.lastIndexOf(name)) };
 }

@@ -1,15 +1,15 @@
 import { IntegerBlocks } from './blocks.js';
 import type { Integers } from './growing.js';
 
-/** Texts of one map before there are many maps, and how many then. */
+/** Size at which the single map is split, and the number of maps after that. */
 const SINGLE_MAX = 1 << 16;
 const MAPS = 64;
-/** Series of a value that is found for the second time: most that are have few. */
+/** Initial length of a value's list of series: most values with several series have few. */
 const FIRST_LIST = 4;
 
 /**
- * Numbers of texts. They are in many maps as soon as there are many: a map of a million texts takes a tenth of a second to
- * grow, in which nobody else is served, and no map takes more than 16.7 million.
+ * Numbers of texts, sharded over many maps once there are many texts: a single map of a million texts takes 0.1 s to grow,
+ * during which the event loop is blocked, and a JavaScript map holds at most 16.7 million entries.
  */
 class TextNumbers {
   #maps: Map<string, number>[] = [new Map<string, number>()];
@@ -19,7 +19,7 @@ class TextNumbers {
   }
 
   set(text: string, number: number): void {
-    if (this.#maps.length === 1 && this.#maps[0].size === SINGLE_MAX) this.#part();
+    if (this.#maps.length === 1 && this.#maps[0].size === SINGLE_MAX) this.#split();
     this.#mapOf(text).set(text, number);
   }
 
@@ -30,25 +30,25 @@ class TextNumbers {
     return this.#maps[(hash ^ (hash >>> 15)) & (MAPS - 1)];
   }
 
-  #part(): void {
+  #split(): void {
     const [single] = this.#maps;
     this.#maps = Array.from({ length: MAPS }, () => new Map<string, number>());
     for (const [text, number] of single) this.#mapOf(text).set(text, number);
   }
 }
 
-/** One tag of a table: its values by number, and which series have each. */
+/** Dictionary of one tag's values, with the series that have each value. */
 export class LabelValues {
-  /** Among the labels of its index. */
+  /** Position of the label in its index. */
   readonly position: number;
   readonly name: string;
-  /** No series has one yet while series are read from a file, and after that has failed. */
+  /** Values by number. A value may have no series: while a file is read, or after reading it failed. */
   readonly values: string[] = [];
   readonly #numbers = new TextNumbers();
-  /** By number of the value: how many series have it, and the first that does. */
+  /** By value number: count of the series that have it, and the first of them. */
   readonly #counts = new IntegerBlocks();
   readonly #firsts = new IntegerBlocks();
-  /** All of them, ascending, where there is more than one: a list for each would be most of what a value takes. */
+  /** All series of a value, ascending, if there is more than one: a list for each value would dominate the memory used. */
   readonly #lists: (Int32Array<ArrayBuffer> | undefined)[] = [];
 
   constructor(position: number, name: string) {
@@ -60,8 +60,8 @@ export class LabelValues {
     return this.#numbers.get(value);
   }
 
-  /** The number of a value; a new one if it has none. */
-  numbered(value: string): number {
+  /** Returns the number of a value, assigning the next one to a new value. */
+  numberFor(value: string): number {
     const known = this.#numbers.get(value);
     if (known !== undefined) return known;
     const number = this.values.length;
@@ -73,7 +73,7 @@ export class LabelValues {
     return number;
   }
 
-  /** Notes that a series, later than all others, has a value. */
+  /** Records that a series has a value. Series must be added in ascending order. */
   add(number: number, sid: number): void {
     const count = this.#counts.get(number);
     if (count === 0) this.#firsts.set(number, sid);
@@ -81,17 +81,17 @@ export class LabelValues {
     this.#counts.set(number, count + 1);
   }
 
-  /** How many series have a value. */
+  /** Returns the number of series that have a value. */
   countOf(number: number): number {
     return this.#counts.get(number);
   }
 
-  /** The least of them. */
+  /** Returns the lowest series that has a value. */
   firstOf(number: number): number {
     return this.#firsts.get(number);
   }
 
-  /** Those of them below `end`, ascending: later ones are not in the snapshot. */
+  /** Returns the series below `end` that have a value, ascending. Later series are not part of the snapshot. */
   seriesOf(number: number, end: number): Int32Array {
     const list = this.#lists[number] ?? Int32Array.of(this.#firsts.get(number));
     let to = this.#counts.get(number);
@@ -99,7 +99,7 @@ export class LabelValues {
     return list.subarray(0, to);
   }
 
-  /** Adds the same to others. To have a list of each of a million values would take 400 MB. */
+  /** Appends the same series to `others`, without an array for each value: a million of them would take 400 MB. */
   addSeriesOf(number: number, end: number, others: Integers): void {
     const list = this.#lists[number];
     const count = this.#counts.get(number);
@@ -111,7 +111,7 @@ export class LabelValues {
     for (let i = 0; i < count && list[i] < end; i++) others.push(list[i]);
   }
 
-  /** Its list, with room for one more. */
+  /** Returns the list of a value, with room for one more series. */
   #listFor(number: number, count: number): Int32Array {
     const list = this.#lists[number];
     if (list !== undefined && count < list.length) return list;

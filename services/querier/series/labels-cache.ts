@@ -1,42 +1,39 @@
 import type { Labels } from './labels.js';
 
-/** What a series takes here, and each of its labels, or each character of a long one: of most, keys are made as well. */
+/** Estimated memory of a cached series, of each label, and of each character of a long value. Includes cached keys. */
 const SERIES_BYTES = 400;
 const LABEL_BYTES = 64;
 const CHARACTER_BYTES = 3;
 
-/** Labels by number of series. */
-type Made = Map<number, Labels>;
+/** Labels by series number. */
+type LabelsBySeries = Map<number, Labels>;
 
-/**
- * The labels that were made for queries, of all tables, so that the next query need not make them again. When they are too
- * many, all are forgotten.
- */
+/** Cache of the labels made for queries, shared by all tables. It is cleared as a whole when it reaches its limit. */
 export class LabelsCache {
   readonly #limitBytes: number;
   #usedBytes = 0;
-  /** By what series belong to, then by form. It holds nobody. */
-  #made = new WeakMap<object, Map<string, Made>>();
+  /** By owner, then by key. Weak, so that the cache keeps no index alive. */
+  #entries = new WeakMap<object, Map<string, LabelsBySeries>>();
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
 
-  /** Gives what was made of a series before in that form, else what `make` gives. */
-  cached(owner: object, form: string, make: (sid: number) => Labels): (sid: number) => Labels {
-    let all = this.#made;
-    let made = this.#of(owner, form);
+  /** Returns a function that makes the labels of a series with `make` and caches them under `owner` and `key`. */
+  cached(owner: object, key: string, make: (sid: number) => Labels): (sid: number) => Labels {
+    let entries = this.#entries;
+    let cached = this.#of(owner, key);
     return (sid) => {
-      if (all !== this.#made) {
-        all = this.#made;
-        made = this.#of(owner, form);
+      if (entries !== this.#entries) {
+        entries = this.#entries;
+        cached = this.#of(owner, key);
       }
-      let labels = made.get(sid);
+      let labels = cached.get(sid);
       if (labels === undefined) {
         labels = make(sid);
         const bytes = bytesOf(labels);
         if (this.#usedBytes + bytes > this.#limitBytes) this.#clear();
-        else made.set(sid, labels);
+        else cached.set(sid, labels);
         this.#usedBytes += bytes;
       }
       return labels;
@@ -44,16 +41,16 @@ export class LabelsCache {
   }
 
   #clear(): void {
-    this.#made = new WeakMap();
+    this.#entries = new WeakMap();
     this.#usedBytes = 0;
   }
 
-  #of(owner: object, form: string): Made {
-    const forms = this.#made.get(owner) ?? new Map<string, Made>();
-    this.#made.set(owner, forms);
-    const made = forms.get(form) ?? new Map<number, Labels>();
-    forms.set(form, made);
-    return made;
+  #of(owner: object, key: string): LabelsBySeries {
+    const byKey = this.#entries.get(owner) ?? new Map<string, LabelsBySeries>();
+    this.#entries.set(owner, byKey);
+    const labels = byKey.get(key) ?? new Map<number, Labels>();
+    byKey.set(key, labels);
+    return labels;
   }
 }
 

@@ -1,6 +1,6 @@
 import { METRIC_NAME } from '#shared/schema/metric-table';
 
-/** The labels of a series: names ascending, no empty values; never changed. */
+/** Labels of a series: names ascending, no empty values. Immutable. */
 export class Labels {
   readonly names: readonly string[];
   readonly values: readonly string[];
@@ -8,13 +8,13 @@ export class Labels {
   #unnamed: Labels | undefined;
   #bare: Labels | undefined;
 
-  /** @param names ascending, each once. */
+  /** @param names ascending and distinct. */
   private constructor(names: readonly string[], values: readonly string[]) {
     this.names = names;
     this.values = values;
   }
 
-  /** From pairs in any order; empty values are left out, of equal names the last counts. */
+  /** Creates labels from pairs in any order. Empty values are left out; of duplicate names the last one wins. */
   static of(pairs: Iterable<readonly [name: string, value: string]>): Labels {
     const byName = new Map(pairs);
     const names = [...byName.keys()].filter((name) => byName.get(name) !== '').sort(compareBytes);
@@ -24,12 +24,12 @@ export class Labels {
     );
   }
 
-  /** From names that ascend, each once, and their values, none of which is empty. Both are kept, and may be shared. */
+  /** Creates labels from ascending, distinct names and their non-empty values. Keeps both arrays, which may be shared. */
   static sorted(names: readonly string[], values: readonly string[]): Labels {
     return new Labels(names, values);
   }
 
-  /** Text that only equal labels have. */
+  /** Text that identifies the label set: equal for equal labels only. */
   get key(): string {
     this.#key ??= this.names
       .map((name, i) => `${name.length}:${name}${this.values[i].length}:${this.values[i]}`)
@@ -37,35 +37,35 @@ export class Labels {
     return this.#key;
   }
 
-  /** The value of a label, empty if it is absent. */
+  /** Returns the value of a label, empty if it is absent. */
   get(name: string): string {
     const at = this.names.indexOf(name);
     return at < 0 ? '' : this.values[at];
   }
 
-  /** Only these labels. */
+  /** Returns the labels whose names are in `names`. */
   only(names: ReadonlySet<string>): Labels {
     return this.#filtered((name) => names.has(name));
   }
 
-  /** All but these labels. */
+  /** Returns the labels whose names are not in `names`. */
   without(names: ReadonlySet<string>): Labels {
     return this.#filtered((name) => !names.has(name));
   }
 
-  /** All but the metric name; the same each time. */
+  /** Labels without the metric name. Cached. */
   get unnamed(): Labels {
     this.#unnamed ??= this.#filtered((name) => name !== METRIC_NAME);
     return this.#unnamed;
   }
 
-  /** All but the metric name and what goes with it; the same each time, so that its key is made once. */
+  /** Labels without the metric name, type and unit. Cached, so that the key is computed once. */
   get bare(): Labels {
     this.#bare ??= this.unnamed.without(METRIC_LABELS);
     return this.#bare;
   }
 
-  /** With another value of one label; an empty one takes it away. */
+  /** Returns the labels with one label replaced; an empty value removes it. */
   with(name: string, value: string): Labels {
     if (this.get(name) === value) return this;
     return Labels.of([...this.pairs(), [name, value]]);
@@ -87,12 +87,13 @@ export class Labels {
   }
 }
 
+/** The empty label set. */
 export const NO_LABELS = Labels.of([]);
 
-/** What goes with the name of a metric wherever the name is dropped. */
+/** Labels that PromQL drops together with the metric name. */
 const METRIC_LABELS: ReadonlySet<string> = new Set([METRIC_NAME, '__type__', '__unit__']);
 
-/** Orders label sets label by label, first by name, then by value; a proper prefix is smaller. */
+/** Compares label sets label by label, first by name, then by value; a proper prefix is smaller. */
 export function compareLabels(one: Labels, other: Labels): number {
   const length = Math.min(one.names.length, other.names.length);
   for (let i = 0; i < length; i++) {
@@ -102,7 +103,7 @@ export function compareLabels(one: Labels, other: Labels): number {
   return one.names.length - other.names.length;
 }
 
-/** Orders texts by their UTF-8 bytes, which is by code points. */
+/** Compares texts by their UTF-8 bytes, which is the order of their code points. */
 export function compareBytes(one: string, other: string): number {
   if (one === other) return 0;
   const length = Math.min(one.length, other.length);
@@ -110,7 +111,7 @@ export function compareBytes(one: string, other: string): number {
     const a = one.charCodeAt(i);
     const b = other.charCodeAt(i);
     if (a === b) continue;
-    // Surrogates stand for code points beyond all other units.
+    // Surrogates encode code points above all other code units.
     const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff;
     if (isHigh(a) !== isHigh(b)) return isHigh(a) ? 1 : -1;
     return a - b;
@@ -120,7 +121,7 @@ export function compareBytes(one: string, other: string): number {
 
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The labels as errors show them: `{a="b", c="d"}`. */
+/** Formats labels for error messages: `{a="b", c="d"}`. */
 export function printLabels(labels: Labels): string {
   const texts = labels.names.map((name, i) => {
     return `${PLAIN_NAME.test(name) ? name : JSON.stringify(name)}=${JSON.stringify(labels.values[i])}`;

@@ -3,38 +3,38 @@ import { RE2JS, RE2JSSyntaxException } from 're2js';
 import type { Slices } from '#shared/clock/slices';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** Comparison operator of a label matcher; `=~` and `!~` take an RE2 expression that is anchored at both ends. */
+/** Operator of a label matcher; `=~` and `!~` take an RE2 expression that is anchored at both ends. */
 export type MatchOperator = '=' | '!=' | '=~' | '!~';
 
-/** One condition of a selector on a label; a label that a series lacks has the empty value. */
+/** Condition of a selector on one label; an absent label has the empty value. */
 export interface LabelMatcher {
   readonly name: string;
   readonly op: MatchOperator;
   readonly value: string;
 }
 
-/** Whether a label's value fits; an absent label is `''`. */
+/** Tests a label value; an absent label is `''`. */
 export interface ValueTest {
   (value: string): boolean;
-  /** What one value may take, as so many numbers that are looked at: others are served between values of an engine's. */
+  /** Cost of testing one value, in units of reading one number; `PLAIN_WORK` if absent. Callers yield accordingly. */
   readonly work?: number | undefined;
 }
 
-/** Work of a test that names none. */
+/** Cost of a test that does not use the regular expression engine. */
 export const PLAIN_WORK = 8;
-/** After each match of an engine the clock is looked at. */
+/** Cost of one match by the engine: high enough to check the clock after each. */
 export const MATCH_WORK = 1 << 14;
 
 const ESCAPED = /\\([^A-Za-z0-9])/g;
-/** Text without anything that means something in a regular expression, but for escapes of signs. */
+/** A pattern without metacharacters other than escaped punctuation. */
 const LITERAL = /^(?:[^\\.+*?()|[\]{}^$]|\\[^A-Za-z0-9])*$/;
 
 /**
- * Makes the test of a matcher. Regular expressions are RE2's, anchored at both ends, and a dot matches a line end.
+ * Compiles a matcher to a test. Regular expressions have RE2 syntax, are anchored at both ends, and `.` matches newlines.
  *
- * The usual forms (literals, alternatives of literals, a literal with `.*` or `.+` around) need no engine.
+ * Literals, alternatives of literals, and a literal with `.*` or `.+` around it do not use the engine.
  *
- * @throws `invalid_syntax` if the expression is none.
+ * @throws `invalid_syntax` when the regular expression is invalid.
  */
 export function compileMatcher(matcher: LabelMatcher): ValueTest {
   let test = COMPILED.get(matcher);
@@ -45,7 +45,7 @@ export function compileMatcher(matcher: LabelMatcher): ValueTest {
   return test;
 }
 
-/** Compiling may take long, and is asked for by the parser, by its checks and by the source of samples. */
+/** Tests by matcher: compilation can be slow, and the parser, the checker and the sample source all request the same test. */
 const COMPILED = new WeakMap<LabelMatcher, ValueTest>();
 
 function compile({ op, value }: LabelMatcher): ValueTest {
@@ -63,8 +63,8 @@ function compile({ op, value }: LabelMatcher): ValueTest {
   }
 }
 
-/** The items whose text passes all tests; others are served between. */
-export async function passing<T>(
+/** Returns the items whose text passes all tests, yielding between items. */
+export async function filterByTests<T>(
   items: readonly T[],
   textOf: (item: T) => string,
   tests: readonly ValueTest[],
@@ -83,7 +83,7 @@ export async function passing<T>(
   return found;
 }
 
-/** Whether a series without the label fits. */
+/** Reports whether the matcher selects series without the label. */
 export function matchesEmpty(matcher: LabelMatcher): boolean {
   return compileMatcher(matcher)('');
 }
@@ -101,7 +101,7 @@ function compilePattern(pattern: string): ValueTest {
   return compileAffix(pattern) ?? compileEngine(pattern);
 }
 
-/** A literal with `.*` or `.+` in front, behind, or both; or one of these alone. */
+/** Compiles a literal with `.*` or `.+` before it, after it, or both, or one of these alone. */
 function compileAffix(pattern: string): ValueTest | undefined {
   const front = /^\.[*+]/.exec(pattern)?.[0] ?? '';
   const rest = pattern.slice(front.length);
@@ -125,23 +125,23 @@ function compileEngine(pattern: string): ValueTest {
   return Object.assign((text: string) => regex.matches(text), { work: MATCH_WORK });
 }
 
-/** Greatest weight of an expression for the engine: about a tenth of a second of compiling. */
+/** Largest weight of an expression that is compiled: about 0.1 s of compilation. */
 const WEIGHT_MAX = 64 * 1024;
-/** Lists of names are long, and soon compiled; repeats need not have so many instructions. */
+/** Weight of a repeated instruction. Long lists of names compile quickly; repetition is what makes programs large. */
 const REPEAT_WEIGHT = 3;
-/** A class of Unicode has hundreds of ranges. */
+/** Weight of a Unicode class, which has hundreds of ranges. */
 const UNICODE_WEIGHT = 64;
-/** Quoted text, an escape, a class, how often the last part comes (most times last), or a character. */
+/** Matches quoted text, an escape, a class, a repetition with its maximum, or a character. */
 const PART =
   /\\Q[^]*?(?:\\E|$)|\\[pPx]\{\^?\w*\}|\\[pP]?.|\[\^?\]?(?:\\[^]|\[:\^?\w+:\]|[^\]\\])*\]|\{\d+(?:,(\d*))?\}|[^]/gu;
 const UNICODE_CLASS = /\\p/gi;
 
-/** About as many instructions as the expression is compiled to, those that come of repeats more than once. */
+/** Estimates the number of instructions that the expression compiles to, with a penalty for repetitions. */
 function weightOf(pattern: string): number {
   const outer: number[] = [];
   let sum = 0;
   let last = 0;
-  for (const [part, most] of pattern.matchAll(PART)) {
+  for (const [part, maximum] of pattern.matchAll(PART)) {
     if (part === '(') {
       outer.push(sum);
       sum = 1;
@@ -149,7 +149,10 @@ function weightOf(pattern: string): number {
       last = sum;
       sum += outer.pop() ?? 0;
     } else if (part.startsWith('{') && part !== '{') {
-      const times = Math.max(1, Number(most === undefined || most === '' ? part.slice(1).split(/[,}]/, 1)[0] : most));
+      const times = Math.max(
+        1,
+        Number(maximum === undefined || maximum === '' ? part.slice(1).split(/[,}]/, 1)[0] : maximum),
+      );
       sum += last * (times - 1);
       last *= times;
     } else {
@@ -164,22 +167,22 @@ function weightOf(pattern: string): number {
   return pattern.length + repeated * REPEAT_WEIGHT;
 }
 
-/** Instructions that one match may look at: less than a tenth of a second. */
+/** Instructions that one match may read: less than 0.1 s. */
 const MATCH_STEPS_MAX = 300_000;
-/** With groups it is another automaton, whose steps are quick in a small program, and slow with the groups they carry. */
+/** The same with capture groups. That automaton is fast for small programs, and slower the more groups it has. */
 const GROUPS_STEPS_MAX = 3_000_000;
 const SMALL_PROGRAM = 1_000;
 const GROUPS_PER_STEP = 64;
 
-/** The group of a match by its number or name; `''` if there is none. */
+/** Returns a capture group by number or name; `''` if the group did not take part in the match. */
 type Groups = (name: string) => string;
 
 /**
- * An expression of RE2, in which a dot matches a line end.
+ * A compiled RE2 expression in which `.` matches newlines.
  *
- * The engine is linear, but in expression times text: `(?:a?b?){1000}` takes half a second for 1,000 characters. So the
- * instructions are counted that a match looks at. A weight of both told beforehand would refuse what is quick: most
- * expressions are in few states, each of which is made once, however long the text is.
+ * Matching takes time proportional to expression times text: `(?:a?b?){1000}` takes 0.5 s for 1,000 characters. The class
+ * therefore limits the instructions that one match reads. A static limit on that product would refuse fast expressions:
+ * most of them reach few automaton states, and each state is built once.
  */
 class Regex {
   readonly #engine: RE2JS;
@@ -189,7 +192,7 @@ class Regex {
   constructor(engine: RE2JS) {
     this.#engine = engine;
     this.#size = engine.programSize();
-    // Each automaton takes instructions from here when it follows them, and none for a state that it has.
+    // An automaton reads an instruction from this array only when it builds a new state.
     const program = engine.re2().prog as { inst: readonly unknown[] };
     const { inst } = program;
     Object.defineProperty(program, 'inst', {
@@ -200,13 +203,13 @@ class Regex {
     });
   }
 
-  /** Whether it is the whole text. @throws `execute_query` if that takes too many steps. */
+  /** Reports whether the expression matches the whole text. @throws `execute_query` when matching takes too many steps. */
   matches(text: string): boolean {
     this.#stepsLeft = MATCH_STEPS_MAX;
     return this.#engine.matches(text);
   }
 
-  /** What its groups are if it is the whole text. @throws `execute_query` if that takes too many steps, as does the result. */
+  /** Returns the capture groups if the whole text matches. @throws `execute_query` when matching takes too many steps. */
   groups(text: string): Groups | undefined {
     this.#stepsLeft = GROUPS_STEPS_MAX;
     const matcher = this.#engine.matcher(text);
@@ -221,7 +224,7 @@ class Regex {
   }
 }
 
-/** @throws `invalid_syntax` if the expression is none, or too large to be compiled soon. */
+/** Compiles an RE2 expression. @throws `invalid_syntax` when it is invalid or too large to compile quickly. */
 export function compileRegex(pattern: string): Regex {
   if (weightOf(pattern) > WEIGHT_MAX) {
     throw new AlmanacError('invalid_syntax', 'error parsing regexp: expression too large');
@@ -231,7 +234,7 @@ export function compileRegex(pattern: string): Regex {
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
     const { error: reason, input } = error;
-    // The engine writes the flag in front.
+    // The engine prefixes the expression with its flags.
     const shown = input === `(?s)${pattern}` ? pattern : input;
     throw new AlmanacError('invalid_syntax', `error parsing regexp: ${reason}: \`${shown}\``, { cause: error });
   }

@@ -1,20 +1,20 @@
 import type { RegionManifest } from '#shared/contracts/gen/common';
 
-/** Counts when segments of a region went, so that two reads can be compared without the manifests that they saw. */
+/** Counts removals of segments from a region, so that two reads can be compared without keeping their manifests. */
 export class SegmentLosses {
   #last: RegionManifest | undefined;
   #count = 0;
 
-  /** @returns the same number for two manifests only if the one that is given later still has all segments of the other. */
-  upTo(manifest: RegionManifest): number {
-    // What is older than the last one has lost something, too: that makes answers more careful, never wrong.
+  /** Returns equal numbers for two manifests only if the one that is passed later still has all segments of the other. */
+  generationOf(manifest: RegionManifest): number {
+    // An older manifest counts as a removal too, which costs a recomputation but is never wrong.
     if (this.#last !== undefined && !hasAllOf(this.#last, manifest)) this.#count++;
     this.#last = manifest;
     return this.#count;
   }
 }
 
-/** Whether a manifest still has all segments of an earlier one. */
+/** Reports whether a manifest still has all segments of an earlier one. */
 function hasAllOf(before: RegionManifest, now: RegionManifest): boolean {
   if (before === now) return true;
   if (before.truncatedSequence !== now.truncatedSequence) return false;

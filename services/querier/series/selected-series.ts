@@ -3,81 +3,81 @@ import type { Segment } from '#shared/contracts/gen/common';
 
 import type { LabelIndex } from './label-index.js';
 
-/** Series that a query wants. */
+/** Series that a query reads from one region. */
 export interface SelectedSeries {
-  /** Ascending. */
+  /** Series numbers, ascending. */
   readonly sids: Int32Array;
-  /** Metric number of each; undefined where there are none. */
+  /** Metric number of each series; undefined if the table is not a metric table. */
   readonly metrics: Uint32Array | undefined;
-  /** Whether these are most of the series of their metrics; of a part, of those between its first and last number. */
-  readonly areMost: boolean;
-  /** Whether these are a part of what is chosen of a metric: others have numbers before or behind theirs. */
+  /** Whether these are most series of their metrics; for a partial group, most between its first and last series. */
+  readonly isMajority: boolean;
+  /** Whether this group has only some of the selected series of one metric. */
   readonly isPart: boolean;
-  /** The part that these are of all that the query wants at once. */
+  /** Fraction of all selected series that this group has. */
   readonly share: number;
 }
 
-/** What leaving series out of a metric's rows costs: a third of reading them. */
+/** Fraction of a metric's series above which all of them are read: skipping the others costs a third of reading them. */
 const MOST = 0.75;
-/** Series that are read at once: what is held of them meanwhile is several times their samples. */
+/** Series that are read at once. Their memory during a read is several times that of their samples. */
 const GROUP_SERIES = 65_536;
-/** What it takes to look up the metric of a series, as so many numbers. */
+/** Cost of looking up the metric of a series, in units of reading one number. */
 const METRIC_WORK = 8;
 
-/** @param sids ascending. */
+/** Describes the series `sids` of a region. @param sids ascending. */
 export async function selectSeries(
   index: LabelIndex | undefined,
   sids: Int32Array,
   slices: Slices,
 ): Promise<SelectedSeries> {
   const metrics = await index?.metricsOf(sids, slices);
-  const all = { sids, metrics, areMost: false, isPart: false, share: 1 };
+  const all = { sids, metrics, isMajority: false, isPart: false, share: 1 };
   if (index === undefined || metrics === undefined) return all;
   const distinct = new Set<number>();
   for (const metric of metrics) {
     distinct.add(metric);
     if (slices.isOver(METRIC_WORK)) await slices.yield();
   }
-  return { ...all, areMost: sids.length >= MOST * index.countOf(distinct) };
+  return { ...all, isMajority: sids.length >= MOST * index.countOf(distinct) };
 }
 
-/** The same in groups of which each is as many as may be read at once: of whole metrics, or of one. */
-export async function* inGroups(
+/** Splits a selection into groups of at most `seriesMax` series: each of whole metrics, or of a part of one. */
+export async function* groupsOfSeries(
   all: SelectedSeries,
   slices: Slices,
-  most = GROUP_SERIES,
+  seriesMax = GROUP_SERIES,
 ): AsyncIterable<SelectedSeries> {
-  const { sids, metrics, areMost } = all;
-  if (sids.length <= most) {
+  const { sids, metrics, isMajority: isMajority } = all;
+  if (sids.length <= seriesMax) {
     yield all;
     return;
   }
   if (metrics === undefined) {
-    for (let from = 0; from < sids.length; from += most) {
-      const own = sids.subarray(from, from + most);
+    for (let from = 0; from < sids.length; from += seriesMax) {
+      const own = sids.subarray(from, from + seriesMax);
       yield { ...all, sids: own, share: own.length / sids.length };
     }
     return;
   }
   const { order, ends } = await byMetric(metrics, slices);
   const group = (from: number, to: number, isPart: boolean): SelectedSeries => {
-    const places = order.subarray(from, to).sort();
-    const own = { sids: new Int32Array(places.length), metrics: new Uint32Array(places.length) };
-    for (let i = 0; i < places.length; i++) {
-      own.sids[i] = sids[places[i]];
-      own.metrics[i] = metrics[places[i]];
+    const positions = order.subarray(from, to).sort();
+    const own = { sids: new Int32Array(positions.length), metrics: new Uint32Array(positions.length) };
+    for (let i = 0; i < positions.length; i++) {
+      own.sids[i] = sids[positions[i]];
+      own.metrics[i] = metrics[positions[i]];
     }
-    return { ...own, areMost, isPart, share: places.length / sids.length };
+    return { ...own, isMajority: isMajority, isPart, share: positions.length / sids.length };
   };
   let from = 0;
   let begin = 0;
   for (const end of ends) {
-    if (end - from > most && from < begin) {
+    if (end - from > seriesMax && from < begin) {
       yield group(from, begin, false);
       from = begin;
     }
-    for (; end - from > most; from += most) yield group(from, from + most, true);
-    if (end - begin > most) {
+    for (; end - from > seriesMax; from += seriesMax) yield group(from, from + seriesMax, true);
+    if (end - begin > seriesMax) {
       yield group(from, end, true);
       from = end;
     }
@@ -86,7 +86,7 @@ export async function* inGroups(
   if (from < sids.length) yield group(from, sids.length, false);
 }
 
-/** Places of series, metric by metric, ascending; and where each metric ends. */
+/** Returns the positions of the series ordered by metric, then ascending, and the end of each metric. */
 async function byMetric(
   metrics: Uint32Array,
   slices: Slices,
@@ -114,21 +114,21 @@ async function byMetric(
   return { order, ends };
 }
 
-/** The series that the segment can have rows of. */
-export function selectedIn<T extends Pick<SelectedSeries, 'sids' | 'metrics'>>(segment: Segment, chosen: T): T {
+/** Returns the part of a selection that a segment can have rows of. */
+export function selectedIn<T extends Pick<SelectedSeries, 'sids' | 'metrics'>>(segment: Segment, selected: T): T {
   const { sidFirst, sidLast, hasMetrics, metricFirst, metricLast } = segment;
-  const from = lowerBound(chosen.sids, sidFirst);
-  const to = lowerBound(chosen.sids, sidLast + 1);
-  const sids = chosen.sids.subarray(from, to);
-  const metrics = hasMetrics ? chosen.metrics?.subarray(from, to) : undefined;
+  const from = lowerBound(selected.sids, sidFirst);
+  const to = lowerBound(selected.sids, sidLast + 1);
+  const sids = selected.sids.subarray(from, to);
+  const metrics = hasMetrics ? selected.metrics?.subarray(from, to) : undefined;
   if (metrics === undefined || metrics.every((metric) => metric >= metricFirst && metric <= metricLast)) {
-    return { ...chosen, sids, metrics };
+    return { ...selected, sids, metrics };
   }
   const isIn = (_: number, i: number): boolean => metrics[i] >= metricFirst && metrics[i] <= metricLast;
-  return { ...chosen, sids: sids.filter(isIn), metrics: metrics.filter(isIn) };
+  return { ...selected, sids: sids.filter(isIn), metrics: metrics.filter(isIn) };
 }
 
-/** How many of the numbers, which are ascending, are less than `least`. */
+/** Returns the number of values below `least` in an ascending array. */
 function lowerBound(numbers: Int32Array, least: number): number {
   let low = 0;
   let high = numbers.length;

@@ -9,31 +9,31 @@ import { invariant } from '#shared/errors/invariant';
 import { dataType } from '#shared/schema/data-type';
 import { SID_FIELD_ID, TSID_FIELD_ID } from '#shared/schema/segment-columns';
 
-/** Series of one question: a result is in memory whole. As many as the row groups of series files have. */
+/** Series per query, because a result is held in memory as a whole. Equals the row group size of series files. */
 const PAGE_SERIES = 122_880;
-/** A page of fewer, or of more tags, is read by one question row by row. */
+/** A page with fewer series or more tags is read row by row, in one query. */
 const BY_TAG_SERIES_MIN = 8_192;
 const BY_TAG_TAGS_MAX = 64;
-/** Cells of such a page: each takes 16 bytes twice, also where a series does not have the tag. */
+/** Cells of such a page. Each cell takes 32 bytes, even if the series does not have the tag. */
 const PAGE_CELLS = 4 * 1024 * 1024;
-/** But for so few series it is not worth to ask. */
+/** Smallest page, so that the overhead of a query stays small. */
 const PAGE_SERIES_MIN = 512;
-/** What files have besides. */
+/** IDs of the columns that are not tags. */
 const NO_TAGS = `${SID_FIELD_ID}, ${TSID_FIELD_ID}`;
 
-/** Some series of a file. */
+/** A range of the series of a file. */
 export interface SeriesPage {
   readonly file: SeriesFile;
-  /** Series `[from, to)`. */
+  /** The range is `[from, to)`. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * The pages of files, which are ascending and have no gaps between them.
+ * Splits files into pages. The files are ascending and contiguous.
  *
- * @param from series below are left out.
- * @param tagCount how many tags are read: of more, a page has fewer series.
+ * @param from skips the series below it
+ * @param tagCount number of tags that are read: pages of tables with many tags have fewer series
  */
 export function* pagesOf(files: readonly SeriesFile[], from: number, tagCount: number): Iterable<SeriesPage> {
   const length =
@@ -46,17 +46,18 @@ export function* pagesOf(files: readonly SeriesFile[], from: number, tagCount: n
   }
 }
 
-/** Whether to ask for each tag by itself: a text that many series have is made once then, not for each of them. */
+/** Reports whether each tag is read by its own query, which creates the text of a value once and not once per series. */
 export function isReadByTag({ from, to }: SeriesPage, tags: readonly Column[]): boolean {
   return to - from >= BY_TAG_SERIES_MIN && tags.length <= BY_TAG_TAGS_MAX;
 }
 
+/** Collaborators of a `SeriesPages`. */
 export interface SeriesPagesOptions {
   readonly connection: DuckDBConnection;
   readonly absolute: (path: string) => string;
 }
 
-/** Reads the series of pages from their files. */
+/** Reads the series of pages from series files. */
 export class SeriesPages {
   readonly #options: SeriesPagesOptions;
 
@@ -64,7 +65,7 @@ export class SeriesPages {
     this.#options = options;
   }
 
-  /** Ids of the columns that files have of tags. */
+  /** Returns the column IDs of the tags in the files. */
   async tagIds(files: readonly SeriesFile[]): Promise<number[]> {
     const paths = files.map(({ path }) => quoteText(this.#options.absolute(path))).join(', ');
     const ids = `SELECT DISTINCT field_id FROM parquet_schema([${paths}]) WHERE field_id NOT IN (${NO_TAGS})`;
@@ -72,19 +73,19 @@ export class SeriesPages {
     return (await result.getRows()).map(([id]) => Number(id));
   }
 
-  /** All tags of the series of a page for `textAt`, behind the number of the series. */
+  /** Yields the series of a page: the series number, then the tags for `textAt`. */
   async *rows(page: SeriesPage, tags: readonly Column[]): AsyncIterable<DuckDBDataChunk> {
     const columns = ['sid', ...tags.map((tag) => bytesSql(textOf(tag)))].join(', ');
     yield* chunksOf(this.#options.connection, `SELECT ${columns} FROM ${this.#source(page, tags)} ORDER BY sid`);
   }
 
   /**
-   * The tags of the series of a page, one after the other.
+   * Reads the tags of a page, one query per tag.
    *
-   * @param names give the texts of each tag their numbers.
-   * @returns for each tag, by place of the series: the number of its text and 1, or 0 if it has none.
+   * @param names number the values of each tag
+   * @returns for each tag, by position of the series in the page: the value number plus 1, or 0 if the series lacks the tag
    */
-  async byTag(page: SeriesPage, tags: readonly Column[], names: readonly Numbered[]): Promise<Int32Array[]> {
+  async byTag(page: SeriesPage, tags: readonly Column[], names: readonly TextNumbering[]): Promise<Int32Array[]> {
     const { connection } = this.#options;
     const length = page.to - page.from;
     const [count] = await firstRow(connection, `SELECT count(*) FROM ${this.#source(page, [])}`);
@@ -99,7 +100,7 @@ export class SeriesPages {
     return found;
   }
 
-  /** `<file> WHERE <series of the page>`. */
+  /** SQL `<file> WHERE <series of the page>`. */
   #source({ file, from, to }: SeriesPage, tags: readonly Column[]): string {
     const schema = [
       `${SID_FIELD_ID}: {name: 'sid', type: 'UINTEGER', default_value: NULL}`,
@@ -112,24 +113,24 @@ export class SeriesPages {
   }
 }
 
-/** What gives texts their numbers. */
-interface Numbered {
-  numbered(text: string): number;
+/** Assigns numbers to texts. */
+interface TextNumbering {
+  numberFor(text: string): number;
 }
 
-/** Writes the number of each text, and 1, to the places in the list behind it. */
-function scatter(chunk: DuckDBDataChunk, names: Numbered, target: Int32Array): void {
+/** Writes the number of each text, plus 1, to the positions in the list that follows it. */
+function scatter(chunk: DuckDBDataChunk, names: TextNumbering, target: Int32Array): void {
   const texts = chunk.getColumnVector(0);
   const lists = duckdb.data_chunk_get_vector(chunk.chunk, 1);
-  // Where each list begins and how long it is, as integers of 64 bits.
+  // Offset and length of each list, as 64-bit integers.
   const entries = wordsOf(duckdb.vector_get_data(lists, chunk.rowCount * 16));
   const length = duckdb.list_vector_get_size(lists);
-  const places = wordsOf(duckdb.vector_get_data(duckdb.list_vector_get_child(lists), length * 4));
+  const positions = wordsOf(duckdb.vector_get_data(duckdb.list_vector_get_child(lists), length * 4));
   for (let row = 0; row < chunk.rowCount; row++) {
-    const number = names.numbered(textAt(texts, row) ?? '') + 1;
+    const number = names.numberFor(textAt(texts, row) ?? '') + 1;
     const begin = entries[4 * row];
     const end = begin + entries[4 * row + 2];
-    for (let at = begin; at < end; at++) target[places[at]] = number;
+    for (let at = begin; at < end; at++) target[positions[at]] = number;
   }
 }
 
@@ -146,7 +147,7 @@ async function* chunksOf(connection: DuckDBConnection, sql: string): AsyncIterab
   }
 }
 
-/** Copied: the engine's memory goes with the chunk. */
+/** Copies, because the engine frees the memory with the chunk. */
 function wordsOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(bytes.slice().buffer);
 }

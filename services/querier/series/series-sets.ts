@@ -1,15 +1,16 @@
-/** Sets of series: their numbers, ascending. */
+/** The empty set. Sets of series are ascending arrays of series numbers. */
 export const NO_SERIES = new Int32Array(0);
 
+/** Returns the set of all series below `count`. */
 export function sidsBelow(count: number): Int32Array {
   const all = new Int32Array(count);
   for (let sid = 0; sid < count; sid++) all[sid] = sid;
   return all;
 }
 
-/** The numbers, each of which is there once, as a set. They may be changed. @param count all are below. */
+/** Sorts distinct series numbers, all below `count`, in place. */
 export function sortSids(sids: Int32Array, count: number): Int32Array {
-  // Where most series are meant, marks are cheaper than sorting.
+  // Above an eighth of all series, marking is cheaper than sorting.
   if (sids.length * 8 <= count) return sids.sort();
   const marks = new Uint8Array(count);
   for (const sid of sids) marks[sid] = 1;

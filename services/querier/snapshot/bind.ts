@@ -12,17 +12,18 @@ import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-search.js';
 import { internalName, partSelect, segmentSelects, type BoundSegment, type SourceShape } from './sources.js';
 
-/** What the SELECT over a region is made of. */
+/** Input of the SELECT over one region. */
 export interface BoundRegion {
   readonly view: EngineView;
-  /** Segments that can have rows of the query, in the order of their sequences. */
+  /** Segments that may have rows of the query, in the order of their sequences. */
   readonly segments: readonly BoundSegment[];
-  /** The only series that the query can want; undefined: any. */
+  /** The only series that the query can match; undefined: any. */
   readonly named: NamedSeries | undefined;
-  /** The only metrics that the query can want; undefined: any. */
+  /** The only metrics that the query can match; undefined: any. */
   readonly metrics: readonly number[] | undefined;
 }
 
+/** What a query reads of a table. */
 export interface BindTarget {
   readonly table: Table;
   /** Names of the columns that are read; undefined: all. */
@@ -30,10 +31,10 @@ export interface BindTarget {
   readonly bounds: TimeBounds;
 }
 
-/** What the regions are read by, for EXPLAIN: segments in the order of the regions. */
+/** Segments and fresh rows that are read, for EXPLAIN. Segments are in the order of the regions. */
 export type ReadRows = Pick<TableRead, 'segments' | 'freshRows' | 'mergedFreshRows'>;
 
-/** Which rows are read, and where versions are merged. */
+/** Lists the segments and fresh rows that a query reads, and which of them are merged by version. */
 export function readRows(regions: readonly BoundRegion[], { table, bounds }: BindTarget): ReadRows {
   const read = { segments: [] as SegmentRead[], freshRows: 0, mergedFreshRows: 0 };
   for (const { view, segments, named } of regions) {
@@ -52,28 +53,28 @@ export function readRows(regions: readonly BoundRegion[], { table, bounds }: Bin
   return read;
 }
 
-/** A parenthesised SELECT that gives the rows of all regions, each row once. */
+/** Returns a parenthesised SELECT of the rows of all regions, each row once. */
 export function bindTable(regions: readonly BoundRegion[], target: BindTarget): string {
   const shape = shapeOf(target);
-  // Each SELECT costs planning, also of nothing.
+  // Planning each SELECT takes time, even if it is empty.
   const selects = regions.flatMap((region) => bindRegion(region, shape) ?? []);
   return selects.length === 0 ? `(SELECT ${shape.nothing} WHERE false)` : `(${selects.join(' UNION ALL ')})`;
 }
 
-interface Shape extends BindTarget, SourceShape {
+interface RegionShape extends BindTarget, SourceShape {
   readonly tags: readonly Column[];
-  /** Columns of the answer in the table's order. */
+  /** Columns of the result in the table's order. */
   readonly output: readonly Column[];
-  /** The columns with no rows behind them. */
+  /** SELECT list of an empty result. */
   readonly nothing: string;
 }
 
-function shapeOf(target: BindTarget): Shape {
+function shapeOf(target: BindTarget): RegionShape {
   const { table, columns } = target;
   const isRead = (column: Column): boolean => columns?.has(column.name) ?? true;
-  const wanted = table.columns.filter(isRead);
+  const selected = table.columns.filter(isRead);
   // A query that reads no column (count(*)) still needs one.
-  const output = wanted.length > 0 ? wanted : [timeIndexOf(table)];
+  const output = selected.length > 0 ? selected : [timeIndexOf(table)];
   return {
     ...target,
     unit: dataType(timeIndexOf(table).type).timeUnit ?? 'ns',
@@ -84,12 +85,12 @@ function shapeOf(target: BindTarget): Shape {
   };
 }
 
-/** Undefined if the region cannot have rows of the query. */
-function bindRegion(region: BoundRegion, shape: Shape): string | undefined {
+/** Returns undefined if the region cannot have rows of the query. */
+function bindRegion(region: BoundRegion, shape: RegionShape): string | undefined {
   const { view, named } = region;
   if (named?.sids.length === 0) return undefined;
   const known = named === undefined || named.sids.length > CASES_MAX ? NO_VALUES : knownTags(named);
-  // Planning and running the join would cost a third of a question about few series.
+  // Planning and running the join would take a third of the time of a query for few series.
   const isJoined = view.series !== undefined && !shape.tags.every(({ id }) => known.has(id));
   const rows = regionRows(region, shape, isJoined);
   if (rows === undefined) return undefined;
@@ -98,11 +99,11 @@ function bindRegion(region: BoundRegion, shape: Shape): string | undefined {
   return `SELECT ${output} FROM (${rows}) AS r JOIN ${view.series.relation} AS s ON r.sid = s.sid`;
 }
 
-/** Series up to which a tag's value is said for each of them. */
+/** Number of series up to which tag values are constants in the SQL. */
 const CASES_MAX = 16;
 const NO_VALUES: ReadonlyMap<number, string> = new Map();
 
-/** Tag column id -> SQL of its value, for tags of which the value of each series is known. */
+/** Returns the SQL of the value by tag column ID, for the tags whose values are known for each series. */
 function knownTags({ sids, values }: NamedSeries): ReadonlyMap<number, string> {
   return new Map(Array.from(values, ([tagId, ofSeries]) => [tagId, valueSql(sids, ofSeries)]));
 }
@@ -120,10 +121,10 @@ function sourceName(column: Column, known: ReadonlyMap<number, string>): string 
   return column.kind === 'tag' ? `s.${internalName(column)}` : `r.${internalName(column)}`;
 }
 
-/** The rows with the region's own numbers: plain where every key is unique, merged where it may not be. */
+/** Returns SELECTs of a region's rows: unmerged where keys are unique, merged where a key may have several versions. */
 function regionRows(
   { view, segments, named, metrics }: BoundRegion,
-  shape: Shape,
+  shape: RegionShape,
   isJoined: boolean,
 ): string | undefined {
   const sids = named?.sids;
@@ -144,7 +145,7 @@ function partsWithin({ parts }: EngineView, bounds: TimeBounds): EnginePartView[
   return parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
 }
 
-/** Where a row may have several versions. */
+/** Returns the time ranges in which a row may have several versions. */
 function bandsOf(
   segments: readonly BoundSegment[],
   parts: readonly EnginePartView[],
@@ -175,10 +176,10 @@ function lateBands(segments: readonly BoundSegment[], parts: readonly EnginePart
 }
 
 /**
- * The rows of the late bands, versions made one. A version's number is that of its source (segments in the order of
- * their sequences, then parts) and its place in it.
+ * Returns SELECTs of the rows in the late bands, one version per key. The version number orders first by source (segments
+ * in the order of their sequences, then parts) and then by position in the source.
  */
-function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): string[] {
+function mergedRows({ bands, segments, parts, rows }: LateRows, shape: RegionShape): string[] {
   const filter = { rows, band: { bands, side: 'inside' } as const, isJoined: false, putsOnly: false };
   const hasOps =
     segments.some(({ columns }) => columns.has(OP.id)) || parts.some(({ part }) => part.fieldIds.has(OP.id));
@@ -197,7 +198,7 @@ function mergedRows({ bands, segments, parts, rows }: LateRows, shape: Shape): s
     if (view.part.times === undefined || !isNear(view.part.times)) continue;
     selects.push(partSelect(view, sourced, filter, `, (${rank}::BIGINT << 40) + rowid AS version`));
   }
-  // A band is that of all that was flushed together: the segment that tells of it may have no rows there.
+  // The band covers a whole flush, so the segment that reports it may have no rows in it.
   if (selects.length === 0) return [];
   const fields = shape.fields.map(internalName);
   const op = hasOps ? internalName(OP) : undefined;

@@ -1,75 +1,89 @@
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-/** What a query needs of one table. Everything that narrows it is a hint: the query still filters by itself. */
+/** What a query reads of one table. Bounds and tag values are hints: the query still filters by itself. */
 export interface BindRequest {
   readonly table: Table;
-  /** Names of the columns that the query reads; undefined means all. */
+  /** Names of the columns that the query reads; undefined: all. */
   readonly columns: ReadonlySet<string> | undefined;
-  /** Time index bounds `[from, to)` in the column's unit that the query is known to imply; undefined: unbounded. */
+  /** Time index bounds `[from, to)`, in the column's unit, that the query implies; undefined: unbounded. */
   readonly timeFrom: bigint | undefined;
   readonly timeTo: bigint | undefined;
-  /** Tag column -> values of which one must match, where the query implies that. */
+  /** Values of which one must match, by tag column, where the query implies that. */
   readonly tagValues: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What a query is given of a table. */
+/** What a snapshot reads of a table, for EXPLAIN. */
 export interface TableRead {
-  /** Those that the manifest has. */
+  /** Number of segments in the manifests. */
   readonly segmentCount: number;
-  /** How many of them are left out because they have no rows of the query's time. */
+  /** Number of segments skipped because they have no rows in the query's time range. */
   readonly outsideTime: number;
-  /** How many others are left out because they have none of its series or metrics. */
+  /** Number of other segments skipped because they have none of the query's series or metrics. */
   readonly withoutSeries: number;
   readonly segments: readonly SegmentRead[];
-  /** Rows that are in no segment yet, as far as they may be of the query's time. */
+  /** Unflushed rows that may be in the query's time range. */
   readonly freshRows: number;
-  /** How many of them are in parts of which versions are merged. */
+  /** Number of them in parts in which versions are merged. */
   readonly mergedFreshRows: number;
 }
 
+/** A segment that a snapshot reads. */
 export interface SegmentRead {
   readonly segment: Segment;
-  /** Whether it has rows in a time in which versions are merged; all of it is read plainly otherwise. */
+  /** Whether the segment has rows in a late band, where versions are merged. */
   readonly isMerged: boolean;
 }
 
-/** One consistent view of the tables of a query: all that was acknowledged before it was taken, each row once. */
+/** One consistent view of the tables of a query: all rows acknowledged before the snapshot was taken, each row once. */
 export interface Snapshot {
   /**
-   * For each request, in order: a parenthesised SELECT that gives the table's rows with the columns' own names and
-   * engine types (`DataType.duckdb`), to stand in a FROM clause.
+   * For each request, in order: a parenthesised SELECT for a FROM clause that returns the table's rows with the columns'
+   * names and engine types (`DataType.duckdb`).
    */
   readonly relations: readonly string[];
-  /** For EXPLAIN: what is read for each request. */
+  /** What is read for each request, for EXPLAIN. */
   readonly reads: readonly TableRead[];
-  /** By region: the last row that is in every reading of it. */
+  /** Last sequence that all views of the region cover, by region ID. */
   readonly sequences: ReadonlyMap<number, bigint>;
   /**
-   * Why the query failed: if that may be a file, its files are compared with their checksums once more.
+   * Finds out why a query failed: if a file may be the cause, verifies the checksums of the snapshot's files again.
    *
-   * @param signal ends that.
-   * @returns `storage_unavailable` naming a file that is damaged or missing, or what was thrown.
+   * @param signal stops the verification
+   * @returns `storage_unavailable` naming a damaged or missing file, otherwise `thrown`
    */
   reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown>;
-  /** Lets go of files and fresh rows; must be called when the query has ended. */
+  /** Releases the files and fresh rows. Must be called when the query ends. */
   release(): void;
 }
 
+/** Optional arguments of `Snapshots.take`. */
 export interface SnapshotOptions {
-  /** What `guess` gave for the same requests: it is the answer if it proves right, else it is let alone. */
+  /** Result of `guess` for the same requests: returned if it is still current, otherwise ignored. */
   readonly guess?: Snapshot | undefined;
-  /** Of the query: it is waited aside for others, while the work on what they answer keeps it. None: nobody counts it. */
+  /** The query's admission slot, released while waiting for owners. Undefined: the query is not counted. */
   readonly slot?: AdmissionSlot;
 }
 
+/** Takes snapshots of tables for queries. */
 export interface Snapshots {
-  /** @throws `region_not_ready` if the rows of a region cannot be had; a snapshot is never short. */
+  /** @throws `region_not_ready` when the rows of a region are not available; a snapshot is never incomplete. */
   take(requests: readonly BindRequest[], call: Call, options?: SnapshotOptions): Promise<Snapshot>;
   /**
-   * The tables as they were last read, without asking anybody; undefined unless nothing was new then. It may have become
-   * short: only `take` tells whether it is still right. It must be released.
+   * Returns the tables as of their last read, without calling an owner; undefined unless that read found nothing new.
+   * It may be outdated: only `take` can confirm it. The caller must release it.
    */
   guess(requests: readonly BindRequest[]): Promise<Snapshot | undefined>;
+}
+
+/** A field has values of an unknown type: the table was altered after the query was planned. The query is retried. */
+export class NewerSchema extends AlmanacError {
+  readonly tableId: number;
+
+  constructor({ name, tableId }: Table) {
+    super('region_not_ready', `table "${name}" was altered while it was read`, { retryAfterSeconds: 1 });
+    this.tableId = tableId;
+  }
 }

@@ -12,18 +12,21 @@ import type { RowsLayout } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 import { SeriesTable } from './series-table.js';
 
+/** A region's rows and series as tables of the query instance. */
 export type EngineView = RegionView<FreshPart, SeriesTable>;
+/** A part of a region's unflushed rows as a table of the query instance. */
 export type EnginePartView = PartView<FreshPart>;
 
+/** Collaborators of an `EngineRows`. */
 export interface EngineRowsDeps {
-  /** Makes and drops tables, and fills them from files. */
+  /** Creates and drops tables, and fills them from files. */
   readonly connection: DuckDBConnection;
-  /** Appends rows. It is synchronous, so it must not wait for what runs on the other connection. */
+  /** Appends rows. Appends are synchronous, so this connection must not wait for work on the other one. */
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
 }
 
-/** Rows and series as tables of the query instance. */
+/** Keeps unflushed rows and series as tables of the query instance. */
 export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
   readonly #deps: EngineRowsDeps;
   #nextName = 1;
@@ -47,9 +50,9 @@ export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
     try {
       if (rows instanceof FreshPart) rows.close();
     } catch {
-      // Closing appends what a failed append left behind, which fails again: those rows are not wanted any more.
+      // Closing retries a failed append and fails again. Those rows are not needed any more.
     }
-    // It fails only if the instance is closed or broken, and then there is nothing to be given back.
+    // DROP fails only if the instance is closed or broken, and then there is nothing to release.
     const table = rows instanceof FreshPart ? rows.relation : rows.stored;
     await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table}`).catch(() => undefined);
   }

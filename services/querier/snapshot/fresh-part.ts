@@ -10,31 +10,31 @@ import type { Band } from '#shared/segments/bands';
 import type { RowsPart } from './rows-layout.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
-/** Cells that are appended between two rests: about 10 ms. */
-const REST_CELLS = 300_000;
+/** Cells that are appended between two yields to the event loop: about 10 ms. */
+const CELLS_PER_YIELD = 300_000;
 
 /**
- * Rows of one generation of a region as a table of the query instance: `(sid, time, f<column id> ..)`, in the order of
- * their sequences, so that `rowid` orders versions.
+ * Unflushed rows of one generation of a region, as a table `(sid, time, f<column id> ..)` of the query instance. Rows are in
+ * the order of their sequences, so `rowid` orders versions.
  *
- * A generation has several parts if the table was widened, or got other types, meanwhile: a filled table is never altered.
+ * A table with rows is never altered, so a schema change starts a new part.
  */
 export class FreshPart implements RowsPart {
   readonly relation: string;
   readonly generation: number;
   readonly fieldIds: ReadonlySet<number>;
-  /** Those of its rows, by column id. */
+  /** Types of the stored fields by column ID. */
   readonly types: ReadonlyMap<number, string>;
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
-  /** Rows that can be read; later ones may be added while a query runs. */
+  /** Number of readable rows; it can grow while a query runs. */
   rowCount = 0;
   times: Band | undefined;
   late: Band | undefined;
-  /** Snapshots that read it. */
+  /** Number of snapshots that read the part. */
   pins = 0;
   isObsolete = false;
-  /** Columns of appended rows that the table did not have yet when the part was made. */
+  /** Columns of appended rows that the schema did not have when the part was created. */
   readonly #leftOut = new Set<number>();
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
@@ -52,7 +52,7 @@ export class FreshPart implements RowsPart {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
   }
 
-  /** Makes an empty part for `first` and what follows. @param table with the types that the rows have. */
+  /** Creates an empty part for `first` and the batches after it. @param table schema with the types of the rows. */
   static async create(
     { connection, appending }: { readonly connection: DuckDBConnection; readonly appending: DuckDBConnection },
     relation: string,
@@ -65,23 +65,23 @@ export class FreshPart implements RowsPart {
     return new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
   }
 
-  /** Whether rows of the batch can go here. */
-  takes(scanned: ScanBatch, batch: RowBatch): boolean {
+  /** Reports whether the part can store the rows of the batch. */
+  accepts(scanned: ScanBatch, batch: RowBatch): boolean {
     if (scanned.generation !== this.generation) return false;
     return batch.columns.every(({ columnId, type }) => this.types.get(columnId) === type);
   }
 
-  /** Whether the table has columns by now whose values were left out here. */
-  lacks(table: Table): boolean {
+  /** Reports whether `table` has columns whose values the part dropped as unknown. */
+  isOutdatedFor(table: Table): boolean {
     return this.#leftOut.size > 0 && fieldsOf(table).some((column) => this.#leftOut.has(column.id));
   }
 
   /**
-   * Adds rows; they can be read after `flush`.
+   * Appends rows; they are readable after `flush`.
    *
-   * @param rest is awaited between slices: a batch may have hundreds of thousands of rows.
+   * @param pause yields to the event loop; awaited between chunks, because a batch can have hundreds of thousands of rows
    */
-  async append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void> {
+  async append(scanned: ScanBatch, batch: RowBatch, pause: () => Promise<void>): Promise<void> {
     const byId = new Map(batch.columns.map((column) => [column.columnId, column]));
     for (const id of byId.keys()) if (!this.fieldIds.has(id)) this.#leftOut.add(id);
     const rowSids = new Uint32Array(batch.rowCount);
@@ -94,13 +94,13 @@ export class FreshPart implements RowsPart {
         return column === undefined ? NULLS : { kind: 'column', column };
       }),
     ];
-    let sinceRest = 0;
+    let sinceYield = 0;
     for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
       this.#writer.append(columns, from, Math.min(from + CHUNK_ROWS, batch.rowCount));
-      sinceRest += CHUNK_ROWS * columns.length;
-      if (sinceRest < REST_CELLS) continue;
-      sinceRest = 0;
-      await rest();
+      sinceYield += CHUNK_ROWS * columns.length;
+      if (sinceYield < CELLS_PER_YIELD) continue;
+      sinceYield = 0;
+      await pause();
     }
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;

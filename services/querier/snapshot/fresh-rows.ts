@@ -9,35 +9,36 @@ import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import type { RowsLayout, RowsPart, SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 
+/** Collaborators of a `FreshRows`. */
 export interface FreshRowsDeps<P extends RowsPart, S extends SeriesRows> {
   readonly manifests: ManifestCache;
-  readonly form: RowsLayout<P, S>;
+  readonly layout: RowsLayout<P, S>;
   readonly files: SegmentFiles;
   readonly clock: Clock;
 }
 
-/** A part and the rows of it that a snapshot reads. */
+/** The rows of a part that a snapshot reads. */
 export interface PartView<P extends RowsPart> {
   readonly part: P;
   readonly rowCount: number;
 }
 
-/** One region at one moment: segments by the manifest, and everything behind its watermark. */
+/** One region at one moment: the segments of its manifest, and all rows after the manifest's watermark. */
 export interface RegionView<P extends RowsPart, S extends SeriesRows> {
   readonly manifest: RegionManifest;
   readonly parts: readonly PartView<P>[];
-  /** Undefined if the form has none of the table. */
+  /** Undefined if the layout keeps no series of the table. */
   readonly series: S | undefined;
-  /** How many series it had. */
+  /** Number of series at that moment. */
   readonly seriesCount: number;
-  /** The last row that is in it. */
+  /** Last sequence that the view covers. */
   readonly sequenceTo: bigint;
-  /** The same view once more, to be released by itself. */
-  again(): RegionView<P, S>;
+  /** Returns another hold on the same view, which is released separately. */
+  retain(): RegionView<P, S>;
   release(): void;
 }
 
-/** Whether both have the same rows and series. */
+/** Reports whether both views have the same rows and series. */
 export function areEqualViews<P extends RowsPart, S extends SeriesRows>(
   a: RegionView<P, S>,
   b: RegionView<P, S>,
@@ -47,19 +48,19 @@ export function areEqualViews<P extends RowsPart, S extends SeriesRows>(
   return a.parts.every(({ part, rowCount }, i) => part === b.parts[i].part && rowCount === b.parts[i].rowCount);
 }
 
-/** What a part of an owner's answer means for its region. */
-export type FetchedPart =
+/** State of a region's scan after one part of the response. */
+export type ScanProgress =
   | 'more'
-  /** All is here. */
+  /** The scan is complete. */
   | 'whole'
-  /** The question was put by an old manifest: it is to be put again. */
+  /** The request had an outdated manifest: it must be sent again. */
   | 'old_manifest';
 
 /**
- * The unflushed rows of one region in one form, brought up to date at each read of its table, one
- * read at a time (`TableRows`): `prepare`, a question to the owner, `meet` and `take` of its answer, and `pinned`.
+ * The unflushed rows and the series of one region, in one layout. Each read of the table updates them; `TableRows` runs
+ * one read at a time: `prepare`, a scan request to the owner, `checkIncarnation` and `apply` for the response, `pinnedView`.
  *
- * Only what is new is fetched. A part is dropped when the manifest covers it and no running read uses it.
+ * Only new rows are fetched. A part is dropped when the manifest covers it and no running query reads it.
  */
 export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   readonly #regionId: number;
@@ -67,7 +68,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   #parts: P[] = [];
   #series: S | undefined;
   #incarnation = 0n;
-  /** Of the grant that rows and series are of; 0 until it is known. */
+  /** Epoch of the region's grant that the rows and series belong to; 0 until it is known. */
   #epoch = 0;
 
   constructor(regionId: number, deps: FreshRowsDeps<P, S>) {
@@ -75,28 +76,28 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     this.#deps = deps;
   }
 
-  /** Drops all; views that are held keep theirs until they are released. */
+  /** Drops all rows and series. Views that are held keep theirs until they are released. */
   async close(): Promise<void> {
-    await this.#forgetAll();
+    await this.#discardAll();
   }
 
-  /** Makes ready for a question. @returns the manifest that it is put by. */
+  /** Prepares the rows for a scan request. @returns the manifest that the request refers to. */
   async prepare(table: Table): Promise<RegionManifest> {
-    const manifest = this.#deps.manifests.known(this.#regionId) ?? nothingKnown(table, this.#regionId);
+    const manifest = this.#deps.manifests.known(this.#regionId) ?? emptyManifest(table, this.#regionId);
     await this.#noteGrant(manifest.epoch);
     await this.#dropCovered(manifest.watermark);
-    // Rows between the watermark and the first part would be missed; the owner then sends everything behind it.
-    if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#forgetAll();
-    // A commit of an owner's earlier life, which came late, covers some rows of a generation of the present one.
-    if (this.#parts.some((part) => part.sequenceFrom < manifest.watermark)) await this.#forgetAll();
-    // An earlier read did not know all columns yet that its rows had.
-    if (this.#parts.some((part) => part.lacks(table))) await this.#forgetAll();
+    // The rows between the watermark and the first part would be missing; the owner then sends all rows after the watermark.
+    if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#discardAll();
+    // A delayed commit of an earlier incarnation of the owner covers some rows of a current generation.
+    if (this.#parts.some((part) => part.sequenceFrom < manifest.watermark)) await this.#discardAll();
+    // An earlier read dropped values of columns that it did not know yet.
+    if (this.#parts.some((part) => part.isOutdatedFor(table))) await this.#discardAll();
     await this.#prepareSeries(table, manifest);
     return manifest;
   }
 
-  /** What the owner is asked: what is lacking behind the manifest's watermark. */
-  question(manifest: RegionManifest, epoch: number): ScanRegion {
+  /** Returns the scan request for the rows after the manifest's watermark that are not here yet. */
+  scanRequest(manifest: RegionManifest, epoch: number): ScanRegion {
     return {
       regionId: this.#regionId,
       epoch,
@@ -110,21 +111,21 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   /**
-   * Hears which life of the owner answers.
+   * Compares the incarnation of the responding owner with that of the last read.
    *
-   * @returns whether it began since the last read: the question is to be put again.
+   * @returns whether the owner has restarted: the request must then be sent again.
    */
-  async meet(incarnation: bigint): Promise<boolean> {
+  async checkIncarnation(incarnation: bigint): Promise<boolean> {
     if (incarnation === this.#incarnation) return false;
     const isFirst = this.#incarnation === 0n;
     this.#incarnation = incarnation;
-    // What an earlier life of the owner told may not be durable: series and rows are fetched anew.
-    if (!isFirst) await this.#forgetAll();
+    // Rows of an earlier incarnation may not be durable, so series and rows are fetched from scratch.
+    if (!isFirst) await this.#discardAll();
     return !isFirst;
   }
 
-  /** Takes over a part of the answer of an owner that was met. */
-  async take(table: Table, part: ScanPart): Promise<FetchedPart> {
+  /** Applies a part of an owner's response. The incarnation must have been checked. */
+  async apply(table: Table, part: ScanPart): Promise<ScanProgress> {
     if (part.newerManifest !== undefined) {
       this.#deps.manifests.apply(part.newerManifest);
       return 'old_manifest';
@@ -132,28 +133,28 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     try {
       await this.#append(table, part);
     } catch (error) {
-      // Some of the part may be in the tables, and rows that are counted may not: the next read fetches all anew.
-      await this.#forgetAll();
+      // Tables may have some of the part's rows without counting them, so the next read fetches everything from scratch.
+      await this.#discardAll();
       throw fromDuckDb(error);
     }
     return part.complete ? 'whole' : 'more';
   }
 
-  /** The region as it is after a whole answer. */
-  pinned(manifest: RegionManifest): RegionView<P, S> {
+  /** Returns a view of the region after a complete response. */
+  pinnedView(manifest: RegionManifest): RegionView<P, S> {
     const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
     const series = this.#series;
     const sequenceTo = this.#parts.at(-1)?.sequenceTo ?? manifest.watermark;
     return this.#view({ manifest, parts, series, seriesCount: series?.count ?? 0, sequenceTo });
   }
 
-  #view(of: Omit<RegionView<P, S>, 'again' | 'release'>): RegionView<P, S> {
+  #view(of: Omit<RegionView<P, S>, 'retain' | 'release'>): RegionView<P, S> {
     const { parts, series } = of;
     for (const { part } of parts) part.pins++;
     if (series !== undefined) series.pins++;
     return {
       ...of,
-      again: () => this.#view(of),
+      retain: () => this.#view(of),
       release: () => {
         for (const { part } of parts) void this.#unpin(part);
         if (series !== undefined) void this.#unpin(series);
@@ -165,8 +166,8 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     for (const scanned of scan.batches) {
       const batch = decodeRowBatch(scanned.batch);
       let part = this.#parts.at(-1);
-      if (part?.takes(scanned, batch) !== true) {
-        part = await this.#deps.form.createPart(this.#regionId, table, scanned, batch);
+      if (part?.accepts(scanned, batch) !== true) {
+        part = await this.#deps.layout.createPart(this.#regionId, table, scanned, batch);
         this.#parts.push(part);
       }
       await part.append(scanned, batch, () => this.#deps.clock.yield());
@@ -176,30 +177,30 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
-    const { form, files } = this.#deps;
+    const { layout, files } = this.#deps;
     const publishedCount = manifest.seriesFiles.reduce((most, { sidLast }) => Math.max(most, sidLast + 1), 0);
     if (this.#series?.fits(table, publishedCount) !== true) {
       const old = this.#series;
-      this.#series = await form.createSeries(this.#regionId, table);
+      this.#series = await layout.createSeries(this.#regionId, table);
       if (old !== undefined) await this.#discard(old);
       if (this.#series === undefined) return;
     }
     const series = this.#series;
     const { count } = series;
-    const lacking = manifest.seriesFiles.filter((file) => file.sidLast >= count);
-    await files.check(lacking);
-    await files.reading(lacking, () => series.load(lacking));
+    const missing = manifest.seriesFiles.filter((file) => file.sidLast >= count);
+    await files.check(missing);
+    await files.readChecked(missing, () => series.load(missing));
   }
 
   async #unpin(rows: P | S): Promise<void> {
     rows.pins--;
-    if (rows.isObsolete && rows.pins === 0) await this.#deps.form.drop(rows);
+    if (rows.isObsolete && rows.pins === 0) await this.#deps.layout.drop(rows);
   }
 
-  /** Numbers of series of which only the log of a closed grant knew are given to others under the next one. */
+  /** Discards all rows of an earlier grant: the next grant may reuse series numbers that only the old log defined. */
   async #noteGrant(epoch: number): Promise<void> {
     if (epoch === 0 || epoch === this.#epoch) return;
-    if (this.#epoch !== 0) await this.#forgetAll();
+    if (this.#epoch !== 0) await this.#discardAll();
     this.#epoch = epoch;
   }
 
@@ -210,7 +211,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     for (const part of covered) await this.#discard(part);
   }
 
-  async #forgetAll(): Promise<void> {
+  async #discardAll(): Promise<void> {
     const all = [...this.#parts, ...(this.#series === undefined ? [] : [this.#series])];
     this.#parts = [];
     this.#series = undefined;
@@ -219,12 +220,12 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
 
   async #discard(rows: P | S): Promise<void> {
     rows.isObsolete = true;
-    if (rows.pins === 0) await this.#deps.form.drop(rows);
+    if (rows.pins === 0) await this.#deps.layout.drop(rows);
   }
 }
 
-/** Older than any manifest: the owner's answer brings the present one, so that a first read needs no metadata. */
-function nothingKnown({ tableId }: Table, regionId: number): RegionManifest {
+/** Returns a manifest older than any other: the owner's response brings the current one, so a first read needs no metadata. */
+function emptyManifest({ tableId }: Table, regionId: number): RegionManifest {
   return {
     regionId,
     tableId,

@@ -3,37 +3,37 @@ import type { TimeUnit } from '#shared/schema/data-type';
 
 import type { Band, TimeBounds } from '#shared/segments/bands';
 
-/** Which rows of a region a query reads. */
+/** Selects the rows of a region that a query reads. */
 export interface RowFilter {
   readonly bounds: TimeBounds;
-  /** Undefined: all series. */
+  /** Series numbers; undefined: all. */
   readonly sids: readonly number[] | undefined;
-  /** Metric numbers of all series that the query can want; undefined: any. */
+  /** Metric numbers of all series that the query can match; undefined: any. */
   readonly metrics: readonly number[] | undefined;
 }
 
-/** Whether rows inside the late bands, or those outside, are meant; undefined: all. */
+/** Selects the rows inside or outside the late bands. */
 export interface BandFilter {
   readonly bands: readonly Band[];
   readonly side: 'inside' | 'outside';
 }
 
-/** Names of the key columns in a source, and what the source's times count. */
+/** Names of the key columns of a source, and the unit of its times. */
 export interface KeyColumns {
   /** Absent where the source has no such column. */
   readonly metric?: string | undefined;
   readonly sid: string;
   readonly time: string;
   readonly unit: TimeUnit;
-  /** Steps of `unit` in one step of the table's unit. */
+  /** Number of `unit` steps in one step of the table's unit. */
   readonly factor: bigint;
 }
 
 /**
- * The filter as a SQL condition on a source's own columns, so that the engine can prune row groups by it.
+ * Returns the filter as an SQL condition on a source's own columns, so that the engine can prune row groups.
  *
- * Series are named although a join would find them, because the engine pushes the join's keys down only if it happens
- * to build the join on the series' side.
+ * The series are listed although the join would select them too, because the engine pushes the join's keys down only if it
+ * happens to build the join on the series' side.
  */
 export function filterSql(
   { bounds, sids, metrics }: RowFilter,

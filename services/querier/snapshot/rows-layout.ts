@@ -2,55 +2,55 @@ import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanBatch, ScanPart } from '#shared/contracts/gen/ingester';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 
-/** Something that snapshots hold: it is let go of when nobody does and it is not up to date any more. */
+/** An object that snapshots hold. It is dropped when it is obsolete and no snapshot holds it. */
 interface Pinned {
-  /** Snapshots that read it. */
+  /** Number of snapshots that hold it. */
   pins: number;
   isObsolete: boolean;
 }
 
-/** Unflushed rows of one generation of a region, in the order of their sequences. Rows are only added. */
+/** Unflushed rows of one generation of a region, in the order of their sequences. Rows are only appended. */
 export interface RowsPart extends Pinned {
   readonly generation: number;
   readonly sequenceFrom: bigint;
   readonly sequenceTo: bigint;
-  /** Rows that can be read; later ones may be added while a query runs. */
+  /** Number of readable rows; it can grow while a query runs. */
   readonly rowCount: number;
-  /** Whether rows of the batch can go here. */
-  takes(scanned: ScanBatch, batch: RowBatch): boolean;
-  /** Whether the table has columns by now whose values were left out here. */
-  lacks(table: Table): boolean;
+  /** Reports whether the part can store the rows of the batch. */
+  accepts(scanned: ScanBatch, batch: RowBatch): boolean;
+  /** Reports whether `table` has columns whose values the part dropped as unknown. */
+  isOutdatedFor(table: Table): boolean;
   /**
-   * Adds rows; they can be read after `flush`.
+   * Appends rows; they are readable after `flush`.
    *
-   * @param rest is awaited between slices: a batch may have hundreds of thousands of rows.
+   * @param pause yields to the event loop; awaited between chunks, because a batch can have hundreds of thousands of rows
    */
-  append(scanned: ScanBatch, batch: RowBatch, rest: () => Promise<void>): Promise<void>;
+  append(scanned: ScanBatch, batch: RowBatch, pause: () => Promise<void>): Promise<void>;
   flush(): void;
 }
 
-/** The series of a region, numbers ascending without gaps. */
+/** The series of a region, with ascending numbers and no gaps. */
 export interface SeriesRows extends Pinned {
-  /** Series below this number are in it. */
+  /** Number of series; all lower series numbers are present. */
   readonly count: number;
   /**
-   * Whether it can have every tag of the table, and is as it would be made now.
+   * Reports whether the object can store every tag of the table and still has the storage that a new one would use.
    *
-   * @param publishedCount series below this number are in series files.
+   * @param publishedCount series below this number are in series files
    */
   fits(table: Table, publishedCount: number): boolean;
-  /** Adds what the files have more; they begin at or below `count`, and were checked. */
+  /** Adds the series of the files from `count` on. The files start at or below `count` and must have been checked. */
   load(files: readonly SeriesFile[]): Promise<void>;
-  /** Adds definitions that are in no file yet. */
+  /** Adds the definitions of series that are in no file yet. */
   append(part: ScanPart): Promise<void>;
 }
 
-/** In which form the unflushed rows and the series of regions are kept for reads. */
+/** Storage layout of unflushed rows and series: tables of the query instance for SQL, arrays for PromQL. */
 export interface RowsLayout<P extends RowsPart, S extends SeriesRows> {
-  /** An empty part for `first`, which has the rows of `batch`, and what follows. */
+  /** Creates an empty part for `first`, which has the rows of `batch`, and the batches after it. */
   createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<P>;
-  /** Without series; undefined if reads of this form need none of the table. */
+  /** Creates an empty set of series; undefined if the layout needs none of the table. */
   createSeries(regionId: number, table: Table): Promise<S | undefined>;
-  /** Lets go of what nobody reads any more. It does not fail. */
+  /** Drops rows that no snapshot reads any more. Never rejects. */
   drop(rows: P | S): Promise<void>;
 }

@@ -7,70 +7,73 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileStamp } from '#shared/fs/file-system';
 import type { LocalStore } from '#shared/segments/local-store';
 
+/** Path, size and checksum of a file as a manifest lists it. */
 export interface ManifestFile {
   readonly path: string;
   readonly bytes: number;
   readonly crc32c: number;
 }
 
-/** Names of a file's columns by column id. */
+/** Column names of a file by column ID. */
 export type FileColumns = ReadonlyMap<number, string>;
 
 const FILES_MAX = 100_000;
-/** Files that are checked at a time. */
+/** Files that are verified in parallel. */
 const CHECKS_MAX = 8;
-/** A file's stamp is looked at so often at most: on a disk behind a network that may take long. */
-const LOOK_MS = 1_000;
-/** What a look takes, as so many numbers: 3 us on a local disk. */
-const LOOK_WORK = 128;
-/** However many queries fail, a file is read again for that so often at most. */
+/** Minimum time between two `stat` calls for a file, which are slow on a network file system. */
+const STAT_INTERVAL_MS = 1_000;
+/** Cost of a `stat` call, in units of reading one number: 3 us on a local disk. */
+const STAT_WORK = 128;
+/** Minimum time between two verifications of a file, no matter how many queries fail. */
 const VERIFY_AGAIN_MS = 10_000;
 
-/** What a file's columns follow from. */
-interface SegmentForm {
+/** The properties that determine a file's columns. */
+interface ColumnsSource {
   readonly path: string;
   readonly schemaVersion: number;
   readonly hasMetrics: boolean;
   readonly hasOps: boolean;
 }
 
+/** Collaborators of a `SegmentFiles`. */
 export interface SegmentFilesDeps {
   readonly store: LocalStore;
   readonly connection: DuckDBConnection;
-  /** Before the first look at a file. */
+  /** Called before each verification of a file. */
   readonly confirmDataFolder: () => Promise<void>;
   readonly clock: Clock;
 }
 
-/** A file that was, or is being, compared with its checksum. */
-interface Checked {
-  readonly whole: Promise<void>;
-  /** From before it was read. */
+/** Result of comparing a file with its checksum, possibly still in progress. */
+interface FileCheck {
+  /** Rejects if the file is damaged or missing. */
+  readonly done: Promise<void>;
+  /** Stamp of the file before it was read. */
   readonly stamp: FileStamp | undefined;
-  /** When reading began; infinite while it goes on, so that others wait for it, however long that is. */
-  sinceMs: number;
-  lookedMs: number;
+  /** Start of the verification; infinite while it is running, so that all callers wait for it. */
+  startedMs: number;
+  statMs: number;
 }
 
 /**
- * What this process knows of the files that it reads: that each is whole, and which columns it has.
+ * State of the files that this process reads: whether each is intact, and its columns.
  *
- * A file's checksum is compared with the manifest's before it is read for the first time, because a flipped bit in a
- * Parquet file gives wrong numbers without an error more often than not; and again when its stamp has changed, or when
- * the engine fails as it does over damaged files.
+ * A file's checksum is compared with the manifest's before the first read, because a flipped bit in a Parquet file usually
+ * gives wrong numbers without an error. It is compared again when the file's stamp changes, or when the engine fails in a
+ * way that a damaged file can cause.
  */
 export class SegmentFiles {
   readonly #store: LocalStore;
   readonly #connection: DuckDBConnection;
   readonly #confirmDataFolder: () => Promise<void>;
   readonly #clock: Clock;
-  readonly #checked = new Map<string, Checked>();
+  readonly #checked = new Map<string, FileCheck>();
   /**
-   * The engine keeps what it has read under a file's name, as long as the second of its last change stays: a file that
-   * was damaged meanwhile and is put back goes by another name, `./` and the same.
+   * Prefixes that give a file a new name (`./`, repeated). The engine caches a file's contents by name until the second of
+   * its last change differs, so a damaged file that was repaired needs another name.
    */
   readonly #detours = new Map<string, string>();
-  /** By folder and form: files of the same have the same columns, in one object. */
+  /** Columns by folder and properties; files with equal keys share one object. */
   readonly #columns = new Map<string, Promise<FileColumns>>();
 
   constructor({ store, connection, confirmDataFolder, clock }: SegmentFilesDeps) {
@@ -80,37 +83,37 @@ export class SegmentFiles {
     this.#clock = clock;
   }
 
-  /** What the engine is to call a file. */
+  /** Returns the path by which the engine must open a file. */
   absolute(path: string): string {
     return this.#store.absolute(`${this.#detours.get(path) ?? ''}${path}`);
   }
 
-  /** @throws `storage_unavailable` naming the file if it is damaged; `MissingFile` if it is not there. */
+  /** Verifies files. @throws `storage_unavailable` naming a damaged file; `MissingFile` when a file does not exist. */
   async check(files: readonly ManifestFile[]): Promise<void> {
     const slices = new Slices(this.#clock);
     for (const some of inGroups(files)) {
       await Promise.all(some.map((file) => this.#check(file)));
-      if (slices.isOver(CHECKS_MAX * LOOK_WORK)) await slices.yield();
+      if (slices.isOver(CHECKS_MAX * STAT_WORK)) await slices.yield();
     }
   }
 
-  /** As `check`, of files that may have been merged away: one that has to be read for that is refused, and not told of. */
+  /** Like `check`, for files that may have been merged away: rejects a file that was not verified yet, without an alarm. */
   async checkKnown(files: readonly ManifestFile[]): Promise<void> {
     const slices = new Slices(this.#clock);
     for (const { path } of files) {
       const known = this.#known(path);
-      if (known === undefined) throw new AlmanacError('storage_unavailable', `"${path}" has to be read anew`);
-      await known.whole;
-      if (slices.isOver(LOOK_WORK)) await slices.yield();
+      if (known === undefined) throw new AlmanacError('storage_unavailable', `"${path}" must be verified again`);
+      await known.done;
+      if (slices.isOver(STAT_WORK)) await slices.yield();
     }
   }
 
   /**
-   * Reads files that were checked.
+   * Runs `read` over files that were checked.
    *
-   * @throws what `reasonOf` says.
+   * @throws the result of `reasonOf` when `read` fails.
    */
-  async reading<T>(files: readonly ManifestFile[], read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async readChecked<T>(files: readonly ManifestFile[], read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
       return await read();
     } catch (error) {
@@ -119,10 +122,10 @@ export class SegmentFiles {
   }
 
   /**
-   * Why a read of files failed that were checked: if it may be a file, all are compared with their checksums once more.
+   * Finds out why a read of checked files failed: if a file may be the cause, verifies all of them again.
    *
-   * @param signal ends that.
-   * @returns the error of a file that is damaged or missing; what was thrown if all are whole.
+   * @param signal stops the verification
+   * @returns the error of a damaged or missing file, or `thrown` if all are intact
    */
   async reasonOf(thrown: unknown, files: readonly ManifestFile[], signal?: AbortSignal): Promise<unknown> {
     if (!mayBeOfFile(thrown)) return thrown;
@@ -137,13 +140,13 @@ export class SegmentFiles {
     return thrown;
   }
 
-  /** What is known of a file may not be true any more. */
-  suspect(path: string): void {
-    if (this.#checked.delete(path)) this.#avoid(path);
+  /** Discards what is known about a file, because it may have changed. */
+  invalidate(path: string): void {
+    if (this.#checked.delete(path)) this.#addDetour(path);
   }
 
-  /** The columns of a segment that was checked; the same object for all that have the same columns for the same reason. */
-  columnsOf({ path, schemaVersion, hasMetrics, hasOps }: SegmentForm): Promise<FileColumns> {
+  /** Returns the columns of a checked segment; the same object for segments that have the same columns for the same reason. */
+  columnsOf({ path, schemaVersion, hasMetrics, hasOps }: ColumnsSource): Promise<FileColumns> {
     const key = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
     let columns = this.#columns.get(key);
     if (columns === undefined) {
@@ -155,50 +158,50 @@ export class SegmentFiles {
   }
 
   #check(file: ManifestFile): Promise<void> {
-    return (this.#known(file.path) ?? this.#verify(file)).whole;
+    return (this.#known(file.path) ?? this.#verify(file)).done;
   }
 
-  /** What is known of a file, unless it was changed since. */
-  #known(path: string): Checked | undefined {
+  /** Returns the last check of a file, unless the file has changed since. */
+  #known(path: string): FileCheck | undefined {
     const known = this.#checked.get(path);
     if (known === undefined) return undefined;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - known.lookedMs < LOOK_MS) return known;
+    if (nowMs - known.statMs < STAT_INTERVAL_MS) return known;
     if (!isSame(known.stamp, this.#store.stamp(path))) return undefined;
-    known.lookedMs = nowMs;
+    known.statMs = nowMs;
     return known;
   }
 
   async #checkAgain(file: ManifestFile): Promise<void> {
     const known = this.#checked.get(file.path);
-    const isRecent = known !== undefined && this.#clock.monotonicMs() - known.sinceMs < VERIFY_AGAIN_MS;
+    const isRecent = known !== undefined && this.#clock.monotonicMs() - known.startedMs < VERIFY_AGAIN_MS;
     const isNeeded = !isRecent || !isSame(known.stamp, this.#store.stamp(file.path));
-    await (isNeeded ? this.#verify(file) : known).whole;
+    await (isNeeded ? this.#verify(file) : known).done;
   }
 
-  #verify(file: ManifestFile): Checked {
-    // Files come and go; what is forgotten is only read again.
+  #verify(file: ManifestFile): FileCheck {
+    // Limits the memory for files that no longer exist; a removed entry only costs another verification.
     if (this.#checked.size >= FILES_MAX) this.#checked.clear();
     const nowMs = this.#clock.monotonicMs();
     const wasRead = this.#checked.has(file.path);
-    const checked: Checked = {
+    const checked: FileCheck = {
       stamp: this.#store.stamp(file.path),
-      whole: this.#confirmDataFolder().then(() => this.#store.verify(file)),
-      sinceMs: Infinity,
-      lookedMs: nowMs,
+      done: this.#confirmDataFolder().then(() => this.#store.verify(file)),
+      startedMs: Infinity,
+      statMs: nowMs,
     };
     this.#checked.set(file.path, checked);
-    checked.whole.then(
-      () => (checked.sinceMs = nowMs),
+    checked.done.then(
+      () => (checked.startedMs = nowMs),
       () => {
         if (this.#checked.get(file.path) === checked) this.#checked.delete(file.path);
-        if (wasRead) this.#avoid(file.path);
+        if (wasRead) this.#addDetour(file.path);
       },
     );
     return checked;
   }
 
-  #avoid(path: string): void {
+  #addDetour(path: string): void {
     if (this.#detours.size >= FILES_MAX) this.#detours.clear();
     this.#detours.set(path, `${this.#detours.get(path) ?? ''}./`);
   }
@@ -214,7 +217,7 @@ function* inGroups(files: readonly ManifestFile[]): Generator<readonly ManifestF
   for (let at = 0; at < files.length; at += CHECKS_MAX) yield files.slice(at, at + CHECKS_MAX);
 }
 
-/** Those that the engine names come before the others: it is one of them. */
+/** Groups the files for verification, those that the engine's message names first. */
 function groupsToSuspect(thrown: unknown, files: readonly ManifestFile[]): readonly (readonly ManifestFile[])[] {
   const text = textOf(thrown instanceof AlmanacError ? thrown.cause : thrown);
   const isNamed = ({ path }: ManifestFile): boolean => text.includes(path);

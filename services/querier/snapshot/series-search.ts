@@ -6,21 +6,21 @@ import { dataType } from '#shared/schema/data-type';
 
 import { MATCHES_MAX } from './tag-index.js';
 
-/** Names of which it is remembered where their series begin. */
+/** Metric names whose first series is cached. */
 const KNOWN_MAX = 10_000;
 
-/** Series that a query names by their tags. */
+/** Series that a query selects by tag values. */
 export interface NamedSeries {
-  /** Ascending. */
+  /** Series numbers, ascending. */
   readonly sids: readonly number[];
-  /** Tag column id -> the value that each of them has, in their order, for tags of which the query wants some values. */
+  /** Value of each series, in the same order, by tag column ID; only for tags that the query filters by. */
   readonly values: ReadonlyMap<number, readonly string[]>;
 }
 
-/** Finds series by their tags where they are read from files: in memory would be too much of them for an index. */
+/** Finds series by tags in series files, for tables with too many series for an index in memory. */
 export class SeriesSearch {
   readonly #tags: ReadonlyMap<number, Column>;
-  /** By text of the metric's name. The first series of a name stays the first. */
+  /** First series by metric name. Series are only appended, so it never changes. */
   readonly #firsts = new Map<string, number>();
 
   constructor(tags: readonly Column[]) {
@@ -28,9 +28,9 @@ export class SeriesSearch {
   }
 
   /**
-   * The series with one of the values of each tag; undefined if they are too many to be named.
+   * Returns the series that have one of the values of each tag; undefined if there are too many to list.
    *
-   * @param relation SQL of all series.
+   * @param relation SQL of all series
    */
   async matching(
     connection: DuckDBConnection,
@@ -48,7 +48,7 @@ export class SeriesSearch {
     return { sids: rows.map(([sid]) => Number(sid)), values: new Map(values) };
   }
 
-  /** The least number of a series with each of the values that any series has. */
+  /** Returns the lowest series number of each value that occurs. */
   async firstOf(
     connection: DuckDBConnection,
     relation: string,
@@ -56,7 +56,7 @@ export class SeriesSearch {
     values: readonly string[],
   ): Promise<number[]> {
     if (this.#firsts.size > KNOWN_MAX) this.#firsts.clear();
-    // Apart from what is remembered, which another question may clear meanwhile.
+    // A local copy, because a concurrent query may clear the cache.
     const firsts = new Map<string, number>();
     for (const value of values) {
       const sid = this.#firsts.get(value);
@@ -65,8 +65,8 @@ export class SeriesSearch {
     const unknown = values.filter((value) => !firsts.has(value));
     if (unknown.length > 0) {
       const text = this.#text(tagId);
-      const wanted = `SELECT ${text} AS text, sid FROM ${relation} WHERE ${text} IN (${listOf(unknown)})`;
-      const found = `SELECT ${bytesSql('text')}, min(sid) FROM (${wanted}) GROUP BY text`;
+      const matching = `SELECT ${text} AS text, sid FROM ${relation} WHERE ${text} IN (${listOf(unknown)})`;
+      const found = `SELECT ${bytesSql('text')}, min(sid) FROM (${matching}) GROUP BY text`;
       for (const [value, sid] of await (await connection.run(found)).getRows()) {
         firsts.set(textIn(value), Number(sid));
         this.#firsts.set(textIn(value), Number(sid));
@@ -75,7 +75,7 @@ export class SeriesSearch {
     return values.flatMap((value) => firsts.get(value) ?? []);
   }
 
-  /** Files are asked for texts without a look at each row only where there is no cast. */
+  /** Avoids the cast for text columns, because the engine prunes row groups only without one. */
   #text(tagId: number): string {
     const type = this.#tags.get(tagId)?.type;
     const isText = type !== undefined && dataType(type).duckdb === 'VARCHAR';

@@ -16,13 +16,14 @@ import type { SegmentFiles } from './segment-files.js';
 import { SeriesSearch, type NamedSeries } from './series-search.js';
 import { TagIndex } from './tag-index.js';
 
-/** Metrics above which they are not named one by one. */
+/** Number of metrics up to which a query lists them. */
 const METRICS_MAX = 64;
-/** Series that are copied into memory, where each takes hundreds of bytes; more are read from their files. */
+/** Series that are copied into memory, at hundreds of bytes each; larger sets are read from their files. */
 export const COPIED_MAX = 1 << 18;
-/** Their tags, each of which takes ten bytes, also where a series does not have it. */
+/** Largest number of copied tag cells. Each takes ten bytes, even if the series does not have the tag. */
 const COPIED_CELLS = 1 << 24;
 
+/** Collaborators of a `SeriesTable`. */
 export interface SeriesTableDeps {
   readonly connection: DuckDBConnection;
   readonly appending: DuckDBConnection;
@@ -30,14 +31,14 @@ export interface SeriesTableDeps {
 }
 
 /**
- * The series of one region for the query instance: `(sid, f<tag id> ..)`, numbers ascending without gaps. They are a table,
- * or if there are many, files and a table of those that are in none. Rows are only added; a table that is widened by tags, or
- * whose owner has begun a new life, gets a new one.
+ * The series of one region for the query instance, `(sid, f<tag id> ..)`, with ascending numbers and no gaps: a table or,
+ * for many series, the series files and a table of the series that are in no file. Rows are only appended. New tags, or a
+ * restart of the owner, require a new table.
  */
 export class SeriesTable implements SeriesRows {
-  /** The table. */
+  /** Name of the table. */
   readonly stored: string;
-  /** Series below this number are in it. */
+  /** Number of series in the files and the table. */
   count = 0;
   pins = 0;
   /** Series below this number are in files and not in the table. */
@@ -48,7 +49,7 @@ export class SeriesTable implements SeriesRows {
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
-  /** Series that may be copied. */
+  /** Largest number of series that may be copied into the table. */
   readonly #copiedMax: number;
   readonly #metricTagId: number | undefined;
   readonly #deps: SeriesTableDeps;
@@ -70,24 +71,24 @@ export class SeriesTable implements SeriesRows {
     return series;
   }
 
-  /** SQL of all series, to be read from. */
+  /** SQL of all series, for a FROM clause. */
   get relation(): string {
     if (this.#filedTo === 0) return this.stored;
     const columns = ['sid', ...this.#tags.map(({ id }) => `f${id}`)].join(', ');
     return `(SELECT ${columns} FROM ${this.#filesSql(this.#filePaths)} UNION ALL SELECT ${columns} FROM ${this.stored})`;
   }
 
-  /** Whether it has a column for every tag of the table, and no more of what files have than may be. */
+  /** Reports whether there is a column for every tag, and the table has not copied too many series of files. */
   fits(table: Table, publishedCount: number): boolean {
     if (Math.min(publishedCount, this.count) - this.#filedTo > this.#copiedMax) return false;
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
   }
 
   /**
-   * The series whose tags have one of the given values each; undefined if they are too many to be named, or nothing is
-   * asked.
+   * Returns the series that have one of the values of each tag; undefined if there are too many to list, or `tagValues` is
+   * empty.
    *
-   * @param tagValues tag column id -> values.
+   * @param tagValues values by tag column ID
    */
   async matching(
     connection: DuckDBConnection,
@@ -109,9 +110,9 @@ export class SeriesTable implements SeriesRows {
   }
 
   /**
-   * Metric numbers of all series that have one of the wanted names; undefined if the query does not name its metrics.
+   * Returns the metric numbers of all series with one of the requested names; undefined if the query does not name metrics.
    *
-   * @param tagValues as in `matching`.
+   * @param tagValues values by tag column ID
    */
   async metrics(
     connection: DuckDBConnection,
@@ -130,9 +131,9 @@ export class SeriesTable implements SeriesRows {
       this.#indexes.set(tagId, index);
     }
     try {
-      await index.reach(connection, this.count);
+      await index.extendTo(connection, this.count);
     } catch (error) {
-      // Half filled: the next question makes a new one.
+      // The index is incomplete: the next query builds a new one.
       this.#indexes.delete(tagId);
       throw error;
     }
@@ -143,7 +144,7 @@ export class SeriesTable implements SeriesRows {
     if (files.length === 0) return;
     const paths = files.map((file) => this.#deps.files.absolute(file.path));
     const end = Math.max(...files.map((file) => file.sidLast)) + 1;
-    // None of the table's may be in files too.
+    // A series must not be in both the files and the table.
     if (this.count === this.#filedTo && end > this.#copiedMax) {
       this.#filePaths.push(...paths);
       this.count = this.#filedTo = end;
@@ -167,7 +168,7 @@ export class SeriesTable implements SeriesRows {
 
   async append(part: ScanPart): Promise<void> {
     if (part.seriesTo <= this.count) return;
-    invariant(part.seriesFrom <= this.count, 'series of a scan begin behind those that are known');
+    invariant(part.seriesFrom <= this.count, 'the scan skips series');
     const definitions = decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom);
     const writer = await ChunkWriter.open(this.#deps.appending, this.stored);
     try {

@@ -20,32 +20,33 @@ import type { BoundSegment } from './sources.js';
 import type { SeriesTable } from './series-table.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
+/** Collaborators of a `RegionSnapshots`. */
 export interface SnapshotDeps {
   readonly catalog: KnownTables;
   readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   readonly store: LocalStore;
-  /** Makes and drops the tables of fresh rows. */
+  /** Creates and drops the tables of fresh rows. */
   readonly connection: DuckDBConnection;
-  /** Appends to them. */
+  /** Appends rows to them. */
   readonly appending: DuckDBConnection;
   readonly clock: Clock;
-  /** Before the first look at a file. */
+  /** Called before each verification of a file. */
   readonly confirmDataFolder: () => Promise<void>;
 }
 
-/** A table of a query, and what it is read by. */
+/** A table of a snapshot, with the views that its relation reads. */
 interface BoundTable {
   readonly views: readonly EngineView[];
   readonly relation: string;
   readonly read: TableRead;
-  /** All that the relation reads. */
+  /** All files that the relation reads. */
   readonly files: readonly ManifestFile[];
 }
 
-/** A snapshot in the making. */
+/** State of a snapshot that is being taken. */
 interface SnapshotBuild {
-  /** Gets the views that are held for it. */
+  /** Collects the views that the snapshot holds. */
   readonly views: EngineView[];
   readonly guessed: BoundTable | undefined;
   readonly slot: AdmissionSlot;
@@ -59,7 +60,7 @@ class TableSnapshot implements Snapshot {
   readonly #views: EngineView[];
   readonly #files: SegmentFiles;
 
-  /** @param views all that are held for it. */
+  /** @param views all views that the snapshot holds; it releases them. */
   constructor(tables: readonly BoundTable[], views: EngineView[], files: SegmentFiles) {
     this.tables = tables;
     this.#views = views;
@@ -79,7 +80,7 @@ class TableSnapshot implements Snapshot {
   }
 }
 
-/** A region may be in it several times, read one after the other. */
+/** Returns the lowest sequence per region. A region can occur several times, with views of different moments. */
 function leastSequences(views: readonly EngineView[]): Map<number, bigint> {
   const least = new Map<number, bigint>();
   for (const { manifest, sequenceTo } of views) {
@@ -93,7 +94,7 @@ function releaseAll(views: EngineView[]): void {
   for (const view of views.splice(0)) view.release();
 }
 
-/** Takes snapshots for queries: segments by the manifest, and the rows that owners hold behind it. */
+/** Takes snapshots for queries: segments from manifests, and the rows after their watermarks from the owners. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
   readonly #rowsDeps: TableRowsDeps<FreshPart, SeriesTable>;
@@ -103,11 +104,11 @@ export class RegionSnapshots implements Snapshots {
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
     this.#files = new SegmentFiles(deps);
-    const form = new EngineRows({ ...deps, files: this.#files });
-    this.#rowsDeps = { ...deps, form, files: this.#files };
+    const layout = new EngineRows({ ...deps, files: this.#files });
+    this.#rowsDeps = { ...deps, layout: layout, files: this.#files };
   }
 
-  /** What is known of files, for other readers of the same. */
+  /** State of the files, shared with other readers of the same files. */
   get files(): SegmentFiles {
     return this.#files;
   }
@@ -143,14 +144,14 @@ export class RegionSnapshots implements Snapshots {
       }
       if (tables.length === requests.length) return new TableSnapshot(tables, views, this.#files);
     } catch {
-      // The table has other columns by now, or its files were merged. What is wrong in earnest `take` says.
+      // The table was altered or its files were merged. `take` reports any other error.
     }
     releaseAll(views);
     return undefined;
   }
 
-  /** Forgets a dropped table. */
-  async dropped({
+  /** Releases the rows and manifests of a dropped table. */
+  async removeTable({
     tableId,
     regionIds,
   }: {
@@ -160,34 +161,34 @@ export class RegionSnapshots implements Snapshots {
     const rows = this.#tables.get(tableId);
     this.#tables.delete(tableId);
     await rows?.close();
-    // Only now: a read that was under way may have brought another one.
-    for (const regionId of regionIds) this.#deps.manifests.forget(regionId);
+    // Last, because a read in progress may have fetched a manifest again.
+    for (const regionId of regionIds) this.#deps.manifests.remove(regionId);
   }
 
-  /** The table with files that are there and whole; a missing file means that a manifest was too old. */
-  async #boundTable(request: BindRequest, taking: SnapshotBuild, call: Call): Promise<BoundTable> {
+  /** Binds a table to files that exist and are intact. A missing file means that a manifest was outdated: retries once. */
+  async #boundTable(request: BindRequest, build: SnapshotBuild, call: Call): Promise<BoundTable> {
     try {
-      return await this.#boundOnce(request, taking, call);
+      return await this.#boundOnce(request, build, call);
     } catch (error) {
       if (!(error instanceof MissingFile)) throw error;
     }
-    await taking.slot.releaseWhile(() =>
+    await build.slot.releaseWhile(() =>
       Promise.all(request.table.regions.map(({ regionId }) => this.#deps.manifests.refresh(regionId, call))),
     );
-    return this.#boundOnce(request, taking, call);
+    return this.#boundOnce(request, build, call);
   }
 
   async #boundOnce(request: BindRequest, { views, guessed, slot }: SnapshotBuild, call: Call): Promise<BoundTable> {
-    const taken = await slot.releaseWhile(async () => {
+    const current = await slot.releaseWhile(async () => {
       const read = await this.#rows(request.table).view(request.table, call);
-      // At once: no place may be left to come back to.
+      // Here and not after `releaseWhile`, which may fail to get the slot again.
       views.push(...read);
       return read;
     });
-    return guessed !== undefined && areAllEqual(taken, guessed.views) ? guessed : this.#bind(request, taken);
+    return guessed !== undefined && areAllEqual(current, guessed.views) ? guessed : this.#bind(request, current);
   }
 
-  /** @param isGuess whether files may have been merged away, which is nothing to be told then. */
+  /** @param isGuess whether the files may have been merged away, which is then not reported as damage. */
   async #bind(request: BindRequest, views: readonly EngineView[], isGuess = false): Promise<BoundTable> {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
@@ -197,13 +198,15 @@ export class RegionSnapshots implements Snapshots {
     let withoutSeries = 0;
     for (const view of views) {
       const { seriesFiles } = view.manifest;
-      const { named, metrics } = await this.#files.reading(seriesFiles, () => this.#wanted(view, tagValues));
+      const { named, metrics } = await this.#files.readChecked(seriesFiles, () =>
+        this.#matchingSeries(view, tagValues),
+      );
       const inTime = view.manifest.segments.filter((segment) => overlaps(timesOf(segment), bounds));
       const segments = inTime.filter((segment) => mayHave(segment, { sids: named?.sids, metrics }));
       outsideTime += view.manifest.segments.length - inTime.length;
       withoutSeries += inTime.length - segments.length;
       await (isGuess ? this.#files.checkKnown(segments) : this.#files.check(segments));
-      const sources = await this.#files.reading(segments, () => this.#sources(segments));
+      const sources = await this.#files.readChecked(segments, () => this.#sources(segments));
       files.push(...segments, ...seriesFiles);
       bound.push({ view, segments: sources, named, metrics });
     }
@@ -213,8 +216,8 @@ export class RegionSnapshots implements Snapshots {
     return { views, relation: bindTable(bound, target), read, files };
   }
 
-  /** Which series and metrics the query can want. */
-  async #wanted({ series }: EngineView, tagValues: TagValues): Promise<Pick<BoundRegion, 'named' | 'metrics'>> {
+  /** Returns the series and metrics that the query can match. */
+  async #matchingSeries({ series }: EngineView, tagValues: TagValues): Promise<Pick<BoundRegion, 'named' | 'metrics'>> {
     const { connection } = this.#deps;
     const named = await series?.matching(connection, tagValues);
     return { named, metrics: await series?.metrics(connection, tagValues) };
@@ -229,7 +232,7 @@ export class RegionSnapshots implements Snapshots {
     return sources;
   }
 
-  /** @throws `table_not_found` for one that was dropped since the query was planned: nobody would close it again. */
+  /** @throws `table_not_found` when the table was dropped after planning: new rows of it would never be closed. */
   #rows({ tableId, name }: Table): TableRows<FreshPart, SeriesTable> {
     let rows = this.#tables.get(tableId);
     if (rows === undefined) {
@@ -251,7 +254,7 @@ function timesOf({ timeFirst, timeLast }: Segment): Band {
   return { first: timeFirst, last: timeLast };
 }
 
-/** Whether a segment may have rows of one of the series, and of one of the metrics. */
+/** Reports whether a segment may have rows of one of the series and one of the metrics. */
 function mayHave(segment: Segment, { sids, metrics }: Pick<RowFilter, 'sids' | 'metrics'>): boolean {
   if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false) {
     return false;
@@ -259,7 +262,7 @@ function mayHave(segment: Segment, { sids, metrics }: Pick<RowFilter, 'sids' | '
   return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
 }
 
-/** The wanted tag values by column id. */
+/** Tag values that the query requires, by column ID. */
 type TagValues = ReadonlyMap<number, readonly string[]>;
 
 function tagIds({ table, tagValues }: BindRequest): TagValues {

@@ -11,34 +11,35 @@ import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';
 import { filterSql, type BandFilter, type KeyColumns, type RowFilter } from './row-filter.js';
-import { NewerSchema } from './newer-schema.js';
+import { NewerSchema } from './binding.js';
 import type { FileColumns } from './segment-files.js';
 
-/** A segment with the columns that its file has. */
+/** A segment with the columns of its file. */
 export interface BoundSegment {
   readonly segment: Segment;
   readonly path: string;
   readonly columns: FileColumns;
 }
 
-/** What is read from every source of a region: `sid, time`, and a column `f<id>` for each field. */
+/** Columns that are read from every source of a region: `sid, time`, and `f<id>` for each field. */
 export interface SourceShape {
   readonly table: Table;
-  /** With operations where versions are merged. */
+  /** Fields of the query, plus the operation column where versions are merged. */
   readonly fields: readonly Column[];
   readonly unit: TimeUnit;
 }
 
+/** Selects the rows of a source. */
 export interface SourceFilter {
   readonly rows: RowFilter;
   readonly band: BandFilter | undefined;
   /** Whether the rows are joined to their series. */
   readonly isJoined: boolean;
-  /** Whether deletions are left out, where the source can have any. */
+  /** Whether deletions are filtered out. */
   readonly putsOnly: boolean;
 }
 
-/** Units in which Parquet gives times back: only nanoseconds stay as they are. */
+/** Unit in which the engine reads times from Parquet: it converts all but nanoseconds to microseconds. */
 const FILE_FACTORS: Readonly<Record<TimeUnit, { unit: TimeUnit; factor: bigint }>> = {
   s: { unit: 'us', factor: 1_000_000n },
   ms: { unit: 'us', factor: 1_000n },
@@ -47,12 +48,12 @@ const FILE_FACTORS: Readonly<Record<TimeUnit, { unit: TimeUnit; factor: bigint }
 };
 
 /**
- * SELECTs over segments, one for all that have the same columns: a file that came before a column was added reads as
- * null there. Files are not bound by column ids (`schema` of read_parquet), because such a scan runs on one thread and
- * hides how many rows it has, so that joins are built on the wrong side: 438 ms instead of 99.
+ * Returns SELECTs over segments, one for all segments with the same columns: a file older than a column reads as null there.
+ * Files are not bound by column IDs (`schema` of read_parquet), because such a scan runs on one thread and hides its row
+ * count, so that joins are built on the wrong side: 438 ms instead of 99 ms.
  *
- * @param extra another column of the result, for example a version.
- * @throws NewerSchema if one was written under a schema that is not known yet.
+ * @param extra another column of the result, for example a version
+ * @throws NewerSchema when a segment was written under a schema that is not known yet
  */
 export function segmentSelects(
   segments: readonly BoundSegment[],
@@ -76,15 +77,15 @@ export function segmentSelects(
   });
 }
 
-/** The columns of metrics keep their types. */
+/** Fields of metric tables never change their types. */
 function mayHaveNewTypes({ table, fields }: SourceShape, schemaVersion: number): boolean {
   return fields.length > 0 && schemaVersion > table.schemaVersion && table.options[PHYSICAL_METRIC_TABLE] !== 'true';
 }
 
 /**
- * A query of all series reads each file by a SELECT of its own: a scan of several files has no statistics, without which
- * the join to the series is twice as dear (378 and 194 ms of CPU over nine files). Where nothing is joined, where few
- * series are read, and of many files, it is planning that decides (0.7 ms a SELECT).
+ * Splits segments into one SELECT each for a query of all series: a scan of several files has no statistics, and without
+ * them the join to the series takes twice the CPU time (378 instead of 194 ms over nine files). Without a join, for few
+ * series, and for many files, the planning time of a SELECT (0.7 ms) matters more.
  */
 function groupsOf(group: readonly BoundSegment[], { rows, isJoined }: SourceFilter): (readonly BoundSegment[])[] {
   if (!isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX) return [group];
@@ -120,15 +121,15 @@ function fileColumn(field: Column, columns: FileColumns, { schemaVersion }: Segm
   return castThrough(restored(quoteName(name), dataType(type).duckdb), typesFrom(field, type) ?? []);
 }
 
-/** Parquet keeps seconds and milliseconds, but the engine reads them as microseconds. */
+/** Casts times of columns in seconds and milliseconds, which the engine reads from Parquet as microseconds. */
 function restored(name: string, duckdb: string): string {
   return duckdb === 'TIMESTAMP_S' || duckdb === 'TIMESTAMP_MS' ? `${name}::${duckdb}` : name;
 }
 
 /**
- * SELECT over the rows of a fresh part; null for fields that came after it.
+ * Returns a SELECT over the rows of a fresh part; fields newer than the part are null.
  *
- * @throws NewerSchema if a field has a type there that is not known yet.
+ * @throws NewerSchema when a field has a type in the part that is not known yet
  */
 export function partSelect(
   { part, rowCount }: EnginePartView,
@@ -145,12 +146,13 @@ export function partSelect(
     return `${castThrough(name, types)} AS ${name}`;
   });
   const keys: KeyColumns = { sid: 'sid', time: 'time', unit: shape.unit, factor: 1n };
-  // Later rows may be added while the query runs.
+  // Other reads may append rows while the query runs.
   const puts = filter.putsOnly && part.fieldIds.has(OP.id) ? ` AND ${isPut(internalName(OP))}` : '';
   const where = `rowid < ${rowCount} AND ${filterSql(filter.rows, filter.band, keys)}${puts}`;
   return `SELECT ${['sid', 'time', ...columns].join(', ')}${extra} FROM ${part.relation} WHERE ${where}`;
 }
 
+/** Name of a tag or field column in the tables and SELECTs of the query instance. */
 export function internalName(column: Column): string {
   return `f${column.id}`;
 }

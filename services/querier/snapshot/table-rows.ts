@@ -7,42 +7,43 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { areEqualViews, FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
 import type { RowsPart, SeriesRows } from './rows-layout.js';
 
-/** What is known of tables without asking anybody; the catalog cache is one. */
+/** Lookup of tables without a call to the metadata service; implemented by the catalog cache. */
 export interface KnownTables {
   knownById(tableId: number): Table | undefined;
 }
 
+/** Collaborators of a `TableRows`. */
 export interface TableRowsDeps<P extends RowsPart, S extends SeriesRows> extends FreshRowsDeps<P, S> {
   readonly catalog: KnownTables;
   readonly ingesters: Ingesters;
 }
 
-/** A region in one read of its table. */
+/** State of a region during one read of its table. */
 interface RegionReading<P extends RowsPart, S extends SeriesRows> {
   readonly region: RegionInfo;
   readonly fresh: FreshRows<P, S>;
-  /** By which its owner is asked. */
+  /** The manifest that the scan request refers to. */
   manifest: RegionManifest;
   isWhole: boolean;
 }
 
-/** How long a read waits for regions to have an owner: a move or a start takes less. */
+/** Time that a read waits for regions to have an owner: longer than a move or a start of an owner takes. */
 const OWNER_WAIT_MS = 5_000;
-const OWNER_REST_MS = 20;
-const OWNER_REST_MS_MAX = 250;
+const OWNER_RETRY_MS = 20;
+const OWNER_RETRY_MS_MAX = 250;
 
-/** Answers "newer manifest" in a row before a read gives up; each means that a flush was committed meanwhile. */
+/** Attempts with a newer manifest before a read gives up. Each one means that a flush was committed meanwhile. */
 const MANIFEST_TRIES = 8;
 
-/** The unflushed rows of one table. Each owner is asked once a read, for all of its regions. */
+/** The unflushed rows of one table. A read sends one scan request to each owner, for all of its regions. */
 export class TableRows<P extends RowsPart, S extends SeriesRows> {
   readonly #tableId: number;
   readonly #deps: TableRowsDeps<P, S>;
   readonly #regions = new Map<number, FreshRows<P, S>>();
-  /** Reads come one after the other; the last one's end. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** End of the last read: reads run one after the other. */
+  #reads: Promise<unknown> = Promise.resolve();
   #isClosed = false;
-  /** What the last read gave, held until another one gives something else. */
+  /** Views of the last read, held until a read returns different ones. */
   #last: { readonly views: readonly RegionView<P, S>[]; isQuiet: boolean } | undefined;
 
   constructor(tableId: number, deps: TableRowsDeps<P, S>) {
@@ -51,24 +52,24 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   /**
-   * The regions of the table as of now, in the table's order; all that was acknowledged before the call is in them.
-   * `release` of each must be called.
+   * Returns the current regions of the table, in the table's order, with all rows acknowledged before the call. The caller
+   * must release each view.
    *
-   * A region that moves, or whose owner starts again, is waited for a little.
+   * Waits up to 5 s for a region that moves or whose owner restarts.
    *
-   * @throws `region_not_ready` if nobody serves one of them then.
+   * @throws `region_not_ready` when a region has no owner after that time
    */
   async view(table: Table, call: Call): Promise<RegionView<P, S>[]> {
     const { clock } = this.#deps;
     const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
     let before: AlmanacError | undefined;
-    for (let restMs = OWNER_REST_MS; ; restMs = Math.min(restMs * 2, OWNER_REST_MS_MAX)) {
+    for (let restMs = OWNER_RETRY_MS; ; restMs = Math.min(restMs * 2, OWNER_RETRY_MS_MAX)) {
       try {
-        return await this.#readInTurn(table, call);
+        return await this.#readAfterOthers(table, call);
       } catch (error) {
         const failure = AlmanacError.from(error);
-        // Why it took so long says more than that it did.
-        if (failure.code === 'deadline_exceeded' && before !== undefined) throw tooLate(table, before);
+        // The previous failure is the cause of the delay and tells the user more than the timeout.
+        if (failure.code === 'deadline_exceeded' && before !== undefined) throw deadlineExceeded(table, before);
         if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw error;
         if (clock.nowMs() + restMs >= untilMs) throw noOwner(table, failure);
         before = failure;
@@ -79,21 +80,21 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   /**
-   * The regions as they were last read, without asking anybody whether something is new by now; undefined unless nothing
-   * was new then. `release` of each must be called.
+   * Returns the regions as of the last read, without calling an owner; undefined unless that read found nothing new. The
+   * caller must release each view.
    */
   lastView(): RegionView<P, S>[] | undefined {
-    return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.again()) : undefined;
+    return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
   }
 
-  /** Drops all, after the reads that have begun; views that are held keep theirs until they are released. */
+  /** Drops all rows after the reads in progress. Views that are held keep theirs until they are released. */
   close(): Promise<void> {
-    const closed = this.#turn.then(async () => {
+    const closed = this.#reads.then(async () => {
       this.#isClosed = true;
       this.#keep([]);
       for (const fresh of this.#regions.values()) await fresh.close();
     });
-    this.#turn = closed;
+    this.#reads = closed;
     return closed;
   }
 
@@ -103,20 +104,20 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
       last.isQuiet = true;
       return;
     }
-    this.#last = { views: views.map((view) => view.again()), isQuiet: false };
+    this.#last = { views: views.map((view) => view.retain()), isQuiet: false };
     for (const view of last?.views ?? []) view.release();
   }
 
-  #readInTurn(table: Table, call: Call): Promise<RegionView<P, S>[]> {
-    const before = this.#turn;
-    const turn = before.then(() => {
+  #readAfterOthers(table: Table, call: Call): Promise<RegionView<P, S>[]> {
+    const before = this.#reads;
+    const read = before.then(() => {
       checkCall(call);
       if (this.#isClosed) throw new AlmanacError('table_not_found', `table "${table.name}" was dropped`);
       return this.#read(table, call);
     });
-    this.#turn = turn.catch(() => undefined);
-    // The read before this one may hang at an owner that stands still, for longer than this one may take.
-    return unlessAborted(call, before).then(() => turn);
+    this.#reads = read.catch(() => undefined);
+    // The previous read may hang at an unresponsive owner for longer than this call's deadline.
+    return unlessAborted(call, before).then(() => read);
   }
 
   async #read(table: Table, call: Call): Promise<RegionView<P, S>[]> {
@@ -128,12 +129,12 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
         table,
         regions.filter(({ regionId }) => !whole.has(regionId)),
       );
-      await this.#ask(table, readings, call);
+      await this.#scanOwners(table, readings, call);
       for (const reading of readings) if (reading.isWhole) whole.set(reading.region.regionId, reading);
       if (whole.size < regions.length) continue;
       const views = regions.flatMap(({ regionId }) => {
         const reading = whole.get(regionId);
-        return reading === undefined ? [] : [reading.fresh.pinned(reading.manifest)];
+        return reading === undefined ? [] : [reading.fresh.pinnedView(reading.manifest)];
       });
       this.#keep(views);
       return views;
@@ -150,7 +151,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return readings;
   }
 
-  /** The regions as the catalog has them by now: one may have another owner than when the query was planned. */
+  /** Returns the regions from the current catalog: an owner may have changed since the query was planned. */
   #regionsNow(table: Table): readonly RegionInfo[] {
     const now = this.#deps.catalog.knownById(this.#tableId);
     return table.regions.map((region) => now?.regions.find(({ regionId }) => regionId === region.regionId) ?? region);
@@ -165,8 +166,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return fresh;
   }
 
-  /** Asks the owners of the regions, all at once. */
-  async #ask(table: Table, readings: readonly RegionReading<P, S>[], call: Call): Promise<void> {
+  /** Sends scan requests to the owners of the regions, in parallel. */
+  async #scanOwners(table: Table, readings: readonly RegionReading<P, S>[], call: Call): Promise<void> {
     const byOwner = new Map<IngesterService, RegionReading<P, S>[]>();
     for (const reading of readings) {
       const owner = this.#deps.ingesters.ownerOf(reading.region);
@@ -175,31 +176,31 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
       else others.push(reading);
     }
     const outcomes = await Promise.allSettled(
-      [...byOwner].map(([owner, ofOwner]) => this.#askOwner(owner, table, ofOwner, call)),
+      [...byOwner].map(([owner, ofOwner]) => this.#scanOwner(owner, table, ofOwner, call)),
     );
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  async #askOwner(
+  async #scanOwner(
     owner: IngesterService,
     table: Table,
     readings: readonly RegionReading<P, S>[],
     call: Call,
   ): Promise<void> {
-    const regions = readings.map(({ region, fresh, manifest }) => fresh.question(manifest, region.epoch));
+    const regions = readings.map(({ region, fresh, manifest }) => fresh.scanRequest(manifest, region.epoch));
     const open = new Map(readings.map((reading) => [reading.region.regionId, reading]));
     for await (const { parts, incarnation } of owner.scan({ tableId: table.tableId, regions }, call)) {
-      // Nothing of the answer counts; what comes may be long.
-      if (await meetAll(open.values(), incarnation)) return;
+      // After a restart of the owner the rest of the response is useless.
+      if (await checkIncarnations(open.values(), incarnation)) return;
       for (const part of parts) {
         const reading = open.get(part.regionId);
         if (reading === undefined) continue;
-        const taken = await reading.fresh.take(table, part);
-        reading.isWhole = taken === 'whole';
-        if (taken !== 'more') open.delete(part.regionId);
+        const progress = await reading.fresh.apply(table, part);
+        reading.isWhole = progress === 'whole';
+        if (progress !== 'more') open.delete(part.regionId);
       }
       if (open.size === 0) continue;
-      // A first read may have gigabytes to take over; the process answers others meanwhile.
+      // A first read can transfer gigabytes.
       await this.#deps.clock.yield();
       checkCall(call);
     }
@@ -207,6 +208,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   }
 }
 
+/** Reports whether two lists of views have the same rows and series, region by region. */
 export function areAllEqual<P extends RowsPart, S extends SeriesRows>(
   some: readonly RegionView<P, S>[],
   others: readonly RegionView<P, S>[],
@@ -214,21 +216,24 @@ export function areAllEqual<P extends RowsPart, S extends SeriesRows>(
   return some.length === others.length && some.every((view, i) => areEqualViews(view, others[i]));
 }
 
-/** One question more is enough for all regions of an owner that began a new life. @returns whether it did. */
-async function meetAll<P extends RowsPart, S extends SeriesRows>(
+/** Checks all regions of an owner at once, so that its restart costs one more request. @returns whether it restarted. */
+async function checkIncarnations<P extends RowsPart, S extends SeriesRows>(
   readings: Iterable<RegionReading<P, S>>,
   incarnation: bigint,
 ): Promise<boolean> {
   let isAnother = false;
-  for (const { fresh } of readings) if (await fresh.meet(incarnation)) isAnother = true;
+  for (const { fresh } of readings) if (await fresh.checkIncarnation(incarnation)) isAnother = true;
   return isAnother;
 }
 
 function endedEarly(regionIds: readonly number[]): AlmanacError {
-  return new AlmanacError('region_not_ready', `the owner of region ${regionIds.join(', ')} ended its answer early`);
+  return new AlmanacError(
+    'region_not_ready',
+    `incomplete scan response from the owner of region ${regionIds.join(', ')}`,
+  );
 }
 
-function tooLate({ name }: Table, cause: AlmanacError): AlmanacError {
+function deadlineExceeded({ name }: Table, cause: AlmanacError): AlmanacError {
   return new AlmanacError('deadline_exceeded', `table "${name}" cannot be read now: ${cause.message}`, { cause });
 }
 

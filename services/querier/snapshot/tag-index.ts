@@ -1,23 +1,23 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { bytesSql, textAt } from '#shared/duckdb/text-bytes';
 
-/** Series above which a value is not kept as a list: naming so many helps no query. */
+/** Number of series above which a value's series are not listed: a filter by more series does not speed up a query. */
 export const MATCHES_MAX = 64;
 
-/** What a value that too many series have maps to. */
+/** Marks a value that more series have. */
 const TOO_MANY: readonly number[] = [];
 
 /**
- * Values of one tag -> numbers of the series that have it, for values of few series. It is filled at the first question
- * about the tag and then goes along with its table: a lookup costs no query of the engine, which would take 1 ms.
+ * Index from the values of one tag to the series that have them, for values of few series. It is built at the first query
+ * for the tag and updated with the table. A lookup runs no engine query, which would take 1 ms.
  */
 export class TagIndex {
   readonly #relation: string;
   readonly #column: string;
   readonly #series = new Map<string, readonly number[] | number[]>();
-  /** The least series of each value that too many have. */
+  /** First series of each value with too many series. */
   readonly #firstOfMany = new Map<string, number>();
-  /** Series below this number are in it. */
+  /** Series below this number are indexed. */
   #count = 0;
   #filled: Promise<void> = Promise.resolve();
 
@@ -26,8 +26,8 @@ export class TagIndex {
     this.#column = `f${tagId}`;
   }
 
-  /** Takes in the series up to `count`; resolves when they, and all that others asked for before, are in it. */
-  reach(connection: DuckDBConnection, count: number): Promise<void> {
+  /** Indexes the series up to `count`. Resolves when these, and the series of earlier calls, are indexed. */
+  extendTo(connection: DuckDBConnection, count: number): Promise<void> {
     if (this.#count < count) {
       const from = this.#count;
       this.#count = count;
@@ -36,7 +36,7 @@ export class TagIndex {
     return this.#filled;
   }
 
-  /** The series with one of the values, by number, with its value; undefined if they are too many to be named. */
+  /** Returns the series that have one of the values, with the value of each; undefined if there are too many. */
   find(values: readonly string[]): ReadonlyMap<number, string> | undefined {
     const found = new Map<number, string>();
     for (const value of values) {
@@ -49,7 +49,7 @@ export class TagIndex {
     return found;
   }
 
-  /** The least number of a series with each of the values that any series has. */
+  /** Returns the lowest series number of each value that occurs. */
   firstOf(values: readonly string[]): number[] {
     return values.flatMap((value) => this.#firstOfMany.get(value) ?? this.#series.get(value)?.at(0) ?? []);
   }
@@ -58,7 +58,7 @@ export class TagIndex {
     const range = `sid >= ${from} AND sid < ${to}`;
     const sql = `SELECT sid, ${bytesSql(this.#column)} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
     const result = await connection.run(sql);
-    // By chunks, between which others are served: there may be hundreds of thousands.
+    // Reads by chunks and yields in between: there may be hundreds of thousands of series.
     for (;;) {
       const chunk = await result.fetchChunk();
       if (chunk === null || chunk.rowCount === 0) return;

@@ -163,7 +163,7 @@ export class QuerierNode {
     });
     catalog.onManifest((manifest) => manifests.apply(manifest));
     catalog.onReset(() => manifests.clear());
-    catalog.onDropped((dropped) => void snapshots.dropped(dropped));
+    catalog.onDropped((dropped) => void snapshots.removeTable(dropped));
     const sender = new RegionSender({
       clock: life.clock,
       random: life.random,

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Labels } from '../../series/labels.js';
-import { sortedInSlices } from '../../series/sliced-sort.js';
+import { sortedInSlices } from '../../series/sliced-collections.js';
 import { SERIES_WORK } from '../runtime/env.js';
 import { after, type QueryLimits } from '../runtime/limits.js';
 import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';

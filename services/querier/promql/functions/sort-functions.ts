@@ -1,5 +1,5 @@
 import { compareBytes, compareLabels } from '../../series/labels.js';
-import { sortedInSlices } from '../../series/sliced-sort.js';
+import { sortedInSlices } from '../../series/sliced-collections.js';
 import { FLOAT_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 import { stringOf, vectorOf, type FunctionDefinition, type ValueCall, type ValueFunction } from './function.js';
 

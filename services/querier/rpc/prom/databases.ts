@@ -52,7 +52,7 @@ export class SessionDatabases implements SeriesSource {
   /** Reads the stored samples of series, one series at a time. */
   async *stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
     const { database, matchers: others } = this.resolveDatabase(matchers);
-    const samples = await this.aside(() => this.#open(database));
+    const samples = await this.releaseSlotWhile(() => this.#open(database));
     if (samples === undefined) return;
     yield* samples.stored(others, fromMs, toMs);
   }
@@ -89,13 +89,13 @@ export class SessionDatabases implements SeriesSource {
   }
 
   /** Waits for other processes with the admission slot released. */
-  aside<T>(work: () => Promise<T>): Promise<T> {
+  releaseSlotWhile<T>(work: () => Promise<T>): Promise<T> {
     return this.#options.slot.releaseWhile(work);
   }
 
   /** Reads from a database. @returns undefined if it does not exist. */
   async read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
-    const samples = await this.aside(() => this.#open(database));
+    const samples = await this.releaseSlotWhile(() => this.#open(database));
     return samples === undefined ? undefined : read(samples);
   }
 

@@ -145,7 +145,7 @@ async function factsResponse(request: PromSeriesRequest, { databases }: SeriesCo
 async function metadataResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { database, name, limit, limitPerMetric } = request;
   const { databases, extras, call } = context;
-  const byMetric = await databases.aside(() => extras.metadata(database, name, call));
+  const byMetric = await databases.releaseSlotWhile(() => extras.metadata(database, name, call));
   // As in Prometheus, no limit returns all and zero returns nothing.
   const metrics = [...byMetric].slice(0, limit).map(([metric, entries]) => {
     return [metric, limitPerMetric === undefined || limitPerMetric === 0 ? entries : entries.slice(0, limitPerMetric)];
@@ -161,7 +161,7 @@ async function exemplarsResponse(request: PromSeriesRequest, context: SeriesCont
   if (selectors.length > 0) {
     for (const [database, matcherSets] of setsByDatabase(request.database, selectors, databases)) {
       const query = { database, matcherSets, fromMs, toMs };
-      for (const one of await databases.aside(() => extras.exemplars(query, call))) found.push(one);
+      for (const one of await databases.releaseSlotWhile(() => extras.exemplars(query, call))) found.push(one);
     }
   }
   const elements = found.map(({ series, exemplars }) => {

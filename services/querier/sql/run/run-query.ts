@@ -9,8 +9,7 @@ import {
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { OutputColumn } from '#shared/formats/format';
-import type { Snapshot } from '../../snapshot/binding.js';
-import { NewerSchema } from '../../snapshot/newer-schema.js';
+import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { NameScope, PlannedQuery } from '../plan/plan.js';

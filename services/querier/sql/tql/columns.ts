@@ -10,19 +10,19 @@ import type { StepSeries } from '../../promql/runtime/samples.js';
 import { resultLabels } from './result-labels.js';
 import { labelsOf, type Subject, type Subjects } from './subjects.js';
 
-/** A column of what a query gave. */
+/** A column of a TQL result. */
 export type TqlColumn =
   | { readonly kind: 'time'; readonly name: string; readonly type: string; readonly unit: TimeUnit }
   | { readonly kind: 'label'; readonly name: string; readonly label: string }
-  /** @param part number of the query among those of the single fields. */
+  /** @param part index of the field's query. */
   | { readonly kind: 'value' | 'histogram'; readonly name: string; readonly part: number }
   | { readonly kind: 'text'; readonly name: string };
 
-/** What a query gave, for its columns. */
-export interface ColumnsOf {
+/** Result of a TQL query, from which its columns are derived. */
+export interface TqlResultShape {
   readonly expr: Expr;
   readonly subjects: Subjects;
-  /** The query of each field; the query itself if there is only one. */
+  /** The query of each field; the query itself if there is only one field. */
   readonly parts: readonly Expr[];
   readonly series: readonly (readonly StepSeries[])[];
   readonly alias: string | undefined;
@@ -30,18 +30,18 @@ export interface ColumnsOf {
 }
 
 const TIME = { kind: 'time', name: 'time', type: 'TimestampMillisecond', unit: 'ms' } as const;
-/** Functions that give the values of their argument, or something that is of the same kind. */
-const KEEPING = new Set(
+/** Functions that return the values of their argument, or values of the same kind. */
+const VALUE_KEEPING = new Set(
   'sort sort_desc sort_by_label sort_by_label_desc label_replace label_join histogram_quantile absent'.split(' '),
 );
-const RANKING = new Set(['topk', 'bottomk', 'limitk', 'limit_ratio']);
+const RANKING_AGGREGATIONS = new Set(['topk', 'bottomk', 'limitk', 'limit_ratio']);
 
-/** The columns of a scalar. */
+/** Returns the columns of a scalar result. */
 export function scalarColumns(subjects: Subjects, alias: string | undefined): TqlColumn[] {
   return withTime(timeColumn(firstSubject(subjects)), { kind: 'value', name: alias ?? 'value', part: 0 }, alias);
 }
 
-/** The columns of a text. */
+/** Returns the columns of a string result. */
 export function textColumns(alias: string | undefined): TqlColumn[] {
   return withTime(TIME, { kind: 'text', name: alias ?? 'value' }, alias);
 }
@@ -50,13 +50,13 @@ function withTime(time: TqlColumn, value: TqlColumn, alias: string | undefined):
   return alias === undefined ? [time, value] : [value, time];
 }
 
-/** The columns of a vector; a name that the statement gives stands before all. */
-export function vectorColumns(of: ColumnsOf): TqlColumn[] {
-  const { expr, subjects, alias } = of;
+/** Returns the columns of a vector result. An alias in the statement moves the values to the front. */
+export function vectorColumns(result: TqlResultShape): TqlColumn[] {
+  const { expr, subjects, alias } = result;
   const subject = firstSubject(subjects);
   const time = timeColumn(subject);
-  const values = valueColumns(of, subject);
-  const labels = labelColumns(of, subject);
+  const values = valueColumns(result, subject);
+  const labels = labelColumns(result, subject);
   if (alias !== undefined) return [...values, ...labels, time];
   switch (subject === undefined ? 'time first' : orderOf(expr)) {
     case 'as stored':
@@ -78,7 +78,7 @@ export function vectorColumns(of: ColumnsOf): TqlColumn[] {
 
 type Order = 'as stored' | 'values first' | 'labels first' | 'time first' | 'by name';
 
-/** Where labels and time stand: what only leaves rows out has its columns from what it filters. */
+/** Returns the order of the columns. A filter that only removes series has the order of its operand. */
 function orderOf(expr: Expr): Order {
   switch (expr.kind) {
     case 'paren':
@@ -86,7 +86,7 @@ function orderOf(expr: Expr): Order {
     case 'vectorSelector':
       return 'as stored';
     case 'aggregation':
-      return RANKING.has(expr.op) || expr.op === 'count_values' ? 'values first' : 'labels first';
+      return RANKING_AGGREGATIONS.has(expr.op) || expr.op === 'count_values' ? 'values first' : 'labels first';
     case 'binary':
       if (expr.op === 'or') return 'by name';
       return isFilter(expr) ? orderOf(filtered(expr)) : 'labels first';
@@ -103,7 +103,7 @@ function isFilter({ op, isBool }: BinaryExpr): boolean {
   return !isBool && FILTERS.has(op);
 }
 
-/** The side of a filter that gives the values. */
+/** Returns the operand of a filter that provides the values. */
 function filtered({ lhs, rhs }: BinaryExpr): Expr {
   return typeOf(lhs) === 'vector' ? lhs : rhs;
 }
@@ -119,7 +119,7 @@ function timeColumn(subject: Subject | undefined): TqlColumn {
 }
 
 function valueColumns(
-  { expr, parts, subjects, series, alias, histogramColumn }: ColumnsOf,
+  { expr, parts, subjects, series, alias, histogramColumn }: TqlResultShape,
   subject: Subject | undefined,
 ): TqlColumn[] {
   const kept = keptSelector(expr);
@@ -131,14 +131,14 @@ function valueColumns(
     if (!hasHistograms) return [value];
     const name = parts.length === 1 ? histogramColumn : `${histogramColumn} ${i + 1}`;
     const histogram: TqlColumn = { kind: 'histogram', name, part: i };
-    // A metric of histograms alone has no column of numbers.
+    // A metric that has only histograms has no column of numbers.
     const isStored = fields === undefined || subject?.table.columns.some((column) => column.name === own) === true;
     return isStored ? [value, histogram] : [histogram];
   });
 }
 
-/** The labels of the result: those that it has to have, and what else the series have. */
-function labelColumns({ expr, series, subjects }: ColumnsOf, subject: Subject | undefined): TqlColumn[] {
+/** Returns the labels of the result: those that follow from the expression, and others that the series have. */
+function labelColumns({ expr, series, subjects }: TqlResultShape, subject: Subject | undefined): TqlColumn[] {
   const of = (selector: VectorSelector): readonly string[] => {
     const own = subjects.get(selector);
     return own === undefined ? [] : labelsOf(own.table);
@@ -150,7 +150,7 @@ function labelColumns({ expr, series, subjects }: ColumnsOf, subject: Subject | 
   return [...first, ...[...names].sort(compareBytes)].map((label) => ({ kind: 'label', name: label, label }));
 }
 
-/** The labels by which the series of the result were grouped, as they are named there. */
+/** Returns the labels by which the result is grouped, under their names in the result. */
 function groupingOf(expr: Expr): readonly string[] {
   switch (expr.kind) {
     case 'paren':
@@ -160,7 +160,7 @@ function groupingOf(expr: Expr): readonly string[] {
     case 'call':
       return expr.args.flatMap(groupingOf);
     case 'aggregation':
-      if (RANKING.has(expr.op)) return groupingOf(expr.expr);
+      if (RANKING_AGGREGATIONS.has(expr.op)) return groupingOf(expr.expr);
       return expr.isWithout ? [] : expr.grouping;
     default:
       return [];
@@ -170,16 +170,16 @@ function groupingOf(expr: Expr): readonly string[] {
 function inTableOrder(table: Table, columns: readonly TqlColumn[]): TqlColumn[] {
   const labels = labelsOf(table);
   const tags = new Map(tagsOf(table).map(({ name }, i) => [labels[i], name]));
-  const places = new Map(table.columns.map(({ name }, i) => [name, i]));
-  const last = places.size + fieldsOf(table).length;
-  const place = (column: TqlColumn): number => {
+  const positions = new Map(table.columns.map(({ name }, i) => [name, i]));
+  const last = positions.size + fieldsOf(table).length;
+  const positionOf = (column: TqlColumn): number => {
     const name = column.kind === 'label' ? (tags.get(column.label) ?? column.name) : column.name;
-    return places.get(name) ?? last;
+    return positions.get(name) ?? last;
   };
-  return [...columns].sort((a, b) => place(a) - place(b));
+  return [...columns].sort((a, b) => positionOf(a) - positionOf(b));
 }
 
-/** The selector whose values the expression gives, only fewer of them or in another order; undefined if it computes. */
+/** Returns the selector whose values the expression filters or reorders; undefined if the expression computes new values. */
 function keptSelector(expr: Expr): VectorSelector | undefined {
   switch (expr.kind) {
     case 'vectorSelector':
@@ -187,10 +187,10 @@ function keptSelector(expr: Expr): VectorSelector | undefined {
     case 'paren':
       return keptSelector(expr.expr);
     case 'aggregation':
-      return RANKING.has(expr.op) ? keptSelector(expr.expr) : undefined;
+      return RANKING_AGGREGATIONS.has(expr.op) ? keptSelector(expr.expr) : undefined;
     case 'call': {
       const argument = expr.args.find((arg) => typeOf(arg) === 'vector');
-      return argument !== undefined && KEEPING.has(expr.func.name) ? keptSelector(argument) : undefined;
+      return argument !== undefined && VALUE_KEEPING.has(expr.func.name) ? keptSelector(argument) : undefined;
     }
     case 'binary':
       return isFilter(expr) ? keptSelector(filtered(expr)) : undefined;

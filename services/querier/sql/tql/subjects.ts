@@ -15,25 +15,26 @@ import { sourceOf } from '../../snapshot/logical-table.js';
 import type { TableNames } from '../plan/table-names.js';
 import type { PromSession } from '../../promql/engine.js';
 
-/** A table, or metric, that a query names. */
+/** The table or metric that a selector names. */
 export interface Subject {
   readonly table: Table;
-  /** Names of the fields that the selector means; at least one. */
+  /** Names of the selected fields; at least one. */
   readonly fields: readonly string[];
 }
 
-/** The selectors of a query and what they name; undefined where there is nothing of that name. */
+/** The subject of each selector of a query; undefined if no table or metric has that name. */
 export type Subjects = ReadonlyMap<VectorSelector, Subject | undefined>;
 
-/** Fields that one statement evaluates side by side. */
+/** Largest number of fields that one statement evaluates. */
 const FIELDS_MAX = 256;
 
+/** Collaborators of `subjectsOf`. */
 export interface SubjectDeps {
   readonly names: TableNames;
   readonly clock: Clock;
 }
 
-/** @throws `invalid_arguments` for a selector that does not name its metric, or a field that is not there. */
+/** Resolves the selectors of a query. @throws `invalid_arguments` when a selector names no metric, or an unknown field. */
 export async function subjectsOf(
   expr: Expr,
   session: PromSession,
@@ -68,23 +69,25 @@ async function subjectOf(table: Table, { matchers }: VectorSelector, slices: Sli
   return fields.length === 0 ? undefined : { table, fields };
 }
 
-/** The labels that tags of a table are, in the table's order. */
+/** Returns the label names of a table's tags, in the table's order. */
 export function labelsOf(table: Table): string[] {
   const source = sourceOf(table);
   if (source === undefined) return tagsOf(table).map(({ name }) => name);
   return tagsOf(table).map(({ name }) => labelOfColumn(source.columns.get(name) ?? name));
 }
 
-/** A query of one field of each of its tables. */
+/** A query of one field of each table. */
 export interface FieldQuery {
   readonly expr: Expr;
-  /** Whether it is a part of the query that was asked. */
+  /** Whether the statement is evaluated as several queries, of which this is one. */
   readonly isPart: boolean;
 }
 
 /**
- * The query, once for each field of its tables: the first fields together, then the second ones, where a table with
- * fewer goes on with its last. @throws `invalid_arguments` for what cannot be asked of several fields.
+ * Splits a query into one for each field of its tables: the first fields together, then the second ones, and so on. A table
+ * with fewer fields repeats its last one.
+ *
+ * @throws `invalid_arguments` when the query cannot be evaluated for several fields
  */
 export function fieldQueries(expr: Expr, subjects: Subjects): FieldQuery[] {
   const counts = Array.from(subjects.values(), (subject) => subject?.fields.length ?? 0);
@@ -95,7 +98,7 @@ export function fieldQueries(expr: Expr, subjects: Subjects): FieldQuery[] {
     throw new AlmanacError('invalid_arguments', text);
   }
   if (count > FIELDS_MAX) {
-    const text = `query is of ${count} fields, at most ${FIELDS_MAX} can be asked at once: name some with __field__`;
+    const text = `query selects ${count} fields, the limit is ${FIELDS_MAX}: select fewer with __field__`;
     throw new AlmanacError('invalid_arguments', text);
   }
   return Array.from({ length: count }, (_, i) => ({ expr: ofField(expr, subjects, i), isPart: true }));
@@ -107,12 +110,12 @@ function ofField(expr: Expr, subjects: Subjects, i: number): Expr {
     if (fields.length < 2) return selector;
     const field = fields[Math.min(i, fields.length - 1)];
     const others = selector.matchers.filter(({ name }) => name !== FIELD_LABEL);
-    // The matcher of the name is the last.
+    // The metric name matcher must stay last.
     return { ...selector, matchers: [{ name: FIELD_LABEL, op: '=', value: field }, ...others] };
   });
 }
 
-/** Whether somewhere series are compared with each other, which those of different fields are not to be. */
+/** Reports whether the expression compares series with each other, which is undefined across fields. */
 function ranksValues(expr: Expr): boolean {
   switch (expr.kind) {
     case 'aggregation':

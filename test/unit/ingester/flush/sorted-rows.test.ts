@@ -276,7 +276,7 @@ describe('WindowRows with late rows', () => {
       const found = await sorted(generation, undefined, { versions, sliceRows: rows.length, clock });
       expect(found, versions).to.deep.equal(inTime(rows, versions));
       const passes = Math.log2(rows.length);
-      expect(clock.turns).to.be.greaterThan((passes * rows.length) / STEP_ROWS);
+      expect(clock.yields).to.be.greaterThan((passes * rows.length) / STEP_ROWS);
     }
   });
 

@@ -98,13 +98,14 @@ describe('Generation.put', () => {
     expect(held.times.first <= -end && held.times.last >= end - 1n).to.equal(true);
   });
 
-  it('counts the tags of new series towards the flush size', () => {
+  it('counts new series and their tags, also without rows', () => {
     const generation = new Generation(1, 0n, 0);
     const before = generation.engineBytes;
-    generation.noteDefinition(250);
-    generation.noteDefinition(250);
+    generation.noteDefinition(6, 250);
+    generation.noteDefinition(7, 250);
     expect(generation.engineBytes - before).to.be.within(1000, 1100);
     expect(generation.heldBytes).to.equal(500);
+    expect(generation.seriesCount).to.equal(8);
   });
 });
 

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '#shared/clock/clock';
 import { QueryLimits, type QueryLimitOptions } from '#services/querier/promql/runtime/limits';
 import { quantileOf, valueAtRank } from '#services/querier/promql/runtime/quantile';
 import type { SampleSeries, StepSeries } from '#services/querier/promql/runtime/samples';
-import { sortedInSlices } from '#services/querier/series/sliced-sort';
+import { sortedInSlices } from '#services/querier/series/sliced-collections';
 import { runPromql, series, type TestSample } from '#test/support/promql-source';
 
 const HISTOGRAM = {

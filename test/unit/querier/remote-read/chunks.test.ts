@@ -19,7 +19,7 @@ type Value = number | 'stale' | NativeHistogram;
 
 const STALE_BITS = 0x7ff0000000000002n;
 
-function pieceOf(rows: readonly (readonly [time: number, value: Value])[]): SampleSlice {
+function sliceOf(rows: readonly (readonly [time: number, value: Value])[]): SampleSlice {
   const values = Float64Array.from(rows, ([, value]) => (typeof value === 'number' ? value : 0));
   const words = new Int32Array(values.buffer);
   for (const [i, [, value]] of rows.entries()) if (value === 'stale') words.set([STALE_LOW, STALE_HIGH], 2 * i);
@@ -38,7 +38,7 @@ function floatsOf(samples: readonly ChunkSample[]): unknown[] {
   ]);
 }
 
-/** Numbers that are the same in every run. */
+/** Returns a pseudo-random generator with a fixed sequence. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -51,25 +51,25 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('chunks of floats', () => {
   it('are byte for byte those of Prometheus', () => {
-    const piece = pieceOf([
+    const slice = sliceOf([
       [1000, 1],
       [2000, 2],
       [3000, 2],
     ]);
-    const [chunk] = chunksOf(piece);
+    const [chunk] = chunksOf(slice);
     expect(hex(chunk.data)).to.equal('0003d00f3ff0000000000000e807c25fff00');
     const labels = Labels.of([['__name__', 'm1']]);
-    const [frame] = new FrameWriter().frames({ labels, slice: piece }, 0);
+    const [frame] = new FrameWriter().frames({ labels, slice }, 0);
     expect(hex(frame)).to.equal(
       '30f9abaa1f0a2e0a0e0a085f5f6e616d655f5f12026d31121c08e80710b817180122120003d00f3ff0000000000000e807c25fff00',
     );
   });
 
-  it('hold any times and values bit for bit, 120 at most', () => {
+  it('store all times and values exactly, at most 120 per chunk', () => {
     const specials = [0, -0, NaN, Infinity, -Infinity, Number.MIN_VALUE, Number.MAX_VALUE, 1e21, 0.1, 'stale'] as const;
     for (let seed = 1; seed <= 200; seed++) {
       const next = random(seed);
-      // A zigzag varint of a time has 53 bits to be exact.
+      // A zigzag varint needs one more bit than the time, and doubles are exact up to 53 bits.
       let time = Math.floor((next() - 0.5) * 2 ** Math.floor(next() * 52));
       const rows = Array.from({ length: 1 + Math.floor(next() * 400) }, (_, i): [number, Value] => {
         time += 1 + Math.floor(next() * 2 ** (seed % 5 === 0 ? 3 : Math.floor(next() * 40)));
@@ -78,7 +78,7 @@ describe('chunks of floats', () => {
         if (kind === 1) return [time, specials[Math.floor(next() * specials.length)]];
         return [time, kind === 2 ? next() : (next() - 0.5) * 2 ** Math.floor(next() * 2000 - 1000)];
       });
-      const chunks = [...chunksOf(pieceOf(rows))];
+      const chunks = [...chunksOf(sliceOf(rows))];
       const samples = chunks.flatMap(({ encoding, data, minMs, maxMs }) => {
         const read = decodeChunk(encoding, data).samples;
         expect([read[0].time, read[read.length - 1].time], `seed ${seed}`).to.deep.equal([minMs, maxMs]);
@@ -89,10 +89,10 @@ describe('chunks of floats', () => {
     }
   });
 
-  it('go on in another frame after a MiB', () => {
+  it('continue in another frame after 1 MiB', () => {
     const next = random(7);
     const rows = Array.from({ length: 400_000 }, (_, i): [number, number] => [i * 1000, next()]);
-    const series = { labels: Labels.of([['__name__', 'm']]), slice: pieceOf(rows) };
+    const series = { labels: Labels.of([['__name__', 'm']]), slice: sliceOf(rows) };
     const frames = [...new FrameWriter().frames(series, 3)];
     expect(frames.length).to.be.within(2, 5);
     for (const frame of frames) expect(frame.length).to.be.below(1.1 * 2 ** 20);
@@ -122,9 +122,9 @@ const STALE_HISTOGRAM: NativeHistogram = {
   ...{ isStale: true, schema: 0, zeroThreshold: 0, sum: NaN },
 };
 
-/** Chunks as `encoding reset` with what was read of each histogram. */
+/** Encodes and decodes rows. Returns `encoding reset` of each chunk and the decoded histograms. */
 function readBack(rows: readonly (readonly [number, Value])[]): { kinds: string[]; samples: ChunkSample[] } {
-  const chunks = [...chunksOf(pieceOf(rows))].map(({ encoding, data }) => ({
+  const chunks = [...chunksOf(sliceOf(rows))].map(({ encoding, data }) => ({
     encoding,
     ...decodeChunk(encoding, data),
   }));
@@ -148,7 +148,7 @@ function expectSame(samples: readonly ChunkSample[], rows: readonly (readonly [n
 }
 
 describe('chunks of histograms', () => {
-  it('hold counts that grow, of integers and of floats', () => {
+  it('store growing integer and float counts', () => {
     for (const isFloat of [false, true]) {
       const rows = Array.from({ length: 250 }, (_, i): [number, NativeHistogram] => {
         const scale = isFloat ? 1.5 : 1;
@@ -165,7 +165,7 @@ describe('chunks of histograms', () => {
     }
   });
 
-  it('hold custom bounds and thresholds of all kinds', () => {
+  it('store custom bounds and all kinds of thresholds', () => {
     const rows = [0, 2 ** -243, 2 ** 10, 2 ** 11, 0.001, 1e-310].map((zeroThreshold, i): [number, NativeHistogram] => [
       i,
       histogram({ zeroThreshold, positiveBuckets: [1] }),
@@ -177,7 +177,7 @@ describe('chunks of histograms', () => {
     expectSame(readBack(others).samples, others);
   });
 
-  it('begin anew where counters do, buckets differ, a gauge comes, a series ends, or a float is between', () => {
+  it('start after a counter reset, a bucket change, a gauge, the end of a series, or a float', () => {
     const at = (n: number, changes: Partial<NativeHistogram> = {}): NativeHistogram =>
       histogram({ positiveBuckets: [n, 2 * n], ...changes });
     const rows: [number, Value][] = [
@@ -207,7 +207,7 @@ describe('chunks of histograms', () => {
     }
   });
 
-  it('are exact up to counts that doubles hold, and alone beyond', () => {
+  it('are exact up to the counts that doubles represent, and hold one histogram above', () => {
     const counts = [2 ** 49, 2 ** 50, 2 ** 53 - 1, 2 ** 60, 2 ** 62];
     const rows = counts.map((count, i): [number, NativeHistogram] => [i, histogram({ positiveBuckets: [count] })]);
     const { kinds, samples } = readBack(rows);

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
 import { ManualClock } from '#test/support/manual-clock';
 
-const LOOKS_MS = 200;
-/** After so long what is used is looked at again. */
+const CHECKS_MS = 200;
+/** Time after which memory is measured again. */
 const READING_MS = 20;
 
 describe('MemoryWatch', () => {
@@ -24,30 +24,30 @@ describe('MemoryWatch', () => {
     return watch.enter(({ code }) => ended.push(`${name}: ${code}`));
   }
 
-  it('ends the youngest query under which the process grew too large, and the next when that has let go', async () => {
+  it('cancels the youngest query of a growing process, and the next one after its memory is released', async () => {
     enter('oldest');
     const gone = enter('gone');
     const leave = enter('youngest');
     gone();
     used[0] = 11;
     await clock.advance(READING_MS);
-    enter('begun when it was large already');
-    await clock.advance(LOOKS_MS);
+    enter('started when memory was already high');
+    await clock.advance(CHECKS_MS);
     expect(ended).to.deep.equal(['youngest: resources_exhausted']);
-    await clock.advance(LOOKS_MS);
-    expect(ended, 'what the first holds is not free yet').to.have.length(1);
+    await clock.advance(CHECKS_MS);
+    expect(ended, "the first query's memory is not free yet").to.have.length(1);
     leave();
-    await clock.advance(LOOKS_MS);
-    expect(ended, 'nor is it when that has left, before a collection').to.have.length(1);
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
+    expect(ended, 'nor after it has left, before a garbage collection').to.have.length(1);
+    await clock.advance(CHECKS_MS);
     expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
   });
 
-  it('does not wait for what was ended while much more comes', async () => {
+  it('cancels another query without waiting when memory keeps growing', async () => {
     enter('oldest');
     const leave = enter('youngest');
     used[0] = 11;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     expect(ended).to.deep.equal(['youngest: resources_exhausted']);
     leave();
     used[0] = 13;
@@ -55,33 +55,33 @@ describe('MemoryWatch', () => {
     expect(ended.slice(1)).to.deep.equal(['oldest: resources_exhausted']);
   });
 
-  it('watches the next query at once if the one that it ended was the last', async () => {
+  it('watches the next query at once when the cancelled one was the last', async () => {
     const leave = enter('last');
     used[0] = 11;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     leave();
     used[0] = 5;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     enter('next');
     used[0] = 11;
     await clock.advance(100);
     expect(ended.slice(1)).to.deep.equal(['next: resources_exhausted']);
   });
 
-  it('forgets what it saw while there are no queries', async () => {
+  it('discards its measurements while there are no queries', async () => {
     used[1] = 11;
     const leave = enter('early');
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     leave();
     used[1] = 5;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     enter('late');
     used[1] = 11;
     await clock.advance(50);
     expect(ended).to.deep.equal([]);
   });
 
-  it('ends another one if the first does not let go at all', async () => {
+  it('cancels another query when the first one releases nothing', async () => {
     enter('oldest');
     enter('stuck');
     used[0] = 11;
@@ -89,14 +89,14 @@ describe('MemoryWatch', () => {
     expect(ended.map((text) => text.split(':')[0])).to.deep.equal(['stuck', 'oldest']);
   });
 
-  it('watches each kind of memory by itself', async () => {
+  it('watches each kind of memory separately', async () => {
     enter('one');
     used[1] = 11;
-    await clock.advance(LOOKS_MS);
+    await clock.advance(CHECKS_MS);
     expect(ended).to.deep.equal(['one: resources_exhausted']);
   });
 
-  it('lets be what is seen once: garbage that is collected soon', async () => {
+  it('ignores a single high measurement, which is garbage that is collected soon', async () => {
     enter('one');
     for (let i = 0; i < 10; i++) {
       used[1] = i % 2 === 0 ? 11 : 5;

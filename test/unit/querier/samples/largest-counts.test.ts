@@ -2,8 +2,8 @@ import { expect } from 'chai';
 
 import { LargestCounts } from '#services/querier/samples/largest-counts';
 
-describe('Greatest', () => {
-  it('keeps the greatest counts, equal ones by name', () => {
+describe('LargestCounts', () => {
+  it('keeps the largest counts, ties ordered by name', () => {
     const greatest = new LargestCounts(3);
     for (const [name, value] of [
       ['c', 5],
@@ -21,13 +21,13 @@ describe('Greatest', () => {
     ]);
   });
 
-  it('keeps nothing where nothing is wanted', () => {
+  it('keeps nothing with a limit of zero', () => {
     const greatest = new LargestCounts(0);
     greatest.add('a', 1);
     expect(greatest.counts).to.deep.equal([]);
   });
 
-  it('is quick where each count comes before all others', () => {
+  it('is fast when each count is larger than all before', () => {
     const limit = 10_000;
     const names = Array.from({ length: 60_000 }, (_, i) => `n${100_000 - i}`);
     const beganMs = performance.now();

@@ -8,8 +8,8 @@ import { HurriedClock } from '#test/support/hurried-clock';
 
 const QUERY: SegmentQuery = { startAt: undefined, histogramAt: undefined, opAt: undefined, sql: () => '' };
 
-describe('rows of a segment', () => {
-  it('make one piece for each series of each file, in whatever order the engine gives them', async () => {
+describe('decodeRows', () => {
+  it('returns one slice per series and file, whatever the order of the rows', async () => {
     const clock = new HurriedClock();
     const instance = await DuckDBInstance.create();
     try {
@@ -22,13 +22,13 @@ describe('rows of a segment', () => {
         `SELECT f::INTEGER, s::INTEGER, t::DOUBLE, v::DOUBLE FROM (VALUES ${rows.join(', ')}) AS rows(f, s, t, v)`,
       );
       const files = await decodeRows(result, QUERY, 2, new Slices(clock, { workPerLook: 1 }));
-      expect(clock.turns).to.be.greaterThan(5);
+      expect(clock.yields).to.be.greaterThan(5);
       expect(Array.from(files[1], ([sid, { values }]) => [sid, ...values])).to.have.deep.members([
         [7, 8],
         [9, 6, 7],
       ]);
       const read = Array.from(files[0], ([sid, { times, values, missing, isAscending }]) => {
-        // Where a row has no value, anything is there.
+        // The number of a row without a value is undefined.
         const present = Array.from(values, (value, i) => (missing?.[i] === 1 ? 0 : value));
         return [sid, [...times], present, missing === undefined ? [] : [...missing], isAscending];
       });

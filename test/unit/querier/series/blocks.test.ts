@@ -4,18 +4,18 @@ import { DoubleBlocks, FlagBlocks } from '#services/querier/series/blocks';
 
 const BLOCK = 65_536;
 
-describe('numbers in blocks', () => {
-  it('keeps what is written across the edges of blocks, and 0 elsewhere', () => {
+describe('Blocks', () => {
+  it('keeps values across block boundaries, and 0 elsewhere', () => {
     const blocks = new DoubleBlocks();
     blocks.extend(3 * BLOCK + 1);
     const values = Float64Array.from({ length: 2 * BLOCK }, (_, i) => i + 0.5);
     blocks.setAll(values, BLOCK - 2);
     blocks.set(3 * BLOCK, 7);
     const at = [0, BLOCK - 3, BLOCK - 2, BLOCK, 3 * BLOCK - 3, 3 * BLOCK - 2, 3 * BLOCK];
-    expect(at.map((place) => blocks.get(place))).to.deep.equal([0, 0, 0.5, 2.5, 2 * BLOCK - 0.5, 0, 7]);
+    expect(at.map((index) => blocks.get(index))).to.deep.equal([0, 0, 0.5, 2.5, 2 * BLOCK - 0.5, 0, 7]);
   });
 
-  it('keeps what was written while the first block grows', () => {
+  it('keeps values while the first block grows', () => {
     const blocks = new DoubleBlocks();
     for (let i = 0; i < 2 * BLOCK; i++) {
       blocks.extend(i + 1);

@@ -34,7 +34,7 @@ function tableOf(): Table {
   return { ...ids, columns, options: {}, regions: [], primaryKey: [], ttl: '' };
 }
 
-describe('label index', () => {
+describe('LabelIndex', () => {
   let cleanUp: () => void = () => undefined;
   let folder = '';
   let connection: DuckDBConnection;
@@ -50,7 +50,7 @@ describe('label index', () => {
     cleanUp();
   });
 
-  it('serves others while it reads many series with many labels', async () => {
+  it('yields while it reads many series with many labels', async () => {
     const path = join(folder, 'series.parquet');
     const all = Array.from({ length: TAGS }, (_, i) => i);
     const cells = all.map((i) => (i === 0 ? `'job'` : `if(s % ${TAGS} = ${i}, 'v' || s, NULL)`) + ` AS t${i}`);
@@ -61,7 +61,7 @@ describe('label index', () => {
     );
     const countsAtTurn: number[] = [];
     const clock = new HurriedClock();
-    clock.onTurn = () => countsAtTurn.push(index.count);
+    clock.onYield = () => countsAtTurn.push(index.count);
     const index: LabelIndex = new LabelIndex(tableOf(), (column) => column, {
       connection,
       files: { absolute: () => path },
@@ -82,7 +82,7 @@ describe('label index', () => {
     expect([...(await index.matching(tests, new Slices(clock)))]).to.deep.equal([7]);
   });
 
-  it('reads a file with more series than it asks for at a time, and tells names and values of some of them', async () => {
+  it('reads a file with more series than one page, and returns names and values of some of them', async () => {
     const many = 130_000;
     const path = join(folder, 'many.parquet');
     const cells = `'d' || s AS t0, if(s % 2 = 0, 'even', NULL) AS t1, if(s = ${many - 1}, '', NULL) AS t2`;
@@ -115,7 +115,7 @@ describe('label index', () => {
     ]).to.deep.equal([125_000]);
   });
 
-  /** A file of series, all with the same in `t0` and `t2`, each with a value of its own in `t1`. */
+  /** Writes a file of series with equal `t0` and `t2`, and distinct `t1`. */
   async function seriesFile(from: number, to: number): Promise<SeriesFile> {
     const path = join(folder, `${from}-${to}.parquet`);
     await connection.run(
@@ -125,12 +125,12 @@ describe('label index', () => {
     return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
   }
 
-  /** An index of three tags. @param asked is told each question to the engine, and may refuse it. */
-  function narrow(clock: HurriedClock, asked: (sql: string) => void = () => undefined): LabelIndex {
+  /** Creates an index of three tags. @param onQuery is called before each engine query, which fails if it throws. */
+  function narrow(clock: HurriedClock, onQuery: (sql: string) => void = () => undefined): LabelIndex {
     const table = tableOf();
     const watched = {
       run(sql: string) {
-        asked(sql);
+        onQuery(sql);
         return connection.run(sql);
       },
     } as unknown as DuckDBConnection;
@@ -145,23 +145,23 @@ describe('label index', () => {
 
   const NEW = 9_000;
 
-  it('tells nothing of series that are being read, or could not be, and has them at the next attempt', async () => {
+  it('hides series whose read is in progress or failed, and reads them at the next attempt', async () => {
     const clock = new HurriedClock();
     let isBroken = false;
     let during: Promise<unknown[]> | undefined;
-    const told = async (): Promise<unknown[]> => {
+    const values = async (): Promise<unknown[]> => {
       const all = await index.matching([], new Slices(clock), 3);
       const values = await index.valuesIn('t1', all, new Slices(clock));
       return [values, [...index.valuesOf('t1')].map(({ value }) => value)];
     };
     const index: LabelIndex = narrow(clock, (sql) => {
-      // The last of the questions: what came before of `t0` and `t1` is known.
+      // The last query of the read: `t0` and `t1` are already indexed.
       if (!isBroken || !sql.includes('f3::VARCHAR')) return;
-      during = told();
+      during = values();
       throw new Error('no such file');
     });
     await index.load([await seriesFile(0, 3)]);
-    const before = await told();
+    const before = await values();
     expect(before).to.deep.equal([
       ['v0', 'v1', 'v2'],
       ['v0', 'v1', 'v2'],
@@ -169,7 +169,7 @@ describe('label index', () => {
     const files = [await seriesFile(3, 3 + NEW)];
     isBroken = true;
     expect((await refusal(index.load(files)))?.code).to.equal('internal');
-    expect([await during, await told()]).to.deep.equal([before, before]);
+    expect([await during, await values()]).to.deep.equal([before, before]);
     isBroken = false;
     await index.load(files);
     expect(index.count).to.equal(3 + NEW);
@@ -180,34 +180,34 @@ describe('label index', () => {
     ]);
   });
 
-  it('takes in nothing of files with a gap before them', async () => {
+  it('adds nothing from files after a gap', async () => {
     const index = narrow(new HurriedClock());
     await index.load([await seriesFile(0, 3)]);
-    expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('begins behind series 3');
+    expect((await refusal(index.load([await seriesFile(4, 7)])))?.message).to.contain('starts after series 3');
     expect(index.count).to.equal(3);
   });
 
-  it('serves others while it looks for the labels of a metric with many series', async () => {
+  it('yields while it collects the label names of a metric with many series', async () => {
     const clock = new HurriedClock();
     const index = narrow(clock);
     await index.load([await seriesFile(0, 20_000)]);
-    clock.turns = 0;
-    const names = Promise.all([1, 2].map(() => index.labelsUnder('t0', 'm', new Slices(clock))));
+    clock.yields = 0;
+    const names = Promise.all([1, 2].map(() => index.labelNamesWith('t0', 'm', new Slices(clock))));
     expect((await names).map((them) => [...(them ?? [])])).to.deep.equal([
       ['t0', 't1', 't2'],
       ['t0', 't1', 't2'],
     ]);
-    expect(clock.turns).to.be.at.least(5);
-    expect(await index.labelsUnder('t0', 'none', new Slices(clock))).to.equal(undefined);
+    expect(clock.yields).to.be.at.least(5);
+    expect(await index.labelNamesWith('t0', 'none', new Slices(clock))).to.equal(undefined);
   });
 
-  it('finds the series of very many values without a list for each, and only those that there were', async () => {
+  it('finds series by many values without a list for each, and only within the snapshot', async () => {
     const many = 400_000;
     const clock = new HurriedClock();
     const index = narrow(clock);
     await index.load([await seriesFile(0, many)]);
     let mostBytes = 0;
-    clock.onTurn = () => (mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed));
+    clock.onYield = () => (mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed));
     const beforeBytes = process.memoryUsage().heapUsed;
     const isAny = { name: 't1', equals: undefined, passes: (value: string) => value !== '' };
     const found = await index.matching([isAny], new Slices(clock), many - 1);

@@ -4,11 +4,11 @@ import { LabelShapes } from '#services/querier/series/label-shapes';
 
 describe('LabelShapes', () => {
   const shapes = new LabelShapes();
-  const pairsOf = (...told: [string, string][]): unknown => {
-    return [...shapes.labels((add) => told.forEach(([name, value]) => add(name, value))).pairs()];
+  const pairsOf = (...pairs: [string, string][]): unknown => {
+    return [...shapes.labels((add) => pairs.forEach(([name, value]) => add(name, value))).pairs()];
   };
 
-  it('sorts names by their bytes, in whatever order they are told', () => {
+  it('sorts names by their bytes, whatever the order of the labels', () => {
     expect(pairsOf(['b', '1'], ['a', '2'], ['\u{1F600}', '3'], ['\u{FB00}', '4'])).to.deep.equal([
       ['a', '2'],
       ['b', '1'],
@@ -22,7 +22,7 @@ describe('LabelShapes', () => {
     expect(pairsOf()).to.deep.equal([]);
   });
 
-  it('takes the last of equal names, and no name for anything else', () => {
+  it('uses the last of duplicate names, and treats names of built-in properties like others', () => {
     expect(pairsOf(['__name__', 'table'], ['host', 'x'], ['__name__', 'tag'])).to.deep.equal([
       ['__name__', 'tag'],
       ['host', 'x'],

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Labels } from '#services/querier/series/labels';
 import { LabelsCache } from '#services/querier/series/labels-cache';
 
-describe('LabelsMemory', () => {
+describe('LabelsCache', () => {
   let made = 0;
   const make = (sid: number): Labels => {
     made++;
@@ -12,7 +12,7 @@ describe('LabelsMemory', () => {
 
   beforeEach(() => (made = 0));
 
-  it('gives what was made before, by owner and form', () => {
+  it('returns cached labels by owner and key', () => {
     const memory = new LabelsCache(1 << 20);
     const [one, other] = [{}, {}];
     const first = memory.cached(one, 'a', make)(1);
@@ -22,7 +22,7 @@ describe('LabelsMemory', () => {
     expect(made).to.equal(3);
   });
 
-  it('forgets all when they are too many, also in the midst of a query', () => {
+  it('drops all labels at its limit, also during a query', () => {
     const memory = new LabelsCache(100_000);
     const labelsOf = memory.cached({}, 'a', make);
     for (let sid = 0; sid < 10_000; sid++) expect(labelsOf(sid).get('sid')).to.equal(String(sid));
@@ -35,7 +35,7 @@ describe('LabelsMemory', () => {
     expect(made).to.be.below(2);
   });
 
-  it('counts long values as what they take', () => {
+  it('counts the length of long values', () => {
     const memory = new LabelsCache(1 << 20);
     const labelsOf = memory.cached({}, 'a', (sid) => {
       made++;

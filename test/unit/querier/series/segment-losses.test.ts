@@ -10,17 +10,17 @@ function manifest(paths: readonly string[], truncatedSequence = 0n): RegionManif
 }
 
 describe('SegmentLosses', () => {
-  it('tells whether a later manifest has all that an earlier one had', () => {
+  it('returns equal numbers only if a later manifest has all segments of the earlier one', () => {
     const losses = new SegmentLosses();
-    const first = losses.upTo(manifest(['a', 'b']));
-    expect(losses.upTo(manifest(['a', 'b']))).to.equal(first);
-    expect(losses.upTo(manifest(['b', 'a', 'c']))).to.equal(first);
-    const merged = losses.upTo(manifest(['d', 'c']));
+    const first = losses.generationOf(manifest(['a', 'b']));
+    expect(losses.generationOf(manifest(['a', 'b']))).to.equal(first);
+    expect(losses.generationOf(manifest(['b', 'a', 'c']))).to.equal(first);
+    const merged = losses.generationOf(manifest(['d', 'c']));
     expect(merged).not.to.equal(first);
-    expect(losses.upTo(manifest(['d', 'c', 'e'])), 'grown again').to.equal(merged);
-    expect(losses.upTo(manifest(['d', 'c', 'e'], 7n)), 'truncated').not.to.equal(merged);
-    // Of a read that began earlier.
-    const older = losses.upTo(manifest(['a', 'b']));
+    expect(losses.generationOf(manifest(['d', 'c', 'e'])), 'another segment added').to.equal(merged);
+    expect(losses.generationOf(manifest(['d', 'c', 'e'], 7n)), 'truncated').not.to.equal(merged);
+    // A manifest of an earlier read.
+    const older = losses.generationOf(manifest(['a', 'b']));
     expect(older).not.to.be.oneOf([first, merged]);
   });
 });

@@ -1,40 +1,40 @@
 import { expect } from 'chai';
 
-import { inGroups, type SelectedSeries } from '#services/querier/series/selected-series';
+import { groupsOfSeries, type SelectedSeries } from '#services/querier/series/selected-series';
 import { systemClock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 
-/** Series 0, 1 .. with these metric numbers. */
-function chosenOf(metrics: readonly number[]): SelectedSeries {
+/** Selects the series 0, 1 .. with these metric numbers. */
+function selectedOf(metrics: readonly number[]): SelectedSeries {
   return {
     sids: Int32Array.from(metrics, (_, i) => i),
     metrics: Uint32Array.from(metrics),
-    areMost: true,
+    isMajority: true,
     isPart: false,
     share: 1,
   };
 }
 
-async function groupsOf(all: SelectedSeries, most: number): Promise<SelectedSeries[]> {
+async function groupsOf(all: SelectedSeries, seriesMax: number): Promise<SelectedSeries[]> {
   const groups: SelectedSeries[] = [];
-  for await (const group of inGroups(all, new Slices(systemClock), most)) groups.push(group);
+  for await (const group of groupsOfSeries(all, new Slices(systemClock), seriesMax)) groups.push(group);
   return groups;
 }
 
-/** What a group is, to be compared. */
-function told({ sids, metrics, isPart, share }: SelectedSeries): unknown {
+/** Returns a group in a form that can be compared. */
+function comparable({ sids, metrics, isPart, share }: SelectedSeries): unknown {
   return { sids: [...sids], metrics: metrics && [...metrics], isPart, share };
 }
 
-describe('inGroups', () => {
-  it('leaves what is few as it is', async () => {
-    const all = chosenOf([3, 3, 1]);
+describe('groupsOfSeries', () => {
+  it('returns a small selection unchanged', async () => {
+    const all = selectedOf([3, 3, 1]);
     expect(await groupsOf(all, 3)).to.deep.equal([all]);
   });
 
-  it('puts whole metrics together, and cuts only one that is more than a group', async () => {
-    const all = chosenOf([7, 2, 7, 9, 2, 7, 7, 4, 7, 9]);
-    expect((await groupsOf(all, 4)).map(told)).to.deep.equal([
+  it('groups whole metrics, and splits only a metric that is larger than a group', async () => {
+    const all = selectedOf([7, 2, 7, 9, 2, 7, 7, 4, 7, 9]);
+    expect((await groupsOf(all, 4)).map(comparable)).to.deep.equal([
       { sids: [1, 4, 7], metrics: [2, 2, 4], isPart: false, share: 0.3 },
       { sids: [0, 2, 5, 6], metrics: [7, 7, 7, 7], isPart: true, share: 0.4 },
       { sids: [8], metrics: [7], isPart: true, share: 0.1 },
@@ -42,7 +42,7 @@ describe('inGroups', () => {
     ]);
   });
 
-  it('has each series once, whatever the metrics are', async () => {
+  it('returns each series once for any metrics', async () => {
     for (let seed = 1; seed <= 300; seed++) {
       let state = seed;
       const next = (below: number): number => {
@@ -50,9 +50,9 @@ describe('inGroups', () => {
         return (state >>> 8) % below;
       };
       const kinds = 1 + next(8);
-      const all = chosenOf(Array.from({ length: next(60) }, () => next(kinds)));
-      const most = 1 + next(12);
-      const groups = await groupsOf(all, most);
+      const all = selectedOf(Array.from({ length: next(60) }, () => next(kinds)));
+      const seriesMax = 1 + next(12);
+      const groups = await groupsOf(all, seriesMax);
       const seen = groups.flatMap(({ sids }) => [...sids]);
       expect(
         seen.toSorted((a, b) => a - b),
@@ -60,7 +60,7 @@ describe('inGroups', () => {
       ).to.deep.equal([...all.sids]);
       const partsOf = new Map<number, number>();
       for (const { sids, metrics, isPart } of groups) {
-        expect(sids.length, `seed ${seed}`).to.be.at.most(most);
+        expect(sids.length, `seed ${seed}`).to.be.at.most(seriesMax);
         expect([...sids], `seed ${seed}`).to.deep.equal([...sids].sort((a, b) => a - b));
         expect([...sids].map((sid) => all.metrics?.[sid])).to.deep.equal([...(metrics ?? [])]);
         for (const metric of new Set(metrics)) partsOf.set(metric, (partsOf.get(metric) ?? 0) + (isPart ? 0 : 1));

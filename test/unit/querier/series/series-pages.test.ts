@@ -10,7 +10,7 @@ describe('pagesOf', () => {
 
   const files = [file(0, 299_999), file(300_000, 300_004), file(300_005, 400_000)];
 
-  it('has each series once, from one of them on', () => {
+  it('returns each series once, from a given series on', () => {
     for (const tagCount of [0, 1, 64, 65, 300, 4096]) {
       let next = 100_001;
       for (const { file: of, from, to } of pagesOf(files, next, tagCount)) {
@@ -23,7 +23,7 @@ describe('pagesOf', () => {
     }
   });
 
-  it('has fewer series in a page where they have many tags, each cell of which takes memory', () => {
+  it('returns smaller pages for series with many tags, because each cell takes memory', () => {
     for (const tagCount of [65, 300, 1000, 4096]) {
       for (const { from, to } of pagesOf(files, 0, tagCount)) {
         expect((to - from) * tagCount).to.be.at.most(4 * 1024 * 1024);

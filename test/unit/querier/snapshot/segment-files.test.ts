@@ -21,14 +21,14 @@ const FILES = ['a', 'b'].map((name): ManifestFile => ({
 }));
 const READ_FAILED = new Error('Invalid Error: TProtocolException: Invalid data');
 
-describe('files of segments', () => {
+describe('SegmentFiles', () => {
   const cleanUps: (() => unknown)[] = [];
   let files: SegmentFiles;
   let folder = '';
   let nowMs = 0;
-  /** By which time goes on at each look at the clock. */
+  /** Time that passes at each reading of the clock. */
   let stepMs = 0;
-  let turns = 0;
+  let yields = 0;
   let reads: string[] = [];
 
   beforeEach(() => {
@@ -52,7 +52,7 @@ describe('files of segments', () => {
         ...systemClock,
         monotonicMs: () => (nowMs += stepMs),
         yield: () => {
-          turns++;
+          yields++;
           return Promise.resolve();
         },
       },
@@ -62,7 +62,7 @@ describe('files of segments', () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  /** As bits rot: nobody wrote the file. */
+  /** Damages a file without changing its stamp. */
   function rot({ path }: ManifestFile): void {
     const { atime, mtime } = statSync(join(folder, path));
     writeFileSync(join(folder, path), DAMAGED);
@@ -76,12 +76,12 @@ describe('files of segments', () => {
     );
   }
 
-  it('are read once, while their stamps stay', async () => {
+  it('verifies a file once while its stamp stays the same', async () => {
     for (nowMs = 0; nowMs < 100_000; nowMs += 10_000) await files.check(FILES);
     expect(reads).to.deep.equal(['a.parquet', 'b.parquet']);
   });
 
-  it('are read again when one was written or replaced, a second later at most', async () => {
+  it('verifies a file again at most a second after it was written or replaced', async () => {
     await files.check(FILES);
     nowMs = 1_000;
     writeFileSync(join(folder, 'other'), BYTES);
@@ -93,18 +93,18 @@ describe('files of segments', () => {
     expect(await failureOf(files.check(FILES))).to.equal('"1/b.parquet" is damaged: its checksum does not match');
   });
 
-  it('are compared anew when a read of them fails as over a damaged file', async () => {
+  it('verifies files again when a read fails in a way that damage can cause', async () => {
     await files.check(FILES);
     nowMs = 10_000;
     rot(FILES[1]);
-    const failing = files.reading(FILES, () => Promise.reject(READ_FAILED));
+    const failing = files.readChecked(FILES, () => Promise.reject(READ_FAILED));
     expect(await failureOf(failing)).to.equal('"1/b.parquet" is damaged: its checksum does not match');
     expect(await failureOf(files.check(FILES))).to.contain('"1/b.parquet" is damaged');
     writeFileSync(join(folder, FILES[1].path), BYTES);
     await files.check(FILES);
   });
 
-  it('that the engine names are compared before others', async () => {
+  it('verifies the files that the engine names first', async () => {
     await files.check(FILES);
     nowMs = 10_000;
     rot(FILES[1]);
@@ -113,11 +113,11 @@ describe('files of segments', () => {
       `Invalid Input Error: Failed to read file "${files.absolute(FILES[1].path)}": ZSTD failure`,
     );
     const translated = new AlmanacError('execute_query', 'Failed to read file', { cause: named });
-    expect(await failureOf(files.reading(FILES, () => Promise.reject(translated)))).to.contain('is damaged');
+    expect(await failureOf(files.readChecked(FILES, () => Promise.reject(translated)))).to.contain('is damaged');
     expect(reads).to.deep.equal(['b.parquet']);
   });
 
-  it('that are whole leave the error as it is, and are not read for each of many', async () => {
+  it('returns the original error when the files are intact, and does not verify them for each of many errors', async () => {
     await files.check(FILES);
     nowMs = 10_000;
     reads = [];
@@ -126,7 +126,7 @@ describe('files of segments', () => {
     expect(reads).to.deep.equal(['a.parquet', 'b.parquet']);
   });
 
-  it('are read once at a time, however long that takes', async () => {
+  it('verifies a file once at a time, however long that takes', async () => {
     await files.check(FILES);
     reads = [];
     const failing: Promise<unknown>[] = [];
@@ -135,7 +135,7 @@ describe('files of segments', () => {
     expect(reads).to.deep.equal(['a.parquet']);
   });
 
-  it('are not read for errors of the query itself', async () => {
+  it('verifies no file for errors of the query itself', async () => {
     await files.check(FILES);
     nowMs = 10_000;
     reads = [];
@@ -151,33 +151,33 @@ describe('files of segments', () => {
     expect(reads).to.deep.equal([]);
   });
 
-  it('that are many are looked at in slices, between which others are served', async () => {
+  it('checks many files in slices and yields in between', async () => {
     const many = Array.from({ length: 2_000 }, () => FILES[0]);
     await files.check(many);
     for (const look of [() => files.check(many), () => files.checkKnown(many)]) {
-      turns = 0;
+      yields = 0;
       nowMs += 1_000;
-      // As looks take time.
+      // A stat call takes time.
       stepMs = 0.01;
       await look();
       stepMs = 0;
-      expect(turns).to.be.greaterThan(2);
+      expect(yields).to.be.greaterThan(2);
     }
     expect(reads).to.deep.equal(['a.parquet']);
   });
 
-  it('that were not read yet are no part of a guess', async () => {
-    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+  it('rejects a guess with files that were not verified yet', async () => {
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('must be verified again');
     expect(reads).to.deep.equal([]);
     await files.check(FILES);
     await files.checkKnown(FILES);
   });
 
-  it('that were written are no part of a guess, and are read again for the query behind it', async () => {
+  it('rejects a guess with files that were written, and verifies them for the following query', async () => {
     await files.check(FILES);
     nowMs = 1_000;
     writeFileSync(join(folder, FILES[0].path), DAMAGED);
-    expect(await failureOf(files.checkKnown(FILES))).to.contain('has to be read');
+    expect(await failureOf(files.checkKnown(FILES))).to.contain('must be verified again');
     expect(await failureOf(files.check(FILES))).to.contain('is damaged');
   });
 });

@@ -8,7 +8,7 @@ const TAG = {
   ...{ id: 1, name: '__name__', type: 'String', kind: 'tag', nullable: true },
   ...{ defaultSql: '', comment: '', backfillSql: '', formerTypes: [] },
 };
-/** A series of each of many names, two of the name `up`, and one whose name begins with a byte order mark. */
+/** One series for each of many names, two for `up`, and one whose name starts with a byte order mark. */
 const SERIES =
   "(SELECT (i + 10)::UINTEGER AS sid, 'm' || i AS f1 FROM range(30000) r(i) " +
   "UNION ALL VALUES (7::UINTEGER, 'up'), (8::UINTEGER, '\uFEFFup'), (9::UINTEGER, 'up'))";
@@ -32,7 +32,7 @@ describe('SeriesSearch', () => {
 
   const names = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `m${from + i}`);
 
-  it('has the firsts of names that it knew and of others, also when it has to forget the former', async () => {
+  it('returns the first series of cached and other names, also when the cache is cleared', async () => {
     const search = new SeriesSearch([TAG]);
     const firstOf = (values: readonly string[]): Promise<number[]> => search.firstOf(connection, SERIES, 1, values);
     expect(await firstOf(['up', 'none', 'm3'])).to.deep.equal([7, 13]);
@@ -41,7 +41,7 @@ describe('SeriesSearch', () => {
     expect(await firstOf(['m20000', 'up', 'm20001'])).to.deep.equal([20_010, 7, 20_011]);
   });
 
-  it('tells texts apart by a byte order mark', async () => {
+  it('distinguishes texts that differ in a byte order mark', async () => {
     const search = new SeriesSearch([TAG]);
     const marked = await search.matching(connection, SERIES, new Map([[1, ['\uFEFFup']]]));
     expect(marked).to.deep.equal({ sids: [8], values: new Map([[1, ['\uFEFFup']]]) });

@@ -46,7 +46,7 @@ describe('SeriesTable', () => {
     cleanUp();
   });
 
-  /** A file of the series `[from, to)`: 1000 metrics, a pod for each series, two zones. */
+  /** Writes a file of the series `[from, to)`: 1000 metrics, a pod for each series, two zones. */
   async function file(from: number, to: number): Promise<SeriesFile> {
     const path = join(folder, `${from}-${to}.parquet`);
     const tags = `'m' || s % 1000 AS __name__, 'pod-' || s AS pod, if(s % 2 = 0, 'a', NULL) AS zone`;
@@ -63,7 +63,7 @@ describe('SeriesTable', () => {
     return SeriesTable.create({ connection, appending, files }, name, table);
   }
 
-  /** Definitions of the series `[from, to)`, as an owner tells them. */
+  /** Returns the definitions of the series `[from, to)`, as an owner sends them. */
   function definitions(from: number, to: number): ScanPart {
     const list = Array.from({ length: to - from }, (_, i) => {
       const values = [`m${(from + i) % 1000}`, `pod-${from + i}`];
@@ -77,7 +77,7 @@ describe('SeriesTable', () => {
     return (await connection.runAndReadAll(sql)).getRowsJson();
   }
 
-  it('reads many series from their files, and those that are in none from memory', async () => {
+  it('reads many series from their files, and the series that are in no file from memory', async () => {
     const series = await create('series_many');
     await series.load([await file(0, MANY)]);
     await series.append(definitions(MANY, MANY + 3000));
@@ -95,7 +95,7 @@ describe('SeriesTable', () => {
     ]);
   });
 
-  it('reads fewer from their files where each has many tags, which take memory although they are absent', async () => {
+  it('reads from files at fewer series when each has many tags, because absent tags take memory too', async () => {
     const table = tableOf();
     const more = Array.from({ length: 300 }, (_, i) => ({ ...table.columns[1], id: 10 + i, name: `t${i}` }));
     const wide = { ...table, columns: [...table.columns, ...more] };
@@ -111,7 +111,7 @@ describe('SeriesTable', () => {
     expect(small.fits(wide, 50_000)).to.equal(true);
   });
 
-  it('names few of many series by their tags', async () => {
+  it('finds few of many series by their tags', async () => {
     const series = await create('series_found');
     await series.load([await file(0, 1000), await file(1000, MANY)]);
     await series.append(definitions(MANY, MANY + 10));
@@ -128,7 +128,7 @@ describe('SeriesTable', () => {
     expect(await series.metrics(connection, new Map([[1, ['m5', 'none', 'm999']]]))).to.deep.equal([5, 999]);
   });
 
-  it('is to be made anew when files have too many of those that it keeps in memory', async () => {
+  it('is outdated when files contain too many of the series that it keeps in memory', async () => {
     const series = await create('series_worn');
     await series.load([await file(0, 1000)]);
     expect(await rows(`SELECT count(*) FROM ${series.stored}`)).to.deep.equal([['1000']]);

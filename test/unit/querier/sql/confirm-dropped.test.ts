@@ -18,24 +18,24 @@ const LOST = new UnansweredError('lost');
 
 describe('confirmDropped', () => {
   let clock: ManualClock;
-  /** What each node answers, again and again. */
+  /** Response of each node to all requests. */
   let answers: Map<number, Answer>;
   let away: Set<number>;
-  let asked: { nodeId: number; tableIds: readonly number[] }[];
+  let requests: { nodeId: number; tableIds: readonly number[] }[];
   let reached: bigint[];
 
   beforeEach(() => {
     clock = new ManualClock();
     answers = new Map();
     away = new Set();
-    asked = [];
+    requests = [];
     reached = [];
   });
 
   function confirm(tables: readonly DroppedTable[], call: Call = ownCall('test')): Promise<number[]> {
     const catalog: Pick<StatementDeps['catalog'], 'reached'> = {
       reached: (version) => {
-        expect(asked).to.deep.equal([]);
+        expect(requests).to.deep.equal([]);
         reached.push(version);
         return Promise.resolve();
       },
@@ -44,7 +44,7 @@ describe('confirmDropped', () => {
       ownerOf: ({ nodeId }) =>
         partialIngester({
           dropTables: ({ tableIds }) => {
-            asked.push({ nodeId, tableIds });
+            requests.push({ nodeId, tableIds });
             const answer = answers.get(nodeId) ?? 'ok';
             return answer === 'ok' ? Promise.resolve({}) : Promise.reject(answer);
           },
@@ -61,7 +61,7 @@ describe('confirmDropped', () => {
     return { tableId, name: `t${tableId}`, regions };
   }
 
-  /** Lets time pass, in steps after which everything has come to rest. */
+  /** Advances the clock in steps, letting pending work finish after each. */
   async function pass(ms: number): Promise<void> {
     for (let leftMs = ms; leftMs > 0; leftMs -= 10) {
       await systemClock.yield();
@@ -69,36 +69,36 @@ describe('confirmDropped', () => {
     }
   }
 
-  /** How long some work takes, by the clock of the test. */
+  /** Returns how long the work takes by the test's clock. */
   async function durationMs(work: Promise<unknown>): Promise<number> {
     const startMs = clock.nowMs();
     let endMs: number | undefined;
-    const noteEnd = (): void => void (endMs = clock.nowMs());
-    work.then(noteEnd, noteEnd);
+    const recordEnd = (): void => void (endMs = clock.nowMs());
+    work.then(recordEnd, recordEnd);
     for (let i = 0; i < 2_000 && endMs === undefined; i++) await pass(10);
     return (endMs ?? Infinity) - startMs;
   }
 
-  it('asks each owner once for all tables, when the catalog is as new as the drop', async () => {
+  it('requests each owner once for all tables when the catalog is as new as the drop', async () => {
     expect(await confirm([dropped(1, 5, 6, 5), dropped(2, 6, 0)])).to.deep.equal([]);
     expect(reached).to.deep.equal([7n]);
-    expect(asked).to.deep.equal([
+    expect(requests).to.deep.equal([
       { nodeId: 5, tableIds: [1] },
       { nodeId: 6, tableIds: [1, 2] },
     ]);
   });
 
-  it('asks again until an answer comes', async () => {
+  it('repeats the request until it is answered', async () => {
     answers.set(5, LOST);
     const confirming = confirm([dropped(1, 5)]);
     await pass(1_000);
     answers.set(5, 'ok');
     await pass(1_000);
     expect(await confirming).to.deep.equal([]);
-    expect(asked.length).to.be.within(3, 10);
+    expect(requests.length).to.be.within(3, 10);
   });
 
-  it('passes over a node that does not answer and counts as gone', async () => {
+  it('skips a node that does not respond and counts as gone', async () => {
     answers.set(5, LOST);
     const confirming = confirm([dropped(1, 5, 6)]);
     await pass(5_000);
@@ -107,19 +107,19 @@ describe('confirmDropped', () => {
     expect(await confirming).to.deep.equal([5]);
   });
 
-  it('takes for ended what refuses connections: at once if it counts as gone, else if it goes on', async () => {
+  it('treats a node that refuses connections as stopped: at once if it counts as gone, otherwise if it keeps refusing', async () => {
     answers.set(5, REFUSED);
     const lasting = confirm([dropped(1, 5)]);
     expect(await durationMs(lasting)).to.be.within(3_000, 4_000);
     expect(await lasting).to.deep.equal([]);
     away.add(5);
-    asked = [];
+    requests = [];
     const atOnce = confirm([dropped(1, 5)]);
     expect(await durationMs(atOnce)).to.be.at.most(10);
     expect(await atOnce).to.deep.equal([]);
   });
 
-  it('does not take a refusal for an end that is followed by other answers', async () => {
+  it('does not treat a refusal as a stop when other responses follow', async () => {
     answers.set(5, REFUSED);
     const confirming = failure(confirm([dropped(1, 5)]));
     await pass(2_000);
@@ -132,7 +132,7 @@ describe('confirmDropped', () => {
     expect((await confirming).code).to.equal('external');
   });
 
-  it('says which nodes did not confirm', async () => {
+  it('names the nodes that did not confirm', async () => {
     answers.set(5, LOST);
     answers.set(6, new AlmanacError('unsupported', 'an older release'));
     const failing = failure(confirm([dropped(1, 5, 6, 7)]));
@@ -142,7 +142,7 @@ describe('confirmDropped', () => {
     expect(message).to.match(/^table "t1" was dropped, but nodes 5, 6 did not confirm it in time/);
   });
 
-  it('tells so before the deadline of the call', async () => {
+  it('fails before the deadline of the call', async () => {
     answers.set(5, LOST);
     const failing = failure(
       confirm([dropped(1, 5), dropped(2, 5)], { ...ownCall('test'), deadlineMs: clock.nowMs() + 2_000 }),

@@ -10,10 +10,10 @@ import { beginEarly, slotAfter, takenAfter, type EarlyRun } from '#services/quer
 import type { BindRequest, Snapshot, Snapshots } from '#services/querier/snapshot/binding';
 import { refusal } from '#test/support/failure';
 
-/** Takes so long that a test would end first. */
+/** Runs longer than any test. */
 const ENDLESS = 'SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b';
 
-describe('a query that begins early', () => {
+describe('early run of a query', () => {
   let connections: QueryConnections;
   let connection: QueryConnection;
   let released: Snapshot[];
@@ -53,11 +53,11 @@ describe('a query that begins early', () => {
     return [...result.blocks()][0].cells(0)[0];
   }
 
-  it('is not one without a guess', async () => {
+  it('does not start without a guess', async () => {
     expect(await begin(undefined)).to.equal(undefined);
   });
 
-  it('has its result where the guess was right', async () => {
+  it('returns its result when the guess was right', async () => {
     const guess = snapshotOf('SELECT 7');
     const early = await begin(guess);
     expect(await takenAfter(early, Promise.resolve(guess))).to.equal(guess);
@@ -66,7 +66,7 @@ describe('a query that begins early', () => {
     expect(released).to.deep.equal([]);
   });
 
-  it('is ended where the guess was wrong, and its failure does not count', async () => {
+  it('is cancelled when the guess was wrong, and its failure is ignored', async () => {
     for (const sql of [ENDLESS, 'SELECT * FROM not_there']) {
       const guess = snapshotOf(sql);
       const right = snapshotOf('SELECT 1');
@@ -77,7 +77,7 @@ describe('a query that begins early', () => {
     }
   });
 
-  it('is ended where no snapshot is to be had', async () => {
+  it('is cancelled when no snapshot is available', async () => {
     const guess = snapshotOf(ENDLESS);
     const error = new AlmanacError('region_not_ready', 'moved');
     expect(await refusal(takenAfter(await begin(guess), Promise.reject(error)))).to.equal(error);
@@ -85,7 +85,7 @@ describe('a query that begins early', () => {
     expect(await firstCell()).to.equal(42);
   });
 
-  it('keeps its place while it runs, and waits aside then', async () => {
+  it('keeps its admission slot while it runs, and releases it for the wait after that', async () => {
     const early = await begin(snapshotOf(ENDLESS));
     let isReleased = false;
     const slot: AdmissionSlot = { releaseWhile: (work) => ((isReleased = true), work()) };
@@ -101,12 +101,12 @@ describe('a query that begins early', () => {
     expect(await waiting).to.equal('there');
   });
 
-  it('waits aside from the first where nothing runs early', () => {
+  it('releases its admission slot from the start when nothing runs early', () => {
     const slot: AdmissionSlot = { releaseWhile: (work) => work() };
     expect(slotAfter(undefined, slot)).to.equal(slot);
   });
 
-  it("ends with its caller, for the caller's reason", async () => {
+  it("ends with its caller, with the caller's reason", async () => {
     const caller = new AbortController();
     const guess = snapshotOf(ENDLESS);
     const early = await begin(guess, ownCall('test', caller.signal));

@@ -58,7 +58,7 @@ describe('INSERT and REPLACE', () => {
         ['z', 7, 1, 1000, null],
       ]);
     });
-    it('fills defaults and takes the zone of the session', async () => {
+    it("fills defaults and uses the session's time zone", async () => {
       await bench.all(
         `SET time_zone = 'Asia/Shanghai'; INSERT INTO t (ts, host) VALUES ('2024-01-01 08:00:00', 'a'), ('2024-01-01 08:00:00Z', 'b')`,
       );
@@ -67,7 +67,7 @@ describe('INSERT and REPLACE', () => {
         [1.5, 1704096000000],
       ]);
     });
-    it('stores rows of a query', async () => {
+    it('stores the rows of a query', async () => {
       await bench.all(`INSERT INTO t (host, n, ts) VALUES ('a', 1, 1000), ('b', 2, 2000)`);
       expect(
         (
@@ -89,7 +89,7 @@ describe('INSERT and REPLACE', () => {
         "Failed to plan SQL: Column count doesn't match insert query!",
       );
     });
-    it('takes many rows fast', async () => {
+    it('stores many rows quickly', async () => {
       const tuples = Array.from({ length: 20_000 }, (_, i) => `('host_${i}', ${i}, ${i})`).join(', ');
       expect((await bench.query(`INSERT INTO t (host, n, ts) VALUES ${tuples}`)).affected).to.equal(20_000);
       expect(await bench.rows('SELECT count(*), sum(n) FROM t')).to.deep.equal([[20_000, 199_990_000]]);
@@ -165,12 +165,12 @@ describe('INSERT and REPLACE', () => {
       3001,
       /Could not convert string 'x' to INT32/,
     );
-    it('takes a computed value with commas in any brackets', async () => {
+    it('accepts a computed value with commas in any brackets', async () => {
       await bench.all(`INSERT INTO t (ts, n) VALUES (1, {'a': 1, 'b': 2}['b']), (2, [3, 4][1]), (3, greatest(5, 6))`);
       expect(await bench.rows('SELECT n FROM t ORDER BY ts')).to.deep.equal([[2], [3], [6]]);
     });
     const stopsAll = (title: string, malformed: string, message: RegExp): void => {
-      it(`is read before the statements in front of it run: ${title}`, async () => {
+      it(`reads its values before the statements in front of it run: ${title}`, async () => {
         const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (host, ts) VALUES ${malformed}`);
         expect(error.number, error.message).to.equal(2000);
         expect(error.message).to.match(message);
@@ -181,9 +181,9 @@ describe('INSERT and REPLACE', () => {
     stopsAll('an open tuple', "('x'", /expected: ', or \)', found: EOF/);
     stopsAll('no tuple', '', /expected: '\(', found: EOF/);
     stopsAll('a missing value', "('x', 1), (, 2)", /expected: 'a value', found: ,/);
-    stopsAll('something behind the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
+    stopsAll('text after the tuples', "('x', 1) 'y'", /expected: 'end of statement', found: 'y'/);
     stopsAll('half an expression', "('x', 1), ('y', 2 *)", /syntax error/);
-    it('has a limit of computed values before the statements in front of it run', async () => {
+    it('limits the computed values before the statements in front of it run', async () => {
       const tuples = Array.from({ length: 20_001 }, (_, i) => `(1 + ${i})`).join(', ');
       const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (ts) VALUES ${tuples}`);
       expect(error.message).to.equal('too many computed values in one INSERT, the limit is 20000');

@@ -11,7 +11,7 @@ import { partialIngester } from '#test/support/partial-ingester';
 const call = ownCall('test');
 
 describe('atAllOwners', () => {
-  /** A table whose regions the nodes own; node 0 is nobody. */
+  /** A table whose regions the nodes own; node 0 stands for no node. */
   function deps(nodeIds: readonly number[]): { readonly deps: StatementDeps; readonly table: Table } {
     const regions = nodeIds.map((nodeId, index): RegionInfo => {
       return { regionId: index + 1, index, epoch: 1, nodeId, idsSinceEpoch: 1 };
@@ -19,7 +19,7 @@ describe('atAllOwners', () => {
     const table = { tableId: 1, name: 't', regions } as unknown as Table;
     const ingesters: StatementDeps['ingesters'] = {
       ownerOf({ nodeId }) {
-        if (nodeId === 0) throw new AlmanacError('region_not_ready', 'nobody has it');
+        if (nodeId === 0) throw new AlmanacError('region_not_ready', 'no node owns it');
         return partialIngester({});
       },
       isAway: () => false,
@@ -28,22 +28,22 @@ describe('atAllOwners', () => {
     return { deps: { ingesters, metadata } as unknown as StatementDeps, table };
   }
 
-  it('asks each owner once for all of its regions', async () => {
-    const { deps: asking, table } = deps([7, 8, 7]);
-    const asked: (readonly number[])[] = [];
-    await atAllOwners(asking, table, call, (_, regionIds) => Promise.resolve(asked.push(regionIds)));
-    expect(asked).to.deep.equal([[1, 3], [2]]);
+  it('requests each owner once for all of its regions', async () => {
+    const { deps: owners, table } = deps([7, 8, 7]);
+    const requests: (readonly number[])[] = [];
+    await atAllOwners(owners, table, call, (_, regionIds) => Promise.resolve(requests.push(regionIds)));
+    expect(requests).to.deep.equal([[1, 3], [2]]);
   });
 
-  it('leaves no failure that nobody hears of when another region has no owner', async () => {
-    const { deps: asking, table } = deps([7, 0]);
+  it('leaves no unhandled rejection when another region has no owner', async () => {
+    const { deps: owners, table } = deps([7, 0]);
     const unhandled: unknown[] = [];
-    const note = (reason: unknown): void => void unhandled.push(reason);
+    const record = (reason: unknown): void => void unhandled.push(reason);
     const before = process.rawListeners('unhandledRejection');
-    process.removeAllListeners('unhandledRejection').on('unhandledRejection', note);
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', record);
     try {
       const fail = (): Promise<never> => Promise.reject(new AlmanacError('external', 'it left'));
-      expect(await failureCode(atAllOwners(asking, table, call, fail))).to.equal('region_not_ready');
+      expect(await failureCode(atAllOwners(owners, table, call, fail))).to.equal('region_not_ready');
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).to.deep.equal([]);
     } finally {

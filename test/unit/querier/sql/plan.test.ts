@@ -50,7 +50,7 @@ describe('Planner', () => {
     expect([planner.hits, planner.misses]).to.deep.equal([hits, misses]);
   };
 
-  it('makes one plan for queries that differ in literals and blanks', async () => {
+  it('shares one plan between queries that differ in literals and whitespace', async () => {
     expect(await planned("SELECT v FROM cpu WHERE host = 'a' AND ts > 5 LIMIT 10")).to.equal(
       "SELECT v FROM (R) AS cpu WHERE ((host = 'a') AND (ts > make_timestamp(5000)::TIMESTAMP_MS)) LIMIT 10",
     );
@@ -60,7 +60,7 @@ describe('Planner', () => {
     counts(1, 1);
   });
 
-  it('makes another plan for literals of another kind, and another database', async () => {
+  it('creates another plan for literals of another type, and for another database', async () => {
     await bench.all('CREATE DATABASE other; USE other; CREATE TABLE cpu (v DOUBLE, ts TIMESTAMP(0) TIME INDEX)');
     await planned('SELECT v FROM cpu WHERE ts > 5');
     expect(await planned("SELECT v FROM cpu WHERE ts > '1970-01-01 00:00:05'")).to.contain('make_timestamp(5000000)');
@@ -68,12 +68,12 @@ describe('Planner', () => {
     counts(0, 3);
   });
 
-  it('keeps as many plans as it may', async () => {
+  it('keeps at most the configured number of plans', async () => {
     for (const name of ['a', 'b', 'c', 'a']) await planned(`SELECT v AS ${name} FROM cpu`);
     counts(0, 4);
   });
 
-  it('keeps plans while other tables change, and drops those of changed ones', async () => {
+  it('keeps plans while other tables change, and drops the plans of changed tables', async () => {
     await planned('SELECT v FROM cpu');
     await bench.all('CREATE TABLE x (ts TIMESTAMP TIME INDEX)');
     await planned('SELECT v FROM cpu');
@@ -101,13 +101,13 @@ describe('Planner', () => {
     );
   });
 
-  it('names items by the text of each query', async () => {
+  it('names result columns by the text of each query', async () => {
     expect(await planned('SELECT v + 1, max(v) FROM cpu')).to.contain('AS "v + 1", max(v) AS "max(v)"');
     expect(await planned('SELECT v+2, max(v) FROM cpu')).to.contain('AS "v+2"');
     counts(1, 1);
   });
 
-  it('plans what takes no parameters in the place of literals', async () => {
+  it('plans literals that cannot be parameters', async () => {
     expect(await planned('SELECT v FROM cpu TABLESAMPLE 10 PERCENT')).to.contain('TABLESAMPLE System(10.0e0 PERCENT)');
     expect(await planned("SELECT v FROM cpu WHERE host LIKE 'a!%' ESCAPE '!'")).to.contain(
       "like_escape(host, 'a!%', '!')",

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 
 import { SqlBench } from '#test/support/sql-bench';
 
-describe('sandbox of SQL', () => {
+describe('SQL sandbox', () => {
   let bench: SqlBench;
   let folder: string;
   before(async () => {
@@ -93,7 +93,7 @@ describe('sandbox of SQL', () => {
     }
   });
 
-  describe('files in the place of tables', () => {
+  describe('files in place of tables', () => {
     for (const name of [
       "'FOLDER/secret.csv'",
       '"FOLDER/secret.csv"',
@@ -118,7 +118,7 @@ describe('sandbox of SQL', () => {
     refuses('SELECT * FROM pg_catalog.pg_class');
     refuses('SELECT * FROM (SHOW TABLES)');
     refuses('SELECT * FROM (DESCRIBE cpu)');
-    // The first part of a recursive expression does not see the expression itself.
+    // The first part of a recursive expression cannot refer to the expression.
     for (const name of ['duckdb_tables', 'sqlite_master', 'pg_class']) {
       const first = `SELECT * FROM ${name}`;
       refuses(`WITH RECURSIVE ${name}(a) AS (${first} UNION ALL ${first}) SELECT * FROM ${name}`);
@@ -188,7 +188,7 @@ describe('sandbox of SQL', () => {
     }
     refuses("EXPLAIN ANALYZE COPY cpu TO 'FOLDER/out.csv'");
     refuses("EXPLAIN COPY cpu TO 'FOLDER/out.csv'");
-    it('leaves no file behind', () => {
+    it('leaves no file in the working folder', () => {
       expect(existsSync(join(folder, 'out.csv'))).to.equal(false);
     });
   });
@@ -224,7 +224,7 @@ describe('sandbox of SQL', () => {
     long('only comments', '-- nothing\n/* here */ ;;');
   });
 
-  describe('functions that make much out of little', () => {
+  describe('functions with large results', () => {
     for (const expression of [
       'range(1000000000)',
       'range(0, 1000000000)',
@@ -245,7 +245,7 @@ describe('sandbox of SQL', () => {
         expect(await bench.rows('SELECT v FROM cpu')).to.deep.equal([[1]]);
       });
     }
-    it('gives what is not much', async () => {
+    it('accepts small results', async () => {
       const list = `range(3), range(v::BIGINT, 9, 4), generate_series(1, 2), length(repeat('ab', 1000)), lpad('x', 3, '-')`;
       expect(await bench.rows(`SELECT ${list} FROM cpu`)).to.deep.equal([[[0, 1, 2], [1, 5], [1, 2], 2000, '--x']]);
       const times = `generate_series('2020-01-01'::TIMESTAMP, '2020-01-02'::TIMESTAMP, INTERVAL '1 hour')`;
@@ -254,14 +254,14 @@ describe('sandbox of SQL', () => {
     });
   });
 
-  it('does not take text from literals as SQL', async () => {
+  it('does not treat the text of literals as SQL', async () => {
     const hostile = `'); DROP TABLE cpu; -- $1 __t0 "`;
     const rows = await bench.rows(
       `SELECT '${hostile.replaceAll("'", "''")}', host FROM cpu WHERE host <> '${hostile.replaceAll("'", "''")}'`,
     );
     expect(rows).to.deep.equal([[hostile, 'a']]);
   });
-  it('lets no identifier stand for a relation', async () => {
+  it('refuses identifiers in place of relations', async () => {
     expect((await bench.error('SELECT "__t0" FROM cpu')).code).to.equal('plan_query');
     expect(await bench.rows('SELECT v AS "__t0" FROM cpu')).to.deep.equal([[1]]);
     expect((await bench.query('SELECT v AS "__tn0" FROM cpu')).columns[0].name).to.equal('__tn0');

@@ -236,7 +236,7 @@ describe('SELECT', () => {
       [true, 1700000000123000000, 1699999700123000000],
     ]);
     gives('compares with now', `SELECT count(*) FROM ms WHERE ts > now() - INTERVAL '1 second' AND ts <= now()`, [[1]]);
-    it('reads naive text in the zone of the session', async () => {
+    it("reads naive text in the session's time zone", async () => {
       expect(
         await bench.rows(`SELECT v FROM ms WHERE ts = '2023-11-15 06:15:20'`, { timezone: '+08:00' }),
       ).to.deep.equal([[3]]);
@@ -255,7 +255,7 @@ describe('SELECT', () => {
     );
     fails('a day that does not exist', `SELECT * FROM ms WHERE ts > '1993-02-29'`, 3001, /Error parsing timestamp/);
     gives(
-      'goes on through subqueries',
+      'compares times of subqueries',
       `SELECT count(*) FROM (SELECT date_trunc('minute', ts) AS m FROM ms) WHERE m >= '2023-11-14 22:14:00'`,
       [[2]],
     );
@@ -269,7 +269,7 @@ describe('SELECT', () => {
   });
 
   describe('large results', () => {
-    it('come in order and whole, beyond one block', async () => {
+    it('returns all rows in order beyond one block', async () => {
       const rows = await bench.rows(
         "SELECT range AS i, range * 0.5 AS h, 'x\"' || range AS s FROM range(25000) ORDER BY i DESC",
       );
@@ -278,7 +278,7 @@ describe('SELECT', () => {
         expect(rows[i]).to.deep.equal([24_999 - i, (24_999 - i) / 2, `x"${24_999 - i}`]);
       }
     });
-    it('are cut at the limit of the request', async () => {
+    it('cuts the result at the limit of the request', async () => {
       expect(await bench.rows('SELECT range FROM range(25000) ORDER BY 1 DESC', { limit: 3 })).to.deep.equal([
         [24_999],
         [24_998],
@@ -286,13 +286,13 @@ describe('SELECT', () => {
       ]);
       expect(await bench.rows('SELECT range FROM range(25000) ORDER BY 1', { limit: 5000 })).to.have.length(5000);
     });
-    it('fail where a row fails, late as it may be', async () => {
+    it('fails when a row near the end fails', async () => {
       const error = await bench.error(
         `SELECT CASE WHEN range = 249999 THEN CAST('x' || range AS BIGINT) ELSE range END FROM range(250000)`,
       );
       expect(error.number).to.equal(3001);
     });
-    it('end at the deadline', async () => {
+    it('ends at the deadline', async () => {
       let error: unknown;
       try {
         for await (const event of bench.events(
@@ -307,7 +307,7 @@ describe('SELECT', () => {
       }
       expect(error).to.have.property('code', 'deadline_exceeded');
     });
-    it('end when the caller gives up', async () => {
+    it('ends when the caller cancels', async () => {
       const controller = new AbortController();
       const work = (async () => {
         for await (const event of bench.events(

@@ -39,7 +39,7 @@ describe('statements', () => {
       await fails('INSERT INTO phy VALUES (1)', 1001, 'Write request to physical region is forbidden');
       await fails('SELECT 1 AS ""', 2000, 'Invalid SQL syntax: sql parser error: empty quoted identifier');
     });
-    it('shows what makes the same table again', async () => {
+    it('shows a statement that creates the same table', async () => {
       await bench.all(`CREATE TABLE "We""ird Täble".x (a INT, ts TIMESTAMP TIME INDEX)`).catch(() => undefined);
       const text = `CREATE TABLE IF NOT EXISTS "t-1" (
   "ho""st 'x' ü" STRING NULL,
@@ -64,7 +64,7 @@ WITH(
       await bench.all(text);
       expect(await bench.rows('SHOW CREATE TABLE "t-1"')).to.deep.equal([['t-1', text]]);
     });
-    it('takes what a table has from another', async () => {
+    it('copies the columns of another table', async () => {
       await bench.all(
         "CREATE TABLE a (h STRING PRIMARY KEY, ts TIMESTAMP(0) TIME INDEX) WITH (ttl='1h'); CREATE TABLE b LIKE a",
       );
@@ -72,7 +72,7 @@ WITH(
         /^CREATE TABLE IF NOT EXISTS "b" [\s\S]*ttl = '1h'/,
       );
     });
-    it('takes indexes, partitions, trailing commas and options of all forms', async () => {
+    it('accepts indexes, partitions, trailing commas and all kinds of options', async () => {
       await bench.all(`CREATE TABLE t (a STRING SKIPPING INDEX WITH (type='BLOOM', granularity=10) FULLTEXT INDEX, b STRING INVERTED INDEX, ts TIMESTAMP_MS, TIME INDEX (ts), PRIMARY KEY (a, b,),)
         PARTITION ON COLUMNS (a) (a < 'm', a >= 'm') ENGINE = mito WITH ("append_mode" = true, merge_mode = last_row, ttl = '1h 30m',)`);
       expect((await bench.rows('SHOW CREATE TABLE t'))[0][1]).to.contain("ttl = '1h 30m'");
@@ -165,7 +165,7 @@ WITH(
       1004,
       'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
     );
-    it('refuses names and tables that exist', async () => {
+    it('refuses existing names and tables', async () => {
       for (const name of ['N.~', 'we ird', '12', 'x'.repeat(256)]) {
         const text = `Invalid table name: ${name.slice(0, 100)}`;
         await fails(`CREATE TABLE "${name}" (ts TIMESTAMP TIME INDEX)`, 1004, text);
@@ -178,7 +178,7 @@ WITH(
   });
 
   describe('databases', () => {
-    it('are made, shown, used and dropped', async () => {
+    it('creates, shows, uses and drops databases', async () => {
       expect((await bench.query("CREATE DATABASE d1 WITH (ttl = '7d')")).affected).to.equal(1);
       expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['d1'], ['public']]);
       expect(await bench.rows("SHOW DATABASES LIKE 'd%'")).to.deep.equal([['d1']]);
@@ -196,7 +196,7 @@ WITH(
       expect((await bench.query('DROP DATABASE d1')).affected).to.equal(0);
       await fails('SELECT 1; USE d1', 4004, 'Database not found: d1');
     });
-    it('are refused with the words of the dialect', async () => {
+    it('refuses with the messages of the dialect', async () => {
       await bench.all('CREATE DATABASE d1');
       await fails('CREATE DATABASE d1', 1004, 'Schema d1 already exists');
       expect((await bench.query('CREATE DATABASE IF NOT EXISTS d1')).affected).to.equal(1);
@@ -204,7 +204,7 @@ WITH(
       await fails('CREATE DATABASE "☃"', 1002, 'Unexpected, violated: Invalid database name: ☃');
       await fails('DROP DATABASE public', 1001, 'Schema `public` is read-only');
     });
-    it('must exist before a statement is read', async () => {
+    it('refuses a statement in an unknown database before parsing it', async () => {
       const error = await bench.error('SELEC', { database: 'nope' });
       expect(error.code).to.equal('database_not_found');
     });
@@ -246,7 +246,7 @@ WITH(
         "Unexpected token while parsing SQL statement, expected: '{FROM | IN} table', found: EOF",
       );
     });
-    it('lists regions and who owns them', async () => {
+    it('lists regions and their owners', async () => {
       const rows = [['cpu', 1, 1, 'Yes']];
       for (const sql of [
         'SHOW REGIONS FROM cpu',
@@ -266,7 +266,7 @@ WITH(
         "Unexpected token while parsing SQL statement, expected: 'table name', found: EOF",
       );
     });
-    it('tells of missing tables', async () => {
+    it('reports missing tables', async () => {
       await fails('DESC nope', 4001, 'Table not found: almanac.public.nope');
       await fails('SHOW CREATE TABLE nope', 4001, 'Table not found: almanac.public.nope');
     });
@@ -288,13 +288,13 @@ WITH(
       expect((await bench.query('DROP TABLE IF EXISTS t, nope')).affected).to.equal(0);
       await fails('SELECT n FROM t', 4001, 'Failed to plan SQL: Table not found: almanac.public.t');
     });
-    it('shows nothing old in a table made anew', async () => {
+    it('shows no old rows in a recreated table', async () => {
       await bench.all('SELECT n FROM t; DROP TABLE t; CREATE TABLE t (n STRING, ts TIMESTAMP(0) TIME INDEX)');
       const answer = await bench.query('SELECT n, ts FROM t');
       expect(answer.rows).to.deep.equal([]);
       expect(answer.columns.map((column) => column.type)).to.deep.equal(['String', 'TimestampSecond']);
     });
-    it('empties tables', async () => {
+    it('truncates tables', async () => {
       expect((await bench.query('TRUNCATE TABLE t')).affected).to.equal(0);
       expect(await bench.rows('SELECT n FROM t')).to.deep.equal([]);
       await fails('TRUNCATE nope', 4001, 'Table not found: almanac.public.nope');
@@ -309,7 +309,7 @@ WITH(
       await fails('ADMIN flush_table()', 1004, 'flush_table takes 1 argument, the table, got 0');
       await fails("ADMIN flush_table('nope')", 4001, 'Table not found: almanac.public.nope');
     });
-    it('checks what ADMIN is asked to move and to abandon', async () => {
+    it('checks the arguments of ADMIN move and abandon', async () => {
       await fails('ADMIN abandon_slot(1, 2)', 1004, 'abandon_slot takes 1 argument, the node id, got 2');
       await fails("ADMIN abandon_slot('a')", 1004, 'node id "a" is not a number from 1 to 4294967295');
       await fails('ADMIN move_region(1)', 1004, 'move_region takes 2 arguments, the region id and the node id, got 1');
@@ -321,7 +321,7 @@ WITH(
       );
       await fails('ADMIN abandon_slot(77)', 1004, 'there is no node 77');
     });
-    it('explains', async () => {
+    it('explains queries', async () => {
       const plan = await bench.query('EXPLAIN SELECT max(n) FROM t');
       expect(plan.columns.map((column) => column.name)).to.deep.equal(['plan_type', 'plan']);
       expect(String(plan.rows[0][1]).split('\n').slice(0, 2)).to.deep.equal([
@@ -335,24 +335,24 @@ WITH(
   });
 
   describe('several statements', () => {
-    it('answer in order', async () => {
+    it('returns results in order', async () => {
       const answers = await bench.all('SELECT 1; CREATE DATABASE x; ; SELECT 2;');
       expect(answers.map((answer) => answer.affected ?? answer.rows)).to.deep.equal([[[1]], 1, [[2]]]);
     });
-    it('run only if all can be read', async () => {
+    it('runs none if one cannot be parsed', async () => {
       const error = await bench.error('CREATE DATABASE x; SELECT 1; SELECT FROM');
       expect(error.code).to.equal('invalid_syntax');
       expect(error.details).to.deep.equal({ statement_index: '2' });
       expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['public']]);
     });
-    it('keep the effects before the one that fails', async () => {
+    it('keeps the effects of the statements before a failure', async () => {
       const error = await bench.error('CREATE DATABASE x; SELECT * FROM nope; CREATE DATABASE y');
       expect(error.details).to.deep.equal({ statement_index: '1' });
       expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['public'], ['x']]);
     });
-    it('need at least one', () => fails(' ; ', 1004, 'Invalid SQL, error: empty statements'));
-    it('must be known', () => fails('SELEC 1', 1001, 'SQL statement is not supported, keyword: SELEC'));
-    it('say what belongs behind their first words', async () => {
+    it('requires at least one statement', () => fails(' ; ', 1004, 'Invalid SQL, error: empty statements'));
+    it('refuses unknown statements', () => fails('SELEC 1', 1001, 'SQL statement is not supported, keyword: SELEC'));
+    it('names what is expected after the first words', async () => {
       const expects = (text: string, expected: string, found: string): Promise<void> =>
         fails(text, 2000, `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`);
       await expects('DELETE t', 'FROM', 't');
@@ -372,7 +372,7 @@ WITH(
       const { columns, rows } = await bench.query('SHOW STATUS');
       expect([columns.map(({ name }) => name), rows]).to.deep.equal([['Variable_name', 'Value'], []]);
     });
-    it('are answered in formats that there are', async () => {
+    it('refuses unknown formats', async () => {
       const error = await bench.error('SELECT 1', { format: 'nope' });
       expect(error.message).to.equal('unknown format "nope": use one of greptimedb_v1, almanac_v1, json_v1');
       expect(await bench.rows('SELECT 1', { format: 'GreptimeDB_v1' })).to.deep.equal([[1]]);

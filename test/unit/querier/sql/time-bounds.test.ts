@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { SqlBench } from '#test/support/sql-bench';
 
-describe('what a query asks of a snapshot', () => {
+describe('bounds and columns of a snapshot request', () => {
   let bench: SqlBench;
   before(async () => {
     bench = await SqlBench.open();
@@ -12,14 +12,14 @@ describe('what a query asks of a snapshot', () => {
   });
   after(() => bench.close());
 
-  interface Asked {
+  interface ExpectedRequest {
     readonly from?: bigint;
     readonly to?: bigint;
     readonly tags?: Record<string, string[]>;
     readonly columns?: string[] | 'all';
   }
 
-  const asks = (text: string, ...expected: Asked[]): void => {
+  const requests = (text: string, ...expected: ExpectedRequest[]): void => {
     it(text, async () => {
       bench.requests.length = 0;
       await bench.all(text);
@@ -36,59 +36,61 @@ describe('what a query asks of a snapshot', () => {
     });
   };
 
-  asks('SELECT v FROM cpu', { columns: ['ts', 'v'] });
-  asks('SELECT * FROM cpu', { columns: 'all' });
-  asks('SELECT count(*) FROM cpu', { columns: ['ts'] });
-  asks('SELECT cpu FROM cpu', { columns: 'all' });
-  asks('SELECT #1 FROM cpu', { columns: 'all' });
-  asks('SELECT max(COLUMNS(*)) FROM cpu', { columns: 'all' });
-  asks('SELECT a FROM cpu AS t(a)', { columns: 'all' });
-  asks('SELECT V FROM cpu WHERE W > 1', { columns: ['ts', 'v', 'w'] });
-  asks('SELECT v FROM cpu WHERE ts >= 1000 AND ts < 2000', { from: 1000n, to: 2000n });
-  asks('SELECT v FROM cpu WHERE ts > 1000 AND ts <= 2000', { from: 1001n, to: 2001n });
-  asks('SELECT v FROM cpu WHERE 1000 <= ts AND 2000 > ts', { from: 1000n, to: 2000n });
-  asks('SELECT v FROM cpu WHERE ts BETWEEN 1000 AND 2000', { from: 1000n, to: 2001n });
-  asks('SELECT v FROM cpu WHERE ts = 1000', { from: 1000n, to: 1001n });
-  asks('SELECT v FROM cpu WHERE ts >= 1 AND ts >= 5 AND ts < 9 AND ts < 7', { from: 5n, to: 7n });
-  asks("SELECT v FROM cpu WHERE ts >= '1970-01-01 00:00:01.0005' AND ts < '1970-01-01 00:00:02.0005'", {
+  requests('SELECT v FROM cpu', { columns: ['ts', 'v'] });
+  requests('SELECT * FROM cpu', { columns: 'all' });
+  requests('SELECT count(*) FROM cpu', { columns: ['ts'] });
+  requests('SELECT cpu FROM cpu', { columns: 'all' });
+  requests('SELECT #1 FROM cpu', { columns: 'all' });
+  requests('SELECT max(COLUMNS(*)) FROM cpu', { columns: 'all' });
+  requests('SELECT a FROM cpu AS t(a)', { columns: 'all' });
+  requests('SELECT V FROM cpu WHERE W > 1', { columns: ['ts', 'v', 'w'] });
+  requests('SELECT v FROM cpu WHERE ts >= 1000 AND ts < 2000', { from: 1000n, to: 2000n });
+  requests('SELECT v FROM cpu WHERE ts > 1000 AND ts <= 2000', { from: 1001n, to: 2001n });
+  requests('SELECT v FROM cpu WHERE 1000 <= ts AND 2000 > ts', { from: 1000n, to: 2000n });
+  requests('SELECT v FROM cpu WHERE ts BETWEEN 1000 AND 2000', { from: 1000n, to: 2001n });
+  requests('SELECT v FROM cpu WHERE ts = 1000', { from: 1000n, to: 1001n });
+  requests('SELECT v FROM cpu WHERE ts >= 1 AND ts >= 5 AND ts < 9 AND ts < 7', { from: 5n, to: 7n });
+  requests("SELECT v FROM cpu WHERE ts >= '1970-01-01 00:00:01.0005' AND ts < '1970-01-01 00:00:02.0005'", {
     from: 1001n,
     to: 2001n,
   });
-  asks("SELECT v FROM cpu WHERE ts > '1969-12-31 23:59:59.9995'", { from: 0n });
-  asks("SELECT v FROM ns WHERE ts > '1970-01-01 00:00:01'", { from: 1_000_000_001n });
-  asks('SELECT v FROM ns WHERE ts > 5 AND v > 1', { from: 6n });
-  asks("SELECT v FROM cpu WHERE ts > now() - INTERVAL '1 second' AND ts < now() + INTERVAL '1 month'", {
+  requests("SELECT v FROM cpu WHERE ts > '1969-12-31 23:59:59.9995'", { from: 0n });
+  requests("SELECT v FROM ns WHERE ts > '1970-01-01 00:00:01'", { from: 1_000_000_001n });
+  requests('SELECT v FROM ns WHERE ts > 5 AND v > 1', { from: 6n });
+  requests("SELECT v FROM cpu WHERE ts > now() - INTERVAL '1 second' AND ts < now() + INTERVAL '1 month'", {
     from: 1_699_999_999_124n,
     to: 1_702_592_000_123n,
   });
-  asks("SELECT v FROM cpu WHERE ts > now() - '5 minute'::INTERVAL", {});
-  asks('SELECT v FROM cpu WHERE ts > 1000 OR v > 1', {});
-  asks('SELECT v FROM cpu WHERE NOT ts > 1000', { to: 1001n });
-  asks('SELECT v FROM cpu WHERE NOT (ts > 1000 AND v > 1)', {});
-  asks('SELECT v FROM cpu WHERE (ts > 1000 AND v > 1) AND (v < 5 AND ts < 2000)', { from: 1001n, to: 2000n });
-  asks("SELECT v FROM cpu WHERE host = 'a' AND region IN ('x', 'y')", { tags: { host: ['a'], region: ['x', 'y'] } });
-  asks("SELECT v FROM cpu WHERE host = 'a' OR host = 'b'", { tags: { host: ['a', 'b'] } });
-  asks("SELECT v FROM cpu WHERE host = 'a' OR region = 'b'", {});
-  asks("SELECT v FROM cpu WHERE host <> 'a' AND host NOT IN ('b') AND v = 1 AND region = region", {});
-  asks(
+  requests("SELECT v FROM cpu WHERE ts > now() - '5 minute'::INTERVAL", {});
+  requests('SELECT v FROM cpu WHERE ts > 1000 OR v > 1', {});
+  requests('SELECT v FROM cpu WHERE NOT ts > 1000', { to: 1001n });
+  requests('SELECT v FROM cpu WHERE NOT (ts > 1000 AND v > 1)', {});
+  requests('SELECT v FROM cpu WHERE (ts > 1000 AND v > 1) AND (v < 5 AND ts < 2000)', { from: 1001n, to: 2000n });
+  requests("SELECT v FROM cpu WHERE host = 'a' AND region IN ('x', 'y')", {
+    tags: { host: ['a'], region: ['x', 'y'] },
+  });
+  requests("SELECT v FROM cpu WHERE host = 'a' OR host = 'b'", { tags: { host: ['a', 'b'] } });
+  requests("SELECT v FROM cpu WHERE host = 'a' OR region = 'b'", {});
+  requests("SELECT v FROM cpu WHERE host <> 'a' AND host NOT IN ('b') AND v = 1 AND region = region", {});
+  requests(
     "SELECT c.v FROM cpu c JOIN ns n ON c.v = n.v WHERE c.ts > 5 AND n.ts < 9 AND host = 'a'",
     { from: 6n, tags: { host: ['a'] } },
     { to: 9n },
   );
-  asks('SELECT 1 FROM cpu c LEFT JOIN ns n ON c.v = n.v WHERE n.ts < 9', {}, { to: 9n });
-  asks(
+  requests('SELECT 1 FROM cpu c LEFT JOIN ns n ON c.v = n.v WHERE n.ts < 9', {}, { to: 9n });
+  requests(
     'SELECT 1 FROM cpu c ASOF JOIN ns n ON c.v = n.v AND c.ts >= n.ts WHERE n.ts < 9 AND c.ts > 5',
     { from: 6n },
     {},
   );
-  asks('SELECT 1 FROM cpu FULL JOIN ns USING (ts) WHERE ts < 9', {}, {});
-  asks(
+  requests('SELECT 1 FROM cpu FULL JOIN ns USING (ts) WHERE ts < 9', {}, {});
+  requests(
     'SELECT * FROM (SELECT v FROM cpu WHERE ts > 5) WHERE v IN (SELECT v FROM ns WHERE ts < 9)',
     { from: 6n },
     { to: 9n },
   );
-  asks('SELECT v FROM cpu WHERE EXISTS (SELECT 1 FROM ns WHERE cpu.ts > 5 AND ns.ts < 9)', {}, { to: 9n });
-  asks('WITH x AS (SELECT v, ts FROM cpu WHERE ts > 5) SELECT v FROM x WHERE ts < 9', { from: 6n });
-  asks('SELECT v FROM cpu WHERE ts > 5 UNION ALL SELECT v FROM cpu WHERE ts < 3', { from: 6n }, { to: 3n });
-  asks('SELECT v FROM cpu TABLESAMPLE (10 PERCENT) WHERE ts > 5', {});
+  requests('SELECT v FROM cpu WHERE EXISTS (SELECT 1 FROM ns WHERE cpu.ts > 5 AND ns.ts < 9)', {}, { to: 9n });
+  requests('WITH x AS (SELECT v, ts FROM cpu WHERE ts > 5) SELECT v FROM x WHERE ts < 9', { from: 6n });
+  requests('SELECT v FROM cpu WHERE ts > 5 UNION ALL SELECT v FROM cpu WHERE ts < 3', { from: 6n }, { to: 3n });
+  requests('SELECT v FROM cpu TABLESAMPLE (10 PERCENT) WHERE ts > 5', {});
 }).timeout(10_000);

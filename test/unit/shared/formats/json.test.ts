@@ -22,8 +22,9 @@ describe('json format', () => {
   const both = async (expression: string): Promise<{ here: string; engine: string | undefined }> => {
     const result = await connection.run(`SELECT ${expression} AS v`, signal);
     let here = '';
-    for (const block of result.blocks())
+    for (const block of result.blocks()) {
       here += jsonFormat.encodeRows(result.columns, [block.cells(0)], block.rowCount);
+    }
     const rowSql = jsonFormat.rowSql(result.columns, ['v']);
     if (rowSql === undefined) return { here, engine: undefined };
     const folded = await connection.run(`SELECT ${rowSql} FROM (SELECT ${expression} AS v)`, signal);

@@ -13,8 +13,8 @@ function inlined(sql: string): { readonly sql: string; readonly queries: readonl
   };
 }
 
-describe('TQL inside of a query', () => {
-  it('is taken out, each part under a name of its own', () => {
+describe('inlined TQL', () => {
+  it('replaces each TQL statement by a name of its own', () => {
     const sql =
       'WITH a(x) AS (TQL EVAL (0, 1, 1) sum(up{a=")"}) AS v), b AS (SELECT 1) SELECT * FROM a, (tql eval (0, (1), 1) 2) c';
     expect(inlined(sql)).to.deep.equal({
@@ -23,19 +23,19 @@ describe('TQL inside of a query', () => {
     });
   });
 
-  it('leaves other queries alone', () => {
+  it('leaves other queries unchanged', () => {
     const tokens = lexSql('SELECT 1 FROM tql');
     const query = { tokens, from: 0, to: tokens.count };
     expect(inlineTql(query).query).to.equal(query);
   });
 
-  it('takes names that the query does not have', () => {
+  it('uses names that do not occur in the query', () => {
     expect(inlined('SELECT __tql_0, __TQL_2 FROM (TQL EVAL (0, 1, 1) a), (TQL EVAL (0, 1, 1) b)').sql).to.equal(
       'SELECT __tql_0, __TQL_2 FROM (SELECT * FROM __tql_1), (SELECT * FROM __tql_3)',
     );
   });
 
-  it('has short names, found at once, whatever the query has', () => {
+  it('finds short names at once, whatever the query contains', () => {
     const text = `'__tql_${'_'.repeat(1_000_000)}'`;
     expect(inlined(`SELECT ${text}`).queries).to.deep.equal([]);
     expect(inlined(`SELECT ${text} FROM (TQL EVAL (0, 1, 1) up)`).queries).to.deep.equal(['__tql_0: up ']);
@@ -43,7 +43,7 @@ describe('TQL inside of a query', () => {
     expect(inlined(`SELECT ${names} FROM (TQL EVAL (0, 1, 1) up)`).queries).to.deep.equal(['__tql_100000: up ']);
   });
 
-  it('can only be an evaluation', () => {
+  it('accepts only evaluations', () => {
     const { code, message } = thrown(() => inlined('WITH a AS (TQL EXPLAIN up) SELECT 1'));
     expect([code, message]).to.deep.equal(['invalid_syntax', 'Invalid TQL syntax: Only TQL EVAL is supported in CTEs']);
   });

@@ -17,8 +17,8 @@ function parts(text: string): unknown[] {
   return [verb, format, isVerbose, given, query, alias];
 }
 
-describe('text of a TQL statement', () => {
-  it('has a verb, options, parameters, a query and a name', () => {
+describe('TQL statement text', () => {
+  it('reads the verb, options, parameters, query and alias', () => {
     expect(parts("TQL EVAL (0, 10, '5s') up")).to.deep.equal([
       'eval',
       'text',
@@ -38,7 +38,7 @@ describe('text of a TQL statement', () => {
     ]);
   });
 
-  it('takes the query as it stands, whatever SQL would make of it', () => {
+  it('keeps the query unchanged, whatever SQL would make of it', () => {
     const odd = [
       'rate(up{a="x\\"; DROP TABLE t; --"}[5m1s])',
       'up{a=`\\`} # ; a comment with a quote " and )',
@@ -49,18 +49,18 @@ describe('text of a TQL statement', () => {
     for (const query of odd) expect(parsed(`TQL EVAL (0, 1, 1) ${query}`).query).to.equal(query);
   });
 
-  it('ends at a semicolon outside of texts', () => {
+  it('ends at a semicolon outside of strings', () => {
     const tokens = lexSql('TQL EVAL (0, 1, 1) up{a=";"} AS v ; SELECT 1;; TQL EVAL (0, 1, 1) 2');
     const queries = splitStatements(tokens).map((cursor) => (cursor.sees('TQL') ? parseTql(cursor).query : 'sql'));
     expect(queries).to.deep.equal(['up{a=";"}', 'sql', '2']);
   });
 
-  it('takes no name out of a text', () => {
+  it('reads no alias inside a string', () => {
     expect(parts('TQL EVAL (0, 1, 1) up{a="b AS c"}')[4]).to.equal('up{a="b AS c"}');
     expect(parts('TQL EVAL (0, 1, 1) alias')[4]).to.equal('alias');
   });
 
-  it('leaves the word to other statements', () => {
+  it('ignores other statements', () => {
     for (const sql of ['SELECT * FROM tql', 'SELECT tql FROM (tql) WHERE tql = 1', 'WITH tql AS (SELECT 1) SELECT 2']) {
       expect(splitStatements(lexSql(sql))).to.have.length(1);
       expect(() => lexSql(`${sql} WHERE x = 'open`)).to.throw();

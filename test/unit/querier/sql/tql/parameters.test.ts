@@ -5,7 +5,7 @@ import { SqlBench } from '#test/support/sql-bench';
 /** 2023-11-14T22:13:20.123Z */
 const NOW = 1_700_000_000_123;
 
-describe('parameters of TQL', () => {
+describe('TQL parameters', () => {
   let bench: SqlBench;
   before(async () => {
     bench = await SqlBench.open();

@@ -30,7 +30,7 @@ describe('resultLabels', () => {
     ['1 + 1', ''],
   ];
   for (const [query, labels] of cases) {
-    it(`of ${query}`, () => {
+    it(`returns the labels of ${query}`, () => {
       const found = resultLabels(parseQuery(query, DIALECT), ({ name }) => LABELS[name]);
       expect(found.join(' ')).to.equal(labels);
     });

@@ -1,4 +1,4 @@
-/** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/lineproto/decode.js`. */
+/** Decoding of line protocol on one thread: `npm run bench -- micro lineproto`. */
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
 import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
 import { LineCache } from '#services/gateway/protocols/lineproto/line-cache';

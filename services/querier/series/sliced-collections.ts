@@ -1,5 +1,7 @@
 import type { Slices } from '#shared/clock/slices';
 
+/** Cost of adding one text to a set, in units of reading one number. */
+const TEXT_WORK = 32;
 /** Number of items that are sorted without yielding. */
 const RUN_LENGTH = 4096;
 /** Cost of merging one item, in units of reading one number. */
@@ -44,4 +46,12 @@ async function mergedRuns<T>(
     if (slices.isOver(MERGE_WORK)) await slices.yield();
   }
   return all;
+}
+
+/** Adds texts to a set, yielding to the event loop in between. */
+export async function addAll(set: Set<string>, texts: Iterable<string>, slices: Slices): Promise<void> {
+  for (const text of texts) {
+    set.add(text);
+    if (slices.isOver(TEXT_WORK)) await slices.yield();
+  }
 }

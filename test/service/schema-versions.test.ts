@@ -7,7 +7,7 @@ import { CALL, StorageRig, type RigRow, type Transport } from '#test/support/sto
 import { tempFolder } from '#test/support/temp-folder';
 
 for (const transport of ['direct', 'grpc'] as const) {
-  describe(`forms of a table, ${transport}`, () => suite(transport));
+  describe(`tables with schema changes, ${transport}`, () => suite(transport));
 }
 
 function suite(transport: Transport): void {
@@ -26,14 +26,14 @@ function suite(transport: Transport): void {
     return rig;
   }
 
-  /** A second life on what a crash at this moment would leave. */
+  /** Starts on the data that a crash at this moment would leave. */
   async function afterCrash(rig: StorageRig): Promise<StorageRig> {
     const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     rig.crashImage(folder);
     return start(folder);
   }
 
-  it('show columns that came later to those who know them', async () => {
+  it('shows new columns to queries by the new schema', async () => {
     const rig = await start();
     const older = await narrowTable(rig.metadata.service);
     const newer = await rig.table('t');
@@ -43,7 +43,7 @@ function suite(transport: Transport): void {
     expect(await rig.rows(newer)).to.deep.equal(rows);
   });
 
-  it('are the newest where a field got another type, and rows of both are taken', async () => {
+  it('returns rows of the old and the new type of a field to queries by the new schema only', async () => {
     let rig = await start();
     const older = await rig.table('t');
     await rig.write(older, [{ host: 'v', time: 1n, a: 1 }]);
@@ -63,15 +63,15 @@ function suite(transport: Transport): void {
     expect((await rig.rows(newer)).map(({ a }) => a)).to.deep.equal([1, 2, 3.5, 4, 5.5]);
   });
 
-  /** ALTER TABLE .. MODIFY COLUMN a DOUBLE. */
+  /** Runs ALTER TABLE .. MODIFY COLUMN a DOUBLE. */
   async function withDoubles(table: Table, service: MetadataService): Promise<Table> {
     const columns = table.columns.map((column) => (column.name === 'a' ? { ...column, type: 'Float64' } : column));
     const { table: altered } = await service.alterTable({ ...table, columns }, CALL);
-    if (altered === undefined) throw new Error('metadata has altered nothing');
+    if (altered === undefined) throw new Error('the table was not altered');
     return altered;
   }
 
-  /** The rig's table before it had its field `s`. */
+  /** Creates the rig's table without its field `s`. */
   async function narrowTable(service: MetadataService): Promise<Table> {
     const column = (name: string, type: string, kind: string) => {
       return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };

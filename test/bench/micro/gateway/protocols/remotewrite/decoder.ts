@@ -1,4 +1,4 @@
-/** Decoding alone, one thread: `node dist/test/bench/micro/gateway/protocols/remotewrite/decode.js [1.0|2.0]`. */
+/** Decoding of remote write on one thread: `npm run bench -- micro remotewrite`. */
 import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
 import { DecoderV1 } from '#services/gateway/protocols/remotewrite/decode-v1';
 import { DecoderV2 } from '#services/gateway/protocols/remotewrite/decode-v2';
@@ -46,7 +46,6 @@ function seriesOf(body: number): Series[] {
 }
 
 function measure(name: string, bodies: readonly Buffer[], version: 1 | 2, withFinish: boolean): void {
-  if (!name.startsWith(process.argv[2] ?? '')) return;
   const cache = new RemoteWriteCache(new CacheMemory(64 * MEBIBYTE), rules);
   const pool = new BuilderPool(32 * MEBIBYTE);
   const options = { cache, rules, defaultTable: names.physicalTable };
