@@ -62,7 +62,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { file, reading: fileReading } = readConfigFile(sources);
   const readings = [fileReading, readEnvironmentSource(schema, sources), readFlags(sources.flags)];
   const problems = readings.flatMap((reading) => reading.problems);
-  const winners = withStrictMode(strongest(readings.flatMap((reading) => reading.assignments)));
+  const winners = withStrictMode(readings.flatMap((reading) => reading.assignments));
   const origins = new Map<string, Origin>();
   const sections: Record<string, Record<string, unknown>> = {};
   for (const entry of schema.entries) {
@@ -109,20 +109,21 @@ function strongest(assignments: readonly Assignment[]): ReadonlyMap<string, Assi
 }
 
 /**
- * Keeps `http.is_strict_mode` and `prom_store.prom_validation_mode` consistent: the former is the name that earlier releases
- * of GreptimeDB use for the latter, which takes precedence if both are set.
+ * Picks the assignments that take effect and keeps `http.is_strict_mode` consistent with `prom_store.prom_validation_mode`,
+ * of which it is an alias: true is strict, false is lossy. If one source sets both, the validation mode takes precedence.
  */
-function withStrictMode(winners: ReadonlyMap<string, Assignment>): ReadonlyMap<string, Assignment> {
+function withStrictMode(assignments: readonly Assignment[]): ReadonlyMap<string, Assignment> {
   const flagPath = 'http.is_strict_mode';
   const modePath = 'prom_store.prom_validation_mode';
-  const flag = winners.get(flagPath);
+  const aliases = assignments
+    .filter(({ path }) => path === flagPath)
+    .map((flag): Assignment => {
+      return { ...flag, path: modePath, raw: String(flag.raw).toLowerCase() === 'false' ? 'lossy' : 'strict' };
+    });
+  const winners = strongest([...aliases, ...assignments]);
   const mode = winners.get(modePath);
-  if (mode !== undefined) {
-    return new Map([...winners, [flagPath, { ...mode, path: flagPath, raw: String(mode.raw === 'strict') }]]);
-  }
-  if (flag === undefined) return winners;
-  const isStrict = String(flag.raw).toLowerCase() !== 'false';
-  return new Map([...winners, [modePath, { ...flag, path: modePath, raw: isStrict ? 'strict' : 'lossy' }]]);
+  if (mode === undefined || aliases.includes(mode)) return winners;
+  return new Map([...winners, [flagPath, { ...mode, path: flagPath, raw: String(mode.raw === 'strict') }]]);
 }
 
 /** Returns the checked value of one key. A problem is recorded and the default returned, so that all problems are found. */

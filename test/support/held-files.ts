@@ -6,6 +6,8 @@ export class HeldFiles {
   syncCount = 0;
   /** Thrown by every write while set. */
   writeError: Error | undefined;
+  /** Size of the free space as writes see it; larger ones fail with ENOSPC. */
+  freeBytes = Infinity;
   /** Thrown by every sync while set. */
   syncError: Error | undefined;
   truncateError: Error | undefined;
@@ -43,7 +45,12 @@ export class HeldFiles {
 
   #wrap(file: OpenFile): OpenFile {
     return {
-      append: (parts) => (this.writeError === undefined ? file.append(parts) : Promise.reject(this.writeError)),
+      append: (parts) => {
+        const bytes = parts.reduce((sum, part) => sum + part.length, 0);
+        const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+        const error = this.writeError ?? (bytes > this.freeBytes ? full : undefined);
+        return error === undefined ? file.append(parts) : Promise.reject(error);
+      },
       read: (target, position) => file.read(target, position),
       syncData: async () => {
         this.syncCount++;

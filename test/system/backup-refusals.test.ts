@@ -73,7 +73,7 @@ describe('almanac backup and restore', function () {
       await rig.refused(rig.restore(source, target), reason, 2);
     }
     await rig.refused(rig.restore(join(other, 'loop'), folder()), 'loop');
-    await rig.refused(rig.restore(join(other, 'none'), folder()), 'is no backup');
+    await rig.refused(rig.restore(join(other, 'none'), folder()), 'is not a complete backup');
     await rig.expectRows(server);
   });
 

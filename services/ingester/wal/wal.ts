@@ -1,9 +1,11 @@
+import { randomFillSync } from 'node:crypto';
+
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { isDiskFull } from '#shared/fs/disk-error';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { sealRecord } from './record.js';
-import { createWalFile, walFilePath, type WalFile } from './wal-files.js';
+import { createWalFile, FILE_HEADER, walFilePath, type WalFile } from './wal-files.js';
 
 /** When records are synced: before they are acknowledged (`group`), at an interval, or when the system likes (`none`). */
 export type SyncMode = 'group' | 'interval' | 'none';
@@ -144,6 +146,8 @@ export class Wal {
     if (this.#refusal === undefined) await this.syncNow();
     this.#isClosed = true;
     await this.#draining;
+    // The last records may have met a full disk, and their cut still uses the file.
+    await this.#recovering;
     await this.#file.close();
   }
 
@@ -173,8 +177,7 @@ export class Wal {
     if (this.#current.bytes >= fileBytesMax) await this.#startFile();
     const current = this.#current;
     const parts = group.flatMap((record) => record.parts);
-    let bytes = 0;
-    for (const part of parts) bytes += part.length;
+    const bytes = bytesOfParts(parts);
     for (const record of group) sealRecord(record.parts, current.bytes);
     await this.#file.append(parts);
     if (sync === 'group') {
@@ -225,24 +228,30 @@ export class Wal {
     for (const record of failed) record.onFailed(refusal);
     if (isDiskFull(error)) {
       onFull?.(error);
-      this.#recovering = this.#continueWithSpace();
+      const failedBytes = group.reduce((sum, { parts }) => sum + bytesOfParts(parts), 0);
+      this.#recovering = this.#continueWithSpace(refusal, failedBytes);
     } else {
       onBroken(error);
     }
   }
 
   /** Cuts off what was not acknowledged, which may free the space that others need, then waits for space. */
-  async #continueWithSpace(): Promise<void> {
-    const { clock, onBroken, onSpace } = this.#options;
+  async #continueWithSpace(refusal: AlmanacError, failedBytes: number): Promise<void> {
+    const { clock, fileBytesMax, onBroken, onSpace } = this.#options;
     const { signal } = this.#closing;
+    // Enough for the records that failed, or the log would fail again with the next one. Random bytes, because a file
+    // system may compress others to nothing.
+    const probe = randomFillSync(new Uint8Array(Math.max(Math.min(SPACE_BYTES_MIN, fileBytesMax), failedBytes)));
     let isCut = false;
     for (let attempt = 0; ; attempt++) {
       try {
         if (!isCut) await this.#cutUnacknowledged();
         isCut = true;
         if (attempt > 0) {
-          await this.#probeSpace();
-          await this.#startFile();
+          await this.#probeSpace(probe);
+          // A failed sync of acknowledged records meanwhile breaks the log for good.
+          if (this.#refusal !== refusal) return;
+          if (this.#current.bytes > FILE_HEADER.length) await this.#startFile();
           this.#refusal = undefined;
           onSpace?.();
           return;
@@ -265,19 +274,25 @@ export class Wal {
     await this.#file.sync();
   }
 
-  /** @throws if the disk does not take as much as a file of the log, or `SPACE_BYTES_MIN`. */
-  async #probeSpace(): Promise<void> {
-    const { fs, folder, fileBytesMax } = this.#options;
+  /** Writes and removes a file. @throws if the disk does not have the space. */
+  async #probeSpace(bytes: Uint8Array): Promise<void> {
+    const { fs, folder } = this.#options;
     const path = `${folder}/${PROBE_FILE}`;
     const file = await fs.open(path, 'append');
     try {
-      await file.append([new Uint8Array(Math.min(SPACE_BYTES_MIN, fileBytesMax))]);
+      await file.append([bytes]);
       await file.syncData();
     } finally {
       await file.close();
       await fs.remove(path);
     }
   }
+}
+
+function bytesOfParts(parts: readonly Uint8Array[]): number {
+  let bytes = 0;
+  for (const part of parts) bytes += part.length;
+  return bytes;
 }
 
 function refusalOf(cause: unknown): AlmanacError {

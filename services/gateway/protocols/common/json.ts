@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** A JSON value. Integers that a number does not hold exactly are bigints. */
+/** A JSON value. Integers of up to 64 bits that a number does not hold exactly are bigints. */
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
 
 /** A JSON object; the last of several members with the same name counts. */
@@ -25,6 +25,7 @@ const LONG_DIGITS = 16;
 
 const BACKSLASH = 0x5c;
 const QUOTE = 0x22;
+const POINT = 0x2e;
 const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
@@ -66,7 +67,8 @@ function checkDepth(bytes: Buffer, depthMax: number): boolean {
       if (++digits === LONG_DIGITS) hasLongInteger = true;
       continue;
     }
-    digits = 0;
+    // Fractions are inexact anyway, so their digits do not count.
+    digits = byte === POINT ? -Infinity : 0;
     if (byte === QUOTE) at = closingQuote(bytes, at + 1);
     else if (OPEN.has(byte) && ++depth > depthMax) {
       throw invalid(`JSON has more than ${depthMax} levels at ${positionOf(bytes.toString('utf8', 0, at))}`);
@@ -154,7 +156,7 @@ class JsonParser {
     try {
       const value = JSON.parse(word) as JsonValue;
       this.#at += word.length;
-      return INTEGER.test(word) && !Number.isSafeInteger(value) ? BigInt(word) : value;
+      return LONG_INTEGER.test(word) && !Number.isSafeInteger(value) ? BigInt(word) : value;
     } catch {
       throw this.#unexpected('a value');
     }
@@ -181,13 +183,15 @@ class JsonParser {
 }
 
 const WORD = /[-+.\w]*/y;
-const INTEGER = /^-?\d+$/;
+/** Longer integers exceed 64 bits, and converting many digits takes long. */
+const LONG_INTEGER = /^-?\d{16,20}$/;
 const WHITE_SPACE = /[ \t\n\r]*/y;
 
 /** @param before the text up to the position. */
 function positionOf(before: string): string {
-  const lines = before.split('\n');
-  return `line ${lines.length}, column ${lines[lines.length - 1].length + 1}`;
+  let line = 1;
+  for (let at = before.indexOf('\n'); at >= 0; at = before.indexOf('\n', at + 1)) line++;
+  return `line ${line}, column ${before.length - before.lastIndexOf('\n')}`;
 }
 
 function invalid(text: string): AlmanacError {
