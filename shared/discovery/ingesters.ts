@@ -5,6 +5,6 @@ import type { IngesterService } from '#shared/contracts/gen/ingester';
 export interface Ingesters {
   /** Returns the service of the region's owner. @throws `region_not_ready` while it has none. */
   ownerOf(region: RegionInfo): IngesterService;
-  /** Whether the node has stopped, has missed its lease for so long that it counts as gone, or cannot be called. */
+  /** Whether the node has stopped, counts as gone because its lease expired, or cannot be called. */
   isAway(nodeId: number): boolean;
 }

@@ -14,7 +14,7 @@ import { FieldValue, valueProblem } from './value.js';
 const LINE_BYTES_MAX = 256;
 /** Bytes of a series key, and of a field name added to it. */
 const KEY_BYTES_MAX = 65_535;
-/** Placeholder for a key that needs no parsing. */
+/** Parsed key of a line whose series is cached, so that its key is not parsed. */
 const KNOWN: ParsedKey = { table: '', tags: [], isIrregular: false };
 /** Points that are rejected for the type of a value are counted separately. */
 const CONFLICT = 'field type conflict';

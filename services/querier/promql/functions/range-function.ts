@@ -15,7 +15,7 @@ export interface Window {
   readonly endMs: number;
 }
 
-/** Result of a window; a promise where the window is so long that the function yields within it. */
+/** Result of a window; a promise if the function yields within the window because it is long. */
 type WindowResult<T> = T | undefined | Promise<T | undefined>;
 
 /** Builds a function that reads each window independently; its cost is the number of samples of all windows. */
