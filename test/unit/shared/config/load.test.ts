@@ -58,8 +58,8 @@ describe('loadConfig', () => {
   });
 
   it('keeps http.is_strict_mode and prom_store.prom_validation_mode consistent', () => {
-    const modes = (environment: Record<string, string>): readonly [boolean, string] => {
-      const { config } = load({ environment });
+    const modes = (environment: Record<string, string>, toml = ''): readonly [boolean, string] => {
+      const { config } = load({ environment, files: { './almanac.toml': toml } });
       const { prom_store } = config as unknown as Record<'prom_store', { readonly promValidationMode: string }>;
       return [config.http.isStrictMode, prom_store.promValidationMode];
     };
@@ -68,6 +68,9 @@ describe('loadConfig', () => {
     expect(modes({ ALMANAC_PROM_STORE__PROM_VALIDATION_MODE: 'lossy' })).to.deep.equal([false, 'lossy']);
     const both = { ALMANAC_HTTP__IS_STRICT_MODE: 'true', ALMANAC_PROM_STORE__PROM_VALIDATION_MODE: 'lossy' };
     expect(modes(both)).to.deep.equal([false, 'lossy']);
+    // The alias of a stronger source overrides the mode of a weaker one.
+    const strict = { ALMANAC_HTTP__IS_STRICT_MODE: 'true' };
+    expect(modes(strict, '[prom_store]\nprom_validation_mode = "lossy"\n')).to.deep.equal([true, 'strict']);
   });
 
   it('has defaults that differ by role', () => {
