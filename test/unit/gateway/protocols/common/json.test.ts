@@ -31,7 +31,7 @@ describe('parseJson', () => {
     ];
     for (const text of texts) {
       expect(parse(text), text).to.deep.equal(JSON.parse(text));
-      // A long integer makes the slower parser read the same text.
+      // A text with a long integer is parsed twice.
       const [, exact] = parse(`[9007199254740993,${text}]`) as readonly JsonValue[];
       expect(exact, text).to.deep.equal(JSON.parse(text));
     }
@@ -53,31 +53,39 @@ describe('parseJson', () => {
     expect(Object.getPrototypeOf(value)).to.equal(Object.prototype);
   });
 
-  it('reports line and column of an error', () => {
-    expect(reason('{"a":1,\n  "b" 2}')).to.equal('JSON is not valid at line 2, column 7: expected ":", found "2"');
-    expect(reason('[1,')).to.equal('JSON is not valid at line 1, column 4: expected a value, found the end');
-    expect(reason('')).to.equal('JSON is not valid at line 1, column 1: expected a value, found the end');
-    expect(reason('{"a":tru}')).to.equal('JSON is not valid at line 1, column 6: expected a value, found "t"');
-    expect(reason('[1] x')).to.equal('JSON is not valid at line 1, column 5: expected the end, found "x"');
-    expect(reason('["a\nb"]')).to.equal('JSON is not valid at line 1, column 2: expected a valid text, found "\\""');
-    expect(reason('[01]')).to.equal('JSON is not valid at line 1, column 2: expected a value, found "0"');
-    expect(reason('{"a":1,}')).to.equal('JSON is not valid at line 1, column 8: expected a member name, found "}"');
-    expect(reason('[1}')).to.equal('JSON is not valid at line 1, column 3: expected "," or "]", found "}"');
+  it('says what is wrong and where', () => {
+    expect(reason('{"a":1,\n  "b" 2}')).to.match(/^JSON is not valid: Expected ':'.* position 13/);
+    expect(reason('[1,')).to.equal('JSON is not valid: Unexpected end of JSON input');
+    expect(reason('{"a":tru}')).to.match(/^JSON is not valid: Unexpected token '}', "{"a":tru}"/);
   });
 
   it('rejects every text that JSON.parse rejects', () => {
     const whole = '{"a":[1,"b\\n",null,{"c":-1.5e-3}],"d":9007199254740993}';
     for (let cut = 0; cut < whole.length; cut++) {
-      expect(reason(whole.slice(0, cut)), whole.slice(0, cut)).to.match(/line/);
+      expect(reason(whole.slice(0, cut)), whole.slice(0, cut)).to.match(/^JSON is not valid: /);
     }
-    for (const text of ['[1 2]', '{a:1}', "['a']", '[.5]', '[+1]', '[1.]', '"\\x"', 'NaN', '[,]', 'nulls']) {
-      expect(reason(text), text).to.match(/^JSON is not valid at line 1/);
+    for (const text of [
+      '[1 2]',
+      '{9007199254740993:1}',
+      '[09007199254740993]',
+      '[9007199254740993x]',
+      '{a:1}',
+      "['a']",
+      '[.5]',
+      '[+1]',
+      '[1.]',
+      '"\\x"',
+      'NaN',
+      '[,]',
+      'nulls',
+    ]) {
+      expect(reason(text), text).to.match(/^JSON is not valid: /);
     }
   });
 
   it('limits size and depth', () => {
     expect(reason('[1]', { bytesMax: 2 })).to.equal('JSON is larger than 2 bytes');
-    expect(reason('[[[1]]]', { depthMax: 2 })).to.equal('JSON has more than 2 levels at line 1, column 3');
+    expect(reason('[[[1]]]', { depthMax: 2 })).to.equal('JSON has more than 2 levels');
     expect(parse('[[[1]]]', { depthMax: 3 })).to.deep.equal([[[1]]]);
     expect(parse('["[[[[{{"]', { depthMax: 1 })).to.deep.equal(['[[[[{{']);
     expect(reason('['.repeat(1_000_000))).to.match(/more than 64 levels/);
