@@ -50,10 +50,9 @@ describe('a protocol in a folder of its own and one line of the registry', () =>
         timeNs: 1700000000000000001n,
       },
     ]);
-    expect(await post('[{"table":"cpu",}]')).to.deep.equal([
-      400,
-      { error: 'JSON is not valid at line 1, column 17: expected a member name, found "}"' },
-    ]);
+    const [status, answer] = await post('[{"table":"cpu",}]');
+    expect(status).to.equal(400);
+    expect(answer).to.have.property('error').that.matches(/^JSON is not valid: .*at position 16/);
   });
 
   it('has a section of the configuration, in files, the environment and the printed defaults', async () => {
