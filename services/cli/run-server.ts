@@ -84,7 +84,7 @@ function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void
     { limitBytes: config.memory.limitBytes, limit: printByteSize(config.memory.limitBytes) },
     'memory budget computed',
   );
-  for (const warning of warnings) log.warn({ warning }, 'configuration');
+  for (const warning of warnings) log.warn({ warning }, 'configuration has a problem');
 }
 
 /** An uncaught error leaves an unknown state: recovery at the next start is the tested path. */

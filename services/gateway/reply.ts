@@ -89,7 +89,7 @@ export function errorHeaders(error: AlmanacError, status = error.httpStatus): Re
     ...inBothNames('err-code', String(error.number)),
     ...inBothNames('err-retry-hint', error.retry ? 'retryable' : 'non_retryable'),
   };
-  if (!isBusy(error.httpStatus) && !isBusy(status)) return headers;
+  if (!error.retry || (!isBusy(error.httpStatus) && !isBusy(status))) return headers;
   return { ...headers, 'retry-after': String(error.retryAfterSeconds ?? 1) };
 }
 

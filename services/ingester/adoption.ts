@@ -65,7 +65,10 @@ export class Adoption {
     if (slot === undefined) return;
     try {
       const adopted = { adoptedNodeId: nodeId, adoptedSlot: slot.number };
-      log.warn({ ...adopted, regions: regionIds.length }, 'adopting the slot of a node that is gone');
+      log.warn(
+        { ...adopted, regions: regionIds.length },
+        'replaying the log of an ingester slot whose node is gone, to take over its regions',
+      );
       await this.#replay(slot, nodeId);
     } finally {
       slot.release();
@@ -84,7 +87,11 @@ export class Adoption {
       metrics: new Metrics({ unprefixedProcess: false, ofProcess: false }),
       onProgress: () => undefined,
       // The slot stays as it is and is adopted again later; this node is healthy.
-      onFatal: (error) => log.error({ error, adoptedSlot: slot.number }, 'the log of an adopted slot failed'),
+      onFatal: (error) =>
+        log.error(
+          { error, adoptedSlot: slot.number },
+          'cannot write the log of an adopted slot; adoption is tried again later',
+        ),
     });
     try {
       const { regionIds } = await metadata.listGrants({ nodeId }, ownCall('adopt'));

@@ -54,7 +54,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   });
   const { nodeId, catalog, membership } = node;
   await folder.bind(membership.clusterId);
-  log.info({ slot: slot.number }, 'slot claimed');
+  log.info({ slot: slot.number }, 'ingester slot of the data folder claimed');
   late.node = node;
   const walFolderOf = (of: Slot): string =>
     config.wal.dir === undefined ? of.walFolder : `${config.wal.dir}/${of.identity}`;

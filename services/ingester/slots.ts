@@ -39,7 +39,10 @@ export async function claimSlot(deps: SlotDeps): Promise<Slot> {
     const slot = await tryClaim(number, deps);
     if (slot !== undefined) return slot;
   }
-  throw new AlmanacError('illegal_state', `all ${SLOTS_MAX} slots of "${deps.dataFolder}" are in use`);
+  throw new AlmanacError(
+    'illegal_state',
+    `data folder "${deps.dataFolder}" has ${SLOTS_MAX} ingesters, which is the maximum`,
+  );
 }
 
 async function tryClaim(number: number, { dataFolder, fs, random }: SlotDeps): Promise<Slot | undefined> {

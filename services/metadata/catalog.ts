@@ -139,7 +139,7 @@ export class MetadataCatalog {
     try {
       return method();
     } catch (error) {
-      throw this.#failed(error, 'call over');
+      throw this.#failed(error, 'use of the catalog');
     }
   }
 

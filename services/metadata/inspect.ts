@@ -124,7 +124,7 @@ async function copyWhileUsed(folder: string, scratch: string, fs: FileSystem): P
     const [copied, present] = [await target.sum(FILE), await source.sum(FILE)];
     if (copied.bytes === present.bytes && copied.crc32c === present.crc32c) return;
   }
-  throw new AlmanacError('storage_unavailable', 'changes faster than it can be copied: try again');
+  throw new AlmanacError('storage_unavailable', 'the catalog changes faster than it can be copied: try again');
 }
 
 /** SQLite removes the log when metadata stops normally. */

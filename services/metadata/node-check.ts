@@ -19,7 +19,7 @@ export function checkNodes(cluster: Cluster): void {
     for (const { nodeId } of stale) removeNode(cluster, nodeId, record);
   });
   for (const { nodeId, role, addr } of lost) {
-    cluster.log.warn({ goneNodeId: nodeId, goneRole: role, addr }, 'node is gone');
+    cluster.log.warn({ goneNodeId: nodeId, goneRole: role, addr }, 'node counts as gone: its heartbeat is late');
   }
   for (const { nodeId } of [...lost, ...stale]) {
     leases.remove(nodeId);

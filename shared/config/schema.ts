@@ -38,7 +38,7 @@ export const SCHEMA = {
     }),
     naming: oneOf(['almanac', 'greptime'], {
       default: 'almanac',
-      doc: "Names of generated catalogs, columns and headers: Almanac's own, or those of the product that users migrate from.",
+      doc: "Names of generated catalogs, columns and headers: Almanac's own, or those of GreptimeDB.",
     }),
     default_column_prefix: text({
       default: '',
@@ -98,7 +98,7 @@ export const SCHEMA = {
     }),
     recover: oneOf(['strict', 'skip-corrupt'], {
       default: 'strict',
-      doc: 'What to do at start about a damaged record in the middle of the log: refuse to start, or skip the record.',
+      doc: 'What to do at start if the log is damaged, missing or another one. strict: refuse to start; skip-corrupt: start without the rows that cannot be read.',
     }),
     file_size: size({ default: '64MiB', min: '64KiB', max: '4GiB', doc: 'Size at which a new log file is started.' }),
     purge_threshold: size({
@@ -234,7 +234,7 @@ export const SCHEMA = {
     }),
     memtable_percent: percent(25, 'rows that are not in a segment yet.'),
     query_percent: percent(40, 'query engine.'),
-    engine_percent: percent(15, 'engine of flush and compaction.'),
+    engine_percent: percent(15, 'SQL engine that writes and merges segments.'),
     cache_percent: percent(10, 'caches.'),
     body_percent: percent(10, 'bodies of running requests.'),
   },

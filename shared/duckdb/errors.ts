@@ -27,7 +27,7 @@ const PREFIXES: Partial<Record<ErrorCode, string>> = {
 /** Fixed texts for errors whose original message names files, settings or internal relations. */
 const FIXED: Partial<Record<ErrorCode, string>> = {
   cancelled: 'query was cancelled',
-  resources_exhausted: 'query needs more memory than it may use',
+  resources_exhausted: 'query needs more memory than it may use: read a shorter time range, or raise memory.limit',
   storage_unavailable: 'stored data cannot be read',
   permission_denied: 'operation is not permitted',
 };

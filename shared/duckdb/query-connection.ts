@@ -25,7 +25,6 @@ export interface RowBlock {
   cells(columnIndex: number): Cell[];
 }
 
-/** A result that is complete inside the engine, read block by block. */
 /** A complete result inside the engine, read block by block. */
 export interface ResultSet {
   readonly columns: readonly EngineColumn[];

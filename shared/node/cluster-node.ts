@@ -27,7 +27,6 @@ export interface NodeStart {
   readonly role: 'gateway' | 'ingester' | 'querier';
   /** Start-up state; shows what the role waits for besides metadata. */
   readonly stage: Stage;
-  /** Identity of the slot of an ingester; empty for roles without state. */
   /** Identity of an ingester's slot; empty for roles without state. */
   readonly slot: string;
   /** The shared data folder; undefined for a gateway. */

@@ -155,7 +155,10 @@ async function underLock<T>(folder: string, { fs, clock }: DataFolderDeps, work:
       }
     }
     if (clock.monotonicMs() > endMs) {
-      throw new AlmanacError('illegal_state', `"${place}" has been locked by another process for ${LOCK_MS_MAX} ms`);
+      throw new AlmanacError(
+        'illegal_state',
+        `"${place}" has been locked by another process for ${LOCK_MS_MAX / 1000} s: stop that process`,
+      );
     }
     await clock.sleep(LOCK_REST_MS);
   }

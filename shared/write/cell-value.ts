@@ -26,7 +26,7 @@ export function checkCell({ column, type }: CellColumn, value: CellValue): void 
     return;
   }
   if (!isStored(type, value)) {
-    throw new AlmanacError('invalid_arguments', `value of column "${column.name}" is no ${type.name}`);
+    throw new AlmanacError('invalid_arguments', `value of column "${column.name}" is not a valid ${type.name}`);
   }
 }
 

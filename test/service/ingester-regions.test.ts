@@ -228,7 +228,9 @@ function suite(transport: Transport): void {
           },
         }),
       });
-      const skipped = second.log.lines.find(({ message }) => message === 'log rows of closed grants skipped');
+      const skipped = second.log.lines.find(
+        ({ message }) => message === 'log rows of regions that have moved to other nodes skipped',
+      );
       expect(skipped?.fields['rowCount']).to.equal(1);
     });
 

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 
+import { NATIVE_FUNCTIONS } from '#services/querier/sql/functions/native';
+import { OWN_FUNCTIONS } from '#services/querier/sql/functions/registry';
+
 import { readText, repositoryFiles } from './tree.js';
 
 const files = repositoryFiles();
@@ -57,6 +60,12 @@ describe('documentation', () => {
           .map((target) => `${page}: ${target}`);
       });
     expect(broken).to.deep.equal([]);
+  });
+
+  it('names every SQL function that Almanac adds to those of the engine', () => {
+    const page = readText('docs/sql.md');
+    const added = [...OWN_FUNCTIONS.keys()].filter((name) => /^\w+$/.test(name) && !NATIVE_FUNCTIONS.has(name));
+    expect(added.filter((name) => !page.includes(`\`${name}\``))).to.deep.equal([]);
   });
 
   it('numbers its decisions without gaps and gives each the four parts', () => {

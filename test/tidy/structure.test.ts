@@ -42,6 +42,16 @@ describe('structure', () => {
     expect(mutual).to.deep.equal([]);
   });
 
+  it('has one docstring a declaration', () => {
+    // A docstring of a whole file is separated from the next one by an empty line.
+    expect(product.filter((path) => /\*\/\n *\/\*\*/.test(readText(path)))).to.deep.equal([]);
+  });
+
+  it('has a different number for each error code', () => {
+    const numbers = Object.values(ERROR_CODES).map(({ number }) => number);
+    expect(new Set(numbers).size).to.equal(numbers.length);
+  });
+
   it('declares each exported name in one product file', () => {
     const declared = new Map<string, string[]>();
     for (const path of product.filter((file) => !file.includes('/contracts/gen/'))) {

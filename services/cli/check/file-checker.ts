@@ -7,7 +7,6 @@ import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
 import { boundsOfFile, type FileBounds, type Range } from './file-bounds.js';
 
 /** Something wrong with a file, or with its entry in the catalog. */
-/** A predicate whose subject is the file. */
 export interface FileFault {
   /** A predicate; the file is what it is about. */
   readonly what: string;

@@ -83,7 +83,10 @@ export class AppliedIds {
     if (bytes.length === 0) return;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     if (view.getUint32(0, true) !== FORMAT) {
-      throw new AlmanacError('storage_unavailable', 'batch ids of a region have an unknown format');
+      throw new AlmanacError(
+        'storage_unavailable',
+        'the IDs of applied batches have an unknown format, perhaps of a later version',
+      );
     }
     const incarnationCount = view.getUint32(4, true);
     let at = 8;

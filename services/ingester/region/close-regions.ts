@@ -25,7 +25,10 @@ export function closeLostGrant(regionId: number, epoch: number, { regions, memor
   const region = regions.find(regionId);
   if (region === undefined || epoch <= region.epoch) return;
   const lostRows = region.generations.reduce((sum, generation) => sum + generation.rowCount, 0);
-  log.error({ table: region.table.name, regionId, epoch, lostRows }, 'grant of a region was closed');
+  log.error(
+    { table: region.table.name, regionId, epoch, lostRows },
+    'region closed: this node was away for too long, rows that were not flushed are lost',
+  );
   regions.remove(region);
   memory.release(region.releaseAll());
 }

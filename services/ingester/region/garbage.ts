@@ -37,7 +37,7 @@ export async function collectFiles(
 ): Promise<void> {
   const release = options.store.tryHold();
   if (release === undefined) {
-    log.info({}, 'file collection skipped: a backup or another ingester holds the files');
+    log.info({}, 'deletion of unused files postponed: a backup or another ingester has locked the store');
     return;
   }
   try {

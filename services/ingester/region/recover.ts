@@ -85,7 +85,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 }
 
 /** Why rows of a region are not restored. */
-type SkippedOwner = 'other nodes and dropped tables' | 'closed grants';
+type SkippedOwner = 'other nodes and dropped tables' | 'regions that have moved to other nodes';
 
 /**
  * @param watermark of the record's region when its grant was listed.
@@ -144,7 +144,7 @@ function unopenable(regionId: number): AlmanacError {
 function skippedOrThrow(error: unknown): SkippedOwner {
   const { code } = AlmanacError.from(error);
   if (code === 'table_not_found') return 'other nodes and dropped tables';
-  if (code === 'region_not_ready') return 'closed grants';
+  if (code === 'region_not_ready') return 'regions that have moved to other nodes';
   throw error;
 }
 
@@ -171,7 +171,10 @@ function restoreBatch(
   const unknown = new Set(grant.unknown);
   const rows = Uint32Array.from(batch.seriesIndex.keys()).filter((row) => !unknown.has(batch.seriesIndex[row]));
   const lostRows = batch.rowCount - rows.length;
-  log.error({ regionId: region.regionId, lostRows }, 'log rows of unknown series skipped');
+  log.error(
+    { regionId: region.regionId, lostRows },
+    'log rows lost: the definitions of their series were in a damaged record',
+  );
   const kept = selectRows(batch, rows).batch;
   const again = region.restore({ batch: kept, sequenceFrom, firstSid, definitions }, false);
   invariant('sids' in again, 'rows of unknown series are still there');

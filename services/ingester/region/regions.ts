@@ -203,21 +203,21 @@ function byId(tableId: number): { database: string; name: string; tableId: numbe
   return { database: '', name: '', tableId };
 }
 
-/** Limit of `cluster.regions`, the regions of a table. */
-const REGIONS_MAX = 1024;
+/** Regions of one call: more than a table has. */
+const CALL_REGIONS_MAX = 1024;
 
 /**
  * Checks the region list of a call. Each region that is not open costs a metadata call, and each duplicate a second
  * reply: a small message must not cause that much work.
  *
- * @throws `invalid_arguments` if the call names more regions than a table can have, or one of them twice.
+ * @throws `invalid_arguments` if the call names too many regions, or one of them twice.
  */
 export function checkRegionIds(regionIds: readonly number[]): void {
-  if (regionIds.length > REGIONS_MAX) {
-    const text = `a call names at most ${REGIONS_MAX} regions, not ${regionIds.length}`;
+  if (regionIds.length > CALL_REGIONS_MAX) {
+    const text = `a call names at most ${CALL_REGIONS_MAX} regions, not ${regionIds.length}`;
     throw new AlmanacError('invalid_arguments', text);
   }
   if (new Set(regionIds).size < regionIds.length) {
-    throw new AlmanacError('invalid_arguments', 'a call must name each region once');
+    throw new AlmanacError('invalid_arguments', 'the call names a region more than once');
   }
 }

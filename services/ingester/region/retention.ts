@@ -38,10 +38,10 @@ export async function expireRegionSegments(options: RetentionOptions): Promise<v
     try {
       const segments = await expireOneRegion(region, nowNs, options);
       metrics.expiredSegments.inc(segments);
-      log.info({ ...of, segments }, 'segments expired');
+      log.info({ ...of, segments }, 'expired segments removed');
     } catch (error) {
       failure ??= AlmanacError.from(error);
-      log.error({ ...of, error }, 'segments could not be expired');
+      log.error({ ...of, error }, 'expired segments could not be removed');
     }
   }
   if (failure !== undefined) throw failure;

@@ -136,7 +136,7 @@ async function retryUntilAnswered<T>(deps: SealDeps, regionId: number, ask: () =
     } catch (error) {
       const failure = AlmanacError.from(error);
       if (!isUnanswered(failure) || signal.aborted) throw failure;
-      log.warn({ regionId, error: failure }, 'no reply to a seal yet, retrying');
+      log.warn({ regionId, error: failure }, 'metadata did not reply to the handover of a region, retrying');
     }
     await clock.sleep(restMs * (0.5 + random.fraction()), signal);
     if (signal.aborted) throw callError(signal);

@@ -147,7 +147,10 @@ function checkOutrun(region: Region, batch: RowBatch, { asOf, schemaVersion }: W
 function isRepeated(ingester: Ingester, region: Region, request: WriteRequest): boolean {
   const state = region.applied.state(request.batchId);
   if (state === 'outdated') {
-    throw new AlmanacError('request_outdated', 'the batch id is too old to know whether it was applied');
+    throw new AlmanacError(
+      'request_outdated',
+      'the write is older than wal.retry_window: it may have been applied or not',
+    );
   }
   if (state === 'applied') ingester.metrics.repeatedBatches.inc();
   return state === 'applied';

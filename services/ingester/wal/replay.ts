@@ -119,6 +119,6 @@ function leaveOut(file: WalFile, end: LogFileEnd, { log, recover }: ReplayOption
     const lost = { file: file.path, at: end.at, lostBytes: file.bytes - end.at };
     log.error(lost, 'damaged end of a log file skipped');
   } else {
-    log.error({ file: file.path }, 'file without a log header skipped');
+    log.error({ file: file.path }, 'log file skipped: its header is damaged or missing');
   }
 }

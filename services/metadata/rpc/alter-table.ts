@@ -64,7 +64,10 @@ function checkColumns({ name: table, columns: before, options }: Table, columns:
     const known = byId.get(id);
     const isSame = known?.kind === kind && !named.has(id);
     if (!isSame || (known.type !== type && !mayChange(known, type, options))) {
-      throw new AlmanacError('invalid_arguments', `column "${name}" of table "${table}" cannot be changed like this`);
+      throw new AlmanacError(
+        'invalid_arguments',
+        `column "${name}" of table "${table}" cannot become ${kind} of type ${type}`,
+      );
     }
     named.add(id);
   }

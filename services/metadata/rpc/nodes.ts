@@ -41,7 +41,7 @@ export function registerNode(cluster: Cluster, request: RegisterNodeRequest): Re
     return id;
   });
   leases.renew(nodeId, state);
-  if (isClaim) log.info({ dataFolderId: request.dataFolderId, by: nodeId }, 'data folder of the cluster registered');
+  if (isClaim) log.info({ dataFolderId: request.dataFolderId, claimedBy: nodeId }, 'cluster now uses this data folder');
   const dataFolderKnown = catalog.identity.dataFolderId() !== '';
   return { nodeId, leaseMs: leases.leaseMs, clusterId: catalog.identity.clusterId(), dataFolderKnown };
 }

@@ -121,6 +121,11 @@ export class MemoryWatch {
     if (query === undefined) return;
     this.#ended = { query, looks: 0 };
     this.#endedAt = this.#options.kinds.map(({ usedBytes }) => usedBytes());
-    query.end(new AlmanacError('resources_exhausted', 'query needs more memory than it may use'));
+    query.end(
+      new AlmanacError(
+        'resources_exhausted',
+        'query needs more memory than it may use: read a shorter time range, or raise memory.limit',
+      ),
+    );
   }
 }

@@ -229,7 +229,7 @@ async function checkIncarnations<P extends RowsPart, S extends SeriesRows>(
 function endedEarly(regionIds: readonly number[]): AlmanacError {
   return new AlmanacError(
     'region_not_ready',
-    `incomplete scan response from the owner of region ${regionIds.join(', ')}`,
+    `the owner of regions ${regionIds.join(', ')} sent an incomplete response: try again`,
   );
 }
 

@@ -99,7 +99,6 @@ export interface Statement {
 }
 
 /** A kind of statement: one file each in `statements/`. */
-/** Name in the documentation: `CREATE TABLE`. */
 export interface StatementKind {
   /** As documentation names it: `CREATE TABLE`. */
   readonly name: string;

@@ -103,7 +103,7 @@ export abstract class SeriesDecoder implements Decoding {
   /** @throws `invalid_arguments` if the body has fields, but none of the message: then it is another message. */
   protected checkMessage(message: string, other: string): void {
     if (this.hasKnownField || this.reader.bytes.length === 0) return;
-    const text = `the body is no ${message}: it has none of its fields; a sender of ${other} says so in its Content-Type`;
+    const text = `the body is not a ${message}: it has none of its fields; a sender of ${other} says so in its Content-Type`;
     throw new AlmanacError('invalid_arguments', text);
   }
 

@@ -60,6 +60,7 @@ export const ABSENT_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'absent',
     args: { v: 'vector' },
+    keepsValues: true,
     dropsLabels: true,
     doc: 'Returns 1 if `v` is empty, else nothing; with the labels of the `=` matchers where `v` is a selector.',
     body: absentBody,

@@ -309,6 +309,7 @@ export const HISTOGRAM_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'histogram_quantile',
     args: { q: 'scalar', v: 'vector' },
+    keepsValues: true,
     histogramPart: 'buckets',
     consumedLabel: BUCKET_LABEL,
     doc: 'Estimated `q` quantile, 0 ≤ `q` ≤ 1, of classic histograms (series with the label `le`) and native ones.',

@@ -116,6 +116,7 @@ export const LABEL_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'label_replace',
     args: { v: 'vector', dst_label: 'string', replacement: 'string', src_label: 'string', regex: 'string' },
+    keepsValues: true,
     keepsName: true,
     doc:
       'Sets `dst_label` to `replacement` in series whose `src_label` matches `regex`, an RE2 expression anchored at both ' +
@@ -125,6 +126,7 @@ export const LABEL_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'label_join',
     args: { v: 'vector', dst_label: 'string', separator: 'string', src_label: 'string' },
+    keepsValues: true,
     variadic: -1,
     keepsName: true,
     doc: 'Sets `dst_label` to the values of the source labels, joined with `separator`.',

@@ -72,6 +72,7 @@ export const SORT_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'sort',
     args: { v: 'vector' },
+    keepsValues: true,
     keepsName: true,
     doc: 'Sorts by value, ascending; histograms are dropped. Only instant queries have an order.',
     body: sorted(byValue(1), false),
@@ -79,6 +80,7 @@ export const SORT_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'sort_desc',
     args: { v: 'vector' },
+    keepsValues: true,
     keepsName: true,
     doc: 'Sorts by value, descending; histograms are dropped.',
     body: sorted(byValue(-1), false),
@@ -86,6 +88,7 @@ export const SORT_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'sort_by_label',
     args: { v: 'vector', label: 'string' },
+    keepsValues: true,
     variadic: -1,
     isExperimental: true,
     keepsName: true,
@@ -95,6 +98,7 @@ export const SORT_FUNCTIONS: readonly FunctionDefinition[] = [
   {
     name: 'sort_by_label_desc',
     args: { v: 'vector', label: 'string' },
+    keepsValues: true,
     variadic: -1,
     isExperimental: true,
     keepsName: true,

@@ -32,6 +32,8 @@ export interface FunctionSignature {
   readonly queryConstant?: (range: QueryRange) => number;
   /** The part of a histogram that the function reads; undefined for functions that pass histograms on. */
   readonly histogramPart?: 'countAndSum' | 'buckets';
+  /** The values are those of the argument, or of the same kind, so that the column of a table keeps its name. */
+  readonly keepsValues?: boolean;
   /** The result has no label of the arguments. */
   readonly dropsLabels?: boolean;
   /** A label of the argument that the result does not have. */

@@ -7,12 +7,10 @@ import type { RunValues } from '../syntax/literals.js';
 export type TimeConstant = (run: RunValues) => bigint;
 
 /** What function rules can find out about expressions. */
-/** Returns the unit of a timestamp expression; undefined if it is not one, or unknown. */
 export interface FunctionContext {
-  /** Unit of a timestamp expression; undefined if it is no timestamp or not known. */
-  /** Returns the value of a constant timestamp expression. */
+  /** Returns the unit of a timestamp expression; undefined if it is not one, or unknown. */
   unitOf(node: Ast): TimeUnit | undefined;
-  /** Value of a timestamp expression that is constant. */
+  /** Returns the value of a constant timestamp expression. */
   constantOf(node: Ast): TimeConstant | undefined;
   /** Records that a new node is a timestamp of this unit, and returns the node. */
   typed(node: Ast, unit: TimeUnit | undefined): Ast;

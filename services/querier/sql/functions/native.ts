@@ -82,3 +82,26 @@ export const NATIVE_FUNCTIONS: ReadonlySet<string> = new Set([
 export const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(names(AGGREGATE));
 /** Functions that may be called in FROM. */
 export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(names(TABLE));
+
+/** Functions whose result has the type of their first argument. */
+export const KEEPS_TYPE: ReadonlySet<string> = new Set(
+  names(
+    'min max first last any_value arbitrary arg_min arg_max argmin argmax min_by max_by arg_min_null arg_max_null ' +
+      'lag lead first_value last_value nth_value greatest least nullif mode sum abs',
+  ),
+);
+/** Functions whose result is an integer. */
+export const GIVES_INT: ReadonlySet<string> = new Set(
+  names(
+    'count count_star count_if countif length len char_length character_length strlen strpos instr position bit_length ascii unicode ord ' +
+      'epoch_ns epoch_us epoch_ms date_part datepart date_diff datediff year month day hour minute second week dayofweek dayofyear isodow quarter ' +
+      'row_number rank dense_rank ntile approx_count_distinct list_count cardinality array_length regr_count factorial gcd lcm sign bit_count',
+  ),
+);
+/** Functions whose result is a float. */
+export const GIVES_FLOAT: ReadonlySet<string> = new Set(
+  names(
+    'avg mean stddev stddev_samp stddev_pop var_samp var_pop variance corr covar_samp covar_pop sqrt cbrt exp ln log log2 log10 pow power pi sin cos tan ' +
+      'asin acos atan atan2 sinh cosh tanh degrees radians random epoch regr_slope regr_intercept regr_r2 quantile_cont kurtosis skewness entropy',
+  ),
+);

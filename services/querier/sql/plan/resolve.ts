@@ -34,7 +34,6 @@ export interface ResolvedQuery {
 export interface ResolveOptions {
   readonly lookup: TableLookup;
   readonly literals: readonly Literal[];
-  /** Begins every marker; does not occur in the statement. */
   /** Prefix of every marker; does not occur in the statement. */
   readonly markerPrefix: string;
 }
@@ -143,8 +142,7 @@ class Resolver {
     return outputs[0]?.map(({ name, known }) => ({ name, known }));
   }
 
-  /** Only the recursive part sees the expression itself. */
-  /** Resolves a recursive common table expression. */
+  /** Resolves a recursive common table expression; only its recursive part sees the expression itself. */
   #recursive(node: Ast, own: { readonly scope: Scope; readonly name: string; readonly cte: Cte }): Outputs {
     this.#ctes(node, own.scope);
     if (node.left !== undefined) this.query(node.left, own.scope);

@@ -30,10 +30,6 @@ export interface TqlResultShape {
 }
 
 const TIME = { kind: 'time', name: 'time', type: 'TimestampMillisecond', unit: 'ms' } as const;
-/** Functions that return the values of their argument, or values of the same kind. */
-const VALUE_KEEPING = new Set(
-  'sort sort_desc sort_by_label sort_by_label_desc label_replace label_join histogram_quantile absent'.split(' '),
-);
 const RANKING_AGGREGATIONS = new Set(['topk', 'bottomk', 'limitk', 'limit_ratio']);
 
 /** Returns the columns of a scalar result. */
@@ -190,7 +186,7 @@ function keptSelector(expr: Expr): VectorSelector | undefined {
       return RANKING_AGGREGATIONS.has(expr.op) ? keptSelector(expr.expr) : undefined;
     case 'call': {
       const argument = expr.args.find((arg) => typeOf(arg) === 'vector');
-      return argument !== undefined && VALUE_KEEPING.has(expr.func.name) ? keptSelector(argument) : undefined;
+      return argument !== undefined && expr.func.keepsValues === true ? keptSelector(argument) : undefined;
     }
     case 'binary':
       return isFilter(expr) ? keptSelector(filtered(expr)) : undefined;

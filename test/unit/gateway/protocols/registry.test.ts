@@ -52,7 +52,9 @@ describe('a protocol in a folder of its own and one line of the registry', () =>
     ]);
     const [status, answer] = await post('[{"table":"cpu",}]');
     expect(status).to.equal(400);
-    expect(answer).to.have.property('error').that.matches(/^JSON is not valid: .*at position 16/);
+    expect(answer)
+      .to.have.property('error')
+      .that.matches(/^JSON is not valid: .*at position 16/);
   });
 
   it('has a section of the configuration, in files, the environment and the printed defaults', async () => {

@@ -147,7 +147,7 @@ describe('fromDuckDb', () => {
   turns(
     'Out of Memory Error: failed to allocate data of size 1.0 GiB (/data/x)',
     'resources_exhausted',
-    'query needs more memory than it may use',
+    'query needs more memory than it may use: read a shorter time range, or raise memory.limit',
   );
   turns(
     'IO Error: Cannot open file "/data/store/1/2/x.parquet": No such file',

@@ -113,9 +113,9 @@ describe('RowSink', () => {
     };
     await refuses(['a', null, 1n], 'column load is not null but input has null');
     await refuses(['a', 1, null], 'column ts is not null but input has null');
-    await refuses(['a', 'x', 1n], 'value of column "load" is no Float64');
-    await refuses([1, 1, 1n], 'value of column "host" is no String');
-    await refuses(['a', 1, 8_640_000_000_000_001n], 'value of column "ts" is no TimestampMillisecond');
+    await refuses(['a', 'x', 1n], 'value of column "load" is not a valid Float64');
+    await refuses([1, 1, 1n], 'value of column "host" is not a valid String');
+    await refuses(['a', 1, 8_640_000_000_000_001n], 'value of column "ts" is not a valid TimestampMillisecond');
     expect(ingester.requests).to.deep.equal([]);
   });
 
@@ -124,7 +124,7 @@ describe('RowSink', () => {
     await insert(2_147_483_647);
     await insert(-2_147_483_648n);
     for (const port of [2_147_483_648, -2_147_483_649n, 1.5, Number.NaN]) {
-      expect((await failure(insert(port))).message).to.equal('value of column "port" is no Int32');
+      expect((await failure(insert(port))).message).to.equal('value of column "port" is not a valid Int32');
     }
   });
 

@@ -30,7 +30,7 @@ export async function deleteInRounds(
     if (!deleted.isOutrun) return rowCount;
     vainRounds = deleted.rowCount > 0 ? 0 : vainRounds + 1;
     if (vainRounds === VAIN_ROUNDS_MAX || (rowCount > 0 && !deleted.isOfRowsAlone)) {
-      const text = `rows are written or flushed while they are deleted; ${rowCount} were deleted`;
+      const text = `rows are written or flushed while they are deleted; ${rowCount} rows were deleted`;
       throw new AlmanacError('region_busy', text, { retryAfterSeconds: 1 });
     }
     await rest(REST_MS * (vainRounds + 1));

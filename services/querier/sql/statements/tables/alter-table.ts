@@ -221,9 +221,13 @@ function defaultAs({ name, defaultSql: text }: Column, type: string): string {
     return defaultSql({ name, type }, new Cursor(tokens, 0, tokens.count), UTC);
   } catch (cause) {
     const remedy = 'drop it before, or set another one afterwards';
-    throw new AlmanacError('invalid_arguments', `default ${text} of column '${name}' is no ${type}: ${remedy}`, {
-      cause,
-    });
+    throw new AlmanacError(
+      'invalid_arguments',
+      `default ${text} of column '${name}' is not a valid ${type}: ${remedy}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -63,7 +63,7 @@ for (const [version, body] of [
       const series = [one([['__name__', 'm']])];
       const other = version === 1 ? bodyV2(series) : bodyV1(series);
       const names = ['prometheus.WriteRequest (remote write 1.0)', 'io.prometheus.write.v2.Request (remote write 2.0)'];
-      const text = `the body is no ${names[version - 1]}: it has none of its fields; a sender of ${names[2 - version]} says so`;
+      const text = `the body is not a ${names[version - 1]}: it has none of its fields; a sender of ${names[2 - version]} says so`;
       expect(() => rig.decode(version, other)).to.throw(AlmanacError, text);
       expect(rig.decode(version, Buffer.alloc(0)).rows).to.deep.equal([]);
       // Fields that it does not know beside those that it does are left out.
