@@ -67,7 +67,7 @@ export class Adoption {
       const adopted = { adoptedNodeId: nodeId, adoptedSlot: slot.number };
       log.warn(
         { ...adopted, regions: regionIds.length },
-        'replaying the log of an ingester slot whose node is gone, to take over its regions',
+        'replaying the log of an ingester slot whose node is gone, to become the owner of its regions',
       );
       await this.#replay(slot, nodeId);
     } finally {

@@ -207,7 +207,7 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
     );
     const before = await almanac.rows('SELECT f::DOUBLE, b::INT, n::STRING FROM t ORDER BY h');
     expect(await refused('ALTER TABLE t MODIFY COLUMN n STRING')).to.contain(
-      "1004 default 3 of column 'n' is no String",
+      "1004 default 3 of column 'n' is not a valid String",
     );
     await run(
       'ALTER TABLE t MODIFY COLUMN f DOUBLE, MODIFY COLUMN b DROP DEFAULT, MODIFY COLUMN b INT, ' +
