@@ -54,7 +54,7 @@ describe('parseJson', () => {
   });
 
   it('says what is wrong and where', () => {
-    expect(reason('{"a":1,\n  "b" 2}')).to.match(/^JSON is not valid: .* position 13/);
+    expect(reason('{"a":1,\n  "b" 2}')).to.match(/^JSON is not valid: .* position 14/);
     expect(reason('[1,')).to.equal('JSON is not valid: Unexpected end of JSON input');
     expect(reason('{"a":tru}')).to.match(/^JSON is not valid: Unexpected token '}', "{"a":tru}"/);
   });
