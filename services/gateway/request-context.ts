@@ -5,6 +5,9 @@ import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseDurationMs } from '#shared/time/duration';
 
+/** HTTP methods of routes; `GET` includes `HEAD`. */
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
 /** Handles a request; errors may be thrown. */
 export type Handler = (context: RequestContext) => Promise<void> | void;
 

@@ -23,7 +23,7 @@ export class FieldBuilder {
   #words: Int32Array<ArrayBuffer>;
   #wide: Map<number, bigint> | undefined;
   #offsets: Int32Array<ArrayBuffer>;
-  #bytes: Uint8Array<ArrayBuffer>;
+  #bytes: Buffer<ArrayBuffer>;
   /** One byte per row, created at the first null. */
   #present: Uint8Array<ArrayBuffer> | undefined;
   /** Whether values are text or binary; constant for the life of the builder. */
@@ -36,7 +36,7 @@ export class FieldBuilder {
     this.numbers = new Float64Array(this.isBytes ? 0 : FIRST_CAPACITY);
     this.#words = new Int32Array(this.numbers.buffer);
     this.#offsets = new Int32Array(this.isBytes ? FIRST_CAPACITY + 1 : 0);
-    this.#bytes = new Uint8Array(this.isBytes ? FIRST_CAPACITY * 16 : 0);
+    this.#bytes = zeroed(this.isBytes ? FIRST_CAPACITY * 16 : 0);
   }
 
   /** Sets a number, a boolean as 0 or 1, or an integer that a double holds exactly. The last call for a row wins. */
@@ -78,6 +78,19 @@ export class FieldBuilder {
     if (to - from < 32) for (let i = from, at = start; i < to; i++, at++) this.#bytes[at] = source[i];
     else this.#bytes.set(source.subarray(from, to), start);
     this.#offsets[row + 1] = end;
+    if (this.#present !== undefined) this.#mark(row);
+    this.filled = row + 1;
+    this.setCount++;
+  }
+
+  /** Sets text; surrogates without their other half become U+FFFD. */
+  setText(row: number, text: string): void {
+    if (this.filled !== row) this.#reach(row);
+    const start = this.#offsets[row];
+    if (row + 2 > this.#offsets.length) this.#growOffsets(row + 2);
+    // No UTF-16 unit takes more than three bytes of UTF-8.
+    if (start + 3 * text.length > this.#bytes.length) this.#growBytes(start + 3 * text.length);
+    this.#offsets[row + 1] = start + this.#bytes.write(text, start);
     if (this.#present !== undefined) this.#mark(row);
     this.filled = row + 1;
     this.setCount++;
@@ -176,7 +189,7 @@ export class FieldBuilder {
   }
 
   #growBytes(least: number): void {
-    const grown = new Uint8Array(Math.max(least, this.#bytes.length * 2));
+    const grown = zeroed(Math.max(least, this.#bytes.length * 2));
     grown.set(this.#bytes);
     this.#bytes = grown;
   }
@@ -187,6 +200,11 @@ export class FieldBuilder {
     grown.set(present);
     this.#present = grown;
   }
+}
+
+/** Memory outside of Node's pool, since columns are views of it. */
+function zeroed(length: number): Buffer<ArrayBuffer> {
+  return Buffer.from(new ArrayBuffer(length));
 }
 
 /** Returns the narrowest array that holds `numbers[0, count)`, with the rows of `wide` replaced by their exact values. */

@@ -5,10 +5,10 @@ import { freeBuffer } from '#shared/bytes/free-buffer';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
-import type { BodyEncoding } from '../protocols/protocol.js';
+import type { AcceptedEncodings, BodyEncoding } from '../protocols/protocol.js';
 import { bodyTooLarge } from './block-codecs.js';
 import type { BufferPool } from './buffer-pool.js';
-import { bodyEncoding, decompressBody, decompressedBytesMax, type AcceptedEncodings } from './decompress.js';
+import { bodyEncoding, decompressBody, decompressedBytesMax } from './decompress.js';
 
 /** Longest time that a body waits for memory of others. */
 const MEMORY_WAIT_MS = 10_000;

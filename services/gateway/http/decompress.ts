@@ -3,7 +3,7 @@ import * as zlib from 'node:zlib';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { BodyEncoding } from '../protocols/protocol.js';
+import type { AcceptedEncodings, BodyEncoding } from '../protocols/protocol.js';
 import { bodyTooLarge, decompressSnappy, decompressZstd, snappyBytes, zstdBytes } from './block-codecs.js';
 
 /** No deflate stream grows by more than this factor. */
@@ -24,20 +24,14 @@ const ZLIB: ZlibMethod = { atOnce: zlib.inflateSync, stream: zlib.createInflate 
 const RAW: ZlibMethod = { atOnce: zlib.inflateRawSync, stream: zlib.createInflateRaw };
 const BROTLI: ZlibMethod = { atOnce: zlib.brotliDecompressSync, stream: zlib.createBrotliDecompress };
 
-/** Content encodings of the bodies of a route. */
-export interface AcceptedEncodings {
-  readonly encodings: readonly BodyEncoding[];
-  /** Encoding of bodies whose header names none; without it they are plain. */
-  readonly impliedEncoding?: BodyEncoding;
-}
-
 /** Returns the encoding that a header names. @throws `unsupported` with status 415 if the route does not accept it. */
 export function bodyEncoding(
   header: string | undefined,
-  { encodings, impliedEncoding }: AcceptedEncodings,
+  { encodings, impliedEncoding, ignoredEncoding }: AcceptedEncodings,
 ): BodyEncoding | undefined {
   const name = (header ?? '').trim().toLowerCase();
   if (name === '' || (name === 'identity' && impliedEncoding === undefined)) return impliedEncoding;
+  if (name === ignoredEncoding) return undefined;
   const found = encodings.find((encoding) => encoding === name || (encoding === 'gzip' && name === 'x-gzip'));
   if (found !== undefined) return found;
   const others = impliedEncoding === undefined ? ' or none' : '';

@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { unlessAborted, type Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
@@ -57,7 +58,7 @@ export function ingestHandler(protocol: string, route: IngestRoute, deps: Ingest
       const error = AlmanacError.from(thrown);
       deps.metrics.failed(protocol);
       deps.log.failure(context, error);
-      send(context, route.replies.failure(error));
+      send(context, route.replies.failure(error, context));
       // A body that is not read would block the connection.
       context.request.resume();
     }
@@ -77,17 +78,18 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
-  const body = await deps.bodies.receive(context.request, route, call);
-  const { batches, decoding, release } = await decodeBody(body, prepared, deps, call);
+  const tables = route.needsTables === true ? await deps.catalog.tables(database, call) : [];
+  const body = await deps.bodies.receive(context.request, prepared.accepted, call);
+  const { batches, decoding, release } = await decodeBody(body, tables, prepared, deps, call);
   try {
     const { replies } = prepared;
     const { rejected } = decoding;
-    if (rejected.malformedCount > 0 && !route.partialSuccess) return send(context, replies.rejected(rejected));
+    if (rejected.malformedCount > 0 && !route.partialSuccess) return send(context, replies.rejected(rejected, context));
     const write = { ...prepared.write, idempotencyKey: idempotencyKey(context) };
     const written = await deps.writer.write(batches, write, call);
     batches.release();
     const additional = await writeAdditional(decoding.additionalWrites?.() ?? [], write.idempotencyKey, deps, call);
-    send(context, replies.success({ rejected, written, additional }));
+    send(context, replies.success({ rejected, written, additional }, context));
   } finally {
     release();
   }
@@ -148,6 +150,7 @@ interface DecodedBody {
 /** @returns the rows, and `release` for the memory of the body. */
 async function decodeBody(
   body: EncodedBody,
+  tables: readonly Table[],
   prepared: PreparedIngest,
   deps: IngestDeps,
   call: Call,
@@ -156,7 +159,10 @@ async function decodeBody(
   if (matched !== undefined) return { ...matched, release: () => body.release() };
   const plain = await body.decompress();
   try {
-    return { ...(await decodeHere(plain.bytes, prepared, deps, call)), release: () => plain.release() };
+    return {
+      ...(await decodeHere({ bytes: plain.bytes, tables }, prepared, deps, call)),
+      release: () => plain.release(),
+    };
   } catch (error) {
     plain.release();
     throw error;
@@ -190,17 +196,22 @@ async function decodeInWorker(
   }
 }
 
-async function decodeHere(bytes: Buffer, prepared: PreparedIngest, deps: IngestDeps, call: Call): Promise<DecodedBody> {
+async function decodeHere(
+  body: Pick<DecodeInput, 'bytes' | 'tables'>,
+  prepared: PreparedIngest,
+  deps: IngestDeps,
+  call: Call,
+): Promise<DecodedBody> {
   const nowNs = deps.clock.nowNs();
-  const first = await decodeAll({ bytes, nowNs, fieldTypes: undefined }, prepared, deps, call);
+  const first = await decodeAll({ ...body, nowNs, fieldTypes: undefined }, prepared, deps, call);
   const { conflicts } = first.decoding.rejected;
   if (conflicts.length === 0) return first;
   // Values of a field have different types: the table decides which is right, the first value only for a new field.
-  const tables = new Set(conflicts.map(({ table }) => table));
-  const fieldTypes = await existingTypes(tables, prepared.write.database, deps.catalog, call);
+  const conflicting = new Set(conflicts.map(({ table }) => table));
+  const fieldTypes = await existingTypes(conflicting, prepared.write.database, deps.catalog, call);
   if (fieldTypes.size === 0) return first;
   first.batches.release();
-  return decodeAll({ bytes, nowNs, fieldTypes }, prepared, deps, call);
+  return decodeAll({ ...body, nowNs, fieldTypes }, prepared, deps, call);
 }
 
 async function decodeAll(

@@ -7,7 +7,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { ADMIN_ENDPOINTS } from '../admin/registry.js';
 import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
-import type { GatewayState, OpenProtocol } from '../protocols/protocol.js';
+import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protocol.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler } from '../query/prometheus.js';
@@ -16,13 +16,10 @@ import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
 import { sqlHandler } from '../query/sql.js';
 import { send } from '../reply.js';
-import type { Handler, RequestContext } from '../request-context.js';
+import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
 import { replyMethodNotAllowed, replyNotFound } from './fallback.js';
 import { ingestHandler, type IngestDeps } from './ingest-handler.js';
 import type { RequestRouter } from './lifecycle.js';
-
-/** HTTP methods of routes; `GET` includes `HEAD`. */
-export type HttpMethod = 'GET' | 'POST';
 
 /** A path, and the handler of its requests. */
 export interface Route {
@@ -78,10 +75,18 @@ function protocolRoutes({ name, prefixes, routes }: OpenProtocol, { ingest, stat
       if (route.kind === 'ingest') {
         return { methods: ['POST'], path, handler: ingestHandler(name, route, ingest), isHot: true };
       }
-      return { methods: [route.method], path, handler: (context) => send(context, route.reply(context, state())) };
+      return { methods: route.methods, path, handler: (context) => replyPlain(context, route, state()) };
     }),
   );
 }
+
+function replyPlain(context: RequestContext, route: PlainRoute, state: GatewayState): void {
+  send(context, route.reply(context, state));
+  // A body that is not read would block the connection.
+  context.request.resume();
+}
+
+const EXPRESS_METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
 /**
  * Finds the handler of a request.
@@ -123,7 +128,7 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
     methodsOf.set(path, known);
     for (const method of methods) {
       known.add(method);
-      app[method === 'GET' ? 'get' : 'post'](path, (_request, response) =>
+      app[EXPRESS_METHODS[method]](path, (_request, response) =>
         runs.get(response)?.((context) => {
           context.route = path;
           return handler(context);

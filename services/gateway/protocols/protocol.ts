@@ -8,11 +8,12 @@ import {
   type SectionValues,
 } from '#shared/config/schema';
 import type { AlmanacError } from '#shared/errors/almanac-error';
+import type { Table } from '#shared/contracts/gen/common';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
 import type { HttpReply } from '../reply.js';
-import type { RequestContext } from '../request-context.js';
+import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';
 import type { RejectedRows } from './common/rejected-rows.js';
 
@@ -75,7 +76,7 @@ export type ProtocolRoute = IngestRoute | PlainRoute;
 /** A route that needs neither a body nor stored data. */
 export interface PlainRoute {
   readonly kind: 'plain';
-  readonly method: 'GET';
+  readonly methods: readonly HttpMethod[];
   readonly path: string;
   readonly reply: (context: RequestContext, state: GatewayState) => HttpReply;
 }
@@ -86,9 +87,20 @@ export interface GatewayState {
   readonly writeObstacle: string | undefined;
 }
 
+/** Content encodings of the bodies of a route. */
+export interface AcceptedEncodings {
+  readonly encodings: readonly BodyEncoding[];
+  /** Encoding of bodies whose header names none; without it they are plain. */
+  readonly impliedEncoding?: BodyEncoding;
+  /** Encoding that some clients name although their bodies are plain. */
+  readonly ignoredEncoding?: BodyEncoding;
+}
+
 /** Options of one request. */
 export interface IngestOptions {
   readonly write: WriteOptions;
+  /** Used instead of the encodings of the route, where they depend on the request. */
+  readonly accepted?: AcceptedEncodings;
   /** Used instead of the replies of the route, where a reply depends on the request. */
   readonly replies?: IngestReplies;
 }
@@ -130,10 +142,12 @@ export interface DecodeInput {
   readonly batches: BatchSet;
   /** Set when a body is decoded again because values of a field had different types. */
   readonly fieldTypes: FieldTypes | undefined;
+  /** The tables of the database, if the route has `needsTables`; otherwise empty. */
+  readonly tables: readonly Table[];
 }
 
 /** Input of a decoder in a worker thread: the body as it was sent. */
-export interface EncodedInput extends Omit<DecodeInput, 'fieldTypes'> {
+export interface EncodedInput extends Omit<DecodeInput, 'fieldTypes' | 'tables'> {
   readonly encoding: BodyEncoding | undefined;
   /** Largest size of the decompressed body. */
   readonly plainBytesMax: number;
@@ -148,18 +162,17 @@ export interface IngestOutcome {
 
 /** How a protocol replies to write requests. */
 export interface IngestReplies {
-  success(outcome: IngestOutcome): HttpReply;
+  success(outcome: IngestOutcome, context: RequestContext): HttpReply;
   /** Replies to a body of which no row was written, because some were malformed. */
-  rejected(rejected: RejectedRows): HttpReply;
-  failure(error: AlmanacError): HttpReply;
+  rejected(rejected: RejectedRows, context: RequestContext): HttpReply;
+  failure(error: AlmanacError, context: RequestContext): HttpReply;
 }
 
 /** Members of a route that takes rows, with the request options of the protocol. */
-export interface IngestParts<O extends IngestOptions> {
+export interface IngestParts<O extends IngestOptions> extends AcceptedEncodings {
   readonly path: string;
-  readonly encodings: readonly BodyEncoding[];
-  /** Encoding of bodies whose header names none; without it they are plain. */
-  readonly impliedEncoding?: BodyEncoding;
+  /** Whether the decoder needs the existing tables, because their columns decide how values are stored. */
+  readonly needsTables?: boolean;
   /** Whether well-formed rows are written when others are malformed. */
   readonly partialSuccess: boolean;
   /** Reads the options of a request. @throws `AlmanacError` for parameters that are not allowed. */
@@ -182,6 +195,7 @@ export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decod
 /** A write request whose options are read. */
 export interface PreparedIngest {
   readonly write: WriteOptions;
+  readonly accepted: AcceptedEncodings;
   readonly decode: (input: DecodeInput) => Decoding;
   readonly decodeInWorker: (input: EncodedInput) => Promise<Decoding | undefined> | undefined;
   readonly replies: IngestReplies;
@@ -201,6 +215,7 @@ export function ingestRoute<O extends IngestOptions>({
       const prepared = options(context);
       return {
         write: prepared.write,
+        accepted: prepared.accepted ?? route,
         decode: (input) => decode(input, prepared),
         decodeInWorker: (input) => decodeInWorker?.(input, prepared),
         replies: prepared.replies ?? route.replies,

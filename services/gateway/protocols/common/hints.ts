@@ -13,7 +13,14 @@ export interface Hints {
 }
 
 /** Hints that are table options; all others are ignored. */
-const OPTION_HINTS = ['ttl', 'append_mode', 'merge_mode'] as const;
+const OPTION_HINTS = [
+  'ttl',
+  'append_mode',
+  'merge_mode',
+  'skip_wal',
+  'comment',
+  'compaction.twcs.time_window',
+] as const;
 const NO_HINTS: Hints = { autoCreateTable: undefined, tableOptions: {} };
 const SINGLE_HINTS = ['auto_create_table', 'physical_table', ...OPTION_HINTS];
 
@@ -24,10 +31,14 @@ export function hintsOf(context: RequestContext): Hints {
   const tableOptions: Record<string, string> = {};
   for (const name of OPTION_HINTS) {
     const value = given.get(name);
-    if (value !== undefined) tableOptions[name] = name === 'ttl' ? canonicalTtl(value) : value;
+    if (value !== undefined) tableOptions[name] = checkedOption(name, value);
   }
   const physicalTable = given.get('physical_table');
-  return { autoCreateTable: booleanOf(given.get('auto_create_table')), tableOptions, physicalTable };
+  return {
+    autoCreateTable: booleanOf('auto_create_table', given.get('auto_create_table')),
+    tableOptions,
+    physicalTable,
+  };
 }
 
 function givenHints(context: RequestContext): ReadonlyMap<string, string> {
@@ -47,9 +58,15 @@ function givenHints(context: RequestContext): ReadonlyMap<string, string> {
   return given;
 }
 
-function booleanOf(value: string | undefined): boolean | undefined {
+function checkedOption(name: (typeof OPTION_HINTS)[number], value: string): string {
+  if (name === 'ttl') return canonicalTtl(value);
+  if (name === 'append_mode' || name === 'skip_wal') return String(booleanOf(name, value));
+  return value;
+}
+
+function booleanOf(name: string, value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined;
   if (value === 'true') return true;
   if (value === 'false') return false;
-  throw new AlmanacError('invalid_arguments', `hint auto_create_table must be true or false, not "${value}"`);
+  throw new AlmanacError('invalid_arguments', `hint ${name} must be true or false, not "${value}"`);
 }

@@ -131,8 +131,8 @@ export class MetricRows {
     }
     const row = builder.rowCount;
     builder.startRow(entry);
-    setText(builder.field(EXEMPLAR_COLUMNS.seriesLabels, 'Json'), row, labels.series);
-    setText(builder.field(EXEMPLAR_COLUMNS.exemplarLabels, 'Json'), row, labels.exemplar);
+    builder.field(EXEMPLAR_COLUMNS.seriesLabels, 'Json').setText(row, labels.series);
+    builder.field(EXEMPLAR_COLUMNS.exemplarLabels, 'Json').setText(row, labels.exemplar);
     builder.field(names.valueColumn, 'Float64').setDoubleWords(row, exemplar.valueLow, exemplar.valueHigh);
     builder.endRow(exemplar.timeLow, exemplar.timeHigh);
     this.rowCount++;
@@ -216,9 +216,4 @@ function seriesOf(table: string, tags: readonly (readonly [string, string])[]): 
     .filter(([, value]) => value !== '')
     .map(([name, value]) => ({ name, value: Buffer.from(value) }));
   return new SeriesEntry(table, seriesId(present), present);
-}
-
-function setText(field: FieldBuilder, row: number, text: string): void {
-  const bytes = Buffer.from(text);
-  field.setBytes(row, bytes, 0, bytes.length);
 }

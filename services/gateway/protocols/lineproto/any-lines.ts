@@ -6,7 +6,7 @@ import { COLUMNS_MAX } from '#shared/schema/names';
 import { RejectedRows } from '../common/rejected-rows.js';
 import { columnNameProblem, findKeyEnd, keyNameProblem, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
 import { isBlank, isComment, LineBounds, skipBlank } from './line.js';
-import type { LineBody } from './request-rows.js';
+import type { LineBody } from './line-body.js';
 import type { FieldSlot, KnownKey, KnownTable } from './line-cache.js';
 import { FieldValue, valueProblem } from './value.js';
 

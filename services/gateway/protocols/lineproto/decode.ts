@@ -16,12 +16,12 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 
 import type { RejectedRows } from '../common/rejected-rows.js';
+import { RequestRows } from '../common/request-rows.js';
 import type { Decoding, FieldTypes } from '../protocol.js';
 import { AnyLines } from './any-lines.js';
 import { KeyOrder } from './key-order.js';
 import { KnownLines } from './known-lines.js';
 import { RecentTimes } from './recent-times.js';
-import { RequestRows } from './request-rows.js';
 import type { LineCache } from './line-cache.js';
 import { NanosecondTime, type Precision } from './timestamp.js';
 

@@ -4,10 +4,11 @@ import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import type { DataType } from '#shared/schema/data-type';
 import { NAME_BYTES_MAX } from '#shared/schema/names';
 
+import type { RequestRows } from '../common/request-rows.js';
 import type { KeyOrder } from './key-order.js';
 import { KeyScan } from './key-scan.js';
 import type { RecentTimes } from './recent-times.js';
-import type { LineBody, RequestRows } from './request-rows.js';
+import type { LineBody } from './line-body.js';
 import type { FieldSlot, KnownKey, KnownTable, LineCache } from './line-cache.js';
 import type { NanosecondTime } from './timestamp.js';
 import { FieldValue, INT64 } from './value.js';

@@ -1,4 +1,5 @@
 import { DatabaseCaches } from '../common/cache-memory.js';
+import { ENCODINGS } from '../common/encodings.js';
 import { ingestRoute, type DecodeInput, type Decoding, type ProtocolDeps, type ProtocolRoutes } from '../protocol.js';
 import { LineDecoder } from './decode.js';
 import { LineCache } from './line-cache.js';
@@ -13,13 +14,12 @@ export function lineprotoRoutes(mergeMode: string, { config, memory }: ProtocolD
     const { precision, write } = options;
     return new LineDecoder(bytes, { precision, nowNs, fieldTypes }, caches.of(write.database), batches);
   };
-  const encodings = ['gzip', 'deflate', 'br'] as const;
   return {
     prefixes: ['/v1/lineproto', '/v1/influxdb'],
     routes: [
       ingestRoute({
         path: '/write',
-        encodings,
+        encodings: ENCODINGS,
         partialSuccess: true,
         options: lineprotoOptions('v1', config, mergeMode),
         decode,
@@ -27,14 +27,14 @@ export function lineprotoRoutes(mergeMode: string, { config, memory }: ProtocolD
       }),
       ingestRoute({
         path: '/api/v2/write',
-        encodings,
+        encodings: ENCODINGS,
         partialSuccess: false,
         options: lineprotoOptions('v2', config, mergeMode),
         decode,
         replies: repliesV2,
       }),
-      { kind: 'plain', method: 'GET', path: '/ping', reply: ping },
-      { kind: 'plain', method: 'GET', path: '/health', reply: influxHealth },
+      { kind: 'plain', methods: ['GET'], path: '/ping', reply: ping },
+      { kind: 'plain', methods: ['GET'], path: '/health', reply: influxHealth },
     ],
   };
 }

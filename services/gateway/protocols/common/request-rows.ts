@@ -5,22 +5,6 @@ import type { DataType } from '#shared/schema/data-type';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
 import type { FieldTypes } from '../protocol.js';
-import type { KeyOrder } from './key-order.js';
-import type { KnownTable, LineCache } from './line-cache.js';
-import type { RecentTimes } from './recent-times.js';
-import type { NanosecondTime } from './timestamp.js';
-
-/** A body that both line readers work on. */
-export interface LineBody {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-  readonly cache: LineCache;
-  readonly order: KeyOrder;
-  readonly rows: RequestRows;
-  readonly times: RecentTimes;
-  /** Time of lines without a timestamp. */
-  readonly now: NanosecondTime;
-}
 
 const TABLES_MAX = 10_000;
 /** Columns of all tables of a request. */
@@ -28,12 +12,17 @@ const FIELDS_MAX = 65_536;
 /** Values that a body of the default size limit can have at most; more are gaps. */
 const CELLS_MAX = 16 * 1024 * 1024;
 
+/** A table by its name. For the same table it should be the same object, which is found fastest. */
+export interface NamedTable {
+  readonly name: string;
+}
+
 /** Builders of the tables and columns of a request, within the limits of a request. */
 export class RequestRows {
   readonly #batches: BatchSet;
   readonly #fieldTypes: FieldTypes | undefined;
   #fieldCount = 0;
-  #table: KnownTable | undefined = undefined;
+  #table: NamedTable | undefined = undefined;
   #builder: TableBuilder | undefined = undefined;
 
   /** @param fieldTypes types of fields, which the first value in the request decides otherwise. */
@@ -43,7 +32,7 @@ export class RequestRows {
   }
 
   /** @throws `invalid_arguments` if there are too many tables. */
-  builderOf(table: KnownTable): TableBuilder {
+  builderOf(table: NamedTable): TableBuilder {
     if (this.#table === table && this.#builder !== undefined) return this.#builder;
     const builder = this.#batches.table(table.name);
     if (this.#batches.tables.size > TABLES_MAX) {
@@ -75,7 +64,7 @@ export class RequestRows {
     let cells = 0;
     for (const { rowCount, fields } of this.#batches.tables.values()) cells += rowCount * fields.length;
     if (cells <= CELLS_MAX) return;
-    const text = `request has ${cells} rows x columns, the limit is ${CELLS_MAX}: send fewer lines at once`;
+    const text = `request has ${cells} rows x columns, the limit is ${CELLS_MAX}: send fewer rows at once`;
     throw new AlmanacError('invalid_arguments', text, { http: 413 });
   }
 }
