@@ -60,6 +60,12 @@ export class WireWriter {
     this.#at = this.#bytes.writeInt32LE(high, this.#at + 4);
   }
 
+  /** Writes four bytes. */
+  fixed32(value: number): void {
+    this.#reserve(4);
+    this.#at = this.#bytes.writeUInt32LE(value >>> 0, this.#at);
+  }
+
   uint32BE(value: number): void {
     this.#reserve(4);
     this.#at = this.#bytes.writeUInt32BE(value, this.#at);
