@@ -4,6 +4,8 @@
  *
  * Integers may be in narrower arrays than the table's column: the engine widens them.
  */
+import { isUtf8 } from 'node:buffer';
+
 import {
   BIGINT,
   BLOB,
@@ -145,7 +147,7 @@ function writeVector(vector: duckdb.Vector, column: ChunkColumn, from: number, t
     return;
   }
   if (column.kind === 'texts') {
-    assignTexts(vector, column.textOf, from, to);
+    assignTexts(vector, column, from, to);
     return;
   }
   if (column.kind !== 'column') {
@@ -184,26 +186,93 @@ function setValidity(vector: duckdb.Vector, validity: Uint8Array<ArrayBuffer>, f
   duckdb.copy_data_to_vector_validity(vector, 0, validity.buffer, validity.byteOffset + (from >> 3), bytes);
 }
 
-function assignTexts(
-  vector: duckdb.Vector,
-  textOf: (row: number) => Uint8Array<ArrayBuffer> | undefined,
-  from: number,
-  to: number,
-): void {
+function assignTexts(vector: duckdb.Vector, column: ChunkColumn & { kind: 'texts' }, from: number, to: number): void {
   const validity = new Uint8Array((to - from + 7) >> 3);
+  const ends = new Int32Array(to - from);
+  const parts: Uint8Array[] = [];
+  let length = 0;
   for (let row = from; row < to; row++) {
-    const text = textOf(row);
-    if (text === undefined) continue;
-    validity[(row - from) >> 3] |= 1 << ((row - from) & 7);
-    duckdb.vector_assign_string_element_len(vector, row - from, text);
+    const text = column.textOf(row);
+    if (text !== undefined) {
+      validity[(row - from) >> 3] |= 1 << ((row - from) & 7);
+      parts.push(text);
+      length += text.length;
+    }
+    ends[row - from] = length;
   }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  assignTogether(vector, { bytes, isBinary: column.isBinary }, (row) => (row < 0 ? 0 : ends[row]), to - from);
   setValidity(vector, validity, 0, to - from);
 }
 
 function assignBytes(vector: duckdb.Vector, column: Column & { kind: 'bytes' }, from: number, to: number): void {
-  const { offsets, bytes, validity } = column;
-  for (let row = from; row < to; row++) {
-    if (validity !== undefined && (validity[row >> 3] & (1 << (row & 7))) === 0) continue;
-    duckdb.vector_assign_string_element_len(vector, row - from, bytes.subarray(offsets[row], offsets[row + 1]));
+  const { offsets, bytes } = column;
+  const start = offsets[from];
+  // Rows without a value are empty texts here; the validity hides them.
+  const isBinary = dataType(column.type).storage === 'binary';
+  const all = { bytes: bytes.subarray(start, offsets[to]), isBinary };
+  assignTogether(vector, all, (row) => offsets[from + row + 1] - start, to - from);
+}
+
+/** Bytes of a text in a vector: its length, then up to 12 bytes of it, or 4 bytes and a pointer to all of them. */
+const TEXT_BYTES = 16;
+const INLINE_BYTES_MAX = 12;
+const texts = new Uint8Array(CHUNK_ROWS * TEXT_BYTES);
+const textWords = new Uint32Array(texts.buffer);
+
+/**
+ * Writes texts that follow each other in memory. The engine copies them as one text, and each row then points into the
+ * copy: one call for a chunk instead of one for each row, which takes a tenth of the time.
+ *
+ * @param endOf returns the end of a row's text in `bytes`; 0 for row -1.
+ * @see `duckdb_string_t` in the C API of DuckDB.
+ */
+function assignTogether(
+  vector: duckdb.Vector,
+  { bytes, isBinary }: { readonly bytes: Uint8Array; readonly isBinary: boolean },
+  endOf: (row: number) => number,
+  count: number,
+): void {
+  // The engine turns text that is not UTF-8 into null; one such text must not spoil the others.
+  if (!isBinary && !isUtf8(bytes)) return assignEach(vector, bytes, endOf, count);
+  const [low, high] = bytes.length > INLINE_BYTES_MAX ? copyToVector(vector, bytes) : [0, 0];
+  texts.fill(0, 0, count * TEXT_BYTES);
+  for (let row = 0, from = 0; row < count; row++) {
+    const to = endOf(row);
+    const length = to - from;
+    const at = row * TEXT_BYTES;
+    textWords[at >> 2] = length;
+    const shown = length <= INLINE_BYTES_MAX ? length : PREFIX_BYTES;
+    for (let i = 0; i < shown; i++) texts[at + 4 + i] = bytes[from + i];
+    if (length > INLINE_BYTES_MAX) {
+      const pointer = low + from;
+      textWords[(at >> 2) + 2] = pointer;
+      textWords[(at >> 2) + 3] = pointer >= TWO_TO_32 ? high + 1 : high;
+    }
+    from = to;
+  }
+  duckdb.copy_data_to_vector(vector, 0, texts.buffer, 0, count * TEXT_BYTES);
+}
+
+const PREFIX_BYTES = 4;
+const TWO_TO_32 = 4_294_967_296;
+
+/** Copies bytes to memory of the vector. @returns the two words of its address. */
+function copyToVector(vector: duckdb.Vector, bytes: Uint8Array): readonly [low: number, high: number] {
+  duckdb.vector_assign_string_element_len(vector, 0, bytes);
+  const first = duckdb.vector_get_data(vector, TEXT_BYTES);
+  const view = new DataView(first.buffer, first.byteOffset, TEXT_BYTES);
+  invariant(view.getUint32(0, true) === bytes.length, 'chunk writer: text was not copied');
+  return [view.getUint32(8, true), view.getUint32(12, true)];
+}
+
+function assignEach(vector: duckdb.Vector, bytes: Uint8Array, endOf: (row: number) => number, count: number): void {
+  for (let row = 0; row < count; row++) {
+    duckdb.vector_assign_string_element_len(vector, row, bytes.subarray(endOf(row - 1), endOf(row)));
   }
 }
