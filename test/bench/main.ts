@@ -7,6 +7,7 @@ import { measurePlain, type PlainFigures } from './plain.js';
 import { measureQueries, type QueryFigures } from './query.js';
 import { print, printCluster, printIngest, printLate, printPlain, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
+import { measureProtocols } from './protocols/measure.js';
 import { runMicroBenchmarks } from './micro/main.js';
 import { measurePanels, type PromqlFigures } from './promql/measure.js';
 import { printPanels } from './promql/report.js';
@@ -31,6 +32,7 @@ Scenarios (default: ingest query)
   late     the rows of ingest, 10 % of them half an hour or three hours late, and 5 % twice
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
+  protocols      400,000 records by each other protocol: OTLP, Loki, Splunk HEC, Elasticsearch bulk
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
   plain    whole-table statements over the same rows, beside the engine on the same files
   micro [PART]   the hot modules alone, those whose path contains PART
@@ -41,6 +43,8 @@ Scenarios (default: ingest query)
 Flags
   --hosts N --hours N --batch N --connections N   instead of the scenario's own (remote-write: hosts are exporters)
   --state flushed|mixed|fresh   what the queries read (default flushed)
+  --records N                   of each protocol (default 400000)
+  --protocols a,b               of otlp-metrics, otlp-logs, otlp-traces, loki, splunk, elasticsearch
   --servers a,b                 of almanac, victoria-metrics, influxdb, prometheus
   --runs N                      repeats of each load; the median is shown (default 1)
   --port N                      first of two ports for the servers (default 4120)
@@ -80,6 +84,9 @@ interface Options {
   readonly runs: number;
   readonly port: number;
   readonly connections: number;
+  /** Records of each protocol, and the protocols; none for all. */
+  readonly records: number;
+  readonly protocols: readonly string[];
   readonly name: string;
   /** What flags say instead of a scenario's own sizes. */
   readonly sizes: Partial<Scenario>;
@@ -114,6 +121,12 @@ async function main(): Promise<void> {
       `remote-write: ${scenario.hosts} targets x ${scenario.hours} h, ${options.connections} connections`,
       figures,
     );
+  }
+
+  if (options.scenarios.includes('protocols')) {
+    const figures = await measureProtocols({ ...options, seed: SEED });
+    loads['protocols'] = figures;
+    printIngest(`protocols: ${options.records} records, ${options.connections} connections`, figures, false);
   }
 
   const panels: PromqlFigures[] = [];
@@ -170,18 +183,30 @@ function readOptions(): Options | undefined {
       connections: text,
       state: text,
       servers: text,
+      records: text,
+      protocols: text,
       runs: text,
       port: text,
       name: text,
     },
   });
   if (values.help === true) return undefined;
-  const known = [...Object.keys(LOADS), 'remote-write', 'promql', 'query', 'plain', 'cluster', 'peers', 'all'];
+  const known = [
+    ...Object.keys(LOADS),
+    'remote-write',
+    'protocols',
+    'promql',
+    'query',
+    'plain',
+    'cluster',
+    'peers',
+    'all',
+  ];
   for (const name of positionals) invariant(known.includes(name), `unknown scenario "${name}", see --help`);
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
   const scenarios = isAll
-    ? [...Object.keys(LOADS), 'remote-write', 'promql', 'query']
+    ? [...Object.keys(LOADS), 'remote-write', 'protocols', 'promql', 'query']
     : named.length > 0
       ? named
       : ['ingest', 'query'];
@@ -205,6 +230,8 @@ function readOptions(): Options | undefined {
     runs: Number(values.runs ?? 1),
     port: Number(values.port ?? 4120),
     connections: Number(values.connections ?? 4),
+    records: Number(values.records ?? 400_000),
+    protocols: values.protocols?.split(',') ?? [],
     name: values.name ?? `${withPeers ? 'peers-' : ''}${isAll ? 'all' : scenarios.join('-')}`,
   };
 }

@@ -26,13 +26,15 @@ const INGEST_COLUMNS: readonly (readonly [title: string, cell: (figures: IngestF
   ['retries', (f) => whole(f.retries)],
 ];
 
-export function printIngest(title: string, all: readonly IngestFigures[]): void {
+/** @param areComparable whether the others are peers of the first. */
+export function printIngest(title: string, all: readonly IngestFigures[], areComparable = true): void {
   const table = [
     INGEST_COLUMNS.map(([name]) => name),
     ...all.map((figures) => INGEST_COLUMNS.map(([, cell]) => cell(figures))),
   ];
   printTable(title, table);
   for (const { server, firstError } of all) if (firstError !== '') print(`${server}: ${firstError}`);
+  if (!areComparable) return;
   const [first, ...peers] = all;
   for (const peer of peers) {
     const ratios = [

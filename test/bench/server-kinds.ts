@@ -20,6 +20,14 @@ function programOf(manifestPath: string): string {
   return bin.almanac;
 }
 
+/** How Almanac flushes and merges a table. */
+export function flushTable(table: string): Pick<TsbsServerKind, 'flush' | 'compact'> {
+  return {
+    flush: (connection) => administer(connection, `ADMIN flush_table('${table}')`),
+    compact: (connection) => administer(connection, `ADMIN compact_table('${table}')`),
+  };
+}
+
 /** Almanac as it ships, in its default (durable) mode. */
 export const almanac: TsbsServerKind = {
   name: 'almanac',
@@ -35,8 +43,7 @@ export const almanac: TsbsServerKind = {
   readyPath: '/ready',
   writePath: '/v1/lineproto/write?db=public&precision=ns',
   storeFolders: ['store', 'metadata'],
-  flush: (connection) => administer(connection, "ADMIN flush_table('cpu')"),
-  compact: (connection) => administer(connection, "ADMIN compact_table('cpu')"),
+  ...flushTable('cpu'),
   garbage(dataFolder) {
     const catalog = new Database(join(dataFolder, 'metadata/almanac.db'), { readonly: true });
     const rows = catalog.prepare<[], { path: string }>('SELECT path FROM garbage').all();

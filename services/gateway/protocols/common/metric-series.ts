@@ -89,8 +89,15 @@ export class MetricSeriesCache {
    * Returns the series whose labels are `[from, to)`; a text is the reason to reject it.
    *
    * @param defaultTable table of series whose labels name none; the same for all calls.
+   * @param parse used instead of that of the cache; the key must determine it.
    */
-  series(source: ByteSource, from: number, to: number, defaultTable: string): KnownSeries | string {
+  series(
+    source: ByteSource,
+    from: number,
+    to: number,
+    defaultTable: string,
+    parse = this.#parse,
+  ): KnownSeries | string {
     const { bytes, view } = source;
     const length = to - from;
     const hash = hashBytes(view, from, to);
@@ -98,7 +105,6 @@ export class MetricSeriesCache {
     for (let known = this.#series.get(hash); known !== undefined; known = known.sameHash, sameCount++) {
       if (known.length === length && known.equals(view, from)) return known;
     }
-    const parse = this.#parse;
     const parsed = parse(source, from, to);
     if (typeof parsed === 'string') return parsed;
     const isKept = length <= KEY_BYTES_MAX && sameCount < SAME_HASH_MAX;

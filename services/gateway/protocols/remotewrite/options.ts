@@ -1,11 +1,9 @@
 import type { Config } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { PHYSICAL_METRIC_TABLE, type MetricNames } from '#shared/schema/metric-table';
-import type { WriteOptions } from '#shared/write/writer-types';
+import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { RequestContext } from '../../request-context.js';
-import { databaseOfWrite } from '../common/database.js';
-import { hintsOf } from '../common/hints.js';
+import { metricWrite } from '../common/metric-write.js';
 import type { IngestOptions } from '../protocol.js';
 import { RemoteWriteReplies } from './replies.js';
 
@@ -17,7 +15,6 @@ export interface RemoteWriteOptions extends IngestOptions {
   readonly replies: RemoteWriteReplies;
 }
 
-const TIME_TYPE = 'TimestampMillisecond';
 const MEDIA_TYPE = 'application/x-protobuf';
 const VERSIONS: Readonly<Record<string, 1 | 2>> = {
   'prometheus.writerequest': 1,
@@ -31,21 +28,7 @@ export function remoteWriteOptions(
 ): (context: RequestContext) => RemoteWriteOptions {
   return (context) => {
     refusePipeline(context);
-    const hints = hintsOf(context);
-    const named = context.query.get('physical_table') ?? '';
-    const { ttl } = hints.tableOptions;
-    const write: WriteOptions = {
-      database: databaseOfWrite(context, ['db']),
-      create: config.autoCreateTable && hints.autoCreateTable !== false,
-      timeIndex: { name: names.timeColumn, type: TIME_TYPE },
-      tableOptions: {
-        [PHYSICAL_METRIC_TABLE]: 'true',
-        merge_mode: 'last_row',
-        ...(ttl === undefined ? {} : { ttl }),
-      },
-      timeType: TIME_TYPE,
-    };
-    const defaultTable = named === '' ? (hints.physicalTable ?? names.physicalTable) : named;
+    const { write, defaultTable } = metricWrite(context, config, names);
     return { write, version: versionOf(context), defaultTable, replies: new RemoteWriteReplies() };
   };
 }

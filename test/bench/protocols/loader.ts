@@ -1,0 +1,23 @@
+import { parseArgs } from 'node:util';
+
+import { heldBodies, LoadJob, runJob } from '../load-job.js';
+import { SeededRandom } from '../tsbs/seeded-random.js';
+import { PROTOCOL_LOADS } from './bodies.js';
+
+/** Sends the records of one protocol in a process of its own. All bodies are made before the clock starts. */
+async function main(): Promise<void> {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: { port: text, protocol: text, records: text, connections: text, seed: text },
+  });
+  const load = PROTOCOL_LOADS[values.protocol ?? ''];
+  const random = new SeededRandom(Number(values.seed));
+  const count = Math.ceil(Number(values.records) / load.batch);
+  const bodies = Array.from({ length: count }, (_, index) => load.body(index, load.batch, random));
+  const address = { host: '127.0.0.1', port: Number(values.port) };
+  const job = new LoadJob(heldBodies(bodies), load.path, address, load.contentType);
+  const result = await runJob(job, Number(values.connections), () => load.batch);
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+}
+
+await main();
