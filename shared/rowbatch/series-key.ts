@@ -74,6 +74,9 @@ function isSorted(tags: readonly Tag[]): boolean {
   return true;
 }
 
-function compareNames(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+/** Compares names by the order of their UTF-8 bytes. */
+export function compareNames(a: string, b: string): number {
+  if (FAR.test(a) || FAR.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

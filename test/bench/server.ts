@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
@@ -85,6 +85,7 @@ export class RunningServer<K extends ServerKind = ServerKind> {
   }
 
   static async start<K extends ServerKind>(kind: K, port: number): Promise<RunningServer<K>> {
+    mkdirSync(BENCH_FOLDER, { recursive: true });
     const dataFolder = mkdtempSync(join(BENCH_FOLDER, `${kind.name}-`));
     const [program, ...args] = kind.command(dataFolder, port);
     const log = openSync(join(dataFolder, 'output.log'), 'w');

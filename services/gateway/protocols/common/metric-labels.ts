@@ -1,4 +1,4 @@
-import type { Tag } from '#shared/rowbatch/series-key';
+import { compareNames, type Tag } from '#shared/rowbatch/series-key';
 import { columnOfLabel } from '#shared/schema/label-column';
 import { METRIC_NAME, type MetricNames } from '#shared/schema/metric-table';
 import { NAME_BYTES_MAX } from '#shared/schema/names';
@@ -66,7 +66,7 @@ export function seriesOfLabels(labels: readonly MetricLabel[], rules: LabelRules
     if (problem !== '') return problem;
     tags.push({ name, value });
   }
-  tags.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+  tags.sort((a, b) => compareNames(a.name, b.name));
   return { metric, database: firstOf(byName, DATABASE_LABELS), table: firstOf(byName, TABLE_LABELS), tags };
 }
 

@@ -1,0 +1,144 @@
+import { BYTES, WireReader } from '#shared/protobuf/wire-reader';
+
+import { JsonWriter } from '../../common/json-writer.js';
+import { seriesOfLabels, type LabelRules, type MetricLabel } from '../../common/metric-labels.js';
+import type { ByteSource, KnownSeries, ParseLabels } from '../../common/metric-series.js';
+import { AnyValue, AttributePositions, ValueKind, writeValue } from '../any-value.js';
+import { attributeText } from '../attribute-text.js';
+import type { Origin } from '../origin.js';
+import type { MetricTranslation } from './options.js';
+import { labelOf } from './translation.js';
+
+const METRIC_NAME = '__name__';
+/** What Prometheus calls a target, made of the resource of its metrics. */
+const JOB = 'job';
+const INSTANCE = 'instance';
+
+/** Labels that all points of a resource and scope have. */
+export class OriginLabels {
+  /** Labels that the attributes of a point replace. */
+  readonly replaceable: ReadonlyMap<string, string>;
+  /** Labels that replace the attributes of a point. */
+  readonly fixed: ReadonlyMap<string, string>;
+
+  /** @param reader of the request that resource and scope are part of. */
+  constructor(reader: WireReader, resource: Origin, scope: Origin, translation: MetricTranslation) {
+    const { strategy, isPromoted, promotesScope } = translation;
+    const attributes = textsOf(reader, resource.attributes);
+    const labels: (readonly [string, string])[] = [];
+    for (const [key, text] of attributes) if (isPromoted(key)) labels.push([labelOf(key, strategy), text]);
+    if (promotesScope) {
+      labels.push(['otel_scope_name', scope.name.toString()], ['otel_scope_version', scope.version.toString()]);
+      labels.push(['otel_scope_schema_url', scope.schemaUrl.toString()]);
+      for (const [key, text] of textsOf(reader, scope.attributes)) {
+        labels.push([`otel_scope_${labelOf(key, strategy)}`, text]);
+      }
+    }
+    this.replaceable = joined(labels);
+    this.fixed = targetLabels(new Map(attributes));
+  }
+}
+
+/** A metric of one resource and scope, with the series that its points had before. */
+export class MetricContext {
+  /** Part of the keys of its series; never used again for another metric. */
+  readonly number: number;
+  readonly origin: OriginLabels;
+  readonly translation: MetricTranslation;
+  readonly name: string;
+  /** Series of the first point of the last request. */
+  first: KnownSeries | undefined = undefined;
+  isMetadataStored = false;
+
+  constructor(number: number, name: string, origin: OriginLabels, translation: MetricTranslation) {
+    this.number = number;
+    this.name = name;
+    this.origin = origin;
+    this.translation = translation;
+  }
+
+  /**
+   * Returns the parser of keys of series: `prefixBytes`, which it ignores, and the attributes of a point as they were
+   * sent. @param extra label that the kind of series adds, such as `le`.
+   */
+  parser(
+    rules: LabelRules,
+    prefixBytes: number,
+    suffix: string,
+    extra: readonly [string, string] | undefined,
+  ): ParseLabels {
+    const name = this.name + suffix;
+    return ({ bytes }: ByteSource, from, to) => {
+      const key = new WireReader(bytes);
+      const labels = new Map(this.origin.replaceable);
+      const own = textsOf(key, attributesIn(key, from + prefixBytes, to));
+      const named = own.map(([attribute, text]) => [labelOf(attribute, this.translation.strategy), text] as const);
+      for (const [label, text] of joined(named)) labels.set(label, text);
+      for (const [label, text] of this.origin.fixed) labels.set(label, text);
+      if (extra !== undefined) labels.set(extra[0], extra[1]);
+      labels.set(METRIC_NAME, name);
+      const list = [...labels].map(([label, text]): MetricLabel => ({ name: label, value: Buffer.from(text) }));
+      const parsed = seriesOfLabels(list, rules);
+      // The request decides on database and table, not its attributes.
+      return typeof parsed === 'string' ? parsed : { ...parsed, database: undefined, table: undefined };
+    };
+  }
+}
+
+function attributesIn(reader: WireReader, from: number, to: number): AttributePositions {
+  const attributes = new AttributePositions();
+  reader.eachField(from, to, (_field, type, start, end) => {
+    if (type === BYTES) attributes.add(reader, start, end);
+  });
+  attributes.dropRepeated(reader);
+  return attributes;
+}
+
+/** Returns keys and values as texts, sorted by key; without empty values, which are no labels. */
+function textsOf(reader: WireReader, { at }: AttributePositions): (readonly [string, string])[] {
+  const texts: (readonly [string, string])[] = [];
+  const value = new AnyValue();
+  for (let i = 0; i < at.length; i += 4) {
+    const key = attributeText(reader, at[i], at[i + 1]);
+    value.read(reader, at[i + 2], at[i + 3]);
+    const text = labelText(reader, value);
+    if (key !== '' && text !== '') texts.push([key, text]);
+  }
+  return texts.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function labelText(reader: WireReader, value: AnyValue): string {
+  if (value.kind === ValueKind.none) return '';
+  if (value.kind === ValueKind.text) return attributeText(reader, value.from, value.to);
+  if (value.kind === ValueKind.bytes) return reader.bytes.toString('base64', value.from, value.to);
+  if (value.kind === ValueKind.double) return doubleText(value.double);
+  const out = new JsonWriter();
+  writeValue(reader, value, out);
+  return out.bytes.toString('utf8', 0, out.length);
+}
+
+/** Returns a double as Prometheus writes it in labels. */
+export function doubleText(value: number): string {
+  if (value === Infinity) return '+Inf';
+  return value === -Infinity ? '-Inf' : String(value);
+}
+
+/** Attributes may have the same label: then it has all their values. */
+function joined(labels: readonly (readonly [string, string])[]): Map<string, string> {
+  const byLabel = new Map<string, string>();
+  for (const [label, text] of labels) {
+    const before = byLabel.get(label);
+    byLabel.set(label, before === undefined ? text : `${before};${text}`);
+  }
+  return byLabel;
+}
+
+function targetLabels(resource: ReadonlyMap<string, string>): Map<string, string> {
+  const labels = new Map<string, string>();
+  const service = resource.get('service.name');
+  const namespace = resource.get('service.namespace');
+  const instance = resource.get('service.instance.id');
+  if (service !== undefined) labels.set(JOB, namespace === undefined ? service : `${namespace}/${service}`);
+  if (instance !== undefined) labels.set(INSTANCE, instance);
+  return labels;
+}

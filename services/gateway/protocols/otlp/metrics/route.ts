@@ -1,0 +1,78 @@
+import type { Config } from '#shared/config/schema';
+import { metricNames } from '#shared/schema/metric-table';
+
+import type { RequestContext } from '../../../request-context.js';
+import { DatabaseCaches, type CacheMemory } from '../../common/cache-memory.js';
+import { ENCODINGS } from '../../common/encodings.js';
+import { labelRules } from '../../common/metric-labels.js';
+import { MetricRows } from '../../common/metric-rows.js';
+import { metricWrite, type MetricWrite } from '../../common/metric-write.js';
+import { checkPipeline } from '../../common/pipeline.js';
+import {
+  ingestRoute,
+  type DecodeInput,
+  type Decoding,
+  type IngestOptions,
+  type IngestReplies,
+  type IngestRoute,
+} from '../../protocol.js';
+import { checkContentType, isJsonRequest } from '../body-form.js';
+import { protobufOfJson, REQUEST_FORMS } from '../json-form.js';
+import { otlpReplies } from '../replies.js';
+import { OtlpMetricsDecoder } from './decode.js';
+import { OtlpMetricsCache } from './metrics-cache.js';
+import { metricTranslation, type MetricTranslation } from './options.js';
+
+interface MetricsOptions extends IngestOptions, MetricWrite {
+  readonly isJson: boolean;
+  readonly translation: MetricTranslation;
+  readonly replies: MetricsReplies;
+}
+
+const REPLIES = otlpReplies('rejectedDataPoints');
+
+/** Replies to one request; remembers the metadata that it stored. */
+class MetricsReplies implements IngestReplies {
+  decoder: OtlpMetricsDecoder | undefined = undefined;
+  readonly rejected = REPLIES.rejected;
+  readonly failure = REPLIES.failure;
+
+  readonly success: IngestReplies['success'] = (outcome, context) => {
+    const metadata = outcome.additional.filter(({ kind }) => kind === 'metadata');
+    if (metadata.every(({ failure }) => failure === undefined)) this.decoder?.metadataKept();
+    return REPLIES.success(outcome, context);
+  };
+}
+
+/** Opens `POST /v1/metrics`. */
+export function metricsRoute(config: Config, memory: CacheMemory): IngestRoute {
+  const names = metricNames(config);
+  const rules = labelRules({ isLossy: false, isLegacy: false }, names);
+  const caches = new DatabaseCaches(memory, (it) => new OtlpMetricsCache(it));
+  const options = (context: RequestContext): MetricsOptions => {
+    checkContentType(context);
+    checkPipeline(context);
+    return {
+      ...metricWrite(context, config, names),
+      isJson: isJsonRequest(context),
+      translation: metricTranslation(context),
+      replies: new MetricsReplies(),
+    };
+  };
+  const decode = ({ bytes, nowNs, batches }: DecodeInput, request: MetricsOptions): Decoding => {
+    const { isJson, write, defaultTable, translation, replies } = request;
+    const cache = caches.of(`${write.database}\n${defaultTable}`);
+    const rows = new MetricRows({ names, write, defaultTable, nowMs: Number(nowNs / 1_000_000n) }, batches);
+    const body = isJson ? protobufOfJson(bytes, REQUEST_FORMS.metrics()) : bytes;
+    replies.decoder = new OtlpMetricsDecoder(body, rows, { cache, rules, defaultTable, translation });
+    return replies.decoder;
+  };
+  return ingestRoute({
+    path: '/v1/metrics',
+    encodings: ENCODINGS,
+    partialSuccess: true,
+    options,
+    decode,
+    replies: REPLIES,
+  });
+}
