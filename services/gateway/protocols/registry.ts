@@ -1,4 +1,5 @@
 import { lineproto } from './lineproto/index.js';
+import { loki } from './loki/index.js';
 import { otlp } from './otlp/index.js';
 import type { Protocol } from './protocol.js';
 import { remoteWrite } from './remotewrite/index.js';
@@ -7,5 +8,6 @@ import { remoteWrite } from './remotewrite/index.js';
 export const PROTOCOLS: readonly Protocol[] = [
   lineproto, // InfluxDB line protocol
   remoteWrite, // Prometheus remote write
+  loki, // push API of Grafana Loki
   otlp, // OpenTelemetry: metrics, traces and logs
 ];
