@@ -1,8 +1,4 @@
-import type { RequestContext } from './request-context.js';
-
-/** Returns the media type of the body in lower case, without parameters; empty if the request names none. */
-export function mediaTypeOf({ request }: RequestContext): string {
-  const header = request.headers['content-type'] ?? '';
-  const semicolon = header.indexOf(';');
-  return (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
+/** Returns the media type of a `Content-Type` header in lower case, without parameters. */
+export function mediaTypeOf(contentType = ''): string {
+  return contentType.split(';')[0].trim().toLowerCase();
 }

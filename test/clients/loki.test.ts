@@ -57,7 +57,7 @@ describe('clients of Loki', () => {
       log.info('first line', { labels: { zone: 'a' } });
       log.warn('second line', { labels: { zone: 'b' } });
       // Sends what is left, and resolves when the server has replied.
-      await (transport.close() as unknown as Promise<void>);
+      await transport.close();
       const { rows, text } = await almanac.sql(
         `SELECT level, zone, line FROM loki_logs WHERE app = '${app}' ORDER BY zone`,
       );

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
+import { mediaTypeOf } from '../media-type.js';
 import type { RequestContext } from '../request-context.js';
 import { multipartFields } from './multipart.js';
 
@@ -42,11 +43,6 @@ export function isForm({ headers }: IncomingMessage): boolean {
 /** Reads the parameters of a request. @throws `invalid_arguments` if the body does not match its type. */
 export function formOf({ request, query }: RequestContext, body: Buffer | undefined): PromForm {
   return new PromForm(bodyParameters(request.headers['content-type'], body), query);
-}
-
-/** Returns the media type of a `Content-Type` header, in lower case. */
-export function mediaTypeOf(contentType = ''): string {
-  return contentType.split(';')[0].trim().toLowerCase();
 }
 
 function bodyParameters(contentType: string | undefined, body: Buffer | undefined): URLSearchParams {

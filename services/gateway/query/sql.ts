@@ -4,9 +4,10 @@ import type { ResultFormat } from '#shared/formats/format';
 import { resultFormatNamed } from '#shared/formats/registry';
 
 import { databaseOfQuery } from '../protocols/common/database.js';
+import { mediaTypeOf } from '../media-type.js';
 import { errorReply, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
-import { mediaTypeOf, URL_ENCODED } from './prom-form.js';
+import { URL_ENCODED } from './prom-form.js';
 import { queryRoute, type QueryDeps } from './query-route.js';
 import { resultReply } from './result-body.js';
 

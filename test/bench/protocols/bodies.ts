@@ -2,7 +2,7 @@ import { compressSync } from 'snappy';
 
 import { WireWriter } from '#shared/protobuf/wire-writer';
 
-import { SeededRandom } from '../tsbs/seeded-random.js';
+import type { SeededRandom } from '../tsbs/seeded-random.js';
 
 /** How one protocol is loaded. */
 export interface ProtocolLoad {

@@ -26,7 +26,7 @@ export class TagSeriesCache implements ClearableCache {
     if (bytes > KEY_BYTES_MAX) return entry;
     if (this.#memory.usedBytes + bytes > this.#memory.limitBytes) this.#memory.clear();
     let series = this.#tables.get(table);
-    if (series === undefined) this.#tables.set(table, (series = new Map()));
+    if (series === undefined) this.#tables.set(table, (series = new Map<string, SeriesEntry>()));
     series.set(key, entry);
     this.#bytes += bytes;
     this.#memory.usedBytes += bytes;

@@ -92,19 +92,18 @@ class LabelParser {
 function unescaped(text: string): string | undefined {
   if (!text.includes('\\')) return text;
   let isValid = true;
-  const plain = text.replaceAll(
-    ESCAPE,
-    (_all, hex?: string, short?: string, long?: string, octal?: string, letter?: string) => {
-      const code = hex ?? short ?? long;
-      if (code !== undefined || octal !== undefined) {
-        const point = code === undefined ? parseInt(octal ?? '', 8) : parseInt(code, 16);
-        if (point <= 0x10ffff) return String.fromCodePoint(point);
-      } else if (letter !== undefined && Object.hasOwn(ESCAPED, letter)) {
-        return ESCAPED[letter];
-      }
-      isValid = false;
-      return '';
-    },
-  );
+  const plain = text.replaceAll(ESCAPE, (_all, ...groups: (string | undefined)[]) => {
+    const character = escapedCharacter(groups);
+    isValid &&= character !== undefined;
+    return character ?? '';
+  });
   return isValid ? plain : undefined;
+}
+
+/** @param groups hexadecimal digits of a byte or of a code point, octal digits, or a letter. */
+function escapedCharacter([byte, short, long, octal, letter]: readonly (string | undefined)[]): string | undefined {
+  if (letter !== undefined) return Object.hasOwn(ESCAPED, letter) ? ESCAPED[letter] : undefined;
+  const digits = byte ?? short ?? long;
+  const point = digits === undefined ? parseInt(octal ?? '', 8) : parseInt(digits, 16);
+  return point <= 0x10ffff ? String.fromCodePoint(point) : undefined;
 }

@@ -59,7 +59,7 @@ export function lokiRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
 function lokiOptions(config: Config, timeColumn: string): (context: RequestContext) => LokiOptions {
   return (context) => {
     checkPipeline(context);
-    const isJson = mediaTypeOf(context) === JSON_TYPE;
+    const isJson = mediaTypeOf(context.request.headers['content-type']) === JSON_TYPE;
     return {
       write: appendWriteOptions(context, config, timeColumn),
       accepted: isJson ? JSON_BODIES : PROTOBUF_BODIES,

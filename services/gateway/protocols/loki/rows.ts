@@ -90,8 +90,9 @@ export class LokiRows {
 
   #seriesOf(key: string, labels: ReadonlyMap<string, string>): SeriesEntry {
     const { series, table, timeColumn } = this.#options;
-    if (labels.size > COLUMNS_MAX)
+    if (labels.size > COLUMNS_MAX) {
       throw new AlmanacError('invalid_arguments', `stream has more than ${COLUMNS_MAX} labels`);
+    }
     const tags = [...labels]
       .filter(([, value]) => value !== '')
       .map(([label, value]) => {

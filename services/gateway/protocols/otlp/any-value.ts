@@ -16,14 +16,15 @@ const CLOSE_MAP = 0x7d;
 const COLON = 0x3a;
 
 /** Which member of an `AnyValue` is set; the numbers are those of its fields. */
-export const ValueKind = { none: 0, text: 1, boolean: 2, integer: 3, double: 4, list: 5, map: 6, bytes: 7 } as const;
-export type ValueKind = (typeof ValueKind)[keyof typeof ValueKind];
+export const AnyValueKind = { none: 0, text: 1, boolean: 2, integer: 3, double: 4, list: 5, map: 6, bytes: 7 } as const;
+/** A kind of value, as the number of its field. */
+export type AnyValueKind = (typeof AnyValueKind)[keyof typeof AnyValueKind];
 
 const WIRE_TYPES = [-1, BYTES, VARINT, VARINT, FIXED64, BYTES, BYTES, BYTES];
 
 /** The `AnyValue` that was read last. */
 export class AnyValue {
-  kind: ValueKind = ValueKind.none;
+  kind: AnyValueKind = AnyValueKind.none;
   /** Content of texts, bytes, lists and maps. */
   from = 0;
   to = 0;
@@ -34,15 +35,15 @@ export class AnyValue {
 
   /** Reads the message in `[from, to)`. @throws `invalid_arguments` if it is malformed. */
   read(reader: WireReader, from: number, to: number): void {
-    this.kind = ValueKind.none;
+    this.kind = AnyValueKind.none;
     for (let at = from; at < to;) {
       const tag = reader.varint(at, to);
       const start = reader.at;
       const field = tag >>> 3;
       at = reader.skip(tag, start, to);
-      if (field > ValueKind.bytes) continue;
+      if (field > AnyValueKind.bytes) continue;
       if ((tag & 7) !== WIRE_TYPES[field]) throw malformedBody();
-      this.kind = field as ValueKind;
+      this.kind = field as AnyValueKind;
       this.from = reader.at;
       this.to = at;
       if ((tag & 7) === VARINT) {
@@ -142,17 +143,17 @@ export function writeAttributes(reader: WireReader, attributes: AttributePositio
  */
 export function writeValue(reader: WireReader, value: AnyValue, out: JsonWriter, depth = 0): void {
   switch (value.kind) {
-    case ValueKind.none:
+    case AnyValueKind.none:
       return out.token('null');
-    case ValueKind.text:
+    case AnyValueKind.text:
       return out.string(reader.bytes, value.from, value.to);
-    case ValueKind.boolean:
+    case AnyValueKind.boolean:
       return out.token((value.low | value.high) === 0 ? 'false' : 'true');
-    case ValueKind.integer:
+    case AnyValueKind.integer:
       return out.integer(value.low, value.high);
-    case ValueKind.double:
+    case AnyValueKind.double:
       return out.double(value.double);
-    case ValueKind.bytes:
+    case AnyValueKind.bytes:
       return out.hex(reader.bytes, value.from, value.to);
     default:
       return writeNested(reader, value, out, depth + 1);
@@ -165,13 +166,13 @@ function writeNested(reader: WireReader, value: AnyValue, out: JsonWriter, depth
   }
   const { kind, to } = value;
   const members = new AttributePositions();
-  if (kind === ValueKind.list) out.byte(OPEN_LIST);
+  if (kind === AnyValueKind.list) out.byte(OPEN_LIST);
   for (let at = value.from, count = 0; at < to;) {
     const tag = reader.varint(at, to);
     at = reader.skip(tag, reader.at, to);
     if (tag >>> 3 !== 1) continue;
     if ((tag & 7) !== BYTES) throw malformedBody();
-    if (kind === ValueKind.map) {
+    if (kind === AnyValueKind.map) {
       members.add(reader, reader.at, at);
     } else {
       if (count++ > 0) out.byte(COMMA);
@@ -179,6 +180,6 @@ function writeNested(reader: WireReader, value: AnyValue, out: JsonWriter, depth
       writeValue(reader, value, out, depth);
     }
   }
-  if (kind === ValueKind.list) out.byte(CLOSE_LIST);
+  if (kind === AnyValueKind.list) out.byte(CLOSE_LIST);
   else writeAttributes(reader, members, out, depth);
 }

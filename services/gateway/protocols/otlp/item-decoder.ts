@@ -35,10 +35,7 @@ export abstract class ItemDecoder implements Decoding {
       else if (this.#at < this.#scopeEnd) this.#decodeItem();
       else if (this.#at < this.#resourceEnd) this.#decodeScope();
       else if (this.#at < end) this.#decodeResource(end);
-      else {
-        this.done();
-        return true;
-      }
+      else return true;
       left -= Math.max(1, this.#at + this.#partAt - before);
     }
     return false;
@@ -62,9 +59,6 @@ export abstract class ItemDecoder implements Decoding {
   protected part(_at: number, end: number): number {
     return end;
   }
-
-  /** Called once after the last item. */
-  protected done(): void {}
 
   #decodeResource(end: number): void {
     const tag = this.reader.varint(this.#at, end);

@@ -8,7 +8,7 @@ const EMPTY = Buffer.alloc(0);
 const EMPTY_OBJECT = Buffer.from('{}');
 
 /** A resource, or an instrumentation scope, with the schema that its parent message names. */
-export interface Origin {
+export interface TelemetryOrigin {
   /** Whether the message is there at all. */
   readonly isPresent: boolean;
   /** Name and version of a scope. */
@@ -32,16 +32,16 @@ const ORIGIN_FIELD = 1;
 const SCHEMA_URL_FIELD = 3;
 
 /** Reads the resource of the message in `[from, end)`, whose other fields are scopes. */
-export function readResource(reader: WireReader, from: number, end: number): Origin {
+export function readResource(reader: WireReader, from: number, end: number): TelemetryOrigin {
   return readOrigin(reader, from, end, RESOURCE);
 }
 
 /** Reads the scope of the message in `[from, end)`, whose other fields are items. */
-export function readScope(reader: WireReader, from: number, end: number): Origin {
+export function readScope(reader: WireReader, from: number, end: number): TelemetryOrigin {
   return readOrigin(reader, from, end, SCOPE);
 }
 
-function readOrigin(reader: WireReader, from: number, end: number, fields: OriginFields): Origin {
+function readOrigin(reader: WireReader, from: number, end: number, fields: OriginFields): TelemetryOrigin {
   const attributes = new AttributePositions();
   const texts: Record<'name' | 'version' | 'schemaUrl', Buffer> = { name: EMPTY, version: EMPTY, schemaUrl: EMPTY };
   let isPresent = false;
@@ -70,7 +70,7 @@ function textAt({ bytes }: WireReader, from: number, to: number): Buffer {
 }
 
 /** Returns the attributes as a JSON object. */
-export function attributesJson(reader: WireReader, { attributes }: Origin): Buffer {
+export function attributesJson(reader: WireReader, { attributes }: TelemetryOrigin): Buffer {
   if (attributes.count === 0) return EMPTY_OBJECT;
   const out = new JsonWriter();
   writeAttributes(reader, attributes, out);

@@ -21,7 +21,7 @@ export const LOG_COLUMNS = {
 } as const;
 
 /** The fields of a table of logs in one request. */
-export class LogFields {
+export class LogColumns {
   readonly table: TableBuilder;
   readonly traceId: FieldBuilder;
   readonly spanId: FieldBuilder;

@@ -1,33 +1,16 @@
 import { isUtf8Range } from '#shared/bytes/utf8';
-import { malformedBody } from '#shared/protobuf/wire-reader';
 import type { BatchSet, SeriesEntry } from '#shared/rowbatch/builder';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import type { Tag } from '#shared/rowbatch/series-key';
 
 import { JsonWriter, notUtf8 } from '../../common/json-writer.js';
 import type { TagSeriesCache } from '../../common/tag-series.js';
-import { AnyValue, AttributePositions, ValueKind, writeAttributes, writeValue } from '../any-value.js';
+import { AnyValue, AnyValueKind, writeAttributes, writeValue } from '../any-value.js';
 import { ItemDecoder } from '../item-decoder.js';
-import { attributesJson, readResource, readScope, type Origin } from '../origin.js';
-import { LOG_COLUMNS, LogFields } from './columns.js';
+import { attributesJson, readResource, readScope, type TelemetryOrigin } from '../origin.js';
+import { LOG_COLUMNS, LogColumns } from './columns.js';
 import type { ExtractedKeys } from './extracted-keys.js';
-
-/** Tags of the fields of a log record. */
-const TIME = 0x09;
-const SEVERITY_NUMBER = 0x10;
-const SEVERITY_TEXT = 0x1a;
-const BODY = 0x2a;
-const ATTRIBUTE = 0x32;
-const FLAGS = 0x45;
-const TRACE_ID = 0x4a;
-const SPAN_ID = 0x52;
-const OBSERVED_TIME = 0x59;
-const EVENT_NAME = 0x62;
-const FIELDS = new Set(
-  [TIME, SEVERITY_NUMBER, SEVERITY_TEXT, BODY, ATTRIBUTE, FLAGS, TRACE_ID, SPAN_ID, OBSERVED_TIME, EVENT_NAME].map(
-    (tag) => tag >>> 3,
-  ),
-);
+import { LogField, OtlpLogRecord } from './record.js';
 
 /** Options of a `LogDecoder`. */
 export interface LogDecodeOptions {
@@ -40,7 +23,7 @@ export interface LogDecodeOptions {
 
 /** What all records of a scope share. */
 interface ScopeRows {
-  readonly origin: Origin;
+  readonly origin: TelemetryOrigin;
   readonly attributes: Buffer;
   readonly name: string;
 }
@@ -50,10 +33,10 @@ export class LogDecoder extends ItemDecoder {
   readonly #options: LogDecodeOptions;
   readonly #batches: BatchSet;
   readonly #json = new JsonWriter();
-  readonly #attributes = new AttributePositions();
+  readonly #record = new OtlpLogRecord();
   readonly #value = new AnyValue();
-  #fields: LogFields | undefined = undefined;
-  #resource: Origin | undefined = undefined;
+  #fields: LogColumns | undefined = undefined;
+  #resource: TelemetryOrigin | undefined = undefined;
   #resourceAttributes: Buffer = Buffer.alloc(0);
   #scope: ScopeRows | undefined = undefined;
   #scopeSeries: SeriesEntry | undefined = undefined;
@@ -79,87 +62,34 @@ export class LogDecoder extends ItemDecoder {
   }
 
   protected item(from: number, end: number): void {
-    const { reader } = this;
-    const { view } = reader;
-    const fields = (this.#fields ??= new LogFields(this.#batches, this.#options.table));
-    const row = fields.table.rowCount;
-    const attributes = this.#attributes;
-    attributes.clear();
-    let [timeLow, timeHigh, observedLow, observedHigh] = [0, 0, 0, 0];
-    let [severity, flags] = [0, 0];
-    let [severityFrom, severityTo, bodyFrom, bodyTo, eventFrom, eventTo] = [0, 0, 0, 0, 0, 0];
-    let [traceFrom, traceTo, spanFrom, spanTo] = [0, 0, 0, 0];
-    for (let at = from; at < end;) {
-      const tag = reader.varint(at, end);
-      const start = reader.at;
-      at = reader.skip(tag, start, end);
-      switch (tag) {
-        case TIME:
-          timeLow = view.getInt32(start, true);
-          timeHigh = view.getInt32(start + 4, true);
-          break;
-        case OBSERVED_TIME:
-          observedLow = view.getInt32(start, true);
-          observedHigh = view.getInt32(start + 4, true);
-          break;
-        case SEVERITY_NUMBER:
-          severity = reader.low;
-          break;
-        case FLAGS:
-          flags = view.getUint32(start, true);
-          break;
-        case SEVERITY_TEXT:
-          severityFrom = reader.at;
-          severityTo = at;
-          break;
-        case BODY:
-          bodyFrom = reader.at;
-          bodyTo = at;
-          break;
-        case ATTRIBUTE:
-          attributes.add(reader, reader.at, at);
-          break;
-        case TRACE_ID:
-          traceFrom = reader.at;
-          traceTo = at;
-          break;
-        case SPAN_ID:
-          spanFrom = reader.at;
-          spanTo = at;
-          break;
-        case EVENT_NAME:
-          eventFrom = reader.at;
-          eventTo = at;
-          break;
-        default:
-          if (FIELDS.has(tag >>> 3)) throw malformedBody();
-      }
-    }
+    const record = this.#record;
+    record.read(this.reader, from, end);
     this.#count++;
-    if (timeLow === 0 && timeHigh === 0) [timeLow, timeHigh] = [observedLow, observedHigh];
     // Unsigned times from 2262 on do not fit.
-    if (timeHigh < 0) return this.#reject('timestamp is out of range');
-    attributes.dropRepeated(reader);
+    if (record.timeHigh < 0) return this.#reject('timestamp is out of range');
     const series = this.#seriesOfRecord();
     if (typeof series === 'string') return this.#reject(series);
+    const fields = (this.#fields ??= new LogColumns(this.#batches, this.#options.table));
+    const row = fields.table.rowCount;
     fields.table.startRow(series);
-    this.#setHex(fields.traceId, row, traceFrom, traceTo);
-    this.#setHex(fields.spanId, row, spanFrom, spanTo);
-    this.#setText(fields.severityText, row, severityFrom, severityTo);
-    fields.severityNumber.setNumber(row, severity);
-    if (bodyTo > bodyFrom) this.#setBody(fields.body, row, bodyFrom, bodyTo);
+    this.#setHex(fields.traceId, row, record.from(LogField.traceId), record.to(LogField.traceId));
+    this.#setHex(fields.spanId, row, record.from(LogField.spanId), record.to(LogField.spanId));
+    this.#setText(fields.severityText, row, record.from(LogField.severityText), record.to(LogField.severityText));
+    fields.severityNumber.setNumber(row, record.severityNumber);
+    this.#setBody(fields.body, row, record.from(LogField.body), record.to(LogField.body));
     this.#json.clear();
-    writeAttributes(reader, attributes, this.#json);
+    writeAttributes(this.reader, record.attributes, this.#json);
     fields.logAttributes.setBytes(row, this.#json.bytes, 0, this.#json.length);
-    fields.traceFlags.setNumber(row, flags);
+    fields.traceFlags.setNumber(row, record.flags);
+    const [eventFrom, eventTo] = [record.from(LogField.eventName), record.to(LogField.eventName)];
     if (eventTo > eventFrom) this.#setText(fields.eventName, row, eventFrom, eventTo);
     this.#setShared(fields, row);
-    if (timeLow === 0 && timeHigh === 0) fields.table.endRowAt(this.#options.nowNs);
-    else fields.table.endRow(timeLow, timeHigh);
+    if (record.timeLow === 0 && record.timeHigh === 0) fields.table.endRowAt(this.#options.nowNs);
+    else fields.table.endRow(record.timeLow, record.timeHigh);
   }
 
   /** Sets what the record has from its scope and resource. */
-  #setShared(fields: LogFields, row: number): void {
+  #setShared(fields: LogColumns, row: number): void {
     const scope = this.#scope;
     const resource = this.#resource;
     if (scope === undefined || resource === undefined) return;
@@ -189,9 +119,9 @@ export class LogDecoder extends ItemDecoder {
   #setBody(field: FieldBuilder, row: number, from: number, to: number): void {
     const value = this.#value;
     value.read(this.reader, from, to);
-    if (value.kind === ValueKind.none) return;
-    if (value.kind === ValueKind.text) return this.#setText(field, row, value.from, value.to);
-    if (value.kind === ValueKind.bytes) return this.#setHex(field, row, value.from, value.to);
+    if (value.kind === AnyValueKind.none) return;
+    if (value.kind === AnyValueKind.text) return this.#setText(field, row, value.from, value.to);
+    if (value.kind === AnyValueKind.bytes) return this.#setHex(field, row, value.from, value.to);
     this.#json.clear();
     writeValue(this.reader, value, this.#json);
     field.setBytes(row, this.#json.bytes, 0, this.#json.length);
@@ -203,7 +133,11 @@ export class LogDecoder extends ItemDecoder {
     const scope = this.#scope;
     if (scope === undefined || this.#scopeSeries === undefined || this.#resource === undefined) return 'no scope';
     if (extracted === undefined) return this.#scopeSeries;
-    const found = extracted.find(this.reader, [this.#attributes, scope.origin.attributes, this.#resource.attributes]);
+    const found = extracted.find(this.reader, [
+      this.#record.attributes,
+      scope.origin.attributes,
+      this.#resource.attributes,
+    ]);
     if (typeof found === 'string') return found;
     if (found.length === 0) return this.#scopeSeries;
     const own: Tag[] = scope.name === '' ? [] : [{ name: LOG_COLUMNS.scopeName, value: scope.origin.name }];

@@ -5,7 +5,7 @@ import type { TableBuilder } from '#shared/rowbatch/builder';
 import type { Tag } from '#shared/rowbatch/series-key';
 
 import { integerText, notUtf8 } from '../../common/json-writer.js';
-import { AnyValue, ValueKind, type AttributePositions } from '../any-value.js';
+import { AnyValue, AnyValueKind, type AttributePositions } from '../any-value.js';
 import { LOG_COLUMNS } from './columns.js';
 
 /** Largest number of attributes that become columns. */
@@ -61,8 +61,9 @@ export class ExtractedKeys {
     for (const { column, lowerCase, fieldType } of this.#keys) {
       const text = this.#textOf(reader, lowerCase, lists);
       if (text === undefined) continue;
-      if (typeof text !== 'string')
+      if (typeof text !== 'string') {
         return `attribute "${column}" is no text, integer or boolean: it cannot be a column`;
+      }
       if (fieldType === undefined) {
         if (text !== '') tags.push({ name: column, value: Buffer.from(text) });
       } else {
@@ -100,14 +101,14 @@ export class ExtractedKeys {
 
 function scalarText({ bytes }: WireReader, { kind, from, to, low, high }: AnyValue): string | null | undefined {
   switch (kind) {
-    case ValueKind.none:
+    case AnyValueKind.none:
       return undefined;
-    case ValueKind.text:
+    case AnyValueKind.text:
       if (!isUtf8Range(bytes, from, to)) throw notUtf8();
       return bytes.toString('utf8', from, to);
-    case ValueKind.integer:
+    case AnyValueKind.integer:
       return integerText(low, high);
-    case ValueKind.boolean:
+    case AnyValueKind.boolean:
       return (low | high) === 0 ? 'false' : 'true';
     default:
       return null;
@@ -115,8 +116,8 @@ function scalarText({ bytes }: WireReader, { kind, from, to, low, high }: AnyVal
 }
 
 /** Returns the type in which a value is stored in a field; scalars go into columns of text. */
-function fieldTypeFor(existing: string, kind: ValueKind): string {
+function fieldTypeFor(existing: string, kind: AnyValueKind): string {
   if (existing === 'String') return existing;
-  if (kind === ValueKind.integer) return 'Int64';
-  return kind === ValueKind.boolean ? 'Boolean' : 'String';
+  if (kind === AnyValueKind.integer) return 'Int64';
+  return kind === AnyValueKind.boolean ? 'Boolean' : 'String';
 }

@@ -3,9 +3,9 @@ import { BYTES, WireReader } from '#shared/protobuf/wire-reader';
 import { JsonWriter } from '../../common/json-writer.js';
 import { seriesOfLabels, type LabelRules, type MetricLabel } from '../../common/metric-labels.js';
 import type { ByteSource, KnownSeries, ParseLabels } from '../../common/metric-series.js';
-import { AnyValue, AttributePositions, ValueKind, writeValue } from '../any-value.js';
+import { AnyValue, AttributePositions, AnyValueKind, writeValue } from '../any-value.js';
 import { attributeText } from '../attribute-text.js';
-import type { Origin } from '../origin.js';
+import type { TelemetryOrigin } from '../origin.js';
 import type { MetricTranslation } from './options.js';
 import { labelOf } from './translation.js';
 
@@ -22,7 +22,7 @@ export class OriginLabels {
   readonly fixed: ReadonlyMap<string, string>;
 
   /** @param reader of the request that resource and scope are part of. */
-  constructor(reader: WireReader, resource: Origin, scope: Origin, translation: MetricTranslation) {
+  constructor(reader: WireReader, resource: TelemetryOrigin, scope: TelemetryOrigin, translation: MetricTranslation) {
     const { strategy, isPromoted, promotesScope } = translation;
     const attributes = textsOf(reader, resource.attributes);
     const labels: (readonly [string, string])[] = [];
@@ -108,10 +108,10 @@ function textsOf(reader: WireReader, { at }: AttributePositions): (readonly [str
 }
 
 function labelText(reader: WireReader, value: AnyValue): string {
-  if (value.kind === ValueKind.none) return '';
-  if (value.kind === ValueKind.text) return attributeText(reader, value.from, value.to);
-  if (value.kind === ValueKind.bytes) return reader.bytes.toString('base64', value.from, value.to);
-  if (value.kind === ValueKind.double) return doubleText(value.double);
+  if (value.kind === AnyValueKind.none) return '';
+  if (value.kind === AnyValueKind.text) return attributeText(reader, value.from, value.to);
+  if (value.kind === AnyValueKind.bytes) return reader.bytes.toString('base64', value.from, value.to);
+  if (value.kind === AnyValueKind.double) return doubleText(value.double);
   const out = new JsonWriter();
   writeValue(reader, value, out);
   return out.bytes.toString('utf8', 0, out.length);

@@ -9,9 +9,9 @@ import type { KnownSeries } from '../../common/metric-series.js';
 import type { AdditionalWrite } from '../../protocol.js';
 import { attributeText } from '../attribute-text.js';
 import { ItemDecoder } from '../item-decoder.js';
-import { readResource, readScope, type Origin } from '../origin.js';
+import { readResource, readScope, type TelemetryOrigin } from '../origin.js';
 import { doubleText, MetricContext, OriginLabels } from './context.js';
-import { ExponentialPoint } from './exponential.js';
+import { readExponentialPoint } from './exponential.js';
 import { nextContextNumber, type OtlpMetricsCache } from './metrics-cache.js';
 import type { MetricTranslation } from './options.js';
 import { EXPONENTIAL_FIELDS, HISTOGRAM_FIELDS, NUMBER_FIELDS, PointReader } from './points.js';
@@ -86,9 +86,8 @@ export class OtlpMetricsDecoder extends ItemDecoder {
   readonly #options: MetricsDecodeOptions;
   readonly #point = new PointReader(PREFIX_BYTES);
   readonly #sample = new PointSample();
-  readonly #exponential = new ExponentialPoint();
   readonly #unstored = new Map<string, MetricContext[]>();
-  #resource: Origin | undefined = undefined;
+  #resource: TelemetryOrigin | undefined = undefined;
   #resourceKey = '';
   #origin: OriginLabels | undefined = undefined;
   /** The metric whose points are read. */
@@ -375,7 +374,7 @@ export class OtlpMetricsDecoder extends ItemDecoder {
       this.rows.addSample(series, this.#sample);
       return '';
     }
-    const histogram = this.#exponential.read(this.reader, from, end, this.#isDelta);
+    const histogram = readExponentialPoint(this.reader, from, end, this.#isDelta);
     if (typeof histogram === 'string') return histogram;
     const problem = histogramProblem(histogram);
     if (problem !== '') return problem;
@@ -440,7 +439,7 @@ function typeWordOf(data: number, isMonotonic: boolean): string {
 }
 
 /** Returns the bytes of a resource or scope that determine its labels. */
-function originKey({ name, version, schemaUrl, attributes }: Origin, bytes: Buffer): string {
+function originKey({ name, version, schemaUrl, attributes }: TelemetryOrigin, bytes: Buffer): string {
   const texts = [name, version, schemaUrl].map((text) => text.toString('latin1'));
   const { at } = attributes;
   for (let i = 0; i < at.length; i += 4) {

@@ -13,6 +13,17 @@ const GAP_MAX = 2;
 /** Numbers of the fields of an exponential histogram. */
 const Field = { count: 4, sum: 5, scale: 6, zeroCount: 7, positive: 8, negative: 9, zeroThreshold: 14 } as const;
 
+const FIELDS_END = 15;
+const WIRE_TYPES: readonly (number | undefined)[] = Object.assign(new Array<number | undefined>(FIELDS_END), {
+  [Field.count]: FIXED64,
+  [Field.sum]: FIXED64,
+  [Field.scale]: VARINT,
+  [Field.zeroCount]: FIXED64,
+  [Field.positive]: BYTES,
+  [Field.negative]: BYTES,
+  [Field.zeroThreshold]: FIXED64,
+});
+
 interface Side {
   readonly spans: readonly BucketSpan[];
   readonly buckets: readonly number[];
@@ -20,68 +31,61 @@ interface Side {
 
 const NO_BUCKETS: Side = { spans: [], buckets: [] };
 
-/** Converts exponential histograms to native histograms, whose buckets have an index that is greater by one. */
-export class ExponentialPoint {
-  /** Reads the point in `[from, end)`. A text is the reason to reject it. */
-  read(reader: WireReader, from: number, end: number, isDelta: boolean): NativeHistogram | string {
-    let [count, sum, scale, zeroCount, zeroThreshold] = [0, 0, 0, 0, 0];
-    let positive = NO_BUCKETS;
-    let negative = NO_BUCKETS;
-    let reason = '';
-    reader.eachField(from, end, (field, type, start, to) => {
-      switch (field) {
-        case Field.count:
-        case Field.zeroCount: {
-          if (type !== FIXED64) throw malformedBody();
-          reader.fixed64(start, to);
-          if (field === Field.count) count = reader.unsigned;
-          else zeroCount = reader.unsigned;
-          break;
-        }
-        case Field.sum:
-        case Field.zeroThreshold: {
-          if (type !== FIXED64) throw malformedBody();
-          const value = reader.double(start, to);
-          if (field === Field.sum) sum = value;
-          else zeroThreshold = value;
-          break;
-        }
-        case Field.scale:
-          if (type !== VARINT) throw malformedBody();
-          reader.varint64(start, to);
-          scale = reader.zigzag;
-          break;
-        case Field.positive:
-        case Field.negative: {
-          if (type !== BYTES) throw malformedBody();
-          const side = readSide(reader, start, to);
-          if (typeof side === 'string') reason = side;
-          else if (field === Field.positive) positive = side;
-          else negative = side;
-          break;
-        }
-        default:
-      }
-    });
-    if (reason !== '') return reason;
-    if (scale < SCALE_MIN || scale > SCALE_MAX) return `unsupported scale ${scale} of an exponential histogram`;
-    return {
-      isFloat: false,
-      isStale: false,
-      schema: scale,
-      zeroThreshold: zeroThreshold === 0 ? DEFAULT_ZERO_THRESHOLD : zeroThreshold,
-      sum,
-      resetHint: isDelta ? RESET_HINTS.gauge : RESET_HINTS.unknown,
-      startMs: 0,
-      count,
-      zeroCount,
-      customValues: [],
-      positiveSpans: positive.spans,
-      negativeSpans: negative.spans,
-      positiveBuckets: positive.buckets,
-      negativeBuckets: negative.buckets,
-    };
+/**
+ * Reads an exponential histogram as a native histogram, whose buckets have an index that is greater by one. A text is the
+ * reason to reject the point.
+ */
+export function readExponentialPoint(
+  reader: WireReader,
+  from: number,
+  end: number,
+  isDelta: boolean,
+): NativeHistogram | string {
+  const numbers = new Float64Array(FIELDS_END);
+  const sides: Side[] = [NO_BUCKETS, NO_BUCKETS];
+  let reason = '';
+  reader.eachField(from, end, (field, type, start, to) => {
+    const wanted = WIRE_TYPES[field];
+    if (wanted === undefined) return;
+    if (type !== wanted) throw malformedBody();
+    if (type === BYTES) {
+      const side = readSide(reader, start, to);
+      if (typeof side === 'string') reason = side;
+      else sides[field - Field.positive] = side;
+    } else {
+      numbers[field] = readNumber(reader, field, start, to);
+    }
+  });
+  const scale = numbers[Field.scale];
+  if (reason !== '') return reason;
+  if (scale < SCALE_MIN || scale > SCALE_MAX) return `unsupported scale ${scale} of an exponential histogram`;
+  const [positive, negative] = sides;
+  return {
+    isFloat: false,
+    isStale: false,
+    schema: scale,
+    zeroThreshold: numbers[Field.zeroThreshold] === 0 ? DEFAULT_ZERO_THRESHOLD : numbers[Field.zeroThreshold],
+    sum: numbers[Field.sum],
+    resetHint: isDelta ? RESET_HINTS.gauge : RESET_HINTS.unknown,
+    startMs: 0,
+    count: numbers[Field.count],
+    zeroCount: numbers[Field.zeroCount],
+    customValues: [],
+    positiveSpans: positive.spans,
+    negativeSpans: negative.spans,
+    positiveBuckets: positive.buckets,
+    negativeBuckets: negative.buckets,
+  };
+}
+
+function readNumber(reader: WireReader, field: number, from: number, to: number): number {
+  if (field === Field.sum || field === Field.zeroThreshold) return reader.double(from, to);
+  if (field === Field.scale) {
+    reader.varint64(from, to);
+    return reader.zigzag;
   }
+  reader.fixed64(from, to);
+  return reader.unsigned;
 }
 
 function readSide(reader: WireReader, from: number, end: number): Side | string {

@@ -36,7 +36,7 @@ export class OtlpMetricsCache extends MetricSeriesCache {
     const context = make();
     this.#keep(key.length);
     let contexts = this.#contexts.get(origin);
-    if (contexts === undefined) this.#contexts.set(origin, (contexts = new Map()));
+    if (contexts === undefined) this.#contexts.set(origin, (contexts = new Map<string, MetricContext>()));
     contexts.set(key, context);
     return context;
   }

@@ -51,9 +51,9 @@ export class PointReader {
       const valueAt = reader.at;
       at = reader.skip(tag, valueAt, end);
       if (tag === attributeTag) this.#addToKey(reader.bytes, start, at);
-      else if (tag === TIME_TAG)
+      else if (tag === TIME_TAG) {
         this.#setTime(reader.view.getUint32(valueAt, true), reader.view.getInt32(valueAt + 4, true));
-      else if (tag === flagsTag) this.hasNoValue = (reader.low & NO_VALUE_FLAG) !== 0;
+      } else if (tag === flagsTag) this.hasNoValue = (reader.low & NO_VALUE_FLAG) !== 0;
       else if (isMistyped(tag, fields)) throw malformedBody();
     }
   }

@@ -1,18 +1,22 @@
 import type { Config } from '#shared/config/schema';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 import { metricNames } from '#shared/schema/metric-table';
 
+import type { HttpReply } from '../../../reply.js';
 import type { RequestContext } from '../../../request-context.js';
 import { DatabaseCaches, type CacheMemory } from '../../common/cache-memory.js';
 import { ENCODINGS } from '../../common/encodings.js';
 import { labelRules } from '../../common/metric-labels.js';
 import { MetricRows } from '../../common/metric-rows.js';
 import { metricWrite, type MetricWrite } from '../../common/metric-write.js';
+import type { RejectedRows } from '../../common/rejected-rows.js';
 import { checkPipeline } from '../../common/pipeline.js';
 import {
   ingestRoute,
   type DecodeInput,
   type Decoding,
   type IngestOptions,
+  type IngestOutcome,
   type IngestReplies,
   type IngestRoute,
 } from '../../protocol.js';
@@ -34,14 +38,20 @@ const REPLIES = otlpReplies('rejectedDataPoints');
 /** Replies to one request; remembers the metadata that it stored. */
 class MetricsReplies implements IngestReplies {
   decoder: OtlpMetricsDecoder | undefined = undefined;
-  readonly rejected = REPLIES.rejected;
-  readonly failure = REPLIES.failure;
 
-  readonly success: IngestReplies['success'] = (outcome, context) => {
+  success(outcome: IngestOutcome, context: RequestContext): HttpReply {
     const metadata = outcome.additional.filter(({ kind }) => kind === 'metadata');
     if (metadata.every(({ failure }) => failure === undefined)) this.decoder?.metadataKept();
     return REPLIES.success(outcome, context);
-  };
+  }
+
+  rejected(rejected: RejectedRows, context: RequestContext): HttpReply {
+    return REPLIES.rejected(rejected, context);
+  }
+
+  failure(error: AlmanacError, context: RequestContext): HttpReply {
+    return REPLIES.failure(error, context);
+  }
 }
 
 /** Opens `POST /v1/metrics`. */

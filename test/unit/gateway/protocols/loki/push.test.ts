@@ -75,7 +75,7 @@ function decoded(form: 'protobuf' | 'JSON', bytes: Buffer): unknown[] {
   const decoder = form === 'JSON' ? new LokiJsonDecoder(bytes, rows) : new LokiProtobufDecoder(bytes, rows);
   while (!decoder.decode(30)) continue;
   return rowsOf(batches).map(({ tags, fields, timeNs }) => {
-    return [tags, fields['line'][1], JSON.parse(String(fields['structured_metadata'][1])), timeNs];
+    return [tags, fields['line'][1], JSON.parse(String(fields['structured_metadata'][1])) as unknown, timeNs];
   });
 }
 

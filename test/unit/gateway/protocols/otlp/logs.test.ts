@@ -40,7 +40,7 @@ describe('OTLP logs', () => {
       const cells = Object.fromEntries(Object.entries(fields).map(([name, [, value]]) => [name, value]));
       return { table, tags, cells, timeNs };
     });
-    return { status: response.status, answer: (await response.json()) as unknown, rows };
+    return { status: response.status, answer: await response.json(), rows };
   }
 
   it('stores all that a record, its scope and its resource say', async () => {

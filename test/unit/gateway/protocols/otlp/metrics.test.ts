@@ -291,9 +291,9 @@ describe('OTLP metrics', () => {
         const reply = await post(body, headers, path);
         expect(reply.status).to.equal(status);
         expect(reply.rows).to.deep.equal([]);
-        if (headers['content-type'] === undefined)
+        if (headers['content-type'] === undefined) {
           expect(reply.answer).to.have.property('message').that.matches(message);
-        else expect(reply.answer).to.match(message);
+        } else expect(reply.answer).to.match(message);
       });
     }
 
