@@ -1,5 +1,6 @@
 import { lineproto } from './lineproto/index.js';
 import { loki } from './loki/index.js';
+import { opentsdb } from './opentsdb/index.js';
 import { otlp } from './otlp/index.js';
 import type { Protocol } from './protocol.js';
 import { remoteWrite } from './remotewrite/index.js';
@@ -9,5 +10,6 @@ export const PROTOCOLS: readonly Protocol[] = [
   lineproto, // InfluxDB line protocol
   remoteWrite, // Prometheus remote write
   loki, // push API of Grafana Loki
+  opentsdb, // points of OpenTSDB over HTTP
   otlp, // OpenTelemetry: metrics, traces and logs
 ];

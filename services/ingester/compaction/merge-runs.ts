@@ -10,7 +10,7 @@ import { around, intersection } from '#shared/segments/bands';
 import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
-import { copyRows, LEVEL } from '../flush/segment-sql.js';
+import { compressionLevel, copyRows } from '../flush/segment-sql.js';
 import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
 import type { SortedRun } from './runs.js';
 
@@ -130,7 +130,11 @@ class Merge {
     let bounds: unknown[];
     try {
       await this.#connection.run(
-        copyRows(mergedRows(this.#source, range), { ...this.#source, types: NO_TYPES, level: LEVEL }, file),
+        copyRows(
+          mergedRows(this.#source, range),
+          { ...this.#source, types: NO_TYPES, level: compressionLevel(this.#source.table) },
+          file,
+        ),
       );
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
     } catch (error) {

@@ -33,6 +33,8 @@ const LONG_INTEGER = /^-?\d{16,20}$/;
 /** Begins a text that stands for a long integer. Secret, so that no client can send one. */
 const MARK = `integer ${Buffer.from(systemRandom.bytes(16)).toString('hex')} `;
 
+const MARKED_INTEGER = new RegExp(`"${MARK}(-?[0-9]+)"`, 'g');
+
 /**
  * Parses a JSON text and keeps 64-bit integers exact.
  *
@@ -51,6 +53,17 @@ export function parseJson(bytes: Buffer, { bytesMax = BYTES_MAX, depthMax = DEPT
   } catch (error) {
     throw invalid(`JSON is not valid: ${(error as Error).message}`);
   }
+}
+
+/** Returns the JSON text of a value, with bigints as integers. */
+export function stringifyJson(value: JsonValue): string {
+  let hasBigInt = false;
+  const text = JSON.stringify(value, (_name, member: JsonValue) => {
+    if (typeof member !== 'bigint') return member;
+    hasBigInt = true;
+    return `${MARK}${member}`;
+  });
+  return hasBigInt ? text.replaceAll(MARKED_INTEGER, '$1') : text;
 }
 
 /** Whether a value is an object, neither null nor an array. */
