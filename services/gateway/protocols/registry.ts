@@ -2,6 +2,7 @@ import { lineproto } from './lineproto/index.js';
 import { loki } from './loki/index.js';
 import { opentsdb } from './opentsdb/index.js';
 import { otlp } from './otlp/index.js';
+import { splunk } from './splunk/index.js';
 import type { Protocol } from './protocol.js';
 import { remoteWrite } from './remotewrite/index.js';
 
@@ -12,4 +13,5 @@ export const PROTOCOLS: readonly Protocol[] = [
   loki, // push API of Grafana Loki
   opentsdb, // points of OpenTSDB over HTTP
   otlp, // OpenTelemetry: metrics, traces and logs
+  splunk, // HTTP event collector of Splunk
 ];

@@ -1,0 +1,61 @@
+import { isUtf8 } from 'node:buffer';
+
+import type { DocumentRows } from '../common/document-rows.js';
+import { RejectedRows } from '../common/rejected-rows.js';
+import type { Decoding } from '../protocol.js';
+import { splunkError } from './codes.js';
+
+const MESSAGE = 'message';
+
+/** Options of a body of text. */
+export interface RawOptions {
+  readonly table: string;
+  /** Tags of all its events. */
+  readonly tags: readonly (readonly [name: string, value: string])[];
+  readonly timeNs: bigint;
+  /** Text between events; undefined if the body is one event. */
+  readonly lineBreaker: string | undefined;
+}
+
+/** Decodes a body of text to one event, or to several. */
+export class RawDecoder implements Decoding {
+  readonly rejected = new RejectedRows();
+  readonly #bytes: Buffer;
+  readonly #rows: DocumentRows;
+  readonly #options: RawOptions;
+  #at = 0;
+  #count = 0;
+
+  constructor(bytes: Buffer, rows: DocumentRows, options: RawOptions) {
+    this.#bytes = bytes;
+    this.#rows = rows;
+    this.#options = options;
+  }
+
+  /** @throws an error with a code of the event collector if the body has no event, or is not UTF-8. */
+  decode(budgetBytes: number): boolean {
+    const bytes = this.#bytes;
+    const { lineBreaker } = this.#options;
+    if (this.#at === 0 && !isUtf8(bytes)) throw splunkError(6);
+    const stop = this.#at + budgetBytes;
+    while (this.#at < stop && this.#at < bytes.length) {
+      const found = lineBreaker === undefined ? -1 : bytes.indexOf(lineBreaker, this.#at);
+      const end = found < 0 ? bytes.length : found;
+      this.#add(bytes.toString('utf8', this.#at, end));
+      this.#at = found < 0 ? end : end + Buffer.byteLength(lineBreaker ?? '');
+    }
+    if (this.#at < bytes.length) return false;
+    if (this.#count === 0) throw splunkError(5);
+    this.#rows.checkSize();
+    return true;
+  }
+
+  #add(text: string): void {
+    if (text.trim() === '') return;
+    const { table, tags, timeNs } = this.#options;
+    for (const [name, value] of tags) this.#rows.tag(name, value);
+    this.#rows.value(MESSAGE, text);
+    this.#rows.end(table, timeNs);
+    this.#count++;
+  }
+}

@@ -1,0 +1,177 @@
+import type { Config } from '#shared/config/schema';
+
+import type { HttpReply } from '../../reply.js';
+import { jsonReply } from '../../reply.js';
+import type { RequestContext } from '../../request-context.js';
+import { appendWriteOptions, timeColumnOf } from '../common/append-write.js';
+import { DatabaseCaches } from '../common/cache-memory.js';
+import { DocumentRows } from '../common/document-rows.js';
+import { ENCODINGS } from '../common/encodings.js';
+import { isJsonObject, parseJson, type JsonValue } from '../common/json.js';
+import { checkPipeline } from '../common/pipeline.js';
+import { RejectedRows } from '../common/rejected-rows.js';
+import { TagSeriesCache } from '../common/tag-series.js';
+import {
+  ingestRoute,
+  type DecodeInput,
+  type Decoding,
+  type IngestOptions,
+  type IngestReplies,
+  type IngestRoute,
+  type ProtocolDeps,
+  type ProtocolRoutes,
+} from '../protocol.js';
+import { AckChannels, checkChannel } from './channels.js';
+import { splunkError } from './codes.js';
+import { EventDecoder, ORIGIN_TAGS, tableOfIndex } from './decode-events.js';
+import { RawDecoder } from './decode-raw.js';
+import { readEventTime } from './event-time.js';
+import { splunkHealth, SplunkReplies } from './replies.js';
+
+const DEFAULT_TABLE = 'splunk_logs';
+const TABLE_NAME = /^[a-zA-Z_:-][a-zA-Z0-9_:\-.@#]*$/;
+const FORMS_OF_CREDENTIALS = /^(?:Splunk|Basic|Bearer)\s+\S/i;
+const ACKS_MAX = 10_000;
+
+const ROOT = '/services/collector';
+
+/** Options of one request with events. */
+interface SplunkOptions extends IngestOptions {
+  readonly table: string;
+  readonly query: URLSearchParams;
+}
+
+/** Opens the routes of the event collector. */
+export function splunkRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
+  const timeColumn = timeColumnOf(config);
+  const channels = new AckChannels();
+  const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
+  const rowsOf = ({ batches, tables }: DecodeInput, { write }: SplunkOptions): DocumentRows =>
+    new DocumentRows(batches, { tables, series: caches.of(write.database) });
+  const events = (input: DecodeInput, options: SplunkOptions): Decoding => {
+    const { bytes, nowNs } = input;
+    return new EventDecoder(bytes, rowsOf(input, options), { table: options.table, timeColumn, nowNs });
+  };
+  const raw = (input: DecodeInput, options: SplunkOptions): Decoding => {
+    const { query, table } = options;
+    const lineBreaker = query.get('linebreaker') ?? '';
+    return new RawDecoder(input.bytes, rowsOf(input, options), {
+      table: tableOfIndex(query.get('index') ?? '') ?? table,
+      tags: ORIGIN_TAGS.map((name) => [name, query.get(name) ?? ''] as const),
+      timeNs: timeOf(query.get('time'), input.nowNs),
+      lineBreaker: lineBreaker === '' ? undefined : lineBreaker,
+    });
+  };
+  const write = (path: string, decode: typeof events): IngestRoute =>
+    ingestRoute({
+      path: ROOT + path,
+      encodings: ENCODINGS,
+      partialSuccess: false,
+      needsTables: true,
+      options: splunkOptions(config, timeColumn, channels),
+      decode,
+      replies: new SplunkReplies(),
+    });
+  return {
+    prefixes: ['/v1/eventcollector', '/v1/splunk'],
+    routes: [
+      ...['', '/event', '/event/1.0'].map((path) => write(path, events)),
+      ...['/raw', '/raw/1.0'].map((path) => write(path, raw)),
+      ...['/health', '/health/1.0'].map((path) => {
+        return { kind: 'plain', methods: ['GET'], path: ROOT + path, reply: splunkHealth } as const;
+      }),
+      ackRoute(config, timeColumn, channels),
+    ],
+  };
+}
+
+function splunkOptions(
+  config: Config,
+  timeColumn: string,
+  channels: AckChannels,
+): (context: RequestContext) => SplunkOptions {
+  return (context) => {
+    checkCredentials(context);
+    checkPipeline(context, 'pipeline_name');
+    const { query } = context;
+    const table = query.get('table') ?? '';
+    if (table !== '' && !TABLE_NAME.test(table)) throw splunkError(7);
+    const channel = channelOf(context);
+    return {
+      write: appendWriteOptions(context, config, timeColumn),
+      table: table === '' ? DEFAULT_TABLE : table,
+      query,
+      replies: new SplunkReplies(() => (channel === undefined ? {} : { ackId: channels.add(channel) })),
+    };
+  };
+}
+
+/** Any credentials of a known form are accepted. @throws an error with a code of the event collector. */
+function checkCredentials({ request, query }: RequestContext): void {
+  const { authorization } = request.headers;
+  if (authorization !== undefined && !FORMS_OF_CREDENTIALS.test(authorization)) throw splunkError(3);
+  if (query.has('token')) throw splunkError(16);
+}
+
+/** Returns the channel of a request, if it has one. */
+function channelOf({ request, query }: RequestContext): string | undefined {
+  const named = request.headers['x-splunk-request-channel'] ?? query.get('channel') ?? '';
+  if (named === '' || typeof named !== 'string') return undefined;
+  checkChannel(named);
+  return named.toLowerCase();
+}
+
+function timeOf(text: string | null, nowNs: bigint): bigint {
+  if (text === null || text === '') return nowNs;
+  const time = readEventTime(text);
+  if (time === undefined) throw splunkError(6);
+  return time;
+}
+
+interface AckOptions extends IngestOptions {
+  readonly reply: AckReplies;
+}
+
+/** The request for acknowledgements has a body, so it is a write of no rows. */
+function ackRoute(config: Config, timeColumn: string, channels: AckChannels): IngestRoute {
+  return ingestRoute<AckOptions>({
+    path: `${ROOT}/ack`,
+    encodings: ENCODINGS,
+    partialSuccess: false,
+    options: (context) => {
+      checkCredentials(context);
+      const channel = channelOf(context);
+      if (channel === undefined) throw splunkError(10);
+      const reply = new AckReplies(channels, channel);
+      return { write: appendWriteOptions(context, config, timeColumn), replies: reply, reply };
+    },
+    decode: ({ bytes }, { reply }) => {
+      reply.ids = acksOf(parseJson(bytes));
+      return { rejected: new RejectedRows(), decode: () => true };
+    },
+    replies: new SplunkReplies(),
+  });
+}
+
+class AckReplies extends SplunkReplies implements IngestReplies {
+  ids: readonly number[] = [];
+  readonly #channels: AckChannels;
+  readonly #channel: string;
+
+  constructor(channels: AckChannels, channel: string) {
+    super();
+    this.#channels = channels;
+    this.#channel = channel;
+  }
+
+  override success(): HttpReply {
+    return jsonReply(200, { acks: this.#channels.take(this.#channel, this.ids) });
+  }
+}
+
+function acksOf(body: JsonValue): number[] {
+  const acks = isJsonObject(body) ? body['acks'] : undefined;
+  const isList = Array.isArray(acks) && acks.length <= ACKS_MAX;
+  if (!isList || !acks.every((id) => Number.isSafeInteger(id))) throw splunkError(6);
+  return acks as number[];
+}

@@ -1,0 +1,59 @@
+import { createRequire } from 'node:module';
+
+import { expect } from 'chai';
+
+import { Almanac } from '#test/support/almanac';
+import { tempFolder } from '#test/support/temp-folder';
+
+interface SplunkLogger {
+  error: (error: Error) => void;
+  send(
+    context: { message: unknown; severity?: string; metadata?: Readonly<Record<string, unknown>> },
+    callback?: (error: Error | undefined, response: unknown, body: unknown) => void,
+  ): void;
+  flush(callback: (error: Error | undefined, response: unknown, body: unknown) => void): void;
+}
+
+// The package has no types.
+const { Logger } = createRequire(import.meta.url)('splunk-logging') as {
+  Logger: new (options: Readonly<Record<string, unknown>>) => SplunkLogger;
+};
+
+describe('splunk-logging', () => {
+  let almanac: Almanac;
+
+  before(async () => {
+    almanac = await Almanac.start(tempFolder(after));
+  });
+
+  after(() => almanac.stop());
+
+  it('sends events in batches', async () => {
+    const url = `${almanac.url}/v1/splunk/services/collector/event/1.0`;
+    const logger = new Logger({ url, token: 'user:password', maxBatchCount: 0 });
+    const failures: Error[] = [];
+    logger.error = (error) => failures.push(error);
+    const metadata = { time: 1_700_000_000.25, host: 'w1', source: 'app', sourcetype: 'json', index: 'shop' };
+    logger.send({ message: { order: 7, items: ['a', 'b'] }, severity: 'info', metadata });
+    logger.send({
+      message: { order: 8, items: [] },
+      severity: 'error',
+      metadata: { ...metadata, time: 1_700_000_001 },
+    });
+    const body = await new Promise((resolve, reject) => {
+      logger.flush((error, _response, reply) =>
+        error === undefined || error === null ? resolve(reply) : reject(error),
+      );
+    });
+    expect(body).to.deep.equal({ text: 'Success', code: 0 });
+    expect(failures).to.deep.equal([]);
+    const { rows, text } = await almanac.sql(
+      'SELECT host, source, sourcetype, "event.message.order", "event.message.items", "event.severity", ' +
+        'CAST(epoch_ns(almanac_timestamp) AS VARCHAR) FROM shop ORDER BY almanac_timestamp',
+    );
+    expect(rows, text).to.deep.equal([
+      ['w1', 'app', 'json', 7, '["a","b"]', 'info', '1700000000250000000'],
+      ['w1', 'app', 'json', 8, '[]', 'error', '1700000001000000000'],
+    ]);
+  });
+});
