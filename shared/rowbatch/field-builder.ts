@@ -113,7 +113,9 @@ export class FieldBuilder {
     const base = { columnId, type: this.type.name, nullCount, validity };
     if (!this.isBytes) return { ...base, kind: 'fixed', values: this.#finishNumbers(rowCount) };
     const offsets = this.#offsets.subarray(0, rowCount + 1);
-    return { ...base, kind: 'bytes', offsets, bytes: this.#bytes.subarray(0, offsets[rowCount]) };
+    // A plain array: `slice` of a buffer would not copy.
+    const bytes = new Uint8Array(this.#bytes.buffer, 0, offsets[rowCount]);
+    return { ...base, kind: 'bytes', offsets, bytes };
   }
 
   /** Size of the arrays in bytes. */

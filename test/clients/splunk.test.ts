@@ -1,23 +1,8 @@
-import { createRequire } from 'node:module';
-
 import { expect } from 'chai';
+import { Logger } from 'splunk-logging';
 
 import { Almanac } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
-
-interface SplunkLogger {
-  error: (error: Error) => void;
-  send(
-    context: { message: unknown; severity?: string; metadata?: Readonly<Record<string, unknown>> },
-    callback?: (error: Error | undefined, response: unknown, body: unknown) => void,
-  ): void;
-  flush(callback: (error: Error | undefined, response: unknown, body: unknown) => void): void;
-}
-
-// The package has no types.
-const { Logger } = createRequire(import.meta.url)('splunk-logging') as {
-  Logger: new (options: Readonly<Record<string, unknown>>) => SplunkLogger;
-};
 
 describe('splunk-logging', () => {
   let almanac: Almanac;

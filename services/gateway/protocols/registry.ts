@@ -1,3 +1,4 @@
+import { elasticsearch } from './elasticsearch/index.js';
 import { lineproto } from './lineproto/index.js';
 import { loki } from './loki/index.js';
 import { opentsdb } from './opentsdb/index.js';
@@ -14,4 +15,5 @@ export const PROTOCOLS: readonly Protocol[] = [
   opentsdb, // points of OpenTSDB over HTTP
   otlp, // OpenTelemetry: metrics, traces and logs
   splunk, // HTTP event collector of Splunk
+  elasticsearch, // bulk API of Elasticsearch
 ];

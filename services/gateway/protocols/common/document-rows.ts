@@ -5,7 +5,7 @@ import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { dataType } from '#shared/schema/data-type';
 import { checkColumnName } from '#shared/schema/names';
 
-import { isJsonObject, stringifyJson, type JsonValue } from './json.js';
+import { isJsonObject, stringifyJson, type JsonObject, type JsonValue } from './json.js';
 import { RequestRows } from './request-rows.js';
 import type { TagSeriesCache } from './tag-series.js';
 
@@ -63,11 +63,22 @@ export class DocumentRows {
     }
   }
 
+  /** Adds the members of a document to the next row. */
+  members(document: JsonObject): void {
+    for (const [name, value] of Object.entries(document)) this.value(name, value, 2);
+  }
+
+  /** Discards what was added to the next row. */
+  clear(): void {
+    this.#tags.clear();
+    this.#fields.clear();
+  }
+
   /**
    * Ends the row with its time in nanoseconds.
    *
    * @throws `invalid_arguments` for names that are not allowed, too many tables or columns, and values that do not fit the
-   *   type of their column.
+   *   type of their column; then the row is discarded.
    */
   end(table: string, time: bigint): void {
     const columns = this.#columnsOf(table);
@@ -85,10 +96,14 @@ export class DocumentRows {
     }
     const row = builder.rowCount;
     builder.startRow(this.#seriesOf(table));
-    for (const [name, field] of this.#fields) this.#setField(builder, columns, row, name, field);
+    try {
+      for (const [name, field] of this.#fields) this.#setField(builder, columns, row, name, field);
+    } catch (error) {
+      builder.undoRow();
+      throw error;
+    }
     builder.endRowAt(time);
-    this.#tags.clear();
-    this.#fields.clear();
+    this.clear();
   }
 
   /** Checks the size of the request. @throws `invalid_arguments` if rows have too many gaps. */

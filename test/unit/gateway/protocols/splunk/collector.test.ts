@@ -41,7 +41,7 @@ describe('Splunk event collector', () => {
   ): Promise<[status: number, answer: unknown]> {
     const sent = body as Uint8Array<ArrayBuffer>;
     const response = await fetch(rig.url + root + path, { method: 'POST', body: sent, headers });
-    return [response.status, (await response.json())];
+    return [response.status, await response.json()];
   }
 
   function stored(): StoredEvent[] {
@@ -303,8 +303,9 @@ describe('Splunk event collector', () => {
     expect(readEventTime('1700000000123')).to.equal(1700000000123000000n);
     expect(readEventTime('1.7e9')).to.equal(1700000000000000000n);
     expect(readEventTime('-1.5')).to.equal(-1500000000n);
-    for (const text of ['', 'x', '1.2.3', '99999999999999999999', '1e300'])
-      {expect(readEventTime(text)).to.equal(undefined);}
+    for (const text of ['', 'x', '1.2.3', '99999999999999999999', '1e300']) {
+      expect(readEventTime(text)).to.equal(undefined);
+    }
   });
 
   const series = new TagSeriesCache(new CacheMemory(100_000));
