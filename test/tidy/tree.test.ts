@@ -54,7 +54,7 @@ describe('repository', () => {
   it('names files in kebab-case', () => {
     const sources = files.filter((path) => path.endsWith('.ts'));
     expect(
-      sources.filter((path) => !/^[a-z0-9-]+(\.test)?\.ts$/.test(path.slice(path.lastIndexOf('/') + 1))),
+      sources.filter((path) => !/^[a-z0-9-]+(\.test|\.d)?\.ts$/.test(path.slice(path.lastIndexOf('/') + 1))),
     ).to.deep.equal([]);
   });
 

@@ -2,10 +2,14 @@ import { DatabaseCaches } from '../common/cache-memory.js';
 import type { ProtocolDeps, ProtocolRoutes } from '../protocol.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import { metricsRoute } from './metrics/route.js';
+import { tracesRoute } from './traces/route.js';
 import { logsRoute } from './logs/route.js';
 
 /** Opens the routes of OTLP. */
 export function otlpRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
   const series = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
-  return { prefixes: ['/v1/otlp'], routes: [metricsRoute(config, memory), logsRoute(config, series)] };
+  return {
+    prefixes: ['/v1/otlp'],
+    routes: [metricsRoute(config, memory), tracesRoute(config, series), logsRoute(config, series)],
+  };
 }

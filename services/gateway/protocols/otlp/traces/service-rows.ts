@@ -1,0 +1,62 @@
+import { BatchSet, SeriesEntry } from '#shared/rowbatch/builder';
+import { seriesId } from '#shared/rowbatch/series-key';
+import type { WriteOptions } from '#shared/write/writer-types';
+
+import type { AdditionalWrite } from '../../protocol.js';
+
+/** 2100-01-01: the same for all rows, so that a service is one row however often it is sent. */
+const TIME_NS = 4_102_444_800_000_000_000n;
+/** Operations of one request; further ones come with later requests. */
+const OPERATIONS_MAX = 10_000;
+/** Names longer than this are not listed. */
+const NAME_CHARACTERS_MAX = 16 * 1024;
+
+/** Services and operations of the spans of one request, for the lists that user interfaces show. */
+export class ServiceRows {
+  readonly #services = new Set<string>();
+  /** Service, span name and kind, by a text of all three. */
+  readonly #operations = new Map<string, readonly [service: string, name: string, kind: string]>();
+
+  add(service: string, name: string, kind: string): void {
+    if (
+      service === '' ||
+      this.#operations.size >= OPERATIONS_MAX ||
+      service.length + name.length > NAME_CHARACTERS_MAX
+    ) {
+      return;
+    }
+    this.#services.add(service);
+    const key = `${kind}\n${service.length}\n${service}${name}`;
+    if (!this.#operations.has(key)) this.#operations.set(key, [service, name, kind]);
+  }
+
+  /** Returns the rows for the tables `TABLE_services` and `TABLE_operations`. */
+  additionalWrites(table: string, write: WriteOptions): readonly AdditionalWrite[] {
+    if (this.#services.size === 0) return [];
+    const services = [...this.#services].map((service) => [['service_name', service]] as const);
+    const operations = [...this.#operations.values()].map(
+      ([service, name, kind]) =>
+        [
+          ['service_name', service],
+          ['span_name', name],
+          ['span_kind', kind],
+        ] as const,
+    );
+    const own = { ...write, tableOptions: { merge_mode: 'last_row' } };
+    return [
+      { kind: 'services', isOptional: true, batches: rowsOf(`${table}_services`, services), write: own },
+      { kind: 'operations', isOptional: true, batches: rowsOf(`${table}_operations`, operations), write: own },
+    ];
+  }
+}
+
+function rowsOf(table: string, rows: readonly (readonly (readonly [name: string, value: string])[])[]): BatchSet {
+  const batches = new BatchSet();
+  const builder = batches.table(table);
+  for (const row of rows) {
+    const tags = row.filter(([, value]) => value !== '').map(([name, value]) => ({ name, value: Buffer.from(value) }));
+    builder.startRow(new SeriesEntry(table, seriesId(tags), tags));
+    builder.endRowAt(TIME_NS);
+  }
+  return batches;
+}
