@@ -32,7 +32,7 @@ Scenarios (default: ingest query)
   late     the rows of ingest, 10 % of them half an hour or three hours late, and 5 % twice
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
-  protocols      400,000 records by each other protocol: OTLP metrics and logs, Loki
+  protocols      400,000 records by each other protocol: OTLP, Loki, Splunk HEC, Elasticsearch bulk
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
   plain    whole-table statements over the same rows, beside the engine on the same files
   micro [PART]   the hot modules alone, those whose path contains PART
@@ -44,7 +44,7 @@ Flags
   --hosts N --hours N --batch N --connections N   instead of the scenario's own (remote-write: hosts are exporters)
   --state flushed|mixed|fresh   what the queries read (default flushed)
   --records N                   of each protocol (default 400000)
-  --protocols a,b               of otlp-metrics, otlp-logs, loki
+  --protocols a,b               of otlp-metrics, otlp-logs, otlp-traces, loki, splunk, elasticsearch
   --servers a,b                 of almanac, victoria-metrics, influxdb, prometheus
   --runs N                      repeats of each load; the median is shown (default 1)
   --port N                      first of two ports for the servers (default 4120)

@@ -40,12 +40,33 @@ export const PROTOCOL_LOADS: Readonly<Record<string, ProtocolLoad>> = {
     table: 'opentelemetry_logs',
     body: logsBody,
   },
+  'otlp-traces': {
+    path: '/v1/otlp/v1/traces',
+    contentType: PROTOBUF,
+    batch: 1_000,
+    table: 'opentelemetry_traces',
+    body: tracesBody,
+  },
   loki: {
     path: '/v1/loki/api/v1/push',
     contentType: PROTOBUF,
     batch: 1_000,
     table: 'loki_logs',
     body: lokiBody,
+  },
+  splunk: {
+    path: '/v1/splunk/services/collector/event',
+    contentType: 'application/json',
+    batch: 1_000,
+    table: 'splunk_logs',
+    body: splunkBody,
+  },
+  elasticsearch: {
+    path: '/v1/elasticsearch/_bulk',
+    contentType: 'application/x-ndjson',
+    batch: 1_000,
+    table: 'logs',
+    body: elasticsearchBody,
   },
 };
 
@@ -150,6 +171,33 @@ function logsBody(index: number, batch: number, random: SeededRandom): Buffer {
   });
 }
 
+/** Spans of ten attributes. */
+function tracesBody(index: number, batch: number, random: SeededRandom): Buffer {
+  return request('tracer', `service-${index % 20}`, (out) => {
+    for (let i = 0; i < batch; i++) {
+      const startNs = START_NS + BigInt(index * batch + i) * 1_000_000n;
+      out.part(2, () => {
+        out.bytes((1 << 3) | BYTES, id(random, 16));
+        out.bytes((2 << 3) | BYTES, id(random, 8));
+        out.string(5, `GET /orders/${random.below(30)}`);
+        out.integer(6, 2);
+        out.time(7, startNs);
+        out.time(8, startNs + BigInt(1_000 + random.below(1e8)));
+        out.attribute(9, 'http.request.method', 'GET');
+        out.attribute(9, 'http.response.status_code', 200 + random.below(5));
+        out.attribute(9, 'url.path', `/orders/${random.below(10_000)}`);
+        out.attribute(9, 'server.address', 'shop.example.com');
+        out.attribute(9, 'server.port', 443);
+        out.attribute(9, 'client.address', `10.0.${random.below(256)}.${random.below(256)}`);
+        out.attribute(9, 'user.id', random.below(100_000));
+        out.attribute(9, 'db.system.name', 'postgresql');
+        out.attribute(9, 'retries', random.below(3));
+        out.attribute(9, 'cache', random.below(2) === 0 ? 'hit' : 'miss');
+      });
+    }
+  });
+}
+
 /** Five streams; lines of 200 bytes. */
 function lokiBody(index: number, batch: number, random: SeededRandom): Buffer {
   const out = new MessageWriter();
@@ -170,4 +218,35 @@ function lokiBody(index: number, batch: number, random: SeededRandom): Buffer {
     });
   }
   return compressSync(out.take());
+}
+
+/** Events of 200 bytes. */
+function splunkBody(index: number, batch: number, random: SeededRandom): Buffer {
+  const lines = Array.from({ length: batch }, (_, i) =>
+    JSON.stringify({
+      time: 1_700_000_000 + (index * batch + i) / 1000,
+      host: `host-${index % 20}`,
+      source: 'app.log',
+      sourcetype: '_json',
+      event: { level: 'info', message: sentence(random, 72), status: 200 + random.below(5), user: random.below(1e5) },
+    }),
+  );
+  return Buffer.from(lines.join('\n'));
+}
+
+/** Documents of 200 bytes. */
+function elasticsearchBody(index: number, batch: number, random: SeededRandom): Buffer {
+  const action = '{"create":{"_index":"logs"}}';
+  const lines = Array.from({ length: batch }, (_, i) => {
+    const document = {
+      '@timestamp': new Date(1_700_000_000_000 + index * batch + i).toISOString(),
+      host: { name: `host-${index % 20}` },
+      log: { level: 'info' },
+      message: sentence(random, 90),
+      status: 200 + random.below(5),
+      user: random.below(1e5),
+    };
+    return `${action}\n${JSON.stringify(document)}\n`;
+  });
+  return Buffer.from(lines.join(''));
 }
