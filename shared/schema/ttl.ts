@@ -49,6 +49,11 @@ export function expiryNs({ ttl }: Perishable, nowNs: bigint): bigint | undefined
   return lifeNs === 0n ? undefined : nowNs - lifeNs;
 }
 
+/** Returns the length of life in nanoseconds; 0 forever, and for `instant`. */
+export function lifetimeNs({ ttl }: Perishable): bigint {
+  return ttl === 'forever' || ttl === 'instant' ? 0n : ttlNs(ttl);
+}
+
 /** Later than every time of a row; seconds have the widest range. */
 const END_OF_TIME = (1n << 63n) * 1_000_000_000n;
 

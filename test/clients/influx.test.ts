@@ -1,4 +1,5 @@
 import { InfluxDB as InfluxClientV2, Point, type HttpError } from '@influxdata/influxdb-client';
+import { BucketsAPI, HealthAPI } from '@influxdata/influxdb-client-apis';
 import { expect } from 'chai';
 import { FieldType, InfluxDB } from 'influx';
 
@@ -16,25 +17,25 @@ describe('InfluxDB clients', () => {
 
   after(() => almanac.stop());
 
-  describe('influx, for version 1', () => {
-    function client(database: string): InfluxDB {
-      const { hostname, port } = new URL(almanac.url);
-      const schema = [
-        {
-          measurement: 'v1_rooms',
-          tags: ['room'],
-          fields: { degrees: FieldType.FLOAT, count: FieldType.INTEGER, on: FieldType.BOOLEAN, note: FieldType.STRING },
-        },
-      ];
-      return new InfluxDB({
-        database,
-        username: 'any',
-        password: 'any',
-        schema,
-        hosts: [{ host: hostname, port: Number(port), path: '/v1/influxdb' }],
-      });
-    }
+  function client(database: string): InfluxDB {
+    const { hostname, port } = new URL(almanac.url);
+    const schema = [
+      {
+        measurement: 'v1_rooms',
+        tags: ['room'],
+        fields: { degrees: FieldType.FLOAT, count: FieldType.INTEGER, on: FieldType.BOOLEAN, note: FieldType.STRING },
+      },
+    ];
+    return new InfluxDB({
+      database,
+      username: 'any',
+      password: 'any',
+      schema,
+      hosts: [{ host: hostname, port: Number(port), path: '/v1/influxdb' }],
+    });
+  }
 
+  describe('influx, for version 1', () => {
     it('pings', async () => {
       const { hostname, port } = new URL(almanac.url);
       // Its ping ignores the path of the host, unless the options of requests contain it.
@@ -66,7 +67,34 @@ describe('InfluxDB clients', () => {
     });
   });
 
+  it('influx manages databases, retention policies and lists schemas', async () => {
+    const influx = client('plant');
+    await influx.createDatabase('plant');
+    expect(await influx.getDatabaseNames()).to.deep.equal(['plant', 'public']);
+    await influx.createRetentionPolicy('month', { duration: '30d', replication: 1, isDefault: true });
+    expect([...(await influx.showRetentionPolicies())]).to.deep.equal([
+      { name: 'month', duration: '720h0m0s', shardGroupDuration: '24h0m0s', replicaN: 1, default: true },
+    ]);
+    await influx.alterRetentionPolicy('month', { duration: '2w', replication: 1 });
+    expect((await almanac.rows('SHOW CREATE DATABASE plant'))[0][1]).to.include("ttl = '14days'");
+    await influx.writePoints([{ measurement: 'v1_rooms', tags: { room: 'a' }, fields: { degrees: 1 } }]);
+    expect(await influx.getMeasurements()).to.deep.equal(['v1_rooms']);
+    await influx.dropDatabase('plant');
+    expect(await influx.getDatabaseNames()).to.deep.equal(['public']);
+  });
+
   describe('@influxdata/influxdb-client, for version 2', () => {
+    it('lists buckets, and reads the health', async () => {
+      await almanac.rows("CREATE DATABASE bucket WITH (ttl = '2h')");
+      const api = new InfluxClientV2({ url: `${almanac.url}/v1/influxdb`, token: 'any:any' });
+      const { buckets = [] } = await new BucketsAPI(api).getBuckets({ name: 'bucket' });
+      expect(buckets.map(({ name, retentionRules }) => [name, retentionRules])).to.deep.equal([
+        ['bucket', [{ type: 'expire', everySeconds: 7_200, shardGroupDurationSeconds: 3_600 }]],
+      ]);
+      expect((await new HealthAPI(api).getHealth()).status).to.equal('pass');
+      await almanac.rows('DROP DATABASE bucket');
+    });
+
     it('writes batches, compressed, and text over several lines', async () => {
       const api = new InfluxClientV2({ url: `${almanac.url}/v1/influxdb`, token: 'any:any' }).getWriteApi(
         'org',

@@ -8,6 +8,7 @@ import { ADMIN_ENDPOINTS } from '../admin/registry.js';
 import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
 import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protocol.js';
+import { influxRoutes } from '../query/influx/routes.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler } from '../query/prometheus.js';
@@ -52,6 +53,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...deps.protocols.flatMap((protocol) => protocolRoutes(protocol, deps)),
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
+    ...influxQueryRoutes(deps),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
       return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead, deps.query) };
@@ -59,6 +61,13 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...ADMIN_ENDPOINTS.map(({ methods, path, handler }) => ({ methods, path, handler: handler(deps.admin) })),
     ...dashboardRoutes(deps.dashboard),
   ];
+}
+
+/** Returns the routes by which clients of InfluxDB do more than write, wherever line protocol is served. */
+function influxQueryRoutes({ protocols, query, ingest }: RouteDeps): Route[] {
+  const prefixes = protocols.find(({ name }) => name === 'lineproto')?.prefixes ?? [];
+  const routes = influxRoutes({ ...query, catalog: ingest.catalog });
+  return prefixes.flatMap((prefix) => routes.map((route) => ({ ...route, path: prefix + route.path })));
 }
 
 function promRoute(endpoint: PromEndpoint, { prom, query }: RouteDeps): Route {

@@ -39,6 +39,8 @@ export interface QueryDeps {
 /** The result of a query. */
 export type QueryReply = (
   | { readonly json: unknown }
+  /** A whole body, whose type is in `headers`. */
+  | { readonly text: string }
   /** `isPacked`: the bytes are compressed already. */
   | { readonly chunks: AsyncIterable<Uint8Array>; readonly isPacked?: boolean }
   /** A whole body, compressed already; `release` frees its memory. */
@@ -125,6 +127,7 @@ async function sendReply<P>(
     return { ...reply.headers, ...elapsed, [QUERY_ID]: context.requestId };
   };
   if ('json' in reply) return send(context, jsonReply(200, reply.json, headers()));
+  if ('text' in reply) return send(context, { status: 200, headers: headers(), body: reply.text });
   if ('chunks' in reply) {
     const { chunks, isPacked = false } = reply;
     return sendStream(context, call, { chunks, isPacked, headers, bytesMax });

@@ -1,6 +1,7 @@
 import type { RequestContext } from '../../request-context.js';
 
-const DEFAULT_DATABASE = 'public';
+/** Database of requests that name none. */
+export const DEFAULT_DATABASE = 'public';
 /** Catalogs that may precede the name of a database. */
 const CATALOGS = new Set(['almanac', 'greptime']);
 

@@ -4,16 +4,13 @@ import type { GatewayState } from '../protocol.js';
 
 /** Version of InfluxDB that clients see: the last release of 1.x. */
 const VERSION = '1.8.10';
+/** Headers by which clients recognise InfluxDB. */
+export const INFLUX_HEADERS = { 'x-influxdb-version': VERSION, 'x-influxdb-build': 'OSS' } as const;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** `GET /ping`: clients read the version from its headers. */
 export function ping(context: RequestContext): HttpReply {
-  const headers = {
-    'x-influxdb-version': VERSION,
-    'x-influxdb-build': 'OSS',
-    'request-id': context.requestId,
-    'x-request-id': context.requestId,
-  };
+  const headers = { ...INFLUX_HEADERS, 'request-id': context.requestId, 'x-request-id': context.requestId };
   const verbose = context.query.get('verbose');
   if (verbose === null || verbose === '' || verbose === '0' || verbose === 'false') return { status: 204, headers };
   return { status: 200, headers: { ...headers, ...JSON_TYPE }, body: `{"version":"${VERSION}"}` };

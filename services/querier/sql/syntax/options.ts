@@ -95,7 +95,7 @@ const TABLE_KEY_FAMILIES = ['memtable.', 'index.', 'greptime.semantic.', 'almana
 const DATABASE_KEYS = new Set(
   (
     'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.twcs.time_window compaction.twcs.trigger_file_num ' +
-    'compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local'
+    'compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local influxdb.retention_policy'
   ).split(' '),
 );
 

@@ -4,7 +4,7 @@ import { databaseOption, isDatabaseKey, parseSetOptions, parseUnsetOptions } fro
 import { command, type StatementKind } from '../../statement.js';
 
 /** Options that tables read from their database when needed; others are copied to a table at its creation. */
-const INHERITED = /^(ttl|compaction\.|sst_format)/;
+const INHERITED = /^(ttl|compaction\.|sst_format|influxdb\.)/;
 
 /** `ALTER DATABASE n SET 'k' = 'v', ..` and `UNSET 'k', ..`. */
 export const alterDatabaseStatement: StatementKind = {
