@@ -10,6 +10,8 @@ export interface WriteOptions {
   readonly create: boolean;
   /** Time index of a table that is created. */
   readonly timeIndex: { readonly name: string; readonly type: string };
+  /** Columns of a table that is created, in front of those that have values: the same in all tables of a protocol. */
+  readonly columns?: readonly NewColumn[];
   /** Options of a table that is created. */
   readonly tableOptions: Readonly<Record<string, string>>;
   /** Whether `merge_mode` is a default that the client did not request: the option of the database takes precedence. */
@@ -18,6 +20,14 @@ export interface WriteOptions {
   readonly timeType: string;
   /** The client's name for the request: when it is sent again under this name, no row is applied twice. */
   readonly idempotencyKey?: string | undefined;
+}
+
+/** A column of a table that a write creates. */
+export interface NewColumn {
+  readonly name: string;
+  /** Native type name. */
+  readonly type: string;
+  readonly kind: 'tag' | 'field';
 }
 
 /** A column of a row that has another type or another use in the table. */

@@ -189,7 +189,10 @@ function fitTags(series: SeriesEntry, index: TableIndex): Fit {
   return found;
 }
 
-/** Requests all columns of a batch: tags, then fields, each in order of first appearance, then the time index. */
+/**
+ * Requests all columns of a batch: those of every new table, tags, then fields, each in order of first appearance, then the
+ * time index.
+ */
 async function ensureTable(
   builder: TableBuilder,
   known: Table | undefined,
@@ -208,6 +211,7 @@ async function ensureTable(
     folded.add(lowerCase);
     columns.set(name, columnSpec(name, type, kind));
   };
+  if (known === undefined) for (const { name, type, kind } of options.columns ?? []) add(name, type, kind);
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;

@@ -9,6 +9,7 @@ import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
 import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protocol.js';
 import { influxRoutes } from '../query/influx/routes.js';
+import { jaegerRoutes } from '../query/jaeger/routes.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler } from '../query/prometheus.js';
@@ -54,6 +55,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
     ...influxQueryRoutes(deps),
+    ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
       return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead, deps.query) };

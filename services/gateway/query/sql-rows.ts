@@ -1,12 +1,8 @@
 import type { Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import { resultFormatNamed } from '#shared/formats/registry';
 
 import { parseJson, type JsonValue } from '../protocols/common/json.js';
-
-/** Largest result in bytes, as JSON. */
-const RESULT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** A statement for `sqlRows`. */
 export interface RowsRequest {
@@ -14,33 +10,31 @@ export interface RowsRequest {
   readonly database: string;
 }
 
-/** A row by the names of its columns. */
-export type SqlRow = Readonly<Record<string, JsonValue>>;
+/** Values of a row in the order of the columns. 64-bit integers are exact. */
+export type SqlRow = readonly JsonValue[];
 
 /**
- * Runs one SQL statement for a route whose replies have a form of their own, and returns its rows: none for a statement
- * that returns no rows. 64-bit integers are exact.
+ * Runs one SQL statement for a route whose replies have a form of their own. Returns its rows in blocks, as the querier sends
+ * them; none for a statement that returns no rows.
  *
- * @throws any error of the statement; `resources_exhausted` if the result is too large.
+ * @throws any error of the statement.
  */
-export async function sqlRows(querier: QuerierService, request: RowsRequest, call: Call): Promise<SqlRow[]> {
-  const { names, separator } = resultFormatNamed('');
-  const parts: Uint8Array[] = [];
-  const between = Buffer.from(separator);
-  let columns: readonly string[] = [];
-  let size = 0;
-  for await (const { schema, text } of querier.sql({ ...request, timezone: 'UTC', format: names[0], user: '' }, call)) {
-    if (schema.length > 0) columns = schema.map(({ name }) => name);
+export async function* sqlRows(
+  querier: QuerierService,
+  request: RowsRequest,
+  call: Call,
+): AsyncGenerator<readonly SqlRow[], void, undefined> {
+  const format = resultFormatNamed('').names[0];
+  for await (const { text } of querier.sql({ ...request, timezone: 'UTC', format, user: '' }, call)) {
     if (text.length === 0) continue;
-    size += text.length + between.length;
-    if (size > RESULT_BYTES_MAX) {
-      throw new AlmanacError('resources_exhausted', `result is larger than ${RESULT_BYTES_MAX} bytes`);
-    }
-    if (parts.length > 0) parts.push(between);
-    parts.push(text);
+    const bytes = Buffer.concat([Buffer.from('['), text, Buffer.from(']')]);
+    yield parseJson(bytes, { bytesMax: Infinity }) as readonly SqlRow[];
   }
-  const rows = parseJson(Buffer.concat([Buffer.from('['), ...parts, Buffer.from(']')]), { bytesMax: Infinity });
-  return (rows as readonly (readonly JsonValue[])[]).map((cells) =>
-    Object.fromEntries(columns.map((name, i) => [name, cells[i]])),
-  );
+}
+
+/** Returns all rows of a statement with a small result. */
+export async function allSqlRows(querier: QuerierService, request: RowsRequest, call: Call): Promise<SqlRow[]> {
+  const rows: SqlRow[] = [];
+  for await (const block of sqlRows(querier, request, call)) rows.push(...block);
+  return rows;
 }

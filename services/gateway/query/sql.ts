@@ -39,7 +39,7 @@ export function sqlFailure(context: RequestContext, error: AlmanacError): HttpRe
 }
 
 /** Returns the timeout that the client requests, within the limit, else the shorter one of requests and of queries. */
-function sqlTimeoutMs(context: RequestContext, { http, query }: Config): number {
+export function sqlTimeoutMs(context: RequestContext, { http, query }: Config): number {
   const requested = context.requestedTimeoutMs();
   if (requested !== undefined) return requested === 0 ? query.maxTimeoutMs : Math.min(requested, query.maxTimeoutMs);
   return http.timeoutMs === 0 ? query.timeoutMs : Math.min(http.timeoutMs, query.timeoutMs);

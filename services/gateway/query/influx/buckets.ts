@@ -5,7 +5,8 @@ import { lifetimeNs } from '#shared/schema/ttl';
 import { repliesV2 } from '../../protocols/lineproto/replies.js';
 import type { Handler } from '../../request-context.js';
 import { queryRoute } from '../query-route.js';
-import { influxTimeoutMs, type InfluxDeps } from './query.js';
+import { sqlTimeoutMs } from '../sql.js';
+import type { InfluxDeps } from './query.js';
 import { shardDurationNs } from './retention-policy.js';
 
 const LIMIT_DEFAULT = 20;
@@ -37,7 +38,7 @@ interface Bucket {
 export function bucketsHandler(deps: InfluxDeps): Handler {
   return queryRoute<BucketsRequest>(
     {
-      timeoutMs: influxTimeoutMs,
+      timeoutMs: sqlTimeoutMs,
       hasBody: () => false,
       parameters: ({ query }) => ({
         name: query.get('name') ?? undefined,

@@ -1,4 +1,3 @@
-import type { Config } from '#shared/config/schema';
 import type { Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
@@ -7,10 +6,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { databaseOfQuery, DEFAULT_DATABASE } from '../../protocols/common/database.js';
 import { INFLUX_HEADERS } from '../../protocols/lineproto/ping.js';
 import { repliesV1 } from '../../protocols/lineproto/replies.js';
-import type { Handler, RequestContext } from '../../request-context.js';
+import type { Handler } from '../../request-context.js';
 import { formOf, isForm } from '../prom-form.js';
 import { queryRoute, type QueryDeps } from '../query-route.js';
-import { sqlRows } from '../sql-rows.js';
+import { sqlTimeoutMs } from '../sql.js';
+import { allSqlRows } from '../sql-rows.js';
 import { readStatements } from './influxql.js';
 import type { InfluxSeries, InfluxStatement } from './session.js';
 import { readStatement } from './statements.js';
@@ -38,7 +38,7 @@ interface InfluxRequest {
 export function influxQueryHandler(deps: InfluxDeps): Handler {
   return queryRoute<InfluxRequest>(
     {
-      timeoutMs: influxTimeoutMs,
+      timeoutMs: sqlTimeoutMs,
       hasBody: isForm,
       parameters(context, body) {
         const form = formOf(context, body).withUrlFirst();
@@ -61,11 +61,6 @@ export function influxQueryHandler(deps: InfluxDeps): Handler {
     },
     deps,
   );
-}
-
-/** Returns the timeout of requests of InfluxDB's clients. */
-export function influxTimeoutMs(_context: RequestContext, { http, query }: Config): number {
-  return http.timeoutMs === 0 ? query.timeoutMs : Math.min(http.timeoutMs, query.timeoutMs);
 }
 
 function statementsOf(query: string): InfluxStatement[] {
@@ -108,7 +103,7 @@ async function runAll(
 
 function executor(querier: QuerierService, call: Call): (sql: string) => Promise<void> {
   return async (sql) => {
-    await sqlRows(querier, { sql, database: DEFAULT_DATABASE }, call);
+    await allSqlRows(querier, { sql, database: DEFAULT_DATABASE }, call);
   };
 }
 

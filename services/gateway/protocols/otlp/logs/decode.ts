@@ -1,5 +1,5 @@
 import { isUtf8Range } from '#shared/bytes/utf8';
-import type { BatchSet, SeriesEntry } from '#shared/rowbatch/builder';
+import type { BatchSet, SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import type { Tag } from '#shared/rowbatch/series-key';
 
@@ -8,7 +8,7 @@ import type { TagSeriesCache } from '../../common/tag-series.js';
 import { AnyValue, AnyValueKind, writeAttributes, writeValue } from '../any-value.js';
 import { ItemDecoder } from '../item-decoder.js';
 import { attributesJson, readResource, readScope, type TelemetryOrigin } from '../origin.js';
-import { LOG_COLUMNS, LogColumns } from './columns.js';
+import { logRecordFields, SCOPE_COLUMN, type LogRecordFields } from './columns.js';
 import type { ExtractedKeys } from './extracted-keys.js';
 import { LogField, OtlpLogRecord } from './record.js';
 
@@ -31,11 +31,11 @@ interface ScopeRows {
 /** Decodes a request with logs to rows. */
 export class LogDecoder extends ItemDecoder {
   readonly #options: LogDecodeOptions;
-  readonly #batches: BatchSet;
+  readonly #builder: TableBuilder;
+  readonly #fields: LogRecordFields;
   readonly #json = new JsonWriter();
   readonly #record = new OtlpLogRecord();
   readonly #value = new AnyValue();
-  #fields: LogColumns | undefined = undefined;
   #resource: TelemetryOrigin | undefined = undefined;
   #resourceAttributes: Buffer = Buffer.alloc(0);
   #scope: ScopeRows | undefined = undefined;
@@ -45,7 +45,8 @@ export class LogDecoder extends ItemDecoder {
   /** @param bytes the request as protobuf. */
   constructor(bytes: Buffer, batches: BatchSet, options: LogDecodeOptions) {
     super(bytes);
-    this.#batches = batches;
+    this.#builder = batches.table(options.table);
+    this.#fields = logRecordFields(this.#builder);
     this.#options = options;
   }
 
@@ -58,7 +59,7 @@ export class LogDecoder extends ItemDecoder {
     const origin = readScope(this.reader, from, end);
     const name = origin.name.toString();
     this.#scope = { origin, attributes: attributesJson(this.reader, origin), name };
-    this.#scopeSeries = this.#seriesOf(name === '' ? [] : [{ name: LOG_COLUMNS.scopeName, value: origin.name }]);
+    this.#scopeSeries = this.#seriesOf(name === '' ? [] : [{ name: SCOPE_COLUMN, value: origin.name }]);
   }
 
   protected item(from: number, end: number): void {
@@ -69,9 +70,10 @@ export class LogDecoder extends ItemDecoder {
     if (record.timeHigh < 0) return this.#reject('timestamp is out of range');
     const series = this.#seriesOfRecord();
     if (typeof series === 'string') return this.#reject(series);
-    const fields = (this.#fields ??= new LogColumns(this.#batches, this.#options.table));
-    const row = fields.table.rowCount;
-    fields.table.startRow(series);
+    const fields = this.#fields;
+    const builder = this.#builder;
+    const row = builder.rowCount;
+    builder.startRow(series);
     this.#setHex(fields.traceId, row, record.from(LogField.traceId), record.to(LogField.traceId));
     this.#setHex(fields.spanId, row, record.from(LogField.spanId), record.to(LogField.spanId));
     this.#setText(fields.severityText, row, record.from(LogField.severityText), record.to(LogField.severityText));
@@ -84,12 +86,12 @@ export class LogDecoder extends ItemDecoder {
     const [eventFrom, eventTo] = [record.from(LogField.eventName), record.to(LogField.eventName)];
     if (eventTo > eventFrom) this.#setText(fields.eventName, row, eventFrom, eventTo);
     this.#setShared(fields, row);
-    if (record.timeLow === 0 && record.timeHigh === 0) fields.table.endRowAt(this.#options.nowNs);
-    else fields.table.endRow(record.timeLow, record.timeHigh);
+    if (record.timeLow === 0 && record.timeHigh === 0) builder.endRowAt(this.#options.nowNs);
+    else builder.endRow(record.timeLow, record.timeHigh);
   }
 
   /** Sets what the record has from its scope and resource. */
-  #setShared(fields: LogColumns, row: number): void {
+  #setShared(fields: LogRecordFields, row: number): void {
     const scope = this.#scope;
     const resource = this.#resource;
     if (scope === undefined || resource === undefined) return;
@@ -99,7 +101,7 @@ export class LogDecoder extends ItemDecoder {
     fields.scopeSchemaUrl.setBytes(row, origin.schemaUrl, 0, origin.schemaUrl.length);
     fields.resourceAttributes.setBytes(row, this.#resourceAttributes, 0, this.#resourceAttributes.length);
     fields.resourceSchemaUrl.setBytes(row, resource.schemaUrl, 0, resource.schemaUrl.length);
-    this.#options.extracted?.setFields(fields.table, row);
+    this.#options.extracted?.setFields(this.#builder, row);
   }
 
   #setText(field: FieldBuilder, row: number, from: number, to: number): void {
@@ -140,7 +142,7 @@ export class LogDecoder extends ItemDecoder {
     ]);
     if (typeof found === 'string') return found;
     if (found.length === 0) return this.#scopeSeries;
-    const own: Tag[] = scope.name === '' ? [] : [{ name: LOG_COLUMNS.scopeName, value: scope.origin.name }];
+    const own: Tag[] = scope.name === '' ? [] : [{ name: SCOPE_COLUMN, value: scope.origin.name }];
     const tags = [...own, ...found];
     return this.#seriesOf(tags);
   }

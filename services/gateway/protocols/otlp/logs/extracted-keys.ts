@@ -6,12 +6,12 @@ import type { Tag } from '#shared/rowbatch/series-key';
 
 import { integerText, notUtf8 } from '../../common/json-writer.js';
 import { AnyValue, AnyValueKind, type AttributePositions } from '../any-value.js';
-import { LOG_COLUMNS } from './columns.js';
+import { LOG_TABLE_COLUMNS, LOG_TIME } from './columns.js';
 
 /** Largest number of attributes that become columns. */
 const KEYS_MAX = 100;
 
-const STANDARD = new Set<string>(Object.values(LOG_COLUMNS));
+const STANDARD = new Set([LOG_TIME, ...LOG_TABLE_COLUMNS.map(({ name }) => name)]);
 
 /** An attribute that becomes a column. */
 interface ExtractedKey {

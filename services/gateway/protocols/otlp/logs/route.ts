@@ -10,7 +10,7 @@ import { ingestRoute, type DecodeInput, type Decoding, type IngestOptions, type 
 import { checkContentType, isJsonRequest } from '../body-form.js';
 import { protobufOfJson, REQUEST_FORMS } from '../json-form.js';
 import { otlpReplies } from '../replies.js';
-import { LOG_COLUMNS } from './columns.js';
+import { LOG_TABLE_COLUMNS, LOG_TIME } from './columns.js';
 import { LogDecoder } from './decode.js';
 import { ExtractedKeys, extractedNames } from './extracted-keys.js';
 
@@ -28,7 +28,7 @@ export function logsRoute(config: Config, series: DatabaseCaches<TagSeriesCache>
     checkContentType(context);
     checkPipeline(context);
     return {
-      write: appendWriteOptions(context, config, LOG_COLUMNS.time),
+      write: { ...appendWriteOptions(context, config, LOG_TIME), columns: LOG_TABLE_COLUMNS },
       isJson: isJsonRequest(context),
       table: context.productHeader('log-table-name') ?? DEFAULT_TABLE,
       extracted: extractedNames(context.productHeader('log-extract-keys')),

@@ -12,6 +12,7 @@ import { AnyValue, AnyValueKind } from '../any-value.js';
 import { ItemDecoder } from '../item-decoder.js';
 import { attributesJson, readResource, readScope, type TelemetryOrigin } from '../origin.js';
 import { AttributeColumns } from './attribute-columns.js';
+import { SERVICE_COLUMN, spanFields, type SpanFields } from './columns.js';
 import { writeEvents, writeLinks } from './events-and-links.js';
 import type { ServiceRows } from './service-rows.js';
 import { OtlpSpan, SpanField } from './span.js';
@@ -21,8 +22,6 @@ const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSU
 );
 const STATUS_CODES = ['UNSET', 'OK', 'ERROR'].map((code) => `STATUS_CODE_${code}`);
 const SERVICE_NAME = 'service.name';
-/** Tag of spans; the name of the resource attribute as a column. */
-export const SERVICE_COLUMN = 'service_name';
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
@@ -45,6 +44,7 @@ export class TraceDecoder extends ItemDecoder {
   readonly #options: TraceDecodeOptions;
   readonly #services: ServiceRows;
   readonly #builder: TableBuilder;
+  readonly #fixed: SpanFields;
   readonly #span = new OtlpSpan();
   readonly #json = new JsonWriter();
   #resource: TelemetryOrigin | undefined = undefined;
@@ -61,6 +61,7 @@ export class TraceDecoder extends ItemDecoder {
     this.#options = options;
     this.#services = services;
     this.#builder = batches.table(options.table);
+    this.#fixed = spanFields(this.#builder);
     this.columns = new AttributeColumns(rows, this.#builder, options.existing, options.types);
   }
 
@@ -106,6 +107,7 @@ export class TraceDecoder extends ItemDecoder {
   #addRow(span: OtlpSpan): string {
     const { reader } = this;
     const builder = this.#builder;
+    const fixed = this.#fixed;
     const [resource, scope, series] = [this.#resource, this.#scope, this.#series];
     if (resource === undefined || scope === undefined || series === undefined) return 'no scope';
     const row = builder.rowCount;
@@ -113,12 +115,12 @@ export class TraceDecoder extends ItemDecoder {
     const start = reader.view.getBigInt64(span.from(SpanField.startTime), true);
     this.#setEnd(span, row, start);
     this.#setIds(span, row);
-    this.#setText('span_kind', row, KINDS[span.kind] ?? KINDS[0]);
-    this.#setBytes('span_name', row, span.from(SpanField.name), span.to(SpanField.name));
+    fixed.spanKind.setText(row, KINDS[span.kind] ?? KINDS[0]);
+    this.#setBytes(fixed.spanName, row, span.from(SpanField.name), span.to(SpanField.name));
     this.#setStatus(span, row);
-    this.#setBytes('trace_state', row, span.from(SpanField.traceState), span.to(SpanField.traceState));
-    this.#field('scope_name').setBytes(row, scope.name, 0, scope.name.length);
-    this.#field('scope_version').setBytes(row, scope.version, 0, scope.version.length);
+    this.#setBytes(fixed.traceState, row, span.from(SpanField.traceState), span.to(SpanField.traceState));
+    fixed.scopeName.setBytes(row, scope.name, 0, scope.name.length);
+    fixed.scopeVersion.setBytes(row, scope.version, 0, scope.version.length);
     const problem =
       this.#options.model === 'v0' ? this.#setAsJson(span, row) : this.#setAttributes(span, resource, scope);
     if (problem !== '') {
@@ -127,10 +129,10 @@ export class TraceDecoder extends ItemDecoder {
     }
     this.#json.clear();
     writeEvents(reader, span.events, this.#json);
-    this.#setJson('span_events', row);
+    this.#setJson(fixed.events, row);
     this.#json.clear();
     writeLinks(reader, span.links, this.#json);
-    this.#setJson('span_links', row);
+    this.#setJson(fixed.links, row);
     builder.endRowAt(start);
     const name = reader.bytes.toString('utf8', span.from(SpanField.name), span.to(SpanField.name));
     if (this.#service !== undefined) this.#services.add(this.#service, name, KINDS[span.kind] ?? KINDS[0]);
@@ -142,15 +144,16 @@ export class TraceDecoder extends ItemDecoder {
     const sent = hasEnd ? this.reader.view.getBigInt64(span.from(SpanField.endTime), true) : start;
     // Unsigned times from 2262 on do not fit.
     const end = sent < 0n ? start : sent;
-    this.#field('timestamp_end', 'TimestampNanosecond').setBigInt(row, end);
-    this.#field('duration_nano', 'UInt64').setBigInt(row, end > start ? end - start : 0n);
+    this.#fixed.timestampEnd.setBigInt(row, end);
+    this.#fixed.durationNano.setBigInt(row, end > start ? end - start : 0n);
   }
 
   #setIds(span: OtlpSpan, row: number): void {
     const { parentSpanId, traceId, spanId } = SpanField;
-    if (this.#isId(span, parentSpanId, SPAN_ID_BYTES)) this.#setHex('parent_span_id', row, span, parentSpanId);
-    this.#setHex('trace_id', row, span, traceId);
-    this.#setHex('span_id', row, span, spanId);
+    const fixed = this.#fixed;
+    if (this.#isId(span, parentSpanId, SPAN_ID_BYTES)) this.#setHex(fixed.parentSpanId, row, span, parentSpanId);
+    this.#setHex(fixed.traceId, row, span, traceId);
+    this.#setHex(fixed.spanId, row, span, spanId);
   }
 
   #setStatus(span: OtlpSpan, row: number): void {
@@ -165,8 +168,8 @@ export class TraceDecoder extends ItemDecoder {
       else if (tag === STATUS_CODE_TAG) code = reader.low;
       else if (tag >>> 3 === 2 || tag >>> 3 === 3) throw malformedBody();
     }
-    this.#setText('span_status_code', row, to === 0 ? '' : (STATUS_CODES[code] ?? STATUS_CODES[0]));
-    this.#setBytes('span_status_message', row, textFrom, textTo);
+    this.#fixed.statusCode.setText(row, to === 0 ? '' : (STATUS_CODES[code] ?? STATUS_CODES[0]));
+    this.#setBytes(this.#fixed.statusMessage, row, textFrom, textTo);
   }
 
   #setAttributes(span: OtlpSpan, resource: TelemetryOrigin, scope: TelemetryOrigin): string {
@@ -192,7 +195,7 @@ export class TraceDecoder extends ItemDecoder {
       ['scope_attributes', this.#scopeJson],
       ['resource_attributes', this.#resourceJson],
     ] as const) {
-      this.#field(name, 'Json').setBytes(row, json, 0, json.length);
+      this.#builder.field(name, 'Json').setBytes(row, json, 0, json.length);
     }
     return '';
   }
@@ -217,30 +220,22 @@ export class TraceDecoder extends ItemDecoder {
     return series.find(table, name) ?? series.add(table, name, tags);
   }
 
-  #field(name: string, type = 'String'): FieldBuilder {
-    return this.#builder.fieldNamed(name) ?? this.#builder.field(name, type);
-  }
-
-  #setText(name: string, row: number, text: string): void {
-    this.#field(name).setText(row, text);
-  }
-
-  #setBytes(name: string, row: number, from: number, to: number): void {
+  #setBytes(field: FieldBuilder, row: number, from: number, to: number): void {
     this.#checkUtf8(from, to);
-    this.#field(name).setBytes(row, this.reader.bytes, from, to);
+    field.setBytes(row, this.reader.bytes, from, to);
   }
 
-  #setHex(name: string, row: number, span: OtlpSpan, field: number): void {
+  #setHex(field: FieldBuilder, row: number, span: OtlpSpan, position: number): void {
     const json = this.#json;
     json.clear();
-    json.hex(this.reader.bytes, span.from(field), span.to(field));
-    this.#field(name).setBytes(row, json.bytes, 1, json.length - 1);
+    json.hex(this.reader.bytes, span.from(position), span.to(position));
+    field.setBytes(row, json.bytes, 1, json.length - 1);
   }
 
   /** Sets the JSON that was written. */
-  #setJson(name: string, row: number): void {
+  #setJson(field: FieldBuilder, row: number): void {
     const { bytes, length } = this.#json;
-    this.#field(name, 'Json').setBytes(row, bytes, 0, length);
+    field.setBytes(row, bytes, 0, length);
   }
 
   #checkUtf8(from: number, to: number): void {

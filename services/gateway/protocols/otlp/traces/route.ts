@@ -19,6 +19,7 @@ import {
 import { checkContentType, isJsonRequest } from '../body-form.js';
 import { protobufOfJson, REQUEST_FORMS } from '../json-form.js';
 import { otlpReplies } from '../replies.js';
+import { SPAN_TABLE_COLUMNS } from './columns.js';
 import { TraceDecoder, type TraceModel } from './decode.js';
 import { ServiceRows } from './service-rows.js';
 
@@ -47,7 +48,7 @@ export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCach
     const write = appendWriteOptions(context, config, TIME_COLUMN);
     const dataModel = model === 'v1' ? { table_data_model: `${config.naming}_trace_v1` } : {};
     return {
-      write: { ...write, tableOptions: { ...write.tableOptions, ...dataModel } },
+      write: { ...write, columns: SPAN_TABLE_COLUMNS, tableOptions: { ...write.tableOptions, ...dataModel } },
       isJson: isJsonRequest(context),
       table: context.productHeader('trace-table-name') ?? DEFAULT_TABLE,
       model,

@@ -42,7 +42,7 @@ export class ServiceRows {
           ['span_kind', kind],
         ] as const,
     );
-    const own = { ...write, tableOptions: { merge_mode: 'last_row' } };
+    const own = { ...write, columns: [], tableOptions: { merge_mode: 'last_row' } };
     return [
       { kind: 'services', isOptional: true, batches: rowsOf(`${table}_services`, services), write: own },
       { kind: 'operations', isOptional: true, batches: rowsOf(`${table}_operations`, operations), write: own },
