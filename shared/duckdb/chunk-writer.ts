@@ -52,8 +52,8 @@ export type ChunkColumn =
   | {
       readonly kind: 'texts';
       readonly isBinary: boolean;
-      /** Returns the bytes of a row; undefined is null. */
-      readonly textOf: (row: number) => Uint8Array<ArrayBuffer> | undefined;
+      /** Adds the texts of rows `[from, to)` to the block, in order. */
+      readonly addTo: (block: TextBlock, from: number, to: number) => void;
     }
   | { readonly kind: 'null' };
 
@@ -186,37 +186,77 @@ function setValidity(vector: duckdb.Vector, validity: Uint8Array<ArrayBuffer>, f
   duckdb.copy_data_to_vector_validity(vector, 0, validity.buffer, validity.byteOffset + (from >> 3), bytes);
 }
 
+/** The texts of one chunk, one after the other. Used again for each chunk, so that no row needs an object. */
+export class TextBlock {
+  /** The text of row `i` is `[offsets[i], offsets[i + 1])`. */
+  readonly offsets = new Int32Array(CHUNK_ROWS + 1);
+  readonly validity = new Uint8Array(CHUNK_ROWS / 8);
+  #bytes = new Uint8Array(FIRST_TEXT_BYTES);
+  #count = 0;
+
+  /** The texts added so far: a view, valid until the next `add`. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.subarray(0, this.offsets[this.#count]);
+  }
+
+  clear(): void {
+    this.#count = 0;
+    this.validity.fill(0);
+    // One huge text must not occupy memory forever.
+    if (this.#bytes.length > KEPT_TEXT_BYTES_MAX) this.#bytes = new Uint8Array(FIRST_TEXT_BYTES);
+  }
+
+  /** Adds `source[from, to)` as the text of the next row. */
+  add(source: Uint8Array, from: number, to: number): void {
+    const row = this.#count++;
+    const start = this.offsets[row];
+    const end = start + (to - from);
+    if (end > this.#bytes.length) this.#grow(end);
+    if (to - from < 32) for (let i = from, at = start; i < to; i++, at++) this.#bytes[at] = source[i];
+    else this.#bytes.set(source.subarray(from, to), start);
+    this.offsets[row + 1] = end;
+    this.validity[row >> 3] |= 1 << (row & 7);
+  }
+
+  addNull(): void {
+    const row = this.#count++;
+    this.offsets[row + 1] = this.offsets[row];
+  }
+
+  #grow(size: number): void {
+    const bytes = new Uint8Array(Math.max(size, 2 * this.#bytes.length));
+    bytes.set(this.#bytes);
+    this.#bytes = bytes;
+  }
+}
+
+const FIRST_TEXT_BYTES = 64 * 1024;
+const KEPT_TEXT_BYTES_MAX = 4 * 1024 * 1024;
+const textBlock = new TextBlock();
+
 function assignTexts(vector: duckdb.Vector, column: ChunkColumn & { kind: 'texts' }, from: number, to: number): void {
-  const validity = new Uint8Array((to - from + 7) >> 3);
-  const ends = new Int32Array(to - from);
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for (let row = from; row < to; row++) {
-    const text = column.textOf(row);
-    if (text !== undefined) {
-      validity[(row - from) >> 3] |= 1 << ((row - from) & 7);
-      parts.push(text);
-      length += text.length;
-    }
-    ends[row - from] = length;
-  }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  assignTogether(vector, { bytes, isBinary: column.isBinary }, (row) => (row < 0 ? 0 : ends[row]), to - from);
+  textBlock.clear();
+  column.addTo(textBlock, from, to);
+  const { bytes, offsets, validity } = textBlock;
+  assignTogether(vector, { bytes, isBinary: column.isBinary, offsets, first: 0 }, to - from);
   setValidity(vector, validity, 0, to - from);
 }
 
 function assignBytes(vector: duckdb.Vector, column: Column & { kind: 'bytes' }, from: number, to: number): void {
-  const { offsets, bytes } = column;
-  const start = offsets[from];
+  const { offsets, bytes: all } = column;
   // Rows without a value are empty texts here; the validity hides them.
   const isBinary = dataType(column.type).storage === 'binary';
-  const all = { bytes: bytes.subarray(start, offsets[to]), isBinary };
-  assignTogether(vector, all, (row) => offsets[from + row + 1] - start, to - from);
+  const bytes = all.subarray(offsets[from], offsets[to]);
+  assignTogether(vector, { bytes, isBinary, offsets, first: from }, to - from);
+}
+
+/** Texts that follow each other in memory. */
+interface JoinedTexts {
+  readonly bytes: Uint8Array;
+  readonly isBinary: boolean;
+  /** Ends of the texts from index `first + 1` on; at index `first` stands what is subtracted from each. */
+  readonly offsets: Int32Array;
+  readonly first: number;
 }
 
 /** Bytes of a text in a vector: its length, then up to 12 bytes of it, or 4 bytes and a pointer to all of them. */
@@ -226,24 +266,20 @@ const texts = new Uint8Array(CHUNK_ROWS * TEXT_BYTES);
 const textWords = new Uint32Array(texts.buffer);
 
 /**
- * Writes texts that follow each other in memory. The engine copies them as one text, and each row then points into the
- * copy: one call for a chunk instead of one for each row, which takes a tenth of the time.
+ * Writes texts. The engine copies them as one text, and each row then points into the copy: one call for a chunk instead of one
+ * for each row, which takes a tenth of the time.
  *
- * @param endOf returns the end of a row's text in `bytes`; 0 for row -1.
  * @see `duckdb_string_t` in the C API of DuckDB.
  */
-function assignTogether(
-  vector: duckdb.Vector,
-  { bytes, isBinary }: { readonly bytes: Uint8Array; readonly isBinary: boolean },
-  endOf: (row: number) => number,
-  count: number,
-): void {
+function assignTogether(vector: duckdb.Vector, joined: JoinedTexts, count: number): void {
+  const { bytes, isBinary, offsets, first } = joined;
   // The engine turns text that is not UTF-8 into null; one such text must not spoil the others.
-  if (!isBinary && !isUtf8(bytes)) return assignEach(vector, bytes, endOf, count);
+  if (!isBinary && !isUtf8(bytes)) return assignEach(vector, joined, count);
   const [low, high] = bytes.length > INLINE_BYTES_MAX ? copyToVector(vector, bytes) : [0, 0];
   texts.fill(0, 0, count * TEXT_BYTES);
+  const start = offsets[first];
   for (let row = 0, from = 0; row < count; row++) {
-    const to = endOf(row);
+    const to = offsets[first + row + 1] - start;
     const length = to - from;
     const at = row * TEXT_BYTES;
     textWords[at >> 2] = length;
@@ -271,8 +307,10 @@ function copyToVector(vector: duckdb.Vector, bytes: Uint8Array): readonly [low: 
   return [view.getUint32(8, true), view.getUint32(12, true)];
 }
 
-function assignEach(vector: duckdb.Vector, bytes: Uint8Array, endOf: (row: number) => number, count: number): void {
+function assignEach(vector: duckdb.Vector, { bytes, offsets, first }: JoinedTexts, count: number): void {
+  const start = offsets[first];
   for (let row = 0; row < count; row++) {
-    duckdb.vector_assign_string_element_len(vector, row, bytes.subarray(endOf(row - 1), endOf(row)));
+    const text = bytes.subarray(offsets[first + row] - start, offsets[first + row + 1] - start);
+    duckdb.vector_assign_string_element_len(vector, row, text);
   }
 }

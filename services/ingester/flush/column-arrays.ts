@@ -204,13 +204,16 @@ class BytesArrays implements FieldArrays {
   }
 
   column(): ChunkColumn {
-    const rows = this.#rows;
     return {
       kind: 'texts',
       isBinary: dataType(this.#type).storage === 'binary',
-      textOf: (place) => {
-        const source = this.#sources[this.#sourceOf[place]];
-        return source?.bytes.subarray(source.offsets[rows[place]], source.offsets[rows[place] + 1]);
+      addTo: (block, from, to) => {
+        for (let place = from; place < to; place++) {
+          const source = this.#sources[this.#sourceOf[place]];
+          const row = this.#rows[place];
+          if (source === undefined) block.addNull();
+          else block.add(source.bytes, source.offsets[row], source.offsets[row + 1]);
+        }
       },
     };
   }

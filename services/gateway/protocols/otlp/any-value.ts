@@ -71,15 +71,23 @@ export class AttributePositions {
 
   /** Adds the `KeyValue` in `[from, to)`. @throws `invalid_arguments` if it is malformed. */
   add(reader: WireReader, from: number, to: number): void {
-    let [keyFrom, keyTo, valueFrom, valueTo] = [from, from, from, from];
+    let keyFrom = from;
+    let keyTo = from;
+    let valueFrom = from;
+    let valueTo = from;
     for (let at = from; at < to;) {
       const tag = reader.varint(at, to);
       at = reader.skip(tag, reader.at, to);
       const field = tag >>> 3;
       if (field !== 1 && field !== 2) continue;
       if ((tag & 7) !== BYTES) throw malformedBody();
-      if (field === 1) [keyFrom, keyTo] = [reader.at, at];
-      else [valueFrom, valueTo] = [reader.at, at];
+      if (field === 1) {
+        keyFrom = reader.at;
+        keyTo = at;
+      } else {
+        valueFrom = reader.at;
+        valueTo = at;
+      }
     }
     this.at.push(keyFrom, keyTo, valueFrom, valueTo);
   }

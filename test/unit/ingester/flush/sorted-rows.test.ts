@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { TextBlock } from '#shared/duckdb/chunk-writer';
 import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
@@ -117,7 +118,11 @@ async function sorted(
         const keys = metrics === undefined ? [sids, times] : [metrics, sids, times];
         const key = keys.map((it) => ('values' in it ? String(it.values[row]) : ''));
         const cells = fields.map((field) => {
-          if (field.kind === 'texts') return String(Buffer.from(field.textOf(row) ?? []));
+          if (field.kind === 'texts') {
+            const block = new TextBlock();
+            field.addTo(block, row, row + 1);
+            return Buffer.from(block.bytes).toString();
+          }
           if (field.kind !== 'column' || field.column.kind !== 'fixed') return 'null';
           const { validity, values } = field.column;
           return validity === undefined || (validity[row >> 3] & (1 << (row & 7))) !== 0 ? String(values[row]) : 'null';

@@ -48,7 +48,16 @@ describe('ChunkWriter', () => {
             all.map(([, it]) => it),
             'Binary',
           ),
-          { kind: 'texts', isBinary: false, textOf: (row) => texts[row] },
+          {
+            kind: 'texts',
+            isBinary: false,
+            addTo: (block, from, to) => {
+              for (const one of texts.slice(from, to)) {
+                if (one === undefined) block.addNull();
+                else block.add(one, 0, one.length);
+              }
+            },
+          },
         ];
         const expected = all.map(([it, bytes]) => [
           it ?? null,

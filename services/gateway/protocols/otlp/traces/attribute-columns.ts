@@ -25,9 +25,32 @@ const TWO_TO_32 = 4_294_967_296;
 /** A column of attributes in one request. */
 interface AttributeColumn {
   readonly name: string;
+  /** The attribute's key. */
+  readonly key: Buffer;
   readonly field: FieldBuilder;
   /** Whether the table or the meaning of the attribute decides the type, and not its values. */
   readonly isFixed: boolean;
+}
+
+/** Attributes of one owner, whose columns share a prefix. */
+class AttributeGroup {
+  readonly prefix: string;
+  readonly byKey = new Map<string, AttributeColumn>();
+  /** The columns of the attributes of the last row, by position: spans of one kind have the same keys in the same order. */
+  readonly expected: AttributeColumn[] = [];
+
+  constructor(prefix: string) {
+    this.prefix = prefix;
+  }
+}
+
+/** Whose attributes they are. */
+export type AttributeOwner = 'span' | 'scope' | 'resource';
+
+/** An attribute of a resource or scope, which is the same for all of its spans. */
+export interface SharedAttribute {
+  readonly column: AttributeColumn;
+  readonly value: AnyValue;
 }
 
 /**
@@ -41,7 +64,11 @@ export class AttributeColumns {
   readonly #rows: RequestRows;
   readonly #builder: TableBuilder;
   readonly #existing: ReadonlyMap<string, string>;
-  readonly #byKey = new Map<string, Map<string, AttributeColumn>>();
+  readonly #groups = {
+    span: new AttributeGroup('span_attributes.'),
+    scope: new AttributeGroup('scope_attributes.'),
+    resource: new AttributeGroup('resource_attributes.'),
+  };
   readonly #value = new AnyValue();
   readonly #json = new JsonWriter();
 
@@ -53,51 +80,72 @@ export class AttributeColumns {
     this.types = types;
   }
 
-  /** Sets the attributes of the current row. @returns why the row must be rejected; empty if it is not. */
-  setAll(reader: WireReader, prefix: string, { at }: AttributePositions, skipped: string): string {
+  /** Sets the span's own attributes in the current row. @returns why the row must be rejected; empty if it is not. */
+  setOwn(reader: WireReader, { at }: AttributePositions): string {
     const row = this.#builder.rowCount;
     const value = this.#value;
+    const group = this.#groups.span;
     for (let i = 0; i < at.length; i += 4) {
       value.read(reader, at[i + 2], at[i + 3]);
       if (value.kind === AnyValueKind.none) continue;
-      const key = reader.bytes.toString('latin1', at[i], at[i + 1]);
-      if (key === skipped) continue;
-      const column = this.#columnOf(reader, prefix, key, at[i], at[i + 1]);
-      const problem = this.#set(reader, column, row);
+      const expected = group.expected[i >> 2] as AttributeColumn | undefined;
+      const isExpected = expected !== undefined && isKey(reader.bytes, at[i], at[i + 1], expected.key);
+      const column = isExpected ? expected : this.#columnOf(reader, group, value, at[i], at[i + 1]);
+      if (!isExpected) group.expected[i >> 2] = column;
+      const problem = this.#set(reader, column, value, row);
       if (problem !== '') return problem;
     }
     return '';
   }
 
-  #columnOf(reader: WireReader, prefix: string, key: string, from: number, to: number): AttributeColumn {
-    let columns = this.#byKey.get(prefix);
-    if (columns === undefined) this.#byKey.set(prefix, (columns = new Map<string, AttributeColumn>()));
-    const known = columns.get(key);
-    if (known !== undefined) return known;
-    if (!isUtf8Range(reader.bytes, from, to)) throw notUtf8();
-    const name = prefix + reader.bytes.toString('utf8', from, to);
-    checkColumnName(name);
-    const fixed = this.#existing.get(name) ?? semanticType(name);
-    const type = fixed ?? this.types.get(name) ?? TYPES_OF_KINDS[this.#value.kind];
-    const field = this.#rows.columnFor(this.#builder, name, dataType(type));
-    if (field === undefined) throw new AlmanacError('invalid_arguments', 'request has too many attributes');
-    const column = { name, field, isFixed: fixed !== undefined };
-    columns.set(key, column);
-    return column;
+  /** Reads attributes for `setShared`, but for one. @param skipped its key. */
+  shared(reader: WireReader, owner: AttributeOwner, { at }: AttributePositions, skipped = ''): SharedAttribute[] {
+    const attributes: SharedAttribute[] = [];
+    for (let i = 0; i < at.length; i += 4) {
+      if (reader.bytes.toString('latin1', at[i], at[i + 1]) === skipped) continue;
+      const value = new AnyValue();
+      value.read(reader, at[i + 2], at[i + 3]);
+      if (value.kind === AnyValueKind.none) continue;
+      attributes.push({ column: this.#columnOf(reader, this.#groups[owner], value, at[i], at[i + 1]), value });
+    }
+    return attributes;
   }
 
-  #set(reader: WireReader, column: AttributeColumn, row: number): string {
-    const { field } = column;
-    const value = this.#value;
-    const given = TYPES_OF_KINDS[value.kind];
-    const type = field.type.name;
-    if (given !== type) return this.#convert(reader, column, row);
-    this.#setSame(reader, field, row);
+  /** Sets the attributes of a resource or scope in the current row. @returns as `setOwn`. */
+  setShared(reader: WireReader, attributes: readonly SharedAttribute[]): string {
+    const row = this.#builder.rowCount;
+    for (const { column, value } of attributes) {
+      const problem = this.#set(reader, column, value, row);
+      if (problem !== '') return problem;
+    }
     return '';
   }
 
-  #setSame(reader: WireReader, field: FieldBuilder, row: number): void {
-    const { kind, from, to, low, high, double } = this.#value;
+  #columnOf(reader: WireReader, group: AttributeGroup, value: AnyValue, from: number, to: number): AttributeColumn {
+    const key = reader.bytes.toString('latin1', from, to);
+    const known = group.byKey.get(key);
+    if (known !== undefined) return known;
+    if (!isUtf8Range(reader.bytes, from, to)) throw notUtf8();
+    const name = group.prefix + reader.bytes.toString('utf8', from, to);
+    checkColumnName(name);
+    const fixed = this.#existing.get(name) ?? semanticType(name);
+    const type = fixed ?? this.types.get(name) ?? TYPES_OF_KINDS[value.kind];
+    const field = this.#rows.columnFor(this.#builder, name, dataType(type));
+    if (field === undefined) throw new AlmanacError('invalid_arguments', 'request has too many attributes');
+    const column = { name, key: reader.bytes.subarray(from, to), field, isFixed: fixed !== undefined };
+    group.byKey.set(key, column);
+    return column;
+  }
+
+  #set(reader: WireReader, column: AttributeColumn, value: AnyValue, row: number): string {
+    const { field } = column;
+    if (TYPES_OF_KINDS[value.kind] !== field.type.name) return this.#convert(reader, column, value, row);
+    this.#setSame(reader, field, value, row);
+    return '';
+  }
+
+  #setSame(reader: WireReader, field: FieldBuilder, value: AnyValue, row: number): void {
+    const { kind, from, to, low, high, double } = value;
     const { bytes } = reader;
     switch (kind) {
       case AnyValueKind.text:
@@ -113,14 +161,14 @@ export class AttributeColumns {
         return field.setBytes(row, bytes, from, to);
       default:
         this.#json.clear();
-        writeValue(reader, this.#value, this.#json);
+        writeValue(reader, value, this.#json);
         return field.setBytes(row, this.#json.bytes, 0, this.#json.length);
     }
   }
 
   /** Sets a value of another type than that of its column. */
-  #convert(reader: WireReader, { name, field, isFixed }: AttributeColumn, row: number): string {
-    const value = this.#value;
+  #convert(reader: WireReader, column: AttributeColumn, value: AnyValue, row: number): string {
+    const { name, field, isFixed } = column;
     const type = field.type.name;
     const given = TYPES_OF_KINDS[value.kind];
     const text = scalarText(reader, value);
@@ -148,6 +196,13 @@ export class AttributeColumns {
     this.isRepeatNeeded = true;
     return '';
   }
+}
+
+/** Whether `[from, to)` is the key. */
+function isKey(bytes: Buffer, from: number, to: number, key: Buffer): boolean {
+  if (to - from !== key.length) return false;
+  for (let i = 0; i < key.length; i++) if (bytes[from + i] !== key[i]) return false;
+  return true;
 }
 
 function setConverted(field: FieldBuilder, row: number, text: string): void {

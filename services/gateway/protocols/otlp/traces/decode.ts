@@ -11,7 +11,7 @@ import type { AttributePositions } from '../any-value.js';
 import { AnyValue, AnyValueKind } from '../any-value.js';
 import { ItemDecoder } from '../item-decoder.js';
 import { attributesJson, readResource, readScope, type TelemetryOrigin } from '../origin.js';
-import { AttributeColumns } from './attribute-columns.js';
+import { AttributeColumns, type SharedAttribute } from './attribute-columns.js';
 import { SERVICE_COLUMN, spanFields, type SpanFields } from './columns.js';
 import { writeEvents, writeLinks } from './events-and-links.js';
 import type { ServiceRows } from './service-rows.js';
@@ -47,10 +47,11 @@ export class TraceDecoder extends ItemDecoder {
   readonly #fixed: SpanFields;
   readonly #span = new OtlpSpan();
   readonly #json = new JsonWriter();
-  #resource: TelemetryOrigin | undefined = undefined;
   #scope: TelemetryOrigin | undefined = undefined;
   #service: string | undefined = undefined;
   #series: SeriesEntry | undefined = undefined;
+  #resourceAttributes: readonly SharedAttribute[] = [];
+  #scopeAttributes: readonly SharedAttribute[] = [];
   #resourceJson: Buffer = Buffer.alloc(0);
   #scopeJson: Buffer = Buffer.alloc(0);
   #count = 0;
@@ -67,15 +68,17 @@ export class TraceDecoder extends ItemDecoder {
 
   protected beginResource(from: number, end: number): void {
     const resource = readResource(this.reader, from, end);
-    this.#resource = resource;
     this.#service = this.#serviceOf(resource.attributes);
     if (this.#options.model === 'v0') this.#resourceJson = Buffer.from(attributesJson(this.reader, resource));
+    else this.#resourceAttributes = this.columns.shared(this.reader, 'resource', resource.attributes, SERVICE_NAME);
     this.#series = this.#seriesOf(this.#service);
   }
 
   protected beginScope(from: number, end: number): void {
-    this.#scope = readScope(this.reader, from, end);
-    if (this.#options.model === 'v0') this.#scopeJson = Buffer.from(attributesJson(this.reader, this.#scope));
+    const scope = readScope(this.reader, from, end);
+    this.#scope = scope;
+    if (this.#options.model === 'v0') this.#scopeJson = Buffer.from(attributesJson(this.reader, scope));
+    else this.#scopeAttributes = this.columns.shared(this.reader, 'scope', scope.attributes);
   }
 
   protected item(from: number, end: number): void {
@@ -108,8 +111,9 @@ export class TraceDecoder extends ItemDecoder {
     const { reader } = this;
     const builder = this.#builder;
     const fixed = this.#fixed;
-    const [resource, scope, series] = [this.#resource, this.#scope, this.#series];
-    if (resource === undefined || scope === undefined || series === undefined) return 'no scope';
+    const scope = this.#scope;
+    const series = this.#series;
+    if (scope === undefined || series === undefined) return 'no scope';
     const row = builder.rowCount;
     builder.startRow(series);
     const start = reader.view.getBigInt64(span.from(SpanField.startTime), true);
@@ -121,8 +125,7 @@ export class TraceDecoder extends ItemDecoder {
     this.#setBytes(fixed.traceState, row, span.from(SpanField.traceState), span.to(SpanField.traceState));
     fixed.scopeName.setBytes(row, scope.name, 0, scope.name.length);
     fixed.scopeVersion.setBytes(row, scope.version, 0, scope.version.length);
-    const problem =
-      this.#options.model === 'v0' ? this.#setAsJson(span, row) : this.#setAttributes(span, resource, scope);
+    const problem = this.#options.model === 'v0' ? this.#setAsJson(span, row) : this.#setAttributes(span);
     if (problem !== '') {
       builder.undoRow();
       return problem;
@@ -134,8 +137,10 @@ export class TraceDecoder extends ItemDecoder {
     writeLinks(reader, span.links, this.#json);
     this.#setJson(fixed.links, row);
     builder.endRowAt(start);
-    const name = reader.bytes.toString('utf8', span.from(SpanField.name), span.to(SpanField.name));
-    if (this.#service !== undefined) this.#services.add(this.#service, name, KINDS[span.kind] ?? KINDS[0]);
+    if (this.#service !== undefined) {
+      const [from, to] = [span.from(SpanField.name), span.to(SpanField.name)];
+      this.#services.add(this.#service, reader.bytes, from, to, KINDS[span.kind] ?? KINDS[0]);
+    }
     return '';
   }
 
@@ -172,12 +177,12 @@ export class TraceDecoder extends ItemDecoder {
     this.#setBytes(this.#fixed.statusMessage, row, textFrom, textTo);
   }
 
-  #setAttributes(span: OtlpSpan, resource: TelemetryOrigin, scope: TelemetryOrigin): string {
+  #setAttributes(span: OtlpSpan): string {
     const { columns, reader } = this;
     return (
-      columns.setAll(reader, 'span_attributes.', span.attributes, '') ||
-      columns.setAll(reader, 'scope_attributes.', scope.attributes, '') ||
-      columns.setAll(reader, 'resource_attributes.', resource.attributes, SERVICE_NAME)
+      columns.setOwn(reader, span.attributes) ||
+      columns.setShared(reader, this.#scopeAttributes) ||
+      columns.setShared(reader, this.#resourceAttributes)
     );
   }
 
